@@ -1,0 +1,1 @@
+"""Bots that follow a written rule: the yardsticks of the league."""

@@ -1,0 +1,157 @@
+"""Scripted Pong players, all of them in one compiled call.
+
+They see what every other agent sees, the eight observations, and know the court's proportions but not the options.
+Payload: JSON such as {"style": "tracker", "dead_zone": 0.03}; without it a parameter has its default.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numba import uint32
+
+from engine.errors import BadValue
+from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
+from engine.games.pong import DOWN, GOAL, HEIGHT, STAY, UP, WALL, WIDTH, Pong
+from engine.kernels import inline, kernel
+from engine.options import build, option
+from engine.play.match import AgentSpec, MatchResult
+from engine.seeding import draw, purpose, unit
+
+STYLES = ("still", "random", "tracker", "predictor")
+STILL, RANDOM, TRACKER, PREDICTOR = range(4)
+MOVE, ERROR = purpose("pong-bot.move"), purpose("pong-bot.error")
+EDGE = GOAL * 2.0 / WIDTH  # what an observer sees as the goal line
+TOP = WALL * 2.0 / HEIGHT  # and as the walls
+
+
+@dataclass(frozen=True)
+class Bot:
+    """A style and its parameters; heights are in half courts, as observed."""
+
+    style: str = option("tracker", choices=STYLES, help="what it goes by")
+    dead_zone: float = option(0.05, low=0.0, high=1.0, help="how far off it must be before it moves")
+    reach: float = option(1.0, low=0.0, high=1.0, help="it looks only at balls within this part of the court")
+    noise: float = option(0.0, low=0.0, high=2.0, help="error of its aim, drawn anew for each shot it faces")
+    hold: int = option(8, low=1, high=1000, help="steps for which a random player keeps its mind")
+    centre: bool = option(False, help="goes back to the middle while the ball flies away")
+
+
+SAMPLES = {
+    "Still": Bot("still"),
+    "Random": Bot("random"),
+    "Lazy": Bot("tracker", dead_zone=0.16, reach=0.35),
+    "Tracker": Bot("tracker", dead_zone=0.05),
+    "Shaky": Bot("predictor", noise=0.22, centre=True),
+    "Predictor": Bot("predictor", centre=True),
+}
+"""The ready-made ones, weakest first."""
+
+PARAMETERS = np.dtype(
+    [("style", "u1"), ("dead_zone", "f8"), ("reach", "f8"), ("noise", "f8"), ("hold", "u4"), ("centre", "u1")], align=True
+)
+
+
+@inline
+def _intercept(x, y, vx, vy):  # type: ignore[no-untyped-def]
+    """Height at which a ball that flies to the left reaches the goal line, by unfolding the reflections."""
+    # x is seen in half widths and y in half heights, the two speeds in one unit: hence the court's proportions
+    far = y + vy * ((x + EDGE) / -vx) * (WIDTH / HEIGHT)
+    turns = (far + TOP) / (4.0 * TOP)
+    far = (turns - np.floor(turns)) * 4.0 * TOP - TOP
+    return far if far <= TOP else 2.0 * TOP - far
+
+
+@inline
+def _aim(bot, obs, seed, ply):  # type: ignore[no-untyped-def]
+    """The height to be at, or 2 for wherever it is."""
+    x, y, vx, vy = float(obs[1]), float(obs[2]), float(obs[3]), float(obs[4])
+    if bot.style == TRACKER:
+        return y if x <= 2.0 * bot.reach - 1.0 else 2.0
+    if vx >= 0.0:
+        return 0.0 if bot.centre else 2.0
+    if x > 2.0 * bot.reach - 1.0:
+        return 2.0
+    height = _intercept(x, y, vx, vy)
+    if bot.noise > 0.0:
+        # one error for one shot: what stays the same while a ball flies is where it will arrive
+        shot = uint32(np.int64(height * 16.0) + np.int64(1000))
+        height += bot.noise * (2.0 * unit(draw(seed, ERROR, 0, shot, 0)) - 1.0)
+    return height
+
+
+@kernel
+def _act(bots, agents, seeds, slots, plies, obs, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        bot = bots[agents[i]]
+        action = STAY
+        if bot.style == RANDOM:
+            action = np.int64(draw(seeds[slots[i]], MOVE, 0, plies[i] // bot.hold, 0) % np.uint64(3))
+        elif bot.style != STILL:
+            aim = _aim(bot, obs[i], seeds[slots[i]], plies[i])
+            if aim < 2.0:
+                off = obs[i, 0] - aim
+                if off > bot.dead_zone:
+                    action = UP
+                elif off < -bot.dead_zone:
+                    action = DOWN
+        out[i] = action
+
+
+class PongPilot:
+    """Plays every scripted Pong agent of a group of lanes."""
+
+    capacity = None
+
+    def __init__(self, game: Game, slots: int) -> None:
+        self._bots = np.zeros(0, PARAMETERS)
+        self._seeds: Seeds = np.zeros(slots, np.uint64)
+        self._out: Ints = np.zeros(slots, np.int64)
+
+    def load(self, agent: AgentSpec) -> int:
+        bot = parse_bot(agent.payload)
+        row = (STYLES.index(bot.style), bot.dead_zone, bot.reach, bot.noise, bot.hold, bot.centre)
+        self._bots = np.append(self._bots, np.array([row], PARAMETERS))
+        return len(self._bots) - 1
+
+    def begin(self, slots: Indices, agents: Indices, seeds: Seeds) -> None:
+        self._seeds[slots] = seeds
+
+    def act(self, views: Views) -> Ints:
+        out = self._out[: len(views)]
+        _act(self._bots, views.agents, self._seeds, views.slots, views.plies, views.obs, out)
+        return out
+
+    def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def parse_bot(payload: bytes) -> Bot:
+    """The bot in a payload; a clear error for anything else."""
+    try:
+        values = json.loads(payload or b"{}")
+    except ValueError:
+        raise BadValue("payload", payload, "JSON") from None
+    if not isinstance(values, dict):
+        raise BadValue("payload", payload, "a JSON object")
+    return build(Bot, values, "parameter of pong-bot")
+
+
+def agent(name: str, bot: Bot) -> AgentSpec:
+    return AgentSpec(name, KIND.name, json.dumps(asdict(bot), sort_keys=True).encode(), KIND.version)
+
+
+KIND = AgentKind(
+    name="pong-bot",
+    version=1,
+    pilot=PongPilot,
+    plays=lambda game: game.spec.name == Pong.name,
+    samples=lambda game: [agent(name, bot) for name, bot in SAMPLES.items()],
+)

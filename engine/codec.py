@@ -1,0 +1,115 @@
+"""Frozen dataclasses to and from JSON, strictly: no code, no surprises, and errors that name the field."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import json
+import math
+import types
+from enum import Enum
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from engine.errors import BadValue
+
+T = TypeVar("T")
+LIMIT = 64 * 1024 * 1024  # bytes of JSON that will be read
+
+
+def dump(value: object) -> str:
+    """The dataclass as JSON: bytes as base64, enums by value, tuples as lists."""
+    return json.dumps(_plain(value), allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+
+def load(kind: type[T], text: str | bytes) -> T:
+    """The dataclass that `dump` wrote; anything else is refused."""
+    if len(text) > LIMIT:
+        raise BadValue("file", f"{len(text)} bytes", f"at most {LIMIT} bytes")
+    try:
+        raw = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+    except (ValueError, RecursionError) as error:
+        raise BadValue("file", str(error), "JSON") from None
+    return cast(T, _typed(kind, raw, "file"))
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r} stands twice")
+    return found
+
+
+def _constant(name: str) -> float:
+    raise ValueError(f"{name} is not a finite number")
+
+
+def _plain(value: object) -> object:
+    if dataclasses.is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return value
+
+
+def _typed(kind: Any, raw: Any, where: str) -> object:
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return _one_of(get_args(kind), raw, where)
+    if origin is tuple:
+        return _tuple(get_args(kind), raw, where)
+    if dataclasses.is_dataclass(kind):
+        return _dataclass(cast(type, kind), raw, where)
+    if kind is bytes:
+        try:
+            return base64.b64decode(raw, validate=True)
+        except (binascii.Error, ValueError, TypeError):
+            raise BadValue(where, raw, "base64") from None
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        try:
+            return kind(raw)
+        except ValueError:
+            raise BadValue(where, raw, f"one of {', '.join(one.value for one in kind)}") from None
+    if kind is float and type(raw) is int and abs(raw) < 2**53:
+        return float(raw)
+    if type(raw) is not kind or (kind is float and not math.isfinite(raw)):
+        raise BadValue(where, raw, f"of type {kind.__name__}")
+    return raw
+
+
+def _one_of(kinds: tuple[Any, ...], raw: Any, where: str) -> object:
+    if raw is None and type(None) in kinds:
+        return None
+    plain = [kind for kind in kinds if kind is not type(None)]
+    exact = [kind for kind in plain if type(raw) is kind]  # 1 is an int and True is a bool, whatever the order
+    return _typed(exact[0] if exact else plain[0], raw, where)
+
+
+def _tuple(kinds: tuple[Any, ...], raw: Any, where: str) -> object:
+    if type(raw) is not list:
+        raise BadValue(where, raw, "a list")
+    if len(kinds) == 2 and kinds[1] is Ellipsis:
+        return tuple(_typed(kinds[0], one, f"{where}[{i}]") for i, one in enumerate(raw))
+    if len(raw) != len(kinds):
+        raise BadValue(where, raw, f"a list of {len(kinds)}")
+    return tuple(_typed(kind, one, f"{where}[{i}]") for i, (kind, one) in enumerate(zip(kinds, raw, strict=True)))
+
+
+def _dataclass(kind: type, raw: Any, where: str) -> object:
+    if type(raw) is not dict:
+        raise BadValue(where, raw, f"an object ({kind.__name__})")
+    hints = get_type_hints(kind)
+    names = [field.name for field in dataclasses.fields(kind)]
+    for name in raw:
+        if name not in names:
+            raise BadValue(where, name, f"without that key; it knows {', '.join(names)}")
+    for name in names:
+        if name not in raw:
+            raise BadValue(f"{where}.{name}", None, "given")
+    return kind(**{name: _typed(hints[name], raw[name], f"{where}.{name}") for name in names})

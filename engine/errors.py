@@ -1,0 +1,59 @@
+"""What can go wrong, and how it is said.
+
+RingsideError
+├── UnknownName       no such game, agent kind, format, trainer or option; names the nearest known one
+├── BadValue          a value of the wrong type or out of its range; names the field and the value
+├── BadSpec           a match that cannot be played as it is described
+├── VersionMismatch   a record made by other rules, or by other code, than those installed here
+├── BrokenPlugin      an installed plug-in that cannot be loaded; the rest goes on without it
+└── BadReplay         a replay that is malformed, or that does not lead to the result it states
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class RingsideError(Exception):
+    """Base of every error that is meant for a person: its text says what happened and what to do."""
+
+
+class UnknownName(RingsideError):  # noqa: N818 - reads as what it is
+    """A name that is not in a table, with the nearest one that is."""
+
+    def __init__(self, noun: str, name: object, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names) or 'none'}"
+        super().__init__(f"unknown {noun} {name!r}: {hint}")
+
+
+class BadValue(RingsideError):  # noqa: N818
+    """A value that its field cannot take."""
+
+    def __init__(self, field: str, value: object, needed: str) -> None:
+        text = repr(value)
+        super().__init__(f"{field} = {text if len(text) <= 120 else text[:117] + '...'}: must be {needed}")
+
+
+class BadSpec(RingsideError):  # noqa: N818
+    """A match that cannot be played."""
+
+
+class VersionMismatch(RingsideError):  # noqa: N818
+    """Recorded by one version, asked of another."""
+
+    def __init__(self, noun: str, name: str, recorded: object, installed: object) -> None:
+        super().__init__(
+            f"{noun} {name!r} was recorded under version {recorded}, version {installed} is installed: "
+            f"it would not be the same; install the version that made it"
+        )
+
+
+class BrokenPlugin(RingsideError):  # noqa: N818
+    """An entry point whose code does not load."""
+
+
+class BadReplay(RingsideError):  # noqa: N818
+    """A replay that cannot be trusted."""

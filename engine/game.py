@@ -1,0 +1,181 @@
+"""The vocabulary: games, boards in lanes, and those who play on them.
+
+A game is not one position but many boards at once. One board is a *lane*; one seat on one lane is a *slot*, numbered
+`lane * seats + seat`. Watching, playing thousands and training all use these boards, these players and these rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.play.match import AgentSpec, GameSpec, MatchResult
+from engine.scene import Scene
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Indices = NDArray[np.uint32]  # of lanes, seats, slots
+Seeds = NDArray[np.uint64]
+Observations = NDArray[np.float32]
+
+PENDING = -1  # "I am still thinking": the lane waits, the others go on
+RESIGN = -2
+
+
+@dataclass(frozen=True)
+class GameInfo:
+    """What is true of every board of a game."""
+
+    title: str
+    seats: int  # 1 to 10
+    actions: int  # they are numbered from 0
+    observation: tuple[int, ...]  # shape of what one seat sees, as float32
+    stats: tuple[str, ...] = ()  # names of the statistics kept per seat
+    simultaneous: bool = False  # every seat acts at every step
+    masked: bool = False  # some actions are illegal at times
+    action_names: tuple[str, ...] = ()
+    pace: float = 2.0  # steps a second that look right to a watcher
+
+
+class Game(Protocol):
+    """The rules with their options; one instance serves everybody."""
+
+    @property
+    def spec(self) -> GameSpec: ...
+    @property
+    def info(self) -> GameInfo: ...
+    def check_start(self, start: str | None) -> None:
+        """Raise BadValue unless a match can begin like this."""
+
+    def boards(self, lanes: int) -> Boards: ...
+
+
+class GameClass(Protocol):
+    """What is registered: a class whose instances are Games."""
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+    Options: ClassVar[type]
+
+    def __call__(self, options: Any, /) -> Game: ...
+
+
+class Boards(Protocol):
+    """Matches in progress, one row per lane. Lanes never influence one another."""
+
+    def deal(self, lanes: Indices, seeds: Seeds, starts: Sequence[str | None]) -> None:
+        """Begin fresh matches on these lanes."""
+
+    def acting(self) -> Bools:
+        """[lanes, seats]: who moves now. Nobody on a lane that is over."""
+
+    def over(self) -> NDArray[np.int8]:
+        """[lanes]: 0 running, 1 terminated, 2 truncated, 3 ended with no contest."""
+
+    def observe(self, lanes: Indices, seats: Indices, out: Observations) -> None:
+        """What these seats see, a row each."""
+
+    def legal(self, lanes: Indices, seats: Indices, out: Bools) -> None:
+        """[rows, actions]: what these seats may do; asked only of games that are `masked`."""
+
+    def apply(self, lanes: Indices, actions: Ints) -> None:
+        """Move these lanes. `actions` is [all lanes, seats]; only acting seats of these lanes are read."""
+
+    def scores(self) -> Floats:
+        """[lanes, seats]: running; a reward is its difference."""
+
+    def stats(self, lanes: Indices) -> Floats:
+        """[rows, seats, len(info.stats)]."""
+
+    def copy(self, source: int, target: int) -> None:
+        """Make one lane the same as another: how a replay keeps its key frames."""
+
+    def position(self, lane: int, seat: int) -> Position | None:
+        """For agents that search; None where a seat must not know everything."""
+
+    def scene(self, lane: int) -> Scene:
+        """What a watcher sees."""
+
+
+class Position(Protocol):
+    """A position to search from: immutable, and detached from the boards."""
+
+    @property
+    def start(self) -> str: ...
+    @property
+    def moves(self) -> tuple[int, ...]: ...
+    def legal(self) -> Ints: ...
+    def play(self, action: int) -> Position: ...
+
+
+class Views:
+    """The rows that act now. Arrays are valid during the call only; what is not asked for is not computed."""
+
+    __slots__ = ("_boards", "_legal", "_obs", "_out", "agents", "lanes", "plies", "seats", "slots")
+
+    def __init__(self, boards: Boards, rows: Indices, out: Observations, legal: Bools | None) -> None:
+        self.slots: Indices = rows[0]
+        self.lanes: Indices = rows[1]
+        self.seats: Indices = rows[2]
+        self.agents: Indices = rows[3]  # what `Pilot.load` returned
+        self.plies: Indices = rows[4]  # steps played on that lane
+        self._boards = boards
+        self._out = out
+        self._obs: Observations | None = None
+        self._legal = legal
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @property
+    def obs(self) -> Observations:
+        if self._obs is None:
+            self._boards.observe(self.lanes, self.seats, self._out)
+            self._obs = self._out
+        return self._obs
+
+    @property
+    def legal(self) -> Bools | None:
+        """[rows, actions], or None when everything is legal."""
+        return self._legal
+
+    def position(self, row: int) -> Position | None:
+        return self._boards.position(int(self.lanes[row]), int(self.seats[row]))
+
+
+class Pilot(Protocol):
+    """Plays all agents of one kind on one group of lanes, in one call. All state is per slot."""
+
+    capacity: int | None  # slots it can hold at once; None for any number
+
+    def load(self, agent: AgentSpec) -> int:
+        """Make an agent ready; the number by which `begin` and `Views.agents` name it."""
+
+    def begin(self, slots: Indices, agents: Indices, seeds: Seeds) -> None:
+        """New matches: forget what these slots held."""
+
+    def act(self, views: Views) -> Ints:
+        """An action, PENDING or RESIGN for each row. A row's answer must not depend on the other rows."""
+
+    def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:
+        """These matches are over; None when they were broken off and will be played again."""
+
+    def close(self) -> None:
+        """Give back processes, files and memory."""
+
+
+@dataclass(frozen=True)
+class AgentKind:
+    """What is registered for a kind of agent."""
+
+    name: str
+    version: int  # raised when the same payload would play differently
+    pilot: Callable[[Game, int], Pilot]  # for this game, and slots 0 to n-1
+    plays: Callable[[Game], bool]
+    samples: Callable[[Game], Sequence[AgentSpec]]  # ready-made agents of this kind
+    repeatable: bool = True  # the same match twice gives the same record

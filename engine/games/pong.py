@@ -1,0 +1,330 @@
+"""Pong, as kernels over many boards.
+
+The court is 800 x 600 units with its origin in the middle, so that swapping the sides is a change of sign and a
+mirrored match is mirrored to the bit. A paddle's front is its goal line: a ball that gets there either meets the paddle
+or scores, so it can neither tunnel nor be caught from behind. Only + - * / and square roots are used: the same bits
+on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numba import uint32
+from numpy.typing import NDArray
+
+from engine.errors import BadValue
+from engine.game import Bools, Floats, GameInfo, Indices, Ints, Observations, Seeds
+from engine.games.pong_scene import court_scene
+from engine.kernels import inline, kernel
+from engine.options import option
+from engine.registry import spec_of
+from engine.scene import Scene
+from engine.seeding import draw, purpose, unit
+
+WIDTH, HEIGHT = 800.0, 600.0
+PADDLE_WIDTH, RADIUS = 20.0, 7.0
+GOAL = WIDTH / 2 - PADDLE_WIDTH - RADIUS  # where the ball's centre is when it reaches a front
+WALL = HEIGHT / 2 - RADIUS
+SPEED_UP = 1.05  # a hit
+BOUNCE = 0.85  # share of the speed that goes vertical off the paddle's very edge
+SERVE_SPREAD = 0.7  # share of the speed that goes vertical in the steepest serve
+STAY, UP, DOWN = 0, 1, 2
+STATS = (
+    "hits",
+    "misses",
+    "distance",  # units moved
+    "reaction",  # mean steps from the opponent's hit to the first move
+    "contact_mean",  # where the ball met the paddle: -1 upper edge, 1 lower edge; 0 with no hit
+    "contact_spread",  # standard deviation of the same
+    "contact_speed",  # mean speed of the ball when met
+    "longest_rally",  # hits of both sides without a point
+)
+SERVE_SIDE, SERVE_ANGLE = purpose("pong.serve_side"), purpose("pong.serve_angle")
+
+
+@dataclass(frozen=True)
+class PongOptions:
+    points: int = option(5, low=1, high=99, help="points that win the match")
+    step_limit: int = option(20_000, low=60, high=10_000_000, help="steps after which the match is called off")
+    paddle_height: float = option(100.0, low=20.0, high=300.0, help="units")
+    paddle_speed: float = option(4.0, low=0.5, high=60.0, help="units a step")
+    serve_speed: float = option(7.0, low=1.0, high=60.0, help="speed of the ball when served, units a step")
+    top_speed: float = option(15.0, low=1.0, high=60.0, help="the ball speeds up by 1.05 a hit to at most this")
+
+    def __post_init__(self) -> None:
+        if self.top_speed < self.serve_speed:
+            raise BadValue("top_speed", self.top_speed, f"at least serve_speed ({self.serve_speed})")
+
+
+BOARD = np.dtype(
+    [
+        ("x", "f8"), ("y", "f8"), ("vx", "f8"), ("vy", "f8"), ("speed", "f8"),
+        ("paddle", "f8", 2),  # centres
+        ("score", "i4", 2),
+        ("step", "u4"), ("serves", "u4"), ("first", "u1"),  # the side that the first serve flies to
+        ("over", "i1"), ("idle", "u1", 2),  # not moved since the opponent's hit
+        ("event", "u4"),  # step of the last hit or serve
+        ("px", "f8"), ("py", "f8"), ("pvx", "f8"), ("pvy", "f8"), ("hit", "u1"),  # the ball before the last hit
+        ("rally", "u4"), ("longest", "u4"), ("hits", "u4", 2), ("reactions", "u4", 2), ("reaction", "u4", 2),
+        ("distance", "f8", 2), ("contact", "f8", 2), ("contact2", "f8", 2), ("speeds", "f8", 2),
+        ("seed", "u8"),
+    ],
+    align=True,
+)  # fmt: skip
+RULES = np.dtype(
+    [("points", "i4"), ("limit", "u4"), ("half", "f8"), ("pace", "f8"), ("serve", "f8"), ("top", "f8")], align=True
+)
+
+
+@inline
+def _fold(y):  # type: ignore[no-untyped-def]
+    """Reflect a height at the walls; no step is longer than the court is high."""
+    if y < -WALL:
+        return -2.0 * WALL - y
+    if y > WALL:
+        return 2.0 * WALL - y
+    return y
+
+
+@inline
+def _serve(b, rules):  # type: ignore[no-untyped-def]
+    spread = 2.0 * unit(draw(b.seed, SERVE_ANGLE, 0, b.serves, 0)) - 1.0
+    b.x = 0.0
+    b.y = 0.0
+    b.speed = rules.serve
+    b.vy = b.speed * SERVE_SPREAD * spread
+    b.vx = np.sqrt(b.speed * b.speed - b.vy * b.vy)
+    if (uint32(b.first) + b.serves) & uint32(1) == 0:
+        b.vx = -b.vx
+    b.serves += uint32(1)
+    b.rally = 0
+    b.event = b.step
+    b.hit = 0
+    b.idle[0] = 0
+    b.idle[1] = 0
+
+
+@inline
+def _move(b, seat, action, rules):  # type: ignore[no-untyped-def]
+    if action != STAY:
+        edge = HEIGHT / 2 - rules.half
+        before = b.paddle[seat]
+        y = before - rules.pace if action == UP else before + rules.pace
+        y = min(max(y, -edge), edge)
+        b.paddle[seat] = y
+        b.distance[seat] += abs(y - before)
+        if b.idle[seat]:
+            b.idle[seat] = 0
+            b.reactions[seat] += uint32(1)
+            b.reaction[seat] += b.step - b.event
+
+
+@inline
+def _hit(b, seat, side, t, y, rules):  # type: ignore[no-untyped-def]
+    """The ball is met at height y after the part t of this step; it leaves by where it was met."""
+    b.px = b.x
+    b.py = b.y
+    b.pvx = b.vx
+    b.pvy = b.vy
+    b.hit = 1
+    place = (y - b.paddle[seat]) / (rules.half + RADIUS)
+    b.hits[seat] += uint32(1)
+    b.contact[seat] += place
+    b.contact2[seat] += place * place
+    b.speeds[seat] += b.speed
+    b.rally += uint32(1)
+    b.longest = max(b.longest, b.rally)
+    b.speed = min(b.speed * SPEED_UP, rules.top)
+    b.vy = b.speed * BOUNCE * place
+    b.vx = -side * np.sqrt(b.speed * b.speed - b.vy * b.vy)
+    b.x = side * GOAL + b.vx * (1.0 - t)
+    y += b.vy * (1.0 - t)
+    b.y = _fold(y)
+    if b.y != y:
+        b.vy = -b.vy
+    b.idle[1 - seat] = 1
+    b.event = b.step
+
+
+@inline
+def _step(b, left, right, rules):  # type: ignore[no-untyped-def]
+    _move(b, 0, left, rules)
+    _move(b, 1, right, rules)
+    b.step += uint32(1)
+    x = b.x + b.vx
+    if abs(x) > GOAL:
+        seat = 0 if x < 0.0 else 1
+        side = -1.0 if x < 0.0 else 1.0
+        t = (side * GOAL - b.x) / b.vx
+        y = _fold(b.y + b.vy * t)
+        if abs(y - b.paddle[seat]) <= rules.half + RADIUS:
+            _hit(b, seat, side, t, y, rules)
+        else:
+            b.score[1 - seat] += 1
+            if b.score[1 - seat] >= rules.points:
+                b.over = 1
+            _serve(b, rules)
+    else:
+        y = b.y + b.vy
+        b.x = x
+        b.y = _fold(y)
+        if b.y != y:
+            b.vy = -b.vy
+    if b.step >= rules.limit and b.over == 0:
+        b.over = 2
+
+
+@kernel
+def _deal(boards, rules, lanes, seeds, firsts):  # type: ignore[no-untyped-def]
+    for i in range(lanes.size):
+        b = boards[lanes[i]]
+        b.seed = seeds[i]
+        b.first = uint32(draw(seeds[i], SERVE_SIDE, 0, 0, 0)) & uint32(1) if firsts[i] < 0 else uint32(firsts[i])
+        b.step = 0
+        b.serves = 0
+        b.over = 0
+        b.longest = 0
+        for s in range(2):
+            b.paddle[s] = 0.0
+            b.score[s] = 0
+            b.hits[s] = 0
+            b.reactions[s] = 0
+            b.reaction[s] = 0
+            b.distance[s] = 0.0
+            b.contact[s] = 0.0
+            b.contact2[s] = 0.0
+            b.speeds[s] = 0.0
+        _serve(b, rules[0])
+
+
+@kernel
+def _apply(boards, rules, lanes, actions):  # type: ignore[no-untyped-def]
+    for i in range(lanes.size):
+        lane = lanes[i]
+        _step(boards[lane], actions[lane, 0], actions[lane, 1], rules[0])
+
+
+@kernel
+def _observe(boards, rules, lanes, seats, out):  # type: ignore[no-untyped-def]
+    per_speed = 1.0 / rules[0].top
+    for i in range(lanes.size):
+        b = boards[lanes[i]]
+        own = b.paddle[seats[i]]
+        side = 1.0 if seats[i] == uint32(0) else -1.0
+        out[i, 0] = own * (2.0 / HEIGHT)
+        out[i, 1] = side * b.x * (2.0 / WIDTH)
+        out[i, 2] = b.y * (2.0 / HEIGHT)
+        out[i, 3] = side * b.vx * per_speed
+        out[i, 4] = b.vy * per_speed
+        out[i, 5] = (own - b.y) * (1.0 / HEIGHT)
+        out[i, 6] = 1.0 if side * b.vx < 0.0 else 0.0
+        out[i, 7] = b.paddle[uint32(1) - seats[i]] * (2.0 / HEIGHT)
+
+
+@kernel
+def _stats(boards, lanes, out):  # type: ignore[no-untyped-def]
+    for i in range(lanes.size):
+        b = boards[lanes[i]]
+        for s in range(2):
+            n = float(max(b.hits[s], uint32(1)))
+            mean = b.contact[s] / n
+            out[i, s, 0] = b.hits[s]
+            out[i, s, 1] = b.score[1 - s]
+            out[i, s, 2] = b.distance[s]
+            out[i, s, 3] = b.reaction[s] / float(max(b.reactions[s], uint32(1)))
+            out[i, s, 4] = mean
+            out[i, s, 5] = np.sqrt(max(b.contact2[s] / n - mean * mean, 0.0))
+            out[i, s, 6] = b.speeds[s] / n
+            out[i, s, 7] = b.longest
+
+
+class Pong:
+    """The rules with their options."""
+
+    name: ClassVar[str] = "pong"
+    version: ClassVar[int] = 1
+    Options: ClassVar[type] = PongOptions
+
+    def __init__(self, options: PongOptions) -> None:
+        self.options = options
+        self.spec = spec_of(self.name, self.version, options)
+        self.info = GameInfo(
+            title="Pong",
+            seats=2,
+            actions=3,
+            observation=(8,),
+            stats=STATS,
+            simultaneous=True,
+            action_names=("stay", "up", "down"),
+            pace=60.0,
+        )
+
+    def check_start(self, start: str | None) -> None:
+        if start not in (None, "left", "right"):
+            raise BadValue("start", start, "'left' or 'right', the side that the first serve flies to, or None")
+
+    def boards(self, lanes: int) -> PongBoards:
+        return PongBoards(self.options, lanes)
+
+
+class PongBoards:
+    """Matches in progress; a lane is one record."""
+
+    def __init__(self, options: PongOptions, lanes: int) -> None:
+        self.records = np.zeros(lanes, BOARD)
+        self.records["over"] = 1  # nothing is dealt yet
+        self._rules = np.array(
+            [
+                (
+                    options.points,
+                    options.step_limit,
+                    options.paddle_height / 2,
+                    options.paddle_speed,
+                    options.serve_speed,
+                    options.top_speed,
+                )
+            ],
+            RULES,
+        )
+        self._acting = np.ones((lanes, 2), np.bool_)
+
+    def deal(self, lanes: Indices, seeds: Seeds, starts: Sequence[str | None]) -> None:
+        firsts = np.array([-1 if start is None else int(start == "right") for start in starts], np.int64)
+        _deal(self.records, self._rules, lanes, seeds, firsts)
+
+    def acting(self) -> Bools:
+        over = self.records["over"]
+        return self._acting if not over.any() else self._acting & (over == 0)[:, None]
+
+    def over(self) -> NDArray[np.int8]:
+        return self.records["over"]
+
+    def observe(self, lanes: Indices, seats: Indices, out: Observations) -> None:
+        _observe(self.records, self._rules, lanes, seats, out)
+
+    def legal(self, lanes: Indices, seats: Indices, out: Bools) -> None:
+        out[:] = True
+
+    def apply(self, lanes: Indices, actions: Ints) -> None:
+        _apply(self.records, self._rules, lanes, actions)
+
+    def scores(self) -> Floats:
+        return self.records["score"].astype(np.float64)
+
+    def stats(self, lanes: Indices) -> Floats:
+        out = np.empty((len(lanes), 2, len(STATS)))
+        _stats(self.records, lanes, out)
+        return out
+
+    def copy(self, source: int, target: int) -> None:
+        self.records[target] = self.records[source]
+
+    def position(self, lane: int, seat: int) -> None:
+        return None  # there is nothing to search: both act at once
+
+    def scene(self, lane: int) -> Scene:
+        return court_scene(self.records[lane], float(self._rules[0]["half"]))

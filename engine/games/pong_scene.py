@@ -1,0 +1,70 @@
+"""What a Pong board looks like: court, net, paddles, score, and a ball with a trail of eight frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.scene import Circle, Item, Line, Rect, Scene, Text
+
+GROUND, NET, GOAL_LINE, BALL = "101826", "2B3950", "1A2436", "FFFFFF"
+SEATS = ("4A9BFF", "FF7A33")
+TRAIL = 8  # frames
+WIDTH, HEIGHT, PADDLE_WIDTH, RADIUS = 800.0, 600.0, 20.0, 7.0
+
+
+def court_scene(board: Any, half: float) -> Scene:
+    """`board` is a record of `pong.BOARD`, `half` half the height of a paddle."""
+    score = [int(points) for points in board["score"]]
+    items: list[Item] = [
+        Line((_x(0), 0.0), (_x(0), 1.0), NET, 4 / HEIGHT, dash=0.025),
+        Text(_x(-100), 0.12, str(score[0]), 0.14, NET),
+        Text(_x(100), 0.12, str(score[1]), 0.14, NET),
+    ]
+    for seat, side in enumerate((-1, 1)):
+        front = _x(side * (WIDTH / 2 - PADDLE_WIDTH))
+        items.append(Line((front, 0.0), (front, 1.0), GOAL_LINE, 2 / HEIGHT))
+        left = 0.0 if seat == 0 else WIDTH - PADDLE_WIDTH
+        top = float(board["paddle"][seat]) - half
+        items.append(
+            Rect(left / HEIGHT, _y(top), PADDLE_WIDTH / HEIGHT, 2 * half / HEIGHT, SEATS[seat], radius=6 / HEIGHT)
+        )
+    for age, (x, y) in reversed(list(enumerate(_trail(board), start=1))):
+        fade = 1.0 - age / (TRAIL + 1)
+        items.append(Circle(_x(x), _y(y), RADIUS * (0.4 + 0.5 * fade) / HEIGHT, BALL, alpha=0.35 * fade))
+    if not board["over"]:
+        items.append(Circle(_x(float(board["x"])), _y(float(board["y"])), RADIUS / HEIGHT, BALL))
+    caption = f"Pong, {score[0]} to {score[1]}, step {int(board['step'])}"
+    return Scene(WIDTH / HEIGHT, GROUND, tuple(items), caption)
+
+
+def _trail(board: Any) -> list[tuple[float, float]]:
+    """Where the ball was in the last frames, newest first.
+
+    It flew straight but for walls since the last hit or serve, and before a hit as it did then: so the boards need not
+    keep a history of positions.
+    """
+    since = int(board["step"]) - int(board["event"])
+    places = [_back(board["x"], board["y"], board["vx"], board["vy"], k) for k in range(1, min(since, TRAIL) + 1)]
+    if board["hit"]:
+        for k in range(TRAIL - len(places)):
+            places.append(_back(board["px"], board["py"], board["pvx"], board["pvy"], k))
+    return [place for place in places if abs(place[0]) < WIDTH / 2]
+
+
+def _back(x: float, y: float, vx: float, vy: float, frames: int) -> tuple[float, float]:
+    """A ball some frames ago, with its reflections at the walls undone."""
+    wall = HEIGHT / 2 - RADIUS
+    far = float(y - vy * frames)
+    if far < -wall:
+        far = -2 * wall - far
+    elif far > wall:
+        far = 2 * wall - far
+    return float(x - vx * frames), far
+
+
+def _x(x: float) -> float:
+    return (x + WIDTH / 2) / HEIGHT
+
+
+def _y(y: float) -> float:
+    return (y + HEIGHT / 2) / HEIGHT

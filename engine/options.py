@@ -1,0 +1,89 @@
+"""Options and configurations: frozen dataclasses whose fields say their type, range and meaning.
+
+    @dataclass(frozen=True)
+    class Options:
+        points: int = option(5, low=1, high=99, help="points that win the match")
+
+`build(Options, {"points": 7})` gives the dataclass or an error that names the field, the value and what it must be.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, TypeVar, get_type_hints
+
+from engine.errors import BadValue, UnknownName
+
+T = TypeVar("T")
+Value = bool | int | float | str
+
+
+def option(
+    default: Value,
+    *,
+    help: str,  # the word a person looks for, as in argparse
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[Value, ...] | None = None,
+) -> Any:
+    """A field with its range or choices; what `dataclasses.field` is to a plain one."""
+    return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high, "choices": choices})
+
+
+def build(kind: type[T], values: Mapping[str, object], noun: str = "option") -> T:
+    """The dataclass from these values; unknown names, wrong types and values out of range are errors."""
+    known = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    hints = get_type_hints(kind)
+    checked: dict[str, object] = {}
+    for name, value in values.items():
+        if name not in known:
+            raise UnknownName(noun, name, known)
+        checked[name] = _checked(name, value, hints[name], known[name].metadata)
+    return kind(**checked)
+
+
+def parse(kind: type[T], texts: Mapping[str, str], noun: str = "option") -> T:
+    """The dataclass from texts, as given on a command line."""
+    hints = get_type_hints(kind)
+    return build(kind, {name: _read(name, text, hints.get(name, str)) for name, text in texts.items()}, noun)
+
+
+def items(options: object) -> tuple[tuple[str, Value], ...]:
+    """Names and values in alphabetical order: the same options always give the same tuple."""
+    return tuple(sorted(dataclasses.asdict(options).items()))  # type: ignore[call-overload]
+
+
+def _checked(name: str, value: object, kind: type, rules: Mapping[str, Any]) -> object:
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        raise BadValue(name, value, f"of type {kind.__name__}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadValue(name, value, "a finite number")
+    low, high, choices = rules.get("low"), rules.get("high"), rules.get("choices")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if (low is not None and value < low) or (high is not None and value > high):
+            raise BadValue(name, value, _range(low, high))
+    if choices is not None and value not in choices:
+        raise BadValue(name, value, f"one of {', '.join(map(repr, choices))}")
+    return value
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return f"at least {low}" if high is None else f"at most {high}"
+    return f"from {low} to {high}"
+
+
+def _read(name: str, text: str, kind: type) -> object:
+    if kind is bool:
+        words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+        if text.lower() not in words:
+            raise BadValue(name, text, "yes or no")
+        return words[text.lower()]
+    try:
+        return kind(text)
+    except ValueError:
+        raise BadValue(name, text, f"of type {kind.__name__}") from None

@@ -1,0 +1,1 @@
+"""Matches: what one is (`match`), how many are played at once (`arena`), by whom (`executors`), and again (`replay`)."""

@@ -1,0 +1,100 @@
+"""Many matches at once on one core: one group of lanes for each GameSpec, dealt again as matches end."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from engine.errors import BadSpec
+from engine.play.group import Group, Tick
+from engine.play.match import GameSpec, MatchResult, MatchSpec
+from engine.registry import game_of
+
+DEFAULT_LANES = 1024
+GROUPS_KEPT = 8  # idle groups beyond this are closed, the longest unused first
+
+
+class Arena:
+    """Add matches, tick, take results and suspects.
+
+    `lanes` is the number of matches of one GameSpec at once; `alone` plays each seat by itself and turns failures into
+    forfeits; `record` keeps the actions; `rewards` has each tick tell what it added to the scores.
+    """
+
+    def __init__(
+        self, lanes: int = DEFAULT_LANES, *, alone: bool = False, record: bool = True, rewards: bool = False
+    ) -> None:
+        if lanes < 1:
+            raise BadSpec(f"lanes = {lanes}: must be at least 1")
+        self.lanes = lanes
+        self._settings = {"alone": alone, "record": record, "rewards": rewards}
+        self._groups: dict[GameSpec, Group] = {}
+        self._last: tuple[GameSpec, Group] | None = None  # hashing a GameSpec costs more than comparing identities
+
+    def __enter__(self) -> Arena:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def idle(self) -> bool:
+        return all(group.idle for group in self._groups.values())
+
+    @property
+    def queued(self) -> int:
+        return sum(len(group.queue) for group in self._groups.values())
+
+    def check(self, spec: MatchSpec) -> None:
+        """Raise an error that names what is wrong, unless this match can be played."""
+        self._group(spec.game).check(spec)
+
+    def add(self, spec: MatchSpec) -> None:
+        """Queue a match; it is dealt when a lane of its game is free."""
+        group = self._group(spec.game)
+        group.check(spec)
+        group.queue.append(spec)
+
+    def tick(self) -> list[Tick]:
+        """One step of every group that has something to do."""
+        return [group.tick() for group in self._groups.values() if not group.idle]
+
+    def take_results(self) -> list[MatchResult]:
+        return [result for group in self._groups.values() for result in group.take_results()]
+
+    def take_suspects(self) -> list[MatchSpec]:
+        """Matches that were in a call that failed: to be played alone."""
+        taken = []
+        for group in self._groups.values():
+            taken += group.suspects
+            group.suspects = []
+        return taken
+
+    def recall(self) -> list[MatchSpec]:
+        """Take back what is not dealt yet."""
+        back = []
+        for group in self._groups.values():
+            back += group.queue
+            group.queue.clear()
+        return back
+
+    def drop(self) -> list[MatchSpec]:
+        """Break everything off; the matches that have no result."""
+        return [spec for group in self._groups.values() for spec in group.drop()]
+
+    def close(self) -> None:
+        for group in self._groups.values():
+            group.close()
+        self._groups.clear()
+        self._last = None
+
+    def _group(self, spec: GameSpec) -> Group:
+        if self._last is not None and self._last[0] is spec:
+            return self._last[1]
+        group = self._groups.pop(spec, None) or Group(game_of(spec), self.lanes, **self._settings)
+        self._groups[spec] = group  # in order of use
+        spent = [one for one, other in self._groups.items() if other.spent and other is not group]
+        for one in spent[: max(len(self._groups) - GROUPS_KEPT, 0)]:
+            self._groups.pop(one).close()
+        self._last = (spec, group)
+        return group
+

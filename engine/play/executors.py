@@ -1,0 +1,102 @@
+"""Who plays matches: one seam, `run(specs) -> results`, whatever is behind it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Protocol
+
+from engine.errors import BadSpec
+from engine.play.arena import DEFAULT_LANES, Arena
+from engine.play.match import MatchResult, MatchSpec
+
+
+class Executor(Protocol):
+    """Plays matches. Every spec that is taken from `specs` gives exactly one result, in order of completion."""
+
+    def run(self, specs: Iterable[MatchSpec]) -> Iterator[MatchResult]: ...
+    def recall(self) -> list[MatchSpec]:
+        """Take back what is not being played yet; what is being played still gives its results."""
+
+    def close(self) -> None: ...
+
+
+class SequentialMatchExecutor:
+    """In this process, on this core. The reference for all others: they give the same records."""
+
+    def __init__(self, lanes: int = DEFAULT_LANES, *, record: bool = True) -> None:
+        self._arena = Arena(lanes, record=record)
+        self._record = record
+        self._suspects: deque[MatchSpec] = deque()
+        self._failed: set[str] = set()  # agents that failed alone: from then on they always play alone
+        self._recalled = False
+
+    def __enter__(self) -> SequentialMatchExecutor:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def execute_match(self, spec: MatchSpec) -> MatchResult:
+        return self.execute_matches([spec])[0]
+
+    def execute_matches(self, specs: Sequence[MatchSpec]) -> list[MatchResult]:
+        """Results in the order of the specs; all specs are checked before the first match is played."""
+        for spec in specs:
+            self._arena.check(spec)
+        found = {result.id: result for result in self.run(specs)}
+        return [found[spec.id] for spec in specs]
+
+    def run(self, specs: Iterable[MatchSpec]) -> Iterator[MatchResult]:
+        self._recalled = False
+        coming = self._distinct(specs)
+        try:
+            while True:
+                while not self._recalled and self._arena.queued < self._arena.lanes:
+                    spec = next(coming, None)
+                    if spec is None:
+                        break
+                    if self._failed.isdisjoint(player.id for player in spec.players):
+                        self._arena.add(spec)
+                    else:
+                        self._arena.check(spec)
+                        self._suspects.append(spec)
+                if self._arena.idle and not self._suspects:
+                    return
+                self._arena.tick()
+                yield from self._arena.take_results()
+                self._suspects += self._arena.take_suspects()
+                if self._suspects:
+                    yield self._play_alone(self._suspects.popleft())
+        finally:
+            self._arena.drop()
+            self._suspects.clear()
+
+    def recall(self) -> list[MatchSpec]:
+        """Take back what was taken from `specs` and is not being played; call it between two results."""
+        self._recalled = True
+        back = [*self._arena.recall(), *self._suspects]
+        self._suspects.clear()
+        return back
+
+    def close(self) -> None:
+        self._arena.close()
+
+    def _distinct(self, specs: Iterable[MatchSpec]) -> Iterator[MatchSpec]:
+        seen: set[str] = set()
+        for spec in specs:
+            if spec.id in seen:
+                raise BadSpec(f"match id {spec.id!r} stands for two matches of one run")
+            seen.add(spec.id)
+            yield spec
+
+    def _play_alone(self, spec: MatchSpec) -> MatchResult:
+        with Arena(lanes=1, alone=True, record=self._record) as arena:
+            arena.add(spec)
+            while not arena.idle:
+                arena.tick()
+            result = arena.take_results()[0]
+        if result.ending.kind.failure:
+            self._failed.update(result.players[seat] for seat in result.ending.seats)
+        return result

@@ -1,0 +1,444 @@
+"""One group of lanes: all boards of one GameSpec, and the pilots that play on them.
+
+A tick asks each pilot once for all its rows, moves every lane whose seats have answered, and notes the lanes that have
+ended. A failure in a shared call proves nothing against anyone: its matches come back as *suspects*, to be played alone
+(`alone=True`), where each seat is asked by itself and a failure is that seat's forfeit.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.errors import BadSpec
+from engine.game import PENDING, RESIGN, AgentKind, Bools, Floats, Game, Indices, Ints, Pilot, Seeds, Views
+from engine.play.lanes import FAILED, ILLEGAL, LANE, SLOT, agent_seeds, bits_for, commit, gather, hold, rank, settle
+from engine.play.match import SEED_LIMIT, AgentSpec, Ending, EndingKind, MatchResult, MatchSpec
+from engine.registry import kind_of
+
+log = logging.getLogger("ringside")
+NOBODY = -1  # pilot of a slot on which no match is going on
+ENDINGS = (  # by what `Boards.over` says
+    Ending(EndingKind.STEP_LIMIT),  # the rules would go on, but the limit of the match is reached
+    Ending(EndingKind.FINISHED),
+    Ending(EndingKind.STEP_LIMIT),
+    Ending(EndingKind.NO_CONTEST),
+)
+
+
+class Tick(NamedTuple):
+    """What one tick did to a group; the arrays are valid until the next one."""
+
+    group: Group
+    moved: Indices  # lanes
+    actions: Ints  # [lanes, seats], meaningful where a seat acted on a lane that moved
+    rewards: Floats | None  # [lanes, seats]: what this step added to the scores, if rewards are counted
+    ended: Indices  # lanes, a part of `moved`; their last observation stays readable until the next tick
+
+
+@dataclass(eq=False)
+class Crew:
+    """A pilot at work, and the agents it has loaded."""
+
+    index: int
+    kind: AgentKind
+    pilot: Pilot
+    agents: dict[str, int] = field(default_factory=dict)  # by id, the number that the pilot gave it
+
+
+class Group:
+    def __init__(self, game: Game, lanes: int, *, alone: bool, record: bool, rewards: bool) -> None:
+        self.game, self.info = game, game.info
+        self.boards = game.boards(lanes)
+        self.queue: deque[MatchSpec] = deque()
+        self.suspects: list[MatchSpec] = []
+        self._alone, self._count_rewards = alone, rewards
+        self._results: list[MatchResult] = []
+        self._known: dict[str, AgentSpec] = {}  # by id; one id is one agent
+        self._specs: list[MatchSpec | None] = [None] * lanes
+        self._since = [0.0] * lanes
+        self._free = list(range(lanes - 1, -1, -1))
+        self._ended: list[int] = []  # lanes whose result is still to be taken
+        self._crews: dict[str, Crew] = {}
+        self._crews_made = 0
+        self._repeatable: dict[str, bool] = {}  # by kind
+        self._faults: dict[tuple[int, int], tuple[EndingKind, str]] = {}  # by lane and seat
+        seats = self.info.seats
+        self._lanes = np.zeros(lanes, LANE)
+        self._slots = np.zeros(lanes * seats, SLOT)
+        self._slots["pilot"] = NOBODY
+        self._everyone: Bools = np.ones((lanes, seats), np.bool_)
+        self._held: Ints = np.full((lanes, seats), PENDING, np.int64)
+        self._played: Ints = np.zeros((lanes, seats), np.int64)
+        self._rows: Indices = np.zeros((5, lanes * seats), np.uint32)
+        self._obs = np.zeros((lanes * seats, *self.info.observation), np.float32)
+        self._legal = np.ones((lanes * seats if self.info.masked else 0, self.info.actions), np.bool_)
+        self._moving, self._failing, self._over = (np.zeros(lanes, np.uint32) for _ in range(3))
+        self._bits = bits_for(self.info.actions) if record else 0
+        self._log = np.zeros((lanes, 64), np.uint8)
+        self._longest = 0  # actions in the longest log so far
+
+    @property
+    def running(self) -> int:
+        return len(self._specs) - len(self._free) - len(self._ended)
+
+    @property
+    def idle(self) -> bool:
+        return len(self._free) == len(self._specs) and not self.queue
+
+    @property
+    def spent(self) -> bool:
+        """Idle, with nothing left to take."""
+        return self.idle and not self._results and not self.suspects
+
+    def check(self, spec: MatchSpec) -> None:
+        """Raise an error that names what is wrong, unless this match can be played here."""
+        what = f"match {spec.id!r}"
+        if len(spec.players) != self.info.seats:
+            raise BadSpec(f"{what}: {spec.game.name} has {self.info.seats} seats, {len(spec.players)} players are given")
+        if not 0 <= spec.seed < SEED_LIMIT:
+            raise BadSpec(f"{what}: seed = {spec.seed}: must be from 0 to 2**64 - 1")
+        if spec.limits.steps is not None and not 0 < spec.limits.steps < 2**32:
+            raise BadSpec(f"{what}: limits.steps = {spec.limits.steps}: must be from 1 to 2**32 - 1, or None")
+        if spec.start is not None:
+            self.game.check_start(spec.start)
+        for player in spec.players:
+            known = self._known.get(player.id)
+            if known is None:
+                if not kind_of(player).plays(self.game):
+                    raise BadSpec(f"{what}: {player.id!r}, of kind {player.kind!r}, cannot play {spec.game.name}")
+                self._known[player.id] = player
+            elif known is not player and known != player:
+                raise BadSpec(f"{what}: two different agents have the id {player.id!r}")
+
+    def tick(self) -> Tick:
+        """One step of every lane that is ready for one."""
+        if self._ended and len(self._ended) * 64 >= self.running:
+            self._collect()  # in batches of 1/64 of the lanes: idles few of them, and costs far less than one by one
+        if self._free and self.queue:
+            self._deal()
+        moved, ended, rewards = self._moving[:0], self._over[:0], None
+        if self.running:
+            acting = self._everyone if self.info.simultaneous else self.boards.acting()
+            for crew in list(self._crews.values()):
+                self._ask(crew, acting)
+            moved = self._commit(acting)
+        if moved.size:
+            before = self.boards.scores().copy() if self._count_rewards else None
+            self.boards.apply(moved, self._played)
+            rewards = None if before is None else self.boards.scores() - before
+            ended = self._over[: settle(self.boards.over(), self._lanes, moved, self._over)]
+            self._ended.extend(ended.tolist())
+        return Tick(self, moved, self._played, rewards, ended)
+
+    def take_results(self) -> list[MatchResult]:
+        """The matches that ended since the last call."""
+        if self._ended and not self.queue:
+            self._collect()
+        taken, self._results = self._results, []
+        return taken
+
+    def drop(self) -> list[MatchSpec]:
+        """Break off what is running; the matches that now have no result."""
+        left = [spec for spec in self._specs if spec is not None] + list(self.queue)
+        self._break_off([lane for lane, spec in enumerate(self._specs) if spec is not None])
+        self.queue.clear()
+        return left
+
+    def close(self) -> None:
+        self.drop()
+        for crew in list(self._crews.values()):
+            self._dismiss(crew)
+
+    # Dealing
+
+    def _deal(self) -> None:
+        seatings: list[list[tuple[Crew, int] | None]] = []
+        dealt: list[int] = []
+        blocked: list[MatchSpec] = []
+        taken: dict[str, int] = {}
+        while self._free and self.queue:
+            spec = self.queue.popleft()
+            seating = self._seat(spec, self._free[-1])
+            if seating is None:
+                self.suspects.append(spec)
+            elif not self._room(seating, taken):
+                blocked.append(spec)
+            else:
+                lane = self._free.pop()
+                self._specs[lane] = spec
+                dealt.append(lane)
+                seatings.append(seating)
+        self.queue.extendleft(reversed(blocked))
+        if blocked and not dealt and not self.running and not self._ended:
+            raise BadSpec(f"match {blocked[0].id!r} seats more players of one kind than its pilot can hold at once")
+        if dealt:
+            self._begin(dealt, seatings)
+
+    def _seat(self, spec: MatchSpec, lane: int) -> list[tuple[Crew, int] | None] | None:
+        """For each seat who plays it; alone, None for one that could not be loaded; in company, None altogether."""
+        seating: list[tuple[Crew, int] | None] = []
+        for seat, player in enumerate(spec.players):
+            crew = self._crews.get(player.kind)
+            known = crew.agents.get(player.id) if crew else None
+            if known is None:
+                try:
+                    crew = crew or self._hire(player)
+                    known = crew.agents[player.id] = crew.pilot.load(player)
+                except Exception as error:  # whatever an agent's code raises is that agent's failure
+                    if not self._alone:
+                        return None
+                    self._fault(lane, seat, EndingKind.CANNOT_START, error)
+                    seating.append(None)
+                    continue
+            assert crew is not None
+            seating.append((crew, known))
+        return seating
+
+    def _hire(self, player: AgentSpec) -> Crew:
+        kind = kind_of(player)
+        crew = Crew(self._crews_made, kind, kind.pilot(self.game, len(self._slots)))
+        self._crews_made += 1
+        self._repeatable[player.kind] = kind.repeatable
+        self._crews[player.kind] = crew
+        return crew
+
+    def _room(self, seating: list[tuple[Crew, int] | None], taken: dict[str, int]) -> bool:
+        limited = [one[0] for one in seating if one and one[0].pilot.capacity is not None]
+        for crew in limited:
+            used = taken.setdefault(crew.kind.name, np.count_nonzero(self._slots["pilot"] == crew.index))
+            if used + limited.count(crew) > (crew.pilot.capacity or 0):
+                return False
+        for crew in limited:
+            taken[crew.kind.name] += 1
+        return True
+
+    def _begin(self, dealt: list[int], seatings: list[list[tuple[Crew, int] | None]]) -> None:
+        specs = [spec for lane in dealt if (spec := self._specs[lane])]
+        lanes = np.array(dealt, np.uint32)
+        seeds = np.array([spec.seed for spec in specs], np.uint64)
+        self.boards.deal(lanes, seeds, [spec.start for spec in specs])
+        self._lanes["running"][lanes] = 1
+        self._lanes["ply"][lanes] = self._lanes["logged"][lanes] = 0
+        self._lanes["limit"][lanes] = [spec.limits.steps or 0 for spec in specs]
+        now = time.perf_counter()
+        for lane in dealt:
+            self._since[lane] = now
+        own: Seeds = np.empty((len(dealt), self.info.seats), np.uint64)
+        agent_seeds(seeds, own)
+        rows: dict[Crew, list[tuple[int, int, int]]] = {}
+        seats = self.info.seats
+        for i, seating in enumerate(seatings):
+            for seat, one in enumerate(seating):
+                if one is not None:
+                    rows.setdefault(one[0], []).append((dealt[i] * seats + seat, one[1], i * seats + seat))
+        for crew, begun in rows.items():
+            live = [row for row in begun if self._specs[row[0] // seats] is not None]
+            for part in ([row] for row in live) if self._alone else (live,) if live else ():
+                slots, agents, places = np.array(part, np.int64).T
+                self._begin_slots(crew, slots.astype(np.uint32), agents.astype(np.uint32), own.reshape(-1)[places])
+
+    def _begin_slots(self, crew: Crew, slots: Indices, agents: Indices, seeds: Seeds) -> None:
+        if self._call(crew, slots, EndingKind.CANNOT_START, lambda: crew.pilot.begin(slots, agents, seeds)):
+            self._slots["pilot"][slots] = crew.index
+            self._slots["agent"][slots] = agents
+
+    # Asking and moving
+
+    def _ask(self, crew: Crew, acting: Bools) -> None:
+        n = gather(acting, self._lanes, self._slots, self._held, crew.index, self._rows)
+        if self._alone:
+            for row in range(n):
+                self._answer(crew, self._rows[:, row : row + 1].copy())
+        elif n:
+            self._answer(crew, self._rows[:, :n])
+
+    def _answer(self, crew: Crew, rows: Indices) -> None:
+        n = rows.shape[1]
+        legal = None
+        if self.info.masked:
+            legal = self._legal[:n]
+            self.boards.legal(rows[1], rows[2], legal)
+        try:
+            answers = crew.pilot.act(Views(self.boards, rows, self._obs[:n], legal))
+        except Exception as error:  # see _seat
+            self._failure(crew, rows[0], EndingKind.EXCEPTION, error)
+            return
+        if not isinstance(answers, np.ndarray) or answers.shape != (n,) or answers.dtype.kind != "i":
+            what = f"{answers.dtype} of shape {answers.shape}" if isinstance(answers, np.ndarray) else repr(answers)
+            wrong = TypeError(f"act() must return a signed integer for each of {n} rows, not {what[:200]}")
+            self._failure(crew, rows[0], EndingKind.PROTOCOL, wrong)
+            return
+        answers = answers.astype(np.int64, copy=False)
+        hold(rows[1], rows[2], answers, self._legal, self.info.masked, self.info.actions, self._held)
+
+    def _commit(self, acting: Bools) -> Indices:
+        if (self._longest + self.info.seats) * self._bits > self._log.shape[1] * 8:
+            self._log = np.concatenate([self._log, np.zeros_like(self._log)], axis=1)
+        n, failed, longest = commit(
+            acting, self._lanes, self._held, self._played, self._log, self._bits, self._moving, self._failing
+        )
+        self._longest = max(self._longest, int(longest))
+        if failed:
+            self._forfeit(self._failing[:failed].tolist())
+        return self._moving[:n]
+
+    def _forfeit(self, lanes: list[int]) -> None:
+        for lane in lanes:
+            for seat, held in enumerate(self._held[lane].tolist()):
+                if held == RESIGN:
+                    self._faults[lane, seat] = (EndingKind.RESIGNED, "")
+                elif held == ILLEGAL:
+                    self._faults[lane, seat] = (EndingKind.ILLEGAL_ACTION, "")
+            self._held[lane] = PENDING
+            self._lanes["running"][lane] = 0
+            self._ended.append(lane)
+
+    # Failures
+
+    def _call(self, crew: Crew, slots: Indices, kind: EndingKind, call: Callable[[], None]) -> bool:
+        try:
+            call()
+        except Exception as error:  # see _seat
+            self._failure(crew, slots, kind, error)
+            return False
+        return True
+
+    def _failure(self, crew: Crew, slots: Indices, kind: EndingKind, error: Exception) -> None:
+        """Alone: that seat forfeits. In company: the matches in the call are suspects, and the pilot is replaced."""
+        seats = self.info.seats
+        if self._alone:
+            for slot in slots.tolist():
+                self._fault(*divmod(slot, seats), kind, error)
+            return
+        suspects = {slot // seats for slot in slots.tolist()}
+        mine = np.flatnonzero(self._slots["pilot"] == crew.index)
+        broken = sorted(suspects | {slot // seats for slot in mine.tolist()})
+        for lane in broken:
+            spec = self._specs[lane]
+            assert spec is not None
+            (self.suspects if lane in suspects else self.queue).append(spec)
+        self._slots["pilot"][mine] = NOBODY
+        self._dismiss(crew)
+        self._break_off(broken)
+
+    def _fault(self, lane: int, seat: int, kind: EndingKind, error: Exception) -> None:
+        self._faults[lane, seat] = (kind, f"{type(error).__name__}: {error}")
+        self._held[lane, seat] = FAILED
+
+    def _dismiss(self, crew: Crew) -> None:
+        del self._crews[crew.kind.name]
+        try:
+            crew.pilot.close()
+        except Exception:  # its matches are accounted for; a pilot that cannot even close is only reported
+            log.exception("the pilot of %s failed while it was closed", crew.kind.name)
+
+    def _break_off(self, lanes: list[int]) -> None:
+        self._free_lanes(lanes)
+        slots = self._slots_of(np.array(lanes, np.uint32))
+        for crew in list(self._crews.values()):
+            mine = slots[self._slots["pilot"][slots] == crew.index]
+            if mine.size:
+                self._slots["pilot"][mine] = NOBODY
+                try:
+                    crew.pilot.end(mine, None)
+                except Exception:  # nothing of these matches counts; the pilot is judged when they are played again
+                    log.exception("the pilot of %s failed when matches were broken off", crew.kind.name)
+
+    def _free_lanes(self, lanes: list[int]) -> None:
+        for lane in lanes:
+            self._specs[lane] = None
+            self._free.append(lane)
+            if lane in self._ended:
+                self._ended.remove(lane)
+        self._lanes["running"][lanes] = 0
+        self._held[lanes] = PENDING
+        if self._faults:
+            gone = set(lanes)
+            self._faults = {place: fault for place, fault in self._faults.items() if place[0] not in gone}
+
+    # Collecting
+
+    def _collect(self) -> None:
+        """Turn ended lanes into results, tell their pilots, and free the lanes."""
+        results = dict(zip(self._ended, self._build(self._ended), strict=True))
+        slots = self._slots_of(np.array(self._ended, np.uint32))
+        for crew in list(self._crews.values()):
+            mine = slots[self._slots["pilot"][slots] == crew.index]
+            for part in mine[:, None] if self._alone else [mine] if mine.size else []:
+                told = [results[slot // self.info.seats] for slot in part.tolist()]
+                self._slots["pilot"][part] = NOBODY
+                self._call(crew, part, EndingKind.EXCEPTION, lambda: crew.pilot.end(part, told))  # noqa: B023
+        kept = self._ended  # without those that a failure has just sent back
+        if self._alone and self._faults:
+            results = dict(zip(kept, self._build(kept), strict=True))
+        self._results.extend(results[lane] for lane in kept)
+        self._ended = []
+        self._free_lanes(kept)
+
+    def _build(self, ended: list[int]) -> list[MatchResult]:
+        lanes = np.array(ended, np.uint32)
+        scores = self.boards.scores()[lanes]
+        forfeits = np.zeros(scores.shape, np.bool_)
+        for lane, seat in self._faults:
+            if lane in ended:
+                forfeits[ended.index(lane), seat] = True
+        ranks = np.empty(scores.shape, np.int64)
+        rank(scores, forfeits, ranks)
+        rows = zip(
+            ended,
+            scores.tolist(),
+            ranks.tolist(),
+            self._lanes["ply"][lanes].tolist(),
+            self.boards.over()[lanes].tolist(),
+            self.boards.stats(lanes).tolist(),
+            ((self._lanes["logged"][lanes] * self._bits + 7) // 8).tolist(),
+            strict=True,
+        )
+        now = time.perf_counter()
+        return [self._result(now, *row) for row in rows]
+
+    def _result(
+        self,
+        now: float,
+        lane: int,
+        scores: list[float],
+        ranks: list[int],
+        steps: int,
+        over: int,
+        stats: list[list[float]],
+        size: int,
+    ) -> MatchResult:
+        spec = self._specs[lane]
+        assert spec is not None
+        return MatchResult(
+            spec.id,
+            tuple([player.id for player in spec.players]),
+            tuple(scores),
+            tuple(ranks),
+            steps,
+            self._ending(lane, over),
+            tuple(map(tuple, stats)),
+            self._log[lane, :size].tobytes(),
+            all([self._repeatable.get(player.kind, True) for player in spec.players]),
+            now - self._since[lane],
+        )
+
+    def _ending(self, lane: int, over: int) -> Ending:
+        if not self._faults:
+            return ENDINGS[over]
+        faults = {seat: self._faults[lane, seat] for seat in range(self.info.seats) if (lane, seat) in self._faults}
+        if not faults:
+            return ENDINGS[over]
+        kind, reason = next(iter(faults.values()))
+        return Ending(kind, tuple(faults), reason)
+
+    def _slots_of(self, lanes: Indices) -> Indices:
+        seats = np.arange(self.info.seats, dtype=np.uint32)
+        return (lanes[:, None] * np.uint32(self.info.seats) + seats).reshape(-1)

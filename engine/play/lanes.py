@@ -1,0 +1,143 @@
+"""The bookkeeping of a group of lanes, compiled: whom to ask, what they answered, what moves, what has ended."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import uint8, uint32
+
+from engine.game import PENDING, RESIGN
+from engine.kernels import kernel
+from engine.seeding import draw, purpose
+
+ILLEGAL = -3  # held in place of an action that is none
+FAILED = -4  # held for a seat whose player broke
+
+AGENT_SEED = purpose("arena.agent")
+LANE = np.dtype([("running", "u1"), ("ply", "u4"), ("limit", "u4"), ("logged", "u4")], align=True)
+SLOT = np.dtype([("pilot", "i4"), ("agent", "u4")], align=True)
+
+
+def bits_for(actions: int) -> int:
+    """Bits that one action takes in a log: a power of two, so that none crosses a byte unless it fills whole ones."""
+    return next(bits for bits in (1, 2, 4, 8, 16, 32) if actions <= 1 << bits)
+
+
+@kernel
+def gather(acting, lanes, slots, held, pilot, rows):  # type: ignore[no-untyped-def]
+    """Rows (slot, lane, seat, agent, ply) of the seats that this pilot must answer for now; how many there are."""
+    seats = held.shape[1]
+    n = 0
+    for lane in range(lanes.size):
+        if lanes[lane].running:
+            for seat in range(seats):
+                slot = lane * seats + seat
+                if slots[slot].pilot == pilot and acting[lane, seat] and held[lane, seat] == PENDING:
+                    rows[0, n] = slot
+                    rows[1, n] = lane
+                    rows[2, n] = seat
+                    rows[3, n] = slots[slot].agent
+                    rows[4, n] = lanes[lane].ply
+                    n += 1
+    return n
+
+
+@kernel
+def hold(lanes, seats, answers, legal, masked, actions, held):  # type: ignore[no-untyped-def]
+    """Note the answers; what is no legal action becomes ILLEGAL."""
+    for i in range(answers.size):
+        a = answers[i]
+        if a != PENDING and a != RESIGN:
+            if a < 0 or a >= actions or (masked and not legal[i, a]):
+                a = ILLEGAL
+        held[lanes[i], seats[i]] = a
+
+
+@kernel
+def commit(acting, lanes, held, played, log, bits, moving, failing):  # type: ignore[no-untyped-def]
+    """Lanes whose acting seats have all answered: those that move, logged, and those on which a seat forfeits."""
+    seats = held.shape[1]
+    n = 0
+    failed = 0
+    longest = uint32(0)
+    for lane in range(lanes.size):
+        if not lanes[lane].running:
+            continue
+        waiting = False
+        forfeit = False
+        for seat in range(seats):
+            a = held[lane, seat]
+            forfeit |= a < PENDING
+            waiting |= a == PENDING and acting[lane, seat]
+        if waiting:
+            continue
+        if forfeit:
+            failing[failed] = lane
+            failed += 1
+            continue
+        for seat in range(seats):
+            if acting[lane, seat]:
+                a = held[lane, seat]
+                played[lane, seat] = a
+                held[lane, seat] = PENDING
+                if bits:
+                    place = lanes[lane].logged
+                    if bits < 8:
+                        bit = place * uint32(bits)
+                        shift = bit & uint32(7)
+                        if shift:
+                            log[lane, bit >> uint32(3)] |= uint8(a << shift)
+                        else:
+                            log[lane, bit >> uint32(3)] = a
+                    else:
+                        for k in range(bits >> 3):
+                            log[lane, place * uint32(bits >> 3) + uint32(k)] = (a >> (8 * k)) & 255
+                    lanes[lane].logged = place + uint32(1)
+        longest = max(longest, lanes[lane].logged)
+        moving[n] = lane
+        n += 1
+    return n, failed, longest
+
+
+@kernel
+def settle(over, lanes, moving, ended):  # type: ignore[no-untyped-def]
+    """Count the step; the lanes that are over, by the rules or by their limit, stop running."""
+    n = 0
+    for i in range(moving.size):
+        lane = moving[i]
+        lanes[lane].ply += uint32(1)
+        if over[lane] != 0 or lanes[lane].ply == lanes[lane].limit:
+            lanes[lane].running = 0
+            ended[n] = lane
+            n += 1
+    return n
+
+
+@kernel
+def agent_seeds(seeds, out):  # type: ignore[no-untyped-def]
+    """[matches, seats]: the seed of each player, so that the two of a self-play match differ."""
+    for i in range(seeds.size):
+        for seat in range(out.shape[1]):
+            out[i, seat] = draw(seeds[i], AGENT_SEED, seat, 0, 0)
+
+
+@kernel
+def rank(scores, forfeits, out):  # type: ignore[no-untyped-def]
+    """1 is best, ties share. Who forfeited comes after everybody who did not."""
+    for i in range(scores.shape[0]):
+        for a in range(scores.shape[1]):
+            better = 0
+            for b in range(scores.shape[1]):
+                if forfeits[i, a] == forfeits[i, b]:
+                    better += not forfeits[i, a] and scores[i, b] > scores[i, a]
+                elif forfeits[i, a]:
+                    better += 1
+            out[i, a] = better + 1
+
+
+def unpack(log: bytes, bits: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The actions in a log, in order; it may end in up to seven bits of padding."""
+    raw = np.frombuffer(log, np.uint8)
+    if bits >= 8:
+        return np.frombuffer(log, f"<u{bits // 8}").astype(np.int64)
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return ((raw[:, None] >> shifts) & ((1 << bits) - 1)).reshape(-1).astype(np.int64)

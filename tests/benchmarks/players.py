@@ -1,0 +1,89 @@
+"""The network players of the benchmarks: six nodes, evaluated as NEAT networks are, all of them in one compiled call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import math
+
+import numpy as np
+
+from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
+from engine.kernels import inline, kernel
+from engine.play.match import AgentSpec, MatchResult
+from engine.seeding import chance, purpose
+
+WEIGHT = purpose("benchmark.weight")
+NET = np.dtype([("weight", "f8", (6, 8)), ("bias", "f8", 6)])  # three hidden nodes on 8 inputs, three outputs on those
+
+
+def network(number: int) -> np.ndarray:
+    """Fixed weights; the strongest ones make it follow the ball, so that rallies happen."""
+    net = np.zeros((), NET)
+    for node in range(6):
+        for k in range(8 if node < 3 else 3):
+            net["weight"][node, k] = 2.0 * chance(number, WEIGHT, 0, node, k) - 1.0
+        net["bias"][node] = 0.1 * (chance(number, WEIGHT, 1, node, 0) - 0.5)
+    net["weight"][0, 5] = 6.0  # own height less the ball's
+    net["weight"][3:, 0] = (0.0, 2.0, -2.0)  # up when above it, down when below
+    return net
+
+
+@inline
+def _node(inputs, count, net, node):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(count):
+        total += float(inputs[k]) * net.weight[node, k]
+    return math.tanh(min(max(2.5 * (net.bias[node] + total), -60.0), 60.0))
+
+
+@kernel
+def _act(nets, agents, obs, out):  # type: ignore[no-untyped-def]
+    hidden = np.empty(3)
+    for i in range(out.size):
+        net = nets[agents[i]]
+        for node in range(3):
+            hidden[node] = _node(obs[i], 8, net, node)
+        best = _node(hidden, 3, net, 3)
+        action = 0
+        for node in range(4, 6):
+            value = _node(hidden, 3, net, node)
+            if value > best:
+                best = value
+                action = node - 3
+        out[i] = action
+
+
+class SixNodePilot:
+    capacity = None
+
+    def __init__(self, game: Game, slots: int) -> None:
+        self._nets = np.zeros(0, NET)
+        self._out: Ints = np.zeros(slots, np.int64)
+
+    def load(self, agent: AgentSpec) -> int:
+        self._nets = np.append(self._nets, network(int(agent.payload)))
+        return len(self._nets) - 1
+
+    def begin(self, slots: Indices, agents: Indices, seeds: Seeds) -> None:
+        pass
+
+    def act(self, views: Views) -> Ints:
+        out = self._out[: len(views)]
+        _act(self._nets, views.agents, views.obs, out)
+        return out
+
+    def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+SIX_NODES = AgentKind(
+    name="six-nodes",
+    version=1,
+    pilot=SixNodePilot,
+    plays=lambda game: game.info.observation == (8,) and game.info.actions == 3,
+    samples=lambda game: [AgentSpec(f"net{k}", "six-nodes", str(k).encode()) for k in range(6)],
+)
