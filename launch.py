@@ -11,16 +11,20 @@ if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit(2)
 
 import contextlib
-import errno
 import hashlib
+import importlib.util
 import json
 import os
 import re
+import shutil
+import signal
+import subprocess
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-
-# subprocess, shutil and ctypes are imported where they are used: a second start needs none of them.
+from subprocess import DEVNULL, PIPE, STDOUT
+from typing import Any
 
 SOURCE = Path(__file__).resolve().parent
 WINDOWS = sys.platform == "win32"
@@ -62,14 +66,21 @@ QT_LIBRARIES = {
     "libxcb-shape.so.0": ("libxcb-shape0", "libxcb", "libxcb"),
     "libxkbcommon-x11.so.0": ("libxkbcommon-x11-0", "libxkbcommon-x11", "libxkbcommon-x11"),
 }
-PACKAGE_MANAGERS = (("apt-get", "install"), ("dnf", "install"), ("pacman", "-S"))
+PACKAGE_MANAGERS = ("apt-get install", "dnf install", "pacman -S")
 
-DISK_FULL = ("No space left on device", "[Errno 28]", "not enough space on the disk", "Disk quota exceeded")
-NO_NETWORK = ("connection broken by", "ConnectionError", "Max retries exceeded", "timed out", "No matching distribution")
+# What commands and the system say when something fails, and what that means to the user.
+FAILURES = {
+    "No space left|not enough space|quota exceeded": "the disk is full ({folder} has {free} left). Make 2 GB of room",
+    "onnection broken|ConnectionError|timed out|No matching dist": "downloads failed. Check the network connection",
+    "Permission denied|Read-only|Access is denied": "{folder} cannot be written. Name another folder in RINGSIDE_VENV",
+}
+
 SIZE_UNITS = {"GB": 1e9, "MB": 1e6, "kB": 1e3, "bytes": 1.0}
-ARCHIVE = r"([^\s/\\]+)\.(?:whl|tar\.gz|zip)"
-FETCHED = re.compile(rf"\s*(?:Downloading|Using cached) (?:\S*/)?{ARCHIVE} \(([\d.]+) (\w+)\)")
-LOCAL = re.compile(rf"\s*Processing (.*{ARCHIVE})(?: \(from .*)?$")
+PIP_PACKAGE = re.compile(
+    r"\s*(?:Downloading|Using cached|Processing) "
+    r"(?P<folder>.*?)(?P<file>(?P<name>[^\s/\\]+?)-(?P<version>\d[^\s/\\-]*?)(?:-[^\s/\\]+)?\.(?:whl|tar\.gz|zip))"
+    r"(?: \((?:(?P<number>[\d.]+) (?P<unit>GB|MB|kB|bytes)|from .*)\))?$"
+)
 
 
 class SetupError(Exception):
@@ -79,61 +90,62 @@ class SetupError(Exception):
 class Display:
     """Prints to stderr, for stdout is Ringside's: finished lines, and on a terminal a live one below them."""
 
-    QUIET_SECONDS = 20  # without a terminal, say this often what is going on
-
     def __init__(self, downloads: Path) -> None:
-        self.downloads = downloads
-        self.live = sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
-        self.shown, self.last_line = 0, time.monotonic()
+        live = sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
+        self.width = shutil.get_terminal_size().columns - 1 if live else 0
+        self.downloads, self.last_line = downloads, time.monotonic()
         self.doing, self.since = "", time.monotonic()
-        self.size: float | None = None  # of the package under way
+        self.file, self.size = "", 0.0  # of the package under way
         self.count, self.total = 0, 0.0
 
     def line(self, text: str) -> None:
-        self._replace(text + "\n")
-        self.shown, self.last_line = 0, time.monotonic()
+        print(f"\r{text:<{self.width}}" if self.width else text, file=sys.stderr, flush=True)
+        self.last_line = time.monotonic()
 
-    def _replace(self, text: str) -> None:
-        print("\r" + " " * self.shown + "\r" if self.shown else "", text, sep="", end="", file=sys.stderr, flush=True)
+    def start(self, doing: str) -> None:
+        """Names what happens now; a package that was under way has arrived and is listed."""
+        if self.file:
+            self.count, self.total = self.count + 1, self.total + self.size
+            self.line(f"     {self.doing} {size_text(self.size):>9}   total {size_text(self.total):>9}")
+        self.file, self.doing, self.since = "", doing, time.monotonic()
 
     def read(self, line: str) -> None:
         """Makes of pip's output a list of packages, with their sizes and a running total."""
-        fetched, local = FETCHED.match(line), LOCAL.match(line)
-        if fetched:
-            self._package(fetched[1], float(fetched[2]) * SIZE_UNITS[fetched[3]])
-        elif local:
-            self._package(local[2], file_size(Path(local[1])))
+        package = PIP_PACKAGE.match(line)
+        if package:
+            self.start(f"{package['name'].replace('_', '-'):<22} {package['version'].replace('%2B', '+'):<12}")
+            local, number, unit = Path(package["folder"] + package["file"]), package["number"], package["unit"]
+            self.size = float(number) * SIZE_UNITS[unit] if number else total_size([local])
+            self.file = package["file"]
         elif line.startswith("Collecting "):
             self.start(f"looking for {line.split()[1]}")
         elif line.startswith("Installing collected packages: "):
             self.start(f"unpacking {line.count(',') + 1} packages")
 
-    def _package(self, archive: str, size: float) -> None:
-        name, version = archive.replace("%2B", "+").split("-")[:2]
-        self.start(f"{name.replace('_', '-'):<22} {version:<12}")
-        self.size = size
+    @contextlib.contextmanager
+    def ticking(self) -> Iterator[None]:
+        """Shows five times a second how far things are, for a command may be silent for minutes."""
+        done = threading.Event()
 
-    def start(self, doing: str) -> None:
-        """Names what happens now; a package that was under way has arrived and is listed."""
-        if self.size is not None:
-            self.count, self.total = self.count + 1, self.total + self.size
-            self.line(f"     {self.doing} {size_text(self.size):>9}   total {size_text(self.total):>9}")
-        self.size, self.doing, self.since = None, doing, time.monotonic()
+        def tick() -> None:
+            while not done.wait(0.2):
+                self._tick()
 
-    def tick(self) -> None:
-        """Shows how far things are: by the bytes that have arrived in a download, by time otherwise."""
-        text = f"     {self.doing}"
-        if self.size is not None:
-            arrived = max(map(file_size, self.downloads.glob("pip-unpack-*/*")), default=0)
-            text += f" {size_text(min(arrived, self.size)):>9} of {size_text(self.size)}"
-        text += f", {time.monotonic() - self.since:.0f} s"
-        if self.live:
-            import shutil
+        ticker = threading.Thread(target=tick)
+        ticker.start()
+        try:
+            yield
+        finally:
+            done.set()
+            ticker.join()
 
-            text = text[: shutil.get_terminal_size().columns - 1]
-            self._replace(text)
-            self.shown = len(text)
-        elif time.monotonic() - self.last_line >= self.QUIET_SECONDS:
+    def _tick(self) -> None:
+        arrived = total_size(self.downloads.glob(f"*/{self.file}")) if self.file else 0
+        part = f" {size_text(min(arrived, self.size)):>9} of {size_text(self.size)}" if arrived else ""
+        text = f"     {self.doing}{part}, {time.monotonic() - self.since:.0f} s"
+        if self.width:
+            print(f"\r{text[: self.width]:<{self.width}}", end="", file=sys.stderr, flush=True)
+        elif time.monotonic() - self.last_line > 20:
             self.line(text)
 
 
@@ -147,31 +159,24 @@ class Environment:
         self.lock = folder / "ringside-setup.lock"
         self.log = folder / "ringside-setup.log"
         self.downloads = folder / "ringside-downloads"
+        self.display = Display(self.downloads)
 
     def is_ready(self, extras: set[str]) -> bool:
         """Tells whether the last setup still holds."""
         stamp = self.read_stamp()
         return setup_facts().items() <= stamp.items() and extras <= set(stamp["extras"]) and self.python.exists()
 
-    def read_stamp(self) -> dict:
+    def read_stamp(self) -> dict[str, Any]:
         """Returns what the last setup wrote when it was finished, and of an unfinished one nothing."""
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, TypeError):
             return {"extras": [], **json.loads(self.stamp.read_text("utf-8"))}
         return {"extras": []}
 
-    def write_stamp(self, extras: set[str]) -> None:
-        fresh = self.stamp.with_suffix(".new")
-        with open(fresh, "w", encoding="utf-8") as file:
-            json.dump({**setup_facts(), "extras": sorted(extras)}, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(fresh, self.stamp)
-
     def set_up(self, extras: set[str]) -> None:
-        """Takes every step that is needed; a step can be repeated after a failure."""
-        if self.folder.is_dir() and os.listdir(self.folder) and not (self.folder / "pyvenv.cfg").exists():
-            if not self.lock.exists():
-                raise SetupError(f"{self.folder} holds something else: empty it, or name another in RINGSIDE_VENV.")
+        """Takes the four steps; after a failure, each can be taken again."""
+        marks = (self.lock, self.folder / "pyvenv.cfg")
+        if self.folder.is_dir() and os.listdir(self.folder) and not any(mark.exists() for mark in marks):
+            raise SetupError(f"{self.folder} holds something else: empty it, or name another folder in RINGSIDE_VENV.")
         self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.lock) as self.lock_number:
             if self.is_ready(extras):
@@ -179,162 +184,142 @@ class Environment:
             extras = extras | set(self.read_stamp()["extras"])
             self.stamp.unlink(missing_ok=True)
             self.log.write_bytes(b"")
-            started = time.monotonic()
-            self.display = Display(self.downloads)
             self.display.line(f"Setting Ringside up in {self.folder} with Python {sys.version.split()[0]}.")
             self.make_environment()
             self.install_packages(extras)
             self.provide_system_libraries()
             self.compile_kernels()
-            self.write_stamp(extras)
-            self.display.line(f"Ringside is set up after {time.monotonic() - started:.0f} s.\n")
+            fresh = self.stamp.with_suffix(".new")
+            fresh.write_text(json.dumps({**setup_facts(), "extras": sorted(extras)}, indent=1), "utf-8")
+            fresh.replace(self.stamp)
+            self.display.line("Ringside is set up.\n")
 
     def make_environment(self) -> None:
         self.display.line("1/4  Python environment")
         self.remove_torn_packages()
         if self.python_works():
-            self.display.line("     is there already")
+            self.display.line("     there already")
             return
         self.provide_venv_module()
         for path in self.folder.iterdir():
-            if path not in (self.lock, self.log):
-                remove(path)
-        # Started by the environment's own Python, sys.executable is what has just been removed.
-        python = getattr(sys, "_base_executable", None) or sys.executable
-        code, output = self.call("creating it", [python, "-m", "venv", str(self.folder)])
-        if code:
-            raise self.failure("the Python environment could not be created", output)
-        self.display.line(f"     created, {size_text(folder_size(self.folder))}")
+            shutil.rmtree(path, ignore_errors=True)  # the folders only; the lock is a file and stays
+        # When the environment's own Python runs this, sys.executable is what has just been removed.
+        base_python = getattr(sys, "_base_executable", None) or sys.executable
+        bare = [base_python, "-m", "venv", "--without-pip", str(self.folder)]
+        with_pip = [str(self.python), "-I", "-m", "ensurepip", "--default-pip"]  # venv itself would hide its errors
+        for command in (bare, with_pip):
+            code, output = self.call("creating it", command)
+            if code:
+                raise self.failure("the Python environment could not be created", output)
+        self.display.line(f"     created, {size_text(total_size(self.folder.rglob('*')))}")
 
     def remove_torn_packages(self) -> None:
         """Removes the marks of packages that a killed pip left half-written, so that pip installs them again."""
-        for site in [*self.folder.glob("lib/python*/site-packages"), *self.folder.glob("Lib/site-packages")]:
+        for path in [*self.folder.glob("lib/python*/site-packages/*"), *self.folder.glob("Lib/site-packages/*")]:
             # pip writes INSTALLER after all other files, and renames what it is about to replace to ~name.
-            torn = [info for info in site.glob("*.dist-info") if not (info / "INSTALLER").exists()]
-            for path in [*torn, *site.glob("~*")]:
-                remove(path)
+            torn = path.suffix == ".dist-info" and not (path / "INSTALLER").exists()
+            if torn or path.name.startswith("~"):
+                shutil.rmtree(path, ignore_errors=True)
 
     def python_works(self) -> bool:
         """Tells whether the environment's Python runs, has pip and is of the version in use."""
-        tag = "sys.implementation.cache_tag + getattr(sys, 'abiflags', '')"
-        probe = f"import importlib.metadata as m, sys; m.version('pip'); print({tag})"
+        probe = "import importlib.metadata as m, sys; m.version('pip'); print(sys.implementation.cache_tag)"
         try:
             code, output = self.call("trying it", [str(self.python), "-I", "-c", probe])
         except OSError:
             return False
-        return code == 0 and output[-1:] == [setup_facts()["python"]]
+        return code == 0 and output == [sys.implementation.cache_tag]
 
     def provide_venv_module(self) -> None:
         """Debian keeps a part of Python that creating an environment needs in a package of its own."""
-        import shutil
-
         package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
         apt = shutil.which("apt-get")
-        if not has_venv_module() and AS_ROOT and apt:
+        if apt and AS_ROOT and not has_venv_module():
             self.apt_install([package])
         if not has_venv_module():
             advice = f"run `{SUDO}apt-get install {package}`" if apt else "install a complete Python"
-            raise SetupError(f"Setup stopped, because this Python lacks venv or ensurepip: {advice}, then launch again.")
+            raise SetupError(f"Setup stopped, because this Python lacks venv or ensurepip: {advice} and launch again.")
 
     def install_packages(self, extras: set[str]) -> None:
         """Installs everything in one resolution: whatever depends on torch must not choose its version."""
         self.display.line("2/4  Packages")
-        remove(self.downloads)
+        shutil.rmtree(self.downloads, ignore_errors=True)
         self.downloads.mkdir()
         options = ["--no-input", "--disable-pip-version-check", "--progress-bar", "off", "--retries", "5"]
         target = f".[{','.join(sorted(extras))}]" if extras else "."
         command = [str(self.python), "-P", "-m", "pip", "install", *options, "-e", target]
         # Downloads go where the packages go: /tmp may be small, and their growth shows how far they are.
         variables = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.downloads))
-        code, output = self.call("asking pip what is needed", command, PIP_USER="0", **variables)
+        code, output = self.call("asking pip what is needed", command, self.display.read, PIP_USER="0", **variables)
+        shutil.rmtree(self.downloads, ignore_errors=True)
         if code:
             raise self.failure("pip could not install the packages", output)
-        remove(self.downloads)
-        fetched = f"{self.display.count} packages fetched, {size_text(self.display.total)}"
-        present = sum(line.startswith("Requirement already satisfied") for line in output)
-        self.display.line(f"     {fetched}; {present} there already; {size_text(folder_size(self.folder))} on disk")
+        kept = sum(line.startswith("Requirement already satisfied") for line in output)
+        fetched = f"{self.display.count} packages fetched ({size_text(self.display.total)}), {kept} there already"
+        self.display.line(f"     {fetched}; {size_text(total_size(self.folder.rglob('*')))} on disk")
 
     def provide_system_libraries(self) -> None:
         """Finds or installs what the window needs; whatever is missing, the terminal works without."""
         self.display.line("3/4  System libraries for the window")
         missing = missing_libraries()
-        if missing and AS_ROOT and install_command(missing).startswith("apt-get"):
+        if missing and AS_ROOT and shutil.which("apt-get"):
             self.apt_install([QT_LIBRARIES[library][0] for library in missing])
             missing = missing_libraries()
         if not missing:
             self.display.line("     all there")
             return
         self.display.line(f"     Note: {', '.join(missing)} not found. The terminal works without;")
-        self.display.line(f"     for the window, {install_command(missing)}")
+        self.display.line(f"     for the window, {library_advice(missing)}")
 
     def apt_install(self, packages: list[str]) -> None:
         """Tries to install Debian packages; the caller looks whether that worked."""
         self.call("asking apt-get what there is", ["apt-get", "update"])
         command = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
         code, output = self.call(" ".join(command), command, DEBIAN_FRONTEND="noninteractive")
-        told = [line for line in output if line.startswith("E: " if code else "Need to get ")]
+        told = re.search("^E: .*" if code else "^Need to get .*", "\n".join(output), re.MULTILINE)
         self.display.line(f"     {' '.join(command)}: {told[0] if told else 'done'}")
 
     def compile_kernels(self) -> None:
-        import subprocess
-
         self.display.line("4/4  Compiling the games")
         command = [str(self.python), "-P", "-m", "league_app", "compile"]
         if subprocess.call(command, stdout=sys.stderr, cwd=SOURCE):
             raise SetupError("Setup stopped: compiling the games failed, as shown above. Run launch.py to try again.")
 
-    def call(self, doing: str, command: list[str], **variables: str) -> tuple[int, list[str]]:
+    def call(
+        self, doing: str, command: list[str], read: Callable[[str], None] | None = None, **variables: str
+    ) -> tuple[int, list[str]]:
         """Runs a command with its output in the log; returns its exit code and the lines of its output."""
-        import queue
-        import subprocess
-        import threading
-
-        output: list[str] = []
-        arriving: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self.display.start(doing)
+        output = []
         variables = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1", **variables}
         # With the lock handed on, a pip that outlives a killed launch.py keeps the next one waiting.
         handed_on = () if WINDOWS else (self.lock_number,)
-        pipe, none = subprocess.PIPE, subprocess.DEVNULL
-
-        def forward() -> None:
+        process = subprocess.Popen(
+            command, cwd=SOURCE, env=variables, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, pass_fds=handed_on
+        )
+        with process, open(self.log, "ab", buffering=0) as log, self.display.ticking():
             for raw in process.stdout or ():
-                arriving.put(raw)
-            arriving.put(b"")
-
-        self.display.start(doing)
-        with open(self.log, "ab", buffering=0) as log, subprocess.Popen(
-            command, stdin=none, stdout=pipe, stderr=subprocess.STDOUT, cwd=SOURCE, env=variables, pass_fds=handed_on
-        ) as process:
-            threading.Thread(target=forward, daemon=True).start()
-            while True:
-                try:
-                    raw = arriving.get(timeout=0.2)
-                except queue.Empty:
-                    self.display.tick()
-                    continue
-                if not raw:
-                    break
                 with contextlib.suppress(OSError):  # a full disk must not hide the line that says so
                     log.write(raw)
                 output.append(raw.decode("utf-8", "replace").rstrip())
-                self.display.read(output[-1])
+                if read:
+                    read(output[-1])
         self.display.start("")
         return process.returncode, output
 
     def failure(self, what: str, output: list[str]) -> SetupError:
-        """Says why a command failed, as far as its output tells."""
-        text = "\n".join(output)
-        if any(sign in text for sign in DISK_FULL):
-            return SetupError(disk_full(self.folder))
-        absent = re.search(r"No matching distribution found for (\S+)", text)
-        if absent or any(sign in text for sign in NO_NETWORK):
-            detail = f" (pip found no download of {absent[1]})" if absent else ""
-            return SetupError(
-                f"Setup stopped, because downloads failed{detail}: check the network connection and run launch.py "
-                f"again, which goes on from here. All that pip said is in {self.log}."
-            )
-        tail = "\n".join(f"     {line}" for line in output[-15:])
-        return SetupError(f"{tail}\nSetup stopped: {what}. Its last words are above, all of them in {self.log}.")
+        """Says why something failed, as far as its output tells."""
+        errors = [line.strip() for line in output if "ERROR" in line] or [what]
+        for signs, meaning in FAILURES.items():
+            if re.search(signs, "\n".join([what, *output])):
+                disk = next(path for path in (self.folder, *self.folder.parents) if path.exists())
+                meaning = meaning.format(folder=self.folder, free=size_text(shutil.disk_usage(disk).free))
+                return SetupError(
+                    f"Setup stopped, because {meaning} and run launch.py again, which goes on from here.\n"
+                    f"({errors[-1]}; all output is in {self.log})"
+                )
+        tail = "".join(f"     {line}\n" for line in output[-15:])
+        return SetupError(f"{tail}Setup stopped: {what}. All output is in {self.log}.")
 
 
 def setup_facts() -> dict[str, object]:
@@ -342,9 +327,9 @@ def setup_facts() -> dict[str, object]:
     return {
         "schema": SCHEMA,
         "pyproject": hashlib.sha256((SOURCE / "pyproject.toml").read_bytes()).hexdigest(),
-        "python": sys.implementation.cache_tag + getattr(sys, "abiflags", ""),
+        "python": sys.implementation.cache_tag,
         "python_path": sys.base_prefix,
-        "source": str(SOURCE),  # the packages are installed as links to there
+        "source": str(SOURCE),  # Ringside is installed as a link to there
     }
 
 
@@ -375,101 +360,62 @@ def try_lock(number: int) -> bool:
 
 
 def has_venv_module() -> bool:
-    import importlib.util
-
     importlib.invalidate_caches()
     return all(importlib.util.find_spec(name) for name in ("venv", "ensurepip"))
 
 
 def missing_libraries() -> list[str]:
     """Returns the libraries that the loader does not find; only Linux leaves any to the user."""
-    missing = []
-    with contextlib.suppress(ImportError):  # without ctypes nobody can tell
-        import ctypes
+    import ctypes
 
-        for library in QT_LIBRARIES if sys.platform == "linux" else ():
-            try:
-                ctypes.CDLL(library)
-            except OSError:
-                missing.append(library)
+    missing = []
+    for library in QT_LIBRARIES if sys.platform == "linux" else ():
+        try:
+            ctypes.CDLL(library)
+        except OSError:
+            missing.append(library)
     return missing
 
 
-def install_command(libraries: list[str]) -> str:
-    """Returns the command that installs these libraries here, or nothing for an unknown package manager."""
-    import shutil
-
-    for column, (manager, verb) in enumerate(PACKAGE_MANAGERS):
-        if shutil.which(manager):
+def library_advice(libraries: list[str]) -> str:
+    for column, install in enumerate(PACKAGE_MANAGERS):
+        if shutil.which(install.split()[0]):
             packages = dict.fromkeys(QT_LIBRARIES[library][column] for library in libraries)
-            return " ".join([manager, verb, *packages])
-    return ""
+            return f"run: {SUDO}{install} {' '.join(packages)}"
+    return "install them with your system's package manager."
 
 
-def remove(path: Path) -> None:
-    import shutil
-
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def file_size(path: Path) -> int:
-    """Returns the size of a file, and 0 for one that has gone meanwhile."""
-    try:
-        return path.lstat().st_size
-    except OSError:
-        return 0
-
-
-def folder_size(folder: Path) -> int:
-    return sum(file_size(path) for path in folder.rglob("*"))
+def total_size(paths: Iterable[Path]) -> int:
+    size = 0
+    for path in paths:
+        with contextlib.suppress(OSError):  # pip may just have removed it
+            size += path.lstat().st_size
+    return size
 
 
 def size_text(size: float) -> str:
     unit = next((unit for unit, factor in SIZE_UNITS.items() if size >= factor), "bytes")
-    return f"{size / SIZE_UNITS[unit]:.{1 if unit in ('GB', 'MB') else 0}f} {unit}"
-
-
-def disk_full(folder: Path) -> str:
-    import shutil
-
-    free = size_text(shutil.disk_usage(folder).free)
-    return f"Setup stopped, because the disk is full: {folder} has {free} left and needs about 2 GB. Make room and run launch.py again."
-
-
-def explain(error: OSError, folder: Path) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return disk_full(folder)
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"Setup stopped: {error}. Name a folder that you may write to in RINGSIDE_VENV."
-    return f"Setup stopped: {error}."
+    return f"{size / SIZE_UNITS[unit]:.{1 if size >= 1e6 else 0}f} {unit}"
 
 
 def start(python: Path, args: list[str]) -> int:
     """Runs what the arguments ask for; on POSIX in place of this process, so that none is left between."""
-    command, rest = (args[0], args[1:]) if args else ("", [])
+    command = args[0] if args else ""
     if command == "check":
         return check(python)
     if command in ("test", "bench"):
         os.chdir(SOURCE)
-        arguments = ["-m", "pytest" if command == "test" else "tests.benchmarks", *rest]
+        arguments = ["-m", "pytest" if command == "test" else "tests.benchmarks", *args[1:]]
     else:
-        arguments = ["-P", "-m", "league_app", *args]  # -P: a folder named engine in the user's place is not ours
+        arguments = ["-P", "-m", "league_app", *args]  # -P: a folder named engine where the user is must not count
     if not WINDOWS:
         os.execv(python, [str(python), *arguments])
-    import signal
-    import subprocess
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the child too, which knows what to do
     return subprocess.call([str(python), *arguments])
 
 
 def check(python: Path) -> int:
     """Runs every check, whatever the others said."""
-    import subprocess
-
     results = {}
     for name, arguments in CHECKS.items():
         print(f"== {name}", flush=True)
@@ -490,14 +436,13 @@ def main(args: list[str]) -> int:
         if not environment.is_ready(extras):
             environment.set_up(extras)
         return start(environment.python, args)
-    except SetupError as error:
-        problem = str(error)
-    except OSError as error:
-        problem = explain(error, environment.folder)
     except KeyboardInterrupt:
-        print("\nInterrupted; launch.py goes on from here when it is run again.", file=sys.stderr)
+        print("\nInterrupted; when launch.py is run again, it goes on from here.", file=sys.stderr)
         return 130
-    print(problem, file=sys.stderr)
+    except SetupError as error:
+        environment.display.line(str(error))
+    except OSError as error:
+        environment.display.line(str(environment.failure(str(error), [])))
     return 1
 
 

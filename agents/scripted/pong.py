@@ -7,7 +7,6 @@ Payload: JSON such as {"style": "tracker", "dead_zone": 0.03}; without it a para
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -66,40 +65,29 @@ def _intercept(x, y, vx, vy):  # type: ignore[no-untyped-def]
     return far if far <= TOP else 2.0 * TOP - far
 
 
-@inline
-def _aim(bot, obs, seed, ply):  # type: ignore[no-untyped-def]
-    """The height to be at, or 2 for wherever it is."""
-    x, y, vx, vy = float(obs[1]), float(obs[2]), float(obs[3]), float(obs[4])
-    if bot.style == TRACKER:
-        return y if x <= 2.0 * bot.reach - 1.0 else 2.0
-    if vx >= 0.0:
-        return 0.0 if bot.centre else 2.0
-    if x > 2.0 * bot.reach - 1.0:
-        return 2.0
-    height = _intercept(x, y, vx, vy)
-    if bot.noise > 0.0:
-        # one error for one shot: what stays the same while a ball flies is where it will arrive
-        shot = uint32(np.int64(height * 16.0) + np.int64(1000))
-        height += bot.noise * (2.0 * unit(draw(seed, ERROR, 0, shot, 0)) - 1.0)
-    return height
-
-
 @kernel
 def _act(bots, agents, seeds, slots, plies, obs, out):  # type: ignore[no-untyped-def]
+    """Few branches: neighbouring rows are played by different bots, so each one is mispredicted half the time."""
     for i in range(out.size):
         bot = bots[agents[i]]
-        action = STAY
         if bot.style == RANDOM:
-            action = np.int64(draw(seeds[slots[i]], MOVE, 0, plies[i] // bot.hold, 0) % np.uint64(3))
-        elif bot.style != STILL:
-            aim = _aim(bot, obs[i], seeds[slots[i]], plies[i])
-            if aim < 2.0:
-                off = obs[i, 0] - aim
-                if off > bot.dead_zone:
-                    action = UP
-                elif off < -bot.dead_zone:
-                    action = DOWN
-        out[i] = action
+            out[i] = np.int64(draw(seeds[slots[i]], MOVE, 0, plies[i] // bot.hold, 0) % np.uint64(3))
+            continue
+        x, y, vx = float(obs[i, 1]), float(obs[i, 2]), float(obs[i, 3])
+        tracks = bot.style == TRACKER
+        coming = vx < 0.0
+        meets = _intercept(x, y, vx, float(obs[i, 4]))  # for all, so that it needs no branch
+        aim = y if tracks else meets
+        if bot.noise > 0.0:
+            # one error for one shot: what stays the same while a ball flies is where it will arrive
+            shot = uint32(np.int64(aim * 16.0) + np.int64(1000))
+            aim += bot.noise * (2.0 * unit(draw(seeds[slots[i]], ERROR, 0, shot, 0)) - 1.0)
+        wants = (x <= 2.0 * bot.reach - 1.0) & (coming | tracks)
+        aim = aim if wants else 0.0
+        wants |= (bot.centre != 0) & (not coming)
+        off = float(obs[i, 0]) - aim
+        move = UP * np.int64(off > bot.dead_zone) + DOWN * np.int64(off < -bot.dead_zone)
+        out[i] = move * np.int64(wants & (bot.style != STILL))
 
 
 class PongPilot:

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.scene import Circle, Item, Line, Rect, Scene, Text
 
-GROUND, NET, GOAL_LINE, BALL = "101826", "2B3950", "1A2436", "FFFFFF"
+GROUND, NET, GOAL_LINE, SCORE, BALL = "101826", "2B3950", "1A2436", "5C6B86", "FFFFFF"
 SEATS = ("4A9BFF", "FF7A33")
 TRAIL = 8  # frames
 WIDTH, HEIGHT, PADDLE_WIDTH, RADIUS = 800.0, 600.0, 20.0, 7.0
@@ -17,8 +17,8 @@ def court_scene(board: Any, half: float) -> Scene:
     score = [int(points) for points in board["score"]]
     items: list[Item] = [
         Line((_x(0), 0.0), (_x(0), 1.0), NET, 4 / HEIGHT, dash=0.025),
-        Text(_x(-100), 0.12, str(score[0]), 0.14, NET),
-        Text(_x(100), 0.12, str(score[1]), 0.14, NET),
+        Text(_x(-100), 0.12, str(score[0]), 0.14, SCORE),
+        Text(_x(100), 0.12, str(score[1]), 0.14, SCORE),
     ]
     for seat, side in enumerate((-1, 1)):
         front = _x(side * (WIDTH / 2 - PADDLE_WIDTH))

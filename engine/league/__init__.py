@@ -1,0 +1,1 @@
+"""Leagues: who meets whom, and what came of it."""

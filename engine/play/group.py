@@ -49,6 +49,8 @@ class Crew:
     index: int
     kind: AgentKind
     pilot: Pilot
+    rows: Indices  # those it answers for now: slot, lane, seat, agent, ply
+    count: int = 0  # of them
     agents: dict[str, int] = field(default_factory=dict)  # by id, the number that the pilot gave it
 
 
@@ -73,16 +75,17 @@ class Group:
         self._lanes = np.zeros(lanes, LANE)
         self._slots = np.zeros(lanes * seats, SLOT)
         self._slots["pilot"] = NOBODY
+        self._live: Indices | None = None  # lanes that run, found again when some have begun or ended
+        self._steady = False  # whether everybody's rows are those of the last tick
         self._everyone: Bools = np.ones((lanes, seats), np.bool_)
         self._held: Ints = np.full((lanes, seats), PENDING, np.int64)
         self._played: Ints = np.zeros((lanes, seats), np.int64)
-        self._rows: Indices = np.zeros((5, lanes * seats), np.uint32)
         self._obs = np.zeros((lanes * seats, *self.info.observation), np.float32)
         self._legal = np.ones((lanes * seats if self.info.masked else 0, self.info.actions), np.bool_)
         self._moving, self._failing, self._over = (np.zeros(lanes, np.uint32) for _ in range(3))
-        self._bits = bits_for(self.info.actions) if record else 0
-        self._log = np.zeros((lanes, 64), np.uint8)
-        self._longest = 0  # actions in the longest log so far
+        self._bits = np.uint32(bits_for(self.info.actions) if record else 0)
+        self._log = np.zeros((lanes, 9), "<u8")  # an odd number of cache lines a row, or the rows evict each other
+        self._longest = 0  # bits in the longest log so far
 
     @property
     def running(self) -> int:
@@ -119,22 +122,25 @@ class Group:
 
     def tick(self) -> Tick:
         """One step of every lane that is ready for one."""
-        if self._ended and len(self._ended) * 64 >= self.running:
-            self._collect()  # in batches of 1/64 of the lanes: idles few of them, and costs far less than one by one
+        if self._ended and len(self._ended) * 32 >= self.running:
+            self._collect()  # in batches of 1/32 of the lanes: idles few of them, and costs far less than one by one
         if self._free and self.queue:
             self._deal()
         moved, ended, rewards = self._moving[:0], self._over[:0], None
-        if self.running:
+        if self._find_live().size:
             acting = self._everyone if self.info.simultaneous else self.boards.acting()
-            for crew in list(self._crews.values()):
+            for crew in tuple(self._crews.values()):
                 self._ask(crew, acting)
             moved = self._commit(acting)
+            self._steady = self.info.simultaneous and self._live is not None and moved.size == self._live.size
         if moved.size:
             before = self.boards.scores().copy() if self._count_rewards else None
             self.boards.apply(moved, self._played)
             rewards = None if before is None else self.boards.scores() - before
             ended = self._over[: settle(self.boards.over(), self._lanes, moved, self._over)]
-            self._ended.extend(ended.tolist())
+            if ended.size:
+                self._ended.extend(ended.tolist())
+                self._live = None
         return Tick(self, moved, self._played, rewards, ended)
 
     def take_results(self) -> list[MatchResult]:
@@ -155,6 +161,12 @@ class Group:
         self.drop()
         for crew in list(self._crews.values()):
             self._dismiss(crew)
+
+    def _find_live(self) -> Indices:
+        if self._live is None:
+            self._steady = False
+            self._live = np.flatnonzero(self._lanes["running"]).astype(np.uint32)
+        return self._live
 
     # Dealing
 
@@ -203,7 +215,8 @@ class Group:
 
     def _hire(self, player: AgentSpec) -> Crew:
         kind = kind_of(player)
-        crew = Crew(self._crews_made, kind, kind.pilot(self.game, len(self._slots)))
+        rows = np.zeros((5, len(self._slots)), np.uint32)
+        crew = Crew(self._crews_made, kind, kind.pilot(self.game, len(self._slots)), rows)
         self._crews_made += 1
         self._repeatable[player.kind] = kind.repeatable
         self._crews[player.kind] = crew
@@ -225,7 +238,8 @@ class Group:
         seeds = np.array([spec.seed for spec in specs], np.uint64)
         self.boards.deal(lanes, seeds, [spec.start for spec in specs])
         self._lanes["running"][lanes] = 1
-        self._lanes["ply"][lanes] = self._lanes["logged"][lanes] = 0
+        self._live = None
+        self._lanes["ply"][lanes] = self._lanes["logged"][lanes] = self._lanes["word"][lanes] = 0
         self._lanes["limit"][lanes] = [spec.limits.steps or 0 for spec in specs]
         now = time.perf_counter()
         for lane in dealt:
@@ -252,12 +266,16 @@ class Group:
     # Asking and moving
 
     def _ask(self, crew: Crew, acting: Bools) -> None:
-        n = gather(acting, self._lanes, self._slots, self._held, crew.index, self._rows)
+        if self._steady:
+            crew.rows[4] += 1
+        else:
+            live = self._find_live()
+            crew.count = gather(live, acting, self._lanes, self._slots, self._held, crew.index, crew.rows)
         if self._alone:
-            for row in range(n):
-                self._answer(crew, self._rows[:, row : row + 1].copy())
-        elif n:
-            self._answer(crew, self._rows[:, :n])
+            for row in range(crew.count):
+                self._answer(crew, crew.rows[:, row : row + 1].copy())
+        elif crew.count:
+            self._answer(crew, crew.rows[:, : crew.count])
 
     def _answer(self, crew: Crew, rows: Indices) -> None:
         n = rows.shape[1]
@@ -279,10 +297,11 @@ class Group:
         hold(rows[1], rows[2], answers, self._legal, self.info.masked, self.info.actions, self._held)
 
     def _commit(self, acting: Bools) -> Indices:
-        if (self._longest + self.info.seats) * self._bits > self._log.shape[1] * 8:
-            self._log = np.concatenate([self._log, np.zeros_like(self._log)], axis=1)
+        if self._longest + 32 * self.info.seats > self._log.shape[1] * 64:
+            wider = np.zeros((len(self._log), self._log.shape[1] + 8), "<u8")
+            self._log = np.concatenate([self._log, wider], axis=1)
         n, failed, longest = commit(
-            acting, self._lanes, self._held, self._played, self._log, self._bits, self._moving, self._failing
+            self._find_live(), acting, self._lanes, self._held, self._played, self._log, self._bits, self._moving, self._failing
         )
         self._longest = max(self._longest, int(longest))
         if failed:
@@ -298,6 +317,7 @@ class Group:
                     self._faults[lane, seat] = (EndingKind.ILLEGAL_ACTION, "")
             self._held[lane] = PENDING
             self._lanes["running"][lane] = 0
+            self._live = None
             self._ended.append(lane)
 
     # Failures
@@ -358,6 +378,7 @@ class Group:
             if lane in self._ended:
                 self._ended.remove(lane)
         self._lanes["running"][lanes] = 0
+        self._live = None
         self._held[lanes] = PENDING
         if self._faults:
             gone = set(lanes)
@@ -367,22 +388,23 @@ class Group:
 
     def _collect(self) -> None:
         """Turn ended lanes into results, tell their pilots, and free the lanes."""
-        results = dict(zip(self._ended, self._build(self._ended), strict=True))
+        results = self._build(self._ended)
         slots = self._slots_of(np.array(self._ended, np.uint32))
-        for crew in list(self._crews.values()):
+        for crew in tuple(self._crews.values()):
             mine = slots[self._slots["pilot"][slots] == crew.index]
             for part in mine[:, None] if self._alone else [mine] if mine.size else []:
-                told = [results[slot // self.info.seats] for slot in part.tolist()]
+                told = [results[lane] for lane in (part // np.uint32(self.info.seats)).tolist()]
                 self._slots["pilot"][part] = NOBODY
                 self._call(crew, part, EndingKind.EXCEPTION, lambda: crew.pilot.end(part, told))  # noqa: B023
         kept = self._ended  # without those that a failure has just sent back
         if self._alone and self._faults:
-            results = dict(zip(kept, self._build(kept), strict=True))
-        self._results.extend(results[lane] for lane in kept)
+            results = self._build(kept)
+        self._results += [results[lane] for lane in kept]
         self._ended = []
         self._free_lanes(kept)
 
-    def _build(self, ended: list[int]) -> list[MatchResult]:
+    def _build(self, ended: list[int]) -> dict[int, MatchResult]:
+        """The results of these lanes, by lane."""
         lanes = np.array(ended, np.uint32)
         scores = self.boards.scores()[lanes]
         forfeits = np.zeros(scores.shape, np.bool_)
@@ -391,48 +413,38 @@ class Group:
                 forfeits[ended.index(lane), seat] = True
         ranks = np.empty(scores.shape, np.int64)
         rank(scores, forfeits, ranks)
-        rows = zip(
+        records = self._lanes[lanes]
+        self._log[lanes, records["logged"] >> 6] = records["word"]
+        columns = zip(
             ended,
-            scores.tolist(),
-            ranks.tolist(),
-            self._lanes["ply"][lanes].tolist(),
+            map(tuple, scores.tolist()),
+            map(tuple, ranks.tolist()),
+            records["ply"].tolist(),
             self.boards.over()[lanes].tolist(),
             self.boards.stats(lanes).tolist(),
-            ((self._lanes["logged"][lanes] * self._bits + 7) // 8).tolist(),
+            ((records["logged"] + 7) // 8).tolist(),
             strict=True,
         )
         now = time.perf_counter()
-        return [self._result(now, *row) for row in rows]
-
-    def _result(
-        self,
-        now: float,
-        lane: int,
-        scores: list[float],
-        ranks: list[int],
-        steps: int,
-        over: int,
-        stats: list[list[float]],
-        size: int,
-    ) -> MatchResult:
-        spec = self._specs[lane]
-        assert spec is not None
-        return MatchResult(
-            spec.id,
-            tuple([player.id for player in spec.players]),
-            tuple(scores),
-            tuple(ranks),
-            steps,
-            self._ending(lane, over),
-            tuple(map(tuple, stats)),
-            self._log[lane, :size].tobytes(),
-            all([self._repeatable.get(player.kind, True) for player in spec.players]),
-            now - self._since[lane],
-        )
+        results = {}
+        for lane, score, ranking, steps, over, stats, size in columns:
+            spec = self._specs[lane]
+            assert spec is not None
+            results[lane] = MatchResult(
+                spec.id,
+                tuple([player.id for player in spec.players]),
+                score,
+                ranking,
+                steps,
+                self._ending(lane, over) if self._faults else ENDINGS[over],
+                tuple([tuple(row) for row in stats]),
+                self._log[lane].tobytes()[:size],
+                all([self._repeatable.get(player.kind, True) for player in spec.players]),
+                now - self._since[lane],
+            )
+        return results
 
     def _ending(self, lane: int, over: int) -> Ending:
-        if not self._faults:
-            return ENDINGS[over]
         faults = {seat: self._faults[lane, seat] for seat in range(self.info.seats) if (lane, seat) in self._faults}
         if not faults:
             return ENDINGS[over]

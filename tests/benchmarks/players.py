@@ -48,9 +48,8 @@ def _act(nets, agents, obs, out):  # type: ignore[no-untyped-def]
         action = 0
         for node in range(4, 6):
             value = _node(hidden, 3, net, node)
-            if value > best:
-                best = value
-                action = node - 3
+            action = node - 3 if value > best else action  # selected, not branched: see agents/scripted/pong.py
+            best = max(value, best)
         out[i] = action
 
 

@@ -1,0 +1,197 @@
+"""Does a game, or a kind of agent, keep its promises? For our own and for plug-in authors alike.
+
+    from engine.checks import check_game, check_kind
+    check_game(new_game("nim"))
+
+Each raises an AssertionError with a sentence, and returns nothing when all is well.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine import codec
+from engine.errors import BadValue
+from engine.game import AgentKind, Boards, Bools, Game, Ints, Observations, Position
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.lanes import bits_for
+from engine.play.match import GameSpec, MatchResult, MatchSpec, run_digest
+from engine.play.replay import verified
+from engine.registry import game_of
+from engine.scene import Scene
+from engine.seeding import pick, purpose
+
+PLAY = purpose("checks.play")
+STEPS = 100_000  # a match of random players that is not over by then never ends
+
+
+def check_game(game: Game, *, lanes: int = 3, matches: int = 6) -> None:
+    """Play random matches in several arrangements and look whether the boards tell the same story."""
+    _check_info(game)
+    whole = [_play(game, [seed])[0] for seed in range(matches)]
+    for seed, (rows, _) in enumerate(whole):
+        assert rows, f"the match of seed {seed} is over before it began"
+    for first in range(0, matches, lanes):
+        seeds = list(range(first, min(first + lanes, matches)))
+        for seed, (rows, last) in zip(seeds, _play(game, seeds), strict=True):
+            assert rows == whole[seed][0], f"seed {seed} plays differently when other lanes are in play"
+            assert last == whole[seed][1], f"seed {seed} ends differently when other lanes are in play"
+    _check_copy(game)
+    _check_start(game)
+
+
+def check_kind(kind: AgentKind, game: Game, *, matches: int = 6) -> None:
+    """Have the ready-made agents of a kind play each other and themselves, in lanes and alone."""
+    assert kind.plays(game), f"{kind.name} does not play {game.spec.name}"
+    agents = list(kind.samples(game))
+    assert agents, f"{kind.name} has no sample for {game.spec.name}: nothing can be checked"
+    assert len({agent.id for agent in agents}) == len(agents), f"{kind.name}: two samples have one id"
+    for agent in agents:
+        assert agent.kind == kind.name, f"sample {agent.id!r} says it is of kind {agent.kind!r}"
+        assert agent.version == kind.version, f"sample {agent.id!r} is of version {agent.version}, not {kind.version}"
+    seats = game.info.seats
+    specs = [
+        MatchSpec(f"m{n}", game.spec, tuple(agents[(n + n // len(agents) * seat) % len(agents)] for seat in range(seats)), n)
+        for n in range(max(matches, 2 * len(agents)))
+    ]
+    together = _results(specs, lanes=len(specs))
+    for result in together:
+        assert not result.ending.kind.failure, f"{result.players} failed: {result.ending.reason}"
+        assert not result.ending.seats, f"{result.players} forfeited: {result.ending.kind.value}"
+    if kind.repeatable:
+        alone = _results(specs, lanes=1)
+        for spec, one, other in zip(specs, together, alone, strict=True):
+            assert one.digest() == other.digest(), f"{one.players} play differently in company (match {spec.id})"
+        shuffled = random.Random(1).sample(specs, len(specs))
+        assert run_digest(_results(shuffled, lanes=2)) == run_digest(together), f"{kind.name} depends on the order"
+        for spec, one in zip(specs, together, strict=True):
+            verified(spec, one)
+
+
+def _results(specs: Sequence[MatchSpec], lanes: int) -> list[MatchResult]:
+    with SequentialMatchExecutor(lanes) as executor:
+        return executor.execute_matches(specs)
+
+
+def _check_info(game: Game) -> None:
+    info = game.info
+    assert 1 <= info.seats <= 10, f"{info.seats} seats: from 1 to 10"
+    assert info.actions >= 1, f"{info.actions} actions: at least 1"
+    bits_for(info.actions)
+    assert len(set(info.stats)) == len(info.stats), "two statistics have one name"
+    assert not info.action_names or len(info.action_names) == info.actions, "as many names as actions, or none"
+    assert codec.load(GameSpec, codec.dump(game.spec)) == game.spec, "the spec does not survive being written and read"
+    again = game_of(game.spec)
+    assert again.spec == game.spec, f"made again from its spec, the game has another: {again.spec}"
+    assert again.info == info, "made again from its spec, the game has another info"
+
+
+def _check_start(game: Game) -> None:
+    game.check_start(None)
+    try:
+        game.check_start("no such start \x00")
+    except BadValue:
+        return
+    raise AssertionError("check_start takes any text: a misspelt start would go unnoticed")
+
+
+def _play(game: Game, seeds: Sequence[int]) -> list[tuple[list[object], object]]:
+    """Random matches side by side: for each what was seen at every step, and how it ended."""
+    boards, info = game.boards(len(seeds) + 1), game.info  # one lane more: it must stay as it is
+    lanes = np.arange(len(seeds), dtype=np.uint32)
+    idle = np.array([len(seeds)], np.uint32)
+    boards.deal(idle, np.array([99], np.uint64), [None])
+    boards.deal(lanes, np.array(seeds, np.uint64), [None] * len(seeds))
+    untouched = _look(boards, game, int(idle[0]))
+    rows: list[list[object]] = [[] for _ in seeds]
+    for ply in range(STEPS):
+        over = boards.over()[: len(seeds)]
+        running = lanes[over == 0]
+        if not running.size:
+            break
+        actions: Ints = np.full((len(seeds) + 1, info.seats), -1, np.int64)
+        for lane in running.tolist():
+            seen = _look(boards, game, lane)
+            assert seen == _look(boards, game, lane), f"looking at a board changes it (seed {seeds[lane]}, ply {ply})"
+            acting = np.flatnonzero(boards.acting()[lane]).tolist()
+            assert acting, f"nobody acts and the match is not over (seed {seeds[lane]}, ply {ply})"
+            assert not info.simultaneous or len(acting) == info.seats, "simultaneous, but not every seat acts"
+            for seat in acting:
+                choices = np.flatnonzero(_mask(boards, game, lane, seat)).tolist()
+                assert choices, f"seat {seat} has no legal action (seed {seeds[lane]}, ply {ply})"
+                actions[lane, seat] = choices[pick(len(choices), seeds[lane], PLAY, seat, ply)]
+            rows[lane].append((seen, actions[lane].tolist()))
+        boards.apply(running, actions)
+        assert np.all(np.isfinite(boards.scores())), f"a score is not a finite number (ply {ply})"
+    else:
+        raise AssertionError(f"after {STEPS} steps of random play the match is still not over: it needs a limit")
+    assert _look(boards, game, int(idle[0])) == untouched, "a lane changed that was never moved"
+    assert not boards.acting()[lanes].any(), "somebody acts on a board that is over"
+    return [(rows[lane], _end(boards, game, lane)) for lane in lanes.tolist()]
+
+
+def _end(boards: Boards, game: Game, lane: int) -> object:
+    stats = boards.stats(np.array([lane], np.uint32))
+    shape = (1, game.info.seats, len(game.info.stats))
+    assert stats.shape == shape, f"stats() has the shape {stats.shape}, not {shape}"
+    assert np.all(np.isfinite(stats)), "a statistic is not a finite number"
+    return boards.over()[lane].item(), boards.scores()[lane].tolist(), stats.tolist(), _look(boards, game, lane)
+
+
+def _look(boards: Boards, game: Game, lane: int) -> object:
+    """All that can be seen of a lane, in a form that can be compared."""
+    seats = np.arange(game.info.seats, dtype=np.uint32)
+    out: Observations = np.full((game.info.seats, *game.info.observation), np.nan, np.float32)
+    boards.observe(np.full(game.info.seats, lane, np.uint32), seats, out)
+    assert np.all(np.isfinite(out)), "an observation is not a finite number, or was not written"
+    scene = boards.scene(lane)
+    assert isinstance(scene, Scene), "scene() must return a Scene"
+    assert scene.caption, "a scene needs a caption"
+    positions = []
+    for seat in range(game.info.seats):
+        position = boards.position(lane, seat)
+        if position is not None:
+            positions.append(_check_position(position, boards, game, lane, seat))
+    return out.tobytes(), scene, positions, boards.scores()[lane].tolist()
+
+
+def _check_position(position: Position, boards: Boards, game: Game, lane: int, seat: int) -> object:
+    legal = position.legal().tolist()
+    if boards.acting()[lane, seat]:
+        assert legal == np.flatnonzero(_mask(boards, game, lane, seat)).tolist(), "position and mask disagree"
+        moves = position.moves
+        after = position.play(legal[0])
+        assert position.moves == moves, "playing on a position changed it"
+        assert position.legal().tolist() == legal, "playing on a position changed it"
+        assert after.moves == (*moves, legal[0]), "the new position does not hold the move"
+    return position.start, position.moves
+
+
+def _mask(boards: Boards, game: Game, lane: int, seat: int) -> Bools:
+    out: Bools = np.ones((1, game.info.actions), np.bool_)
+    if game.info.masked:
+        boards.legal(np.array([lane], np.uint32), np.array([seat], np.uint32), out)
+    return out[0]
+
+
+def _check_copy(game: Game) -> None:
+    """A copied lane must go on like its source, and they must not share anything."""
+    boards = game.boards(2)
+    first = np.array([0], np.uint32)
+    boards.deal(first, np.array([5], np.uint64), [None])
+    actions: Ints = np.zeros((2, game.info.seats), np.int64)
+    for ply in range(3):
+        boards.copy(0, 1)
+        assert _look(boards, game, 0) == _look(boards, game, 1), f"a copied lane looks different (ply {ply})"
+        kept = _look(boards, game, 1)
+        for seat in np.flatnonzero(boards.acting()[0]).tolist():
+            actions[:, seat] = np.flatnonzero(_mask(boards, game, 0, seat))[-1]
+        boards.apply(first, actions)
+        assert _look(boards, game, 1) == kept, f"a copied lane moves with its source (ply {ply})"
+        boards.apply(np.array([1], np.uint32), actions)
+        assert _look(boards, game, 0) == _look(boards, game, 1), f"a copied lane goes on differently (ply {ply})"
+        if boards.over()[0]:
+            break

@@ -1,0 +1,19 @@
+"""From pairings to matches: pairs of games with sides swapped, which share a seed and a start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from engine.play.match import AgentSpec, GameSpec, MatchSpec
+from engine.seeding import derive
+
+
+def swapped_pairs(
+    game: GameSpec, pairings: Iterable[tuple[AgentSpec, AgentSpec]], pairs: int, seed: int
+) -> Iterator[MatchSpec]:
+    """`pairs` pairs of games for each pairing; what favours a side favours both players once."""
+    for first, second in pairings:
+        for pair in range(pairs):
+            shared = derive(seed, first.id, second.id, pair)
+            for players, sides in (((first, second), "a"), ((second, first), "b")):
+                yield MatchSpec(f"{first.id}-{second.id}-{pair + 1}{sides}", game, players, shared)

@@ -1,0 +1,230 @@
+"""Plain Python in lanes: one board and one player at a time, lifted into what the arena needs.
+
+This is how a newcomer writes a game or a bot; nothing else changes. A game is a subclass of `PlainGame` whose `new`
+returns a `PlainBoard`; a bot is an object, or a module, with `act(view) -> int`.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from engine.errors import BadValue
+from engine.game import AgentKind, Bools, Floats, Game, GameInfo, Indices, Ints, Observations, Position, Seeds, Views
+from engine.play.match import AgentSpec, MatchResult
+from engine.registry import spec_of
+from engine.scene import Scene, Text
+from engine.seeding import pick, purpose
+
+BOT_CHOICE = purpose("plain.bot")
+
+
+class PlainBoard(ABC):
+    """One match. Whatever it draws comes from `engine.seeding` and the seed it was given."""
+
+    truncated = False  # set it when the match ended by a limit rather than by the rules
+
+    @abstractmethod
+    def acting(self) -> Sequence[int]:
+        """The seats that move now; none when the match is over."""
+
+    @abstractmethod
+    def play(self, actions: Mapping[int, int]) -> None:
+        """One step: an action for each acting seat."""
+
+    @abstractmethod
+    def scores(self) -> Sequence[float]:
+        """By seat."""
+
+    @abstractmethod
+    def observe(self, seat: int) -> ArrayLike:
+        """What this seat sees, in the shape that the game's info says."""
+
+    def legal(self, seat: int) -> Sequence[int]:
+        """What this seat may do; asked only of games that are `masked`."""
+        return ()
+
+    def stats(self, seat: int) -> Sequence[float]:
+        """In the order of `info.stats`."""
+        return ()
+
+    def position(self, seat: int) -> Position | None:
+        return None
+
+    def scene(self) -> Scene:
+        text = f"Scores {', '.join(f'{score:g}' for score in self.scores())}"
+        return Scene(4 / 3, "101826", (Text(2 / 3, 0.5, text, 0.06, "E6E9EF"),), text)
+
+
+class PlainGame(ABC):
+    """The rules with their options. Subclasses set name, version, Options and info, and make boards."""
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+    Options: ClassVar[type]
+    info: GameInfo
+
+    def __init__(self, options: Any) -> None:
+        self.options = options
+        self.spec = spec_of(self.name, self.version, options)
+
+    @abstractmethod
+    def new(self, seed: int, start: str | None) -> PlainBoard:
+        """A fresh match."""
+
+    def check_start(self, start: str | None) -> None:
+        if start is not None:
+            raise BadValue("start", start, f"None: {self.name} always begins in the same way")
+
+    def boards(self, lanes: int) -> PlainBoards:
+        return PlainBoards(self, lanes)
+
+
+class PlainBoards:
+    """Plain boards, one for each lane."""
+
+    def __init__(self, game: PlainGame, lanes: int) -> None:
+        self._game = game
+        self._boards: list[PlainBoard | None] = [None] * lanes
+        self._acting: Bools = np.zeros((lanes, game.info.seats), np.bool_)
+        self._over: NDArray[np.int8] = np.ones(lanes, np.int8)
+        self._scores: Floats = np.zeros((lanes, game.info.seats))
+
+    def deal(self, lanes: Indices, seeds: Seeds, starts: Sequence[str | None]) -> None:
+        for lane, seed, start in zip(lanes.tolist(), seeds.tolist(), starts, strict=True):
+            self._boards[lane] = self._game.new(seed, start)
+            self._update(lane)
+
+    def acting(self) -> Bools:
+        return self._acting
+
+    def over(self) -> NDArray[np.int8]:
+        return self._over
+
+    def observe(self, lanes: Indices, seats: Indices, out: Observations) -> None:
+        for row, (lane, seat) in enumerate(zip(lanes.tolist(), seats.tolist(), strict=True)):
+            out[row] = self._board(lane).observe(seat)
+
+    def legal(self, lanes: Indices, seats: Indices, out: Bools) -> None:
+        out[:] = False
+        for row, (lane, seat) in enumerate(zip(lanes.tolist(), seats.tolist(), strict=True)):
+            out[row, list(self._board(lane).legal(seat))] = True
+
+    def apply(self, lanes: Indices, actions: Ints) -> None:
+        for lane in lanes.tolist():
+            self._board(lane).play({seat: int(actions[lane, seat]) for seat in self._board(lane).acting()})
+            self._update(lane)
+
+    def scores(self) -> Floats:
+        return self._scores
+
+    def stats(self, lanes: Indices) -> Floats:
+        seats = range(self._game.info.seats)
+        rows = [[self._board(lane).stats(seat) for seat in seats] for lane in lanes.tolist()]
+        return np.array(rows, np.float64).reshape(len(rows), len(seats), len(self._game.info.stats))
+
+    def copy(self, source: int, target: int) -> None:
+        self._boards[target] = copy.deepcopy(self._boards[source])
+        self._update(target)
+
+    def position(self, lane: int, seat: int) -> Position | None:
+        return self._board(lane).position(seat)
+
+    def scene(self, lane: int) -> Scene:
+        return self._board(lane).scene()
+
+    def _board(self, lane: int) -> PlainBoard:
+        board = self._boards[lane]
+        assert board is not None, f"lane {lane} was never dealt"
+        return board
+
+    def _update(self, lane: int) -> None:
+        board = self._board(lane)
+        acting = list(board.acting())
+        self._acting[lane] = False
+        self._acting[lane, acting] = True
+        self._over[lane] = 0 if acting else 2 if board.truncated else 1
+        self._scores[lane] = board.scores()
+
+
+class View:
+    """What a plain bot sees when it has to move."""
+
+    def __init__(self, views: Views, row: int, seed: int) -> None:
+        self._views, self._row, self.seed = views, row, seed
+        self.seat = int(views.seats[row])
+        self.ply = int(views.plies[row])
+
+    @property
+    def obs(self) -> Observations:
+        return self._views.obs[self._row]
+
+    @property
+    def legal(self) -> list[int] | None:
+        """The legal actions; None when all are."""
+        legal = self._views.legal
+        return None if legal is None else np.flatnonzero(legal[self._row]).tolist()
+
+    @property
+    def position(self) -> Position | None:
+        return self._views.position(self._row)
+
+    def pick(self, count: int, k: int = 0) -> int:
+        """A random number below `count`: always the same one for this match, seat, ply and k."""
+        return pick(count, self.seed, BOT_CHOICE, 0, self.ply, k)
+
+
+class PlainBot(Protocol):
+    def act(self, view: View) -> int: ...
+
+
+class PlainPilot:
+    """Plays plain bots, each slot with one of its own."""
+
+    capacity = None
+
+    def __init__(self, make: Callable[[bytes], PlainBot]) -> None:
+        self._make = make
+        self._payloads: list[bytes] = []
+        self._bots: dict[int, tuple[PlainBot, int]] = {}  # by slot, with its seed
+
+    def load(self, agent: AgentSpec) -> int:
+        self._make(agent.payload)  # a payload that cannot be read fails here, not in the middle of a match
+        self._payloads.append(agent.payload)
+        return len(self._payloads) - 1
+
+    def begin(self, slots: Indices, agents: Indices, seeds: Seeds) -> None:
+        for slot, agent, seed in zip(slots.tolist(), agents.tolist(), seeds.tolist(), strict=True):
+            self._bots[slot] = (self._make(self._payloads[agent]), seed)
+
+    def act(self, views: Views) -> Ints:
+        answers = []
+        for row, slot in enumerate(views.slots.tolist()):
+            bot, seed = self._bots[slot]
+            answers.append(bot.act(View(views, row, seed)))
+        return np.array(answers)
+
+    def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:
+        for slot in slots.tolist():
+            del self._bots[slot]
+
+    def close(self) -> None:
+        self._bots.clear()
+
+
+def plain_kind(
+    name: str, version: int, make: Callable[[bytes], PlainBot], games: Sequence[str], samples: Mapping[str, bytes]
+) -> AgentKind:
+    """A kind of agent from `make(payload) -> bot`; `samples` are ready-made agents, name and payload."""
+    return AgentKind(
+        name=name,
+        version=version,
+        pilot=lambda game, slots: PlainPilot(make),
+        plays=lambda game: game.spec.name in games,
+        samples=lambda game: [AgentSpec(one, name, payload, version) for one, payload in samples.items()],
+    )

@@ -1,0 +1,198 @@
+"""A replay is a match and its actions: played again on boards of its own, it leads to the same result or is refused.
+
+Actions are logged as one stream, step by step and by seat among those that act, each in a fixed number of bits (see
+`lanes.bits_for`). A `Playback` may still be growing: a live match is a replay whose end is not known yet.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine import codec
+from engine.errors import BadReplay, RingsideError
+from engine.game import Floats, Game, Indices, Ints
+from engine.play.lanes import bits_for, rank, unpack
+from engine.play.match import EndingKind, MatchResult, MatchSpec
+from engine.registry import game_of
+from engine.scene import Scene
+
+FORMAT = "ringside-replay"
+VIEW, HEAD, KEYS = 0, 1, 2  # lanes: what is shown, the newest step, and from here on the key frames
+KEY_FRAMES = 64
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a replay file holds."""
+
+    format: str
+    version: int
+    match: MatchSpec
+    result: MatchResult
+
+
+class Playback:
+    """The boards of one match, at any step that has been played so far."""
+
+    def __init__(self, match: MatchSpec, game: Game | None = None) -> None:
+        self.match = match
+        self.game = game or game_of(match.game)
+        self.boards = self.game.boards(KEYS + KEY_FRAMES)
+        self.steps = 0  # played so far
+        self.step = 0  # shown
+        self._rows: list[list[int]] = []  # actions by step and seat; -1 where a seat did not act
+        self._unread: list[int] = []
+        self._spacing = 16  # steps between key frames; doubled when they run out
+        self._keys = 1
+        lanes = np.array([VIEW, HEAD, KEYS], np.uint32)
+        self.boards.deal(lanes, np.full(3, match.seed, np.uint64), [match.start] * 3)
+
+    @property
+    def over(self) -> bool:
+        return bool(self.boards.over()[HEAD])
+
+    def feed(self, actions: Iterable[int], until: int | None = None) -> list[int]:
+        """Go on with these actions, at most to this step; returns those that were not needed.
+
+        The actions of an unfinished step are kept for the next call.
+        """
+        self._unread += actions
+        used = 0
+        while not self.over and self.steps != until:
+            seats = np.flatnonzero(self.boards.acting()[HEAD]).tolist()
+            given = self._unread[used : used + len(seats)]
+            if len(given) < len(seats):
+                break
+            used += len(seats)
+            row = [-1] * self.game.info.seats
+            for seat, action in zip(seats, given, strict=True):
+                self._check(seat, action)
+                row[seat] = action
+            self._rows.append(row)
+            self._apply(HEAD, row)
+            self.steps += 1
+            if self.steps % self._spacing == 0:
+                self._keep_key()
+        del self._unread[:used]
+        return self._unread
+
+    def seek(self, step: int) -> None:
+        """Show this step: from the nearest key frame before it, never from the start."""
+        step = min(max(step, 0), self.steps)
+        key = min(step // self._spacing, self._keys - 1)
+        if not self.step <= step < self.step + self._spacing:
+            self.boards.copy(KEYS + key, VIEW)
+            self.step = key * self._spacing
+        while self.step < step:
+            self._apply(VIEW, self._rows[self.step])
+            self.step += 1
+
+    def scene(self) -> Scene:
+        return self.boards.scene(VIEW)
+
+    def scores(self) -> tuple[float, ...]:
+        return tuple(self.boards.scores()[VIEW].tolist())
+
+    def stats(self) -> tuple[tuple[float, ...], ...]:
+        return tuple(map(tuple, self.boards.stats(_one(VIEW))[0].tolist()))
+
+    def _apply(self, lane: int, row: list[int]) -> None:
+        actions: Ints = np.zeros((KEYS + KEY_FRAMES, len(row)), np.int64)
+        actions[lane] = row
+        self.boards.apply(_one(lane), actions)
+
+    def _keep_key(self) -> None:
+        if self._keys == KEY_FRAMES:  # keep every second one
+            for k in range(KEY_FRAMES // 2):
+                self.boards.copy(KEYS + 2 * k, KEYS + k)
+            self._keys = KEY_FRAMES // 2
+            self._spacing *= 2
+        if self.steps % self._spacing == 0:
+            self.boards.copy(HEAD, KEYS + self._keys)
+            self._keys += 1
+
+    def _check(self, seat: int, action: int) -> None:
+        info = self.game.info
+        legal = 0 <= action < info.actions
+        if legal and info.masked:
+            mask = np.zeros((1, info.actions), np.bool_)
+            self.boards.legal(_one(HEAD), _one(seat), mask)
+            legal = bool(mask[0, action])
+        if not legal:
+            raise BadReplay(f"match {self.match.id!r}, step {self.steps}: seat {seat} cannot play {action}")
+
+
+def verified(match: MatchSpec, result: MatchResult) -> Playback:
+    """The match played again; an error unless it leads to this result."""
+    if match.id != result.id or tuple(player.id for player in match.players) != result.players:
+        raise BadReplay(f"match {match.id!r}: the result is that of {result.id!r}, {' against '.join(result.players)}")
+    playback = Playback(match)
+    bits = bits_for(playback.game.info.actions)
+    if len(match.players) != playback.game.info.seats or len(result.actions) * 8 % bits:
+        raise BadReplay(f"match {match.id!r}: players or actions do not fit {match.game.name}")
+    left = playback.feed(unpack(result.actions, bits).tolist(), until=result.steps)
+    if any(left) or len(left) * bits >= 8:  # a log is filled up to whole bytes
+        raise BadReplay(f"match {match.id!r}: the actions go on after its end at step {playback.steps}")
+    playback.seek(playback.steps)
+    for what, recorded, played in (
+        ("steps", result.steps, playback.steps),
+        ("scores", result.scores, playback.scores()),
+        ("ranks", result.ranks, _ranks(result, playback)),
+        ("statistics", result.stats, playback.stats()),
+        ("ending", result.ending.kind is EndingKind.FINISHED, playback.boards.over()[VIEW] == 1),
+    ):
+        if recorded != played:
+            raise BadReplay(f"match {match.id!r}: {what} recorded as {recorded}, played again as {played}")
+    return playback
+
+
+def save(path: Path, match: MatchSpec, result: MatchResult) -> None:
+    """Write a replay so that the file is whole or not there at all."""
+    write_whole(path, codec.dump(Replay(FORMAT, 1, match, result)).encode())
+
+
+def load(path: Path) -> tuple[Replay, Playback]:
+    """Read a replay and play it again; whatever is wrong with it, nothing of it is used."""
+    try:
+        if path.stat().st_size > codec.LIMIT:
+            raise BadReplay(f"{path}: {path.stat().st_size} bytes are more than a replay has")
+        replay = codec.load(Replay, path.read_bytes())
+        if (replay.format, replay.version) != (FORMAT, 1):
+            raise BadReplay(f"format {replay.format!r}, version {replay.version}: not a replay this version can read")
+        return replay, verified(replay.match, replay.result)
+    except OSError as error:
+        raise BadReplay(f"{path}: {error.strerror or error}") from None
+    except RingsideError as error:
+        raise BadReplay(f"{path}: {error}") from error
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """To a temporary name, to the disk, then in place: a crash leaves the old file or the new one."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _ranks(result: MatchResult, playback: Playback) -> tuple[int, ...]:
+    scores: Floats = np.array([playback.scores()])
+    forfeits = np.array([[seat in result.ending.seats for seat in range(scores.shape[1])]])
+    ranks: Ints = np.empty(scores.shape, np.int64)
+    rank(scores, forfeits, ranks)
+    return tuple(ranks[0].tolist())
+
+
+def _one(lane: int) -> Indices:
+    return np.array([lane], np.uint32)
