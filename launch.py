@@ -141,8 +141,9 @@ class Display:
 
     def _tick(self) -> None:
         arrived = total_size(self.downloads.glob(f"*/{self.file}")) if self.file else 0
-        part = f" {size_text(min(arrived, self.size)):>9} of {size_text(self.size)}" if arrived else ""
-        text = f"     {self.doing}{part}, {time.monotonic() - self.since:.0f} s"
+        whole = f" {size_text(self.size):>9}" if self.file else ""
+        part = f" {size_text(min(arrived, self.size)):>9} of" if arrived else ""
+        text = f"     {self.doing}{part}{whole}, {time.monotonic() - self.since:.0f} s"
         if self.width:
             print(f"\r{text[: self.width]:<{self.width}}", end="", file=sys.stderr, flush=True)
         elif time.monotonic() - self.last_line > 20:
@@ -263,7 +264,8 @@ class Environment:
         self.display.line("3/4  System libraries for the window")
         missing = missing_libraries()
         if missing and AS_ROOT and shutil.which("apt-get"):
-            self.apt_install([QT_LIBRARIES[library][0] for library in missing])
+            with contextlib.suppress(OSError):
+                self.apt_install([QT_LIBRARIES[library][0] for library in missing])
             missing = missing_libraries()
         if not missing:
             self.display.line("     all there")
@@ -366,13 +368,13 @@ def has_venv_module() -> bool:
 
 def missing_libraries() -> list[str]:
     """Returns the libraries that the loader does not find; only Linux leaves any to the user."""
-    import ctypes
-
     missing = []
     for library in QT_LIBRARIES if sys.platform == "linux" else ():
         try:
-            ctypes.CDLL(library)
-        except OSError:
+            from ctypes import CDLL  # a Python built without it cannot tell, so it has them all listed
+
+            CDLL(library)
+        except (ImportError, OSError):
             missing.append(library)
     return missing
 

@@ -54,7 +54,9 @@ def check_kind(kind: AgentKind, game: Game, *, matches: int = 6) -> None:
         assert agent.version == kind.version, f"sample {agent.id!r} is of version {agent.version}, not {kind.version}"
     seats = game.info.seats
     specs = [
-        MatchSpec(f"m{n}", game.spec, tuple(agents[(n + n // len(agents) * seat) % len(agents)] for seat in range(seats)), n)
+        MatchSpec(
+            f"m{n}", game.spec, tuple(agents[(n + n // len(agents) * seat) % len(agents)] for seat in range(seats)), n
+        )
         for n in range(max(matches, 2 * len(agents)))
     ]
     together = _results(specs, lanes=len(specs))
@@ -174,7 +176,8 @@ def _mask(boards: Boards, game: Game, lane: int, seat: int) -> Bools:
     out: Bools = np.ones((1, game.info.actions), np.bool_)
     if game.info.masked:
         boards.legal(np.array([lane], np.uint32), np.array([seat], np.uint32), out)
-    return out[0]
+    mask: Bools = out[0]
+    return mask
 
 
 def _check_copy(game: Game) -> None:

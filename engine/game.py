@@ -151,7 +151,9 @@ class Views:
 class Pilot(Protocol):
     """Plays all agents of one kind on one group of lanes, in one call. All state is per slot."""
 
-    capacity: int | None  # slots it can hold at once; None for any number
+    @property
+    def capacity(self) -> int | None:
+        """Slots it can hold at once; None for any number."""
 
     def load(self, agent: AgentSpec) -> int:
         """Make an agent ready; the number by which `begin` and `Views.agents` name it."""

@@ -11,31 +11,31 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, cast
 
 import numba
 
-F = TypeVar("F", bound=Callable[..., object])
+Compiled = Callable[..., Any]  # numba works out the types from the arguments
 
 # error_model="numpy": a division needs no check for zero; with unsigned indices and inlining this is worth 40 %.
 # No fastmath and no fused multiply-add: results must be the same to the bit everywhere.
 
 
-def inline(function: F) -> F:
+def inline(function: Compiled) -> Compiled:
     """A small function that other kernels take in whole."""
-    return cast(F, numba.njit(error_model="numpy", inline="always")(function))
+    return cast(Compiled, numba.njit(error_model="numpy", inline="always")(function))
 
 
-def kernel(function: F) -> F:
+def kernel(function: Compiled) -> Compiled:
     """A function compiled at its first call and cached on disk for the next process."""
     folder = _cache_folder(function.__module__.partition(".")[0])
     if folder is None:
-        return cast(F, numba.njit(error_model="numpy")(function))
-    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
+        return cast(Compiled, numba.njit(error_model="numpy")(function))
+    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)  # type: ignore[attr-defined]
     try:
-        return cast(F, numba.njit(error_model="numpy", cache=True)(function))
+        return cast(Compiled, numba.njit(error_model="numpy", cache=True)(function))
     finally:
-        numba.config.CACHE_DIR = before
+        numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
 
 
 def cache_root() -> Path:

@@ -63,12 +63,15 @@ def _checked(name: str, value: object, kind: type, rules: Mapping[str, Any]) -> 
     if isinstance(value, float) and not math.isfinite(value):
         raise BadValue(name, value, "a finite number")
     low, high, choices = rules.get("low"), rules.get("high"), rules.get("choices")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        if (low is not None and value < low) or (high is not None and value > high):
-            raise BadValue(name, value, _range(low, high))
+    if isinstance(value, int | float) and not _within(value, low, high):
+        raise BadValue(name, value, _range(low, high))
     if choices is not None and value not in choices:
         raise BadValue(name, value, f"one of {', '.join(map(repr, choices))}")
     return value
+
+
+def _within(value: float, low: float | None, high: float | None) -> bool:
+    return (low is None or value >= low) and (high is None or value <= high)
 
 
 def _range(low: float | None, high: float | None) -> str:
@@ -79,7 +82,16 @@ def _range(low: float | None, high: float | None) -> str:
 
 def _read(name: str, text: str, kind: type) -> object:
     if kind is bool:
-        words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+        words = {
+            "true": True,
+            "yes": True,
+            "on": True,
+            "1": True,
+            "false": False,
+            "no": False,
+            "off": False,
+            "0": False,
+        }
         if text.lower() not in words:
             raise BadValue(name, text, "yes or no")
         return words[text.lower()]

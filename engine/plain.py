@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.errors import BadValue
-from engine.game import AgentKind, Bools, Floats, Game, GameInfo, Indices, Ints, Observations, Position, Seeds, Views
+from engine.game import AgentKind, Bools, Floats, GameInfo, Indices, Ints, Observations, Position, Seeds, Views
 from engine.play.match import AgentSpec, MatchResult
 from engine.registry import spec_of
 from engine.scene import Scene, Text
@@ -162,7 +162,8 @@ class View:
 
     @property
     def obs(self) -> Observations:
-        return self._views.obs[self._row]
+        row: Observations = self._views.obs[self._row]
+        return row
 
     @property
     def legal(self) -> list[int] | None:

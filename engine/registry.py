@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
-from engine.errors import BrokenPlugin, UnknownName, VersionMismatch
+from engine.errors import BadValue, BrokenPlugin, UnknownName, VersionMismatch
 from engine.game import AgentKind, Game, GameClass
 from engine.options import build, items, parse
 from engine.play.match import AgentSpec, GameSpec
@@ -41,6 +41,7 @@ class Registry(Generic[T]):
             raise UnknownName(self.noun, name, self.names())
         try:
             value: T = point.load()
+            _check_name(name, value)
         except Exception as error:  # a plug-in may fail in any way; it is reported by name and the rest works
             origin = point.dist.name if point.dist else "an unknown package"
             text = f"{self.noun} {name!r} of {origin} cannot be loaded: {type(error).__name__}: {error}"
@@ -61,6 +62,7 @@ class Registry(Generic[T]):
 
     def add(self, name: str, value: T) -> None:
         """Register for this process alone: for scripts and tests."""
+        _check_name(name, value)
         self._loaded[name] = value
 
     def remove(self, name: str) -> None:
@@ -69,13 +71,20 @@ class Registry(Generic[T]):
     def _found(self) -> dict[str, EntryPoint]:
         if self._points is None:
             self._points = {}
-            for point in entry_points(group=self.group):
+            points = entry_points(group=self.group)
+            for point in sorted(points, key=lambda one: one.dist is None or one.dist.name != "ringside"):  # ours first
                 first = self._points.setdefault(point.name, point)
                 if first.value != point.value:
                     self.problems[f"{point.name} ({point.value})"] = (
                         f"{self.noun} {point.name!r} is offered twice: {first.value} is used, {point.value} is not"
                     )
         return self._points
+
+
+def _check_name(name: str, value: object) -> None:
+    own = getattr(value, "name", name)
+    if own != name:
+        raise BadValue("name", own, f"{name!r}, the name it is registered under")
 
 
 GAMES: Registry[GameClass] = Registry("game", "ringside.games")

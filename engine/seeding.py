@@ -28,7 +28,7 @@ def derive(*parts: int | str) -> int:
 
 
 @inline
-def mix(z: int) -> int:
+def mix(z):  # type: ignore[no-untyped-def]
     """The finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
     z = uint64(z)
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
@@ -37,14 +37,14 @@ def mix(z: int) -> int:
 
 
 @inline
-def draw(seed: int, what: int, seat: int, ply: int, k: int) -> int:
+def draw(seed, what, seat, ply, k):  # type: ignore[no-untyped-def]
     """64 random bits: SplitMix64 started at a hash of seed and purpose, read at position (seat, k, ply)."""
     place = (uint64(seat) << uint64(56)) ^ (uint64(k) << uint64(40)) ^ uint64(ply)
     return mix(mix(uint64(seed) ^ uint64(what)) + (place + uint64(1)) * uint64(GOLDEN))
 
 
 @inline
-def unit(bits: int) -> float:
+def unit(bits):  # type: ignore[no-untyped-def]
     """64 random bits as a number in [0, 1)."""
     return float(uint64(bits) >> uint64(11)) * (1.0 / 9007199254740992.0)
 

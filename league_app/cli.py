@@ -167,10 +167,10 @@ def _check(options: argparse.Namespace) -> None:
     for name, made in games.items():
         game = made(made.Options())
         if not options.names or name in options.names:
-            _checked(f"game {name}", lambda game=game: check_game(game))
+            _checked(f"game {name}", check_game, game)
         for kind, one in kinds.items():
             if one.plays(game) and (not options.names or kind in options.names):
-                _checked(f"agents {kind} in {name}", lambda one=one, game=game: check_kind(one, game))
+                _checked(f"agents {kind} in {name}", check_kind, one, game)
     _tell_problems()
 
 
@@ -219,15 +219,21 @@ def _standings(rows: Sequence[demo.Row]) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     shown.add_column("#", justify="right")
     shown.add_column("agent")
-    for heading in ("won", "drawn", "lost", "score", "points"):
+    for heading in ("won-drawn-lost", "score", "points"):
         shown.add_column(heading, justify="right")
     for place in range(1, len(rows) + 1):
         shown.add_column(f"v {place}", justify="right")
     for place, row in enumerate(rows, 1):
-        counts = (f"{n:,}" for n in (row.total.wins, row.total.draws, row.total.losses))
-        points = f"{row.scored:,.0f}-{row.conceded:,.0f}"
-        cross = (f"{row.against[o.agent].score:.0%}" if o.agent in row.against else "-" for o in rows)
-        shown.add_row(str(place), Text(row.agent, "bold"), *counts, f"{row.total.score:.1%}", points, *cross)
+        total = row.total
+        games = max(total.played, 1)
+        shown.add_row(
+            str(place),
+            Text(row.agent, "bold"),
+            f"{total.wins}-{total.draws}-{total.losses}",
+            f"{total.score:.1%}",
+            f"{row.scored / games:.1f}-{row.conceded / games:.1f}",
+            *(f"{row.against[one.agent].score:.0%}" if one.agent in row.against else "-" for one in rows),
+        )
     return shown
 
 
@@ -253,9 +259,9 @@ def _tell_problems() -> None:
             print(f"ringside: {problem}", file=sys.stderr)  # noqa: T201
 
 
-def _checked(what: str, check: Callable[[], None]) -> None:
+def _checked(what: str, check: Callable[..., None], *subject: object) -> None:
     try:
-        check()
+        check(*subject)
     except AssertionError as error:
         raise RingsideError(f"{what}: {error}") from None
     console.print(f"{what}: keeps its promises")

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from engine.game import Game
 from engine.registry import GAMES, KINDS, new_game
 from tests.plugins import bids, pilots, tictactoe
+
+# No deadline: the first example may compile a kernel. Derandomised: a failure in CI is the same failure here.
+hypothesis.settings.register_profile("ringside", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ringside")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -15,7 +15,7 @@ from numba import uint32
 
 from engine.errors import BadValue
 from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
-from engine.games.pong import DOWN, GOAL, HEIGHT, STAY, UP, WALL, WIDTH, Pong
+from engine.games.pong import DOWN, GOAL, HEIGHT, UP, WALL, WIDTH, Pong
 from engine.kernels import inline, kernel
 from engine.options import build, option
 from engine.play.match import AgentSpec, MatchResult
@@ -51,7 +51,8 @@ SAMPLES = {
 """The ready-made ones, weakest first."""
 
 PARAMETERS = np.dtype(
-    [("style", "u1"), ("dead_zone", "f8"), ("reach", "f8"), ("noise", "f8"), ("hold", "u4"), ("centre", "u1")], align=True
+    [("style", "u1"), ("dead_zone", "f8"), ("reach", "f8"), ("noise", "f8"), ("hold", "u4"), ("centre", "u1")],
+    align=True,
 )
 
 

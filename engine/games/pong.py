@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import uint32
+from numba import uint32, uint64
 from numpy.typing import NDArray
 
 from engine.errors import BadValue
@@ -145,6 +145,7 @@ def _hit(b, seat, side, t, y, half, top):  # type: ignore[no-untyped-def]
     b.y = _fold(y)
     if b.y != y:
         b.vy = -b.vy
+    b.idle[seat] = 0  # it had no need to move
     b.idle[1 - seat] = 1
     b.event = b.step
 
@@ -154,7 +155,7 @@ def _deal(boards, rules, lanes, seeds, firsts):  # type: ignore[no-untyped-def]
     for i in range(lanes.size):
         b = boards[lanes[i]]
         b.seed = seeds[i]
-        b.first = uint32(draw(seeds[i], SERVE_SIDE, 0, 0, 0)) & uint32(1) if firsts[i] < 0 else uint32(firsts[i])
+        b.first = draw(seeds[i], SERVE_SIDE, 0, 0, 0) & uint64(1) if firsts[i] < 0 else uint64(firsts[i])
         b.step = 0
         b.serves = 0
         b.over = 0
@@ -210,7 +211,7 @@ def _observe(boards, rules, lanes, seats, out):  # type: ignore[no-untyped-def]
         own = b.paddle[seats[i]]
         side = 1.0 if seats[i] == uint32(0) else -1.0
         out[i, 0] = own * (2.0 / HEIGHT)
-        out[i, 1] = side * b.x * (2.0 / WIDTH)
+        out[i, 1] = side * b.x * (2.0 / WIDTH) + 0.0  # no negative zero: both seats see the same bits
         out[i, 2] = b.y * (2.0 / HEIGHT)
         out[i, 3] = side * b.vx * per_speed
         out[i, 4] = b.vy * per_speed

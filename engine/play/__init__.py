@@ -1,1 +1,1 @@
-"""Matches: what one is (`match`), how many are played at once (`arena`), by whom (`executors`), and again (`replay`)."""
+"""Matches: what one is (`match`), how many are played at once (`arena`), by whom (`executors`), again (`replay`)."""

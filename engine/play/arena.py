@@ -33,7 +33,9 @@ class Arena:
     def __enter__(self) -> Arena:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     @property
@@ -54,6 +56,11 @@ class Arena:
         group.check(spec)
         group.queue.append(spec)
 
+    def new_run(self) -> None:
+        """From now on an agent's id may stand for another agent."""
+        for group in self._groups.values():
+            group.new_run()
+
     def tick(self) -> list[Tick]:
         """One step of every group that has something to do."""
         return [group.tick() for group in self._groups.values() if not group.idle]
@@ -71,7 +78,7 @@ class Arena:
 
     def recall(self) -> list[MatchSpec]:
         """Take back what is not dealt yet."""
-        back = []
+        back: list[MatchSpec] = []
         for group in self._groups.values():
             back += group.queue
             group.queue.clear()
@@ -97,4 +104,3 @@ class Arena:
             self._groups.pop(one).close()
         self._last = (spec, group)
         return group
-

@@ -35,7 +35,9 @@ class SequentialMatchExecutor:
     def __enter__(self) -> SequentialMatchExecutor:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def execute_match(self, spec: MatchSpec) -> MatchResult:
@@ -43,6 +45,7 @@ class SequentialMatchExecutor:
 
     def execute_matches(self, specs: Sequence[MatchSpec]) -> list[MatchResult]:
         """Results in the order of the specs; all specs are checked before the first match is played."""
+        self._arena.new_run()
         for spec in specs:
             self._arena.check(spec)
         found = {result.id: result for result in self.run(specs)}
@@ -50,6 +53,8 @@ class SequentialMatchExecutor:
 
     def run(self, specs: Iterable[MatchSpec]) -> Iterator[MatchResult]:
         self._recalled = False
+        self._failed.clear()
+        self._arena.new_run()
         coming = self._distinct(specs)
         try:
             while True:

@@ -7,22 +7,19 @@ ended. A failure in a shared call proves nothing against anyone: its matches com
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.errors import BadSpec
-from engine.game import PENDING, RESIGN, AgentKind, Bools, Floats, Game, Indices, Ints, Pilot, Seeds, Views
+from engine.game import PENDING, RESIGN, Bools, Floats, Game, Indices, Ints, Seeds, Views
+from engine.play.crews import Crew, Crews, Seating, log, room
 from engine.play.lanes import FAILED, ILLEGAL, LANE, SLOT, agent_seeds, bits_for, commit, gather, hold, rank, settle
-from engine.play.match import SEED_LIMIT, AgentSpec, Ending, EndingKind, MatchResult, MatchSpec
-from engine.registry import kind_of
+from engine.play.match import SEED_LIMIT, Ending, EndingKind, MatchResult, MatchSpec
 
-log = logging.getLogger("ringside")
 NOBODY = -1  # pilot of a slot on which no match is going on
 ENDINGS = (  # by what `Boards.over` says
     Ending(EndingKind.STEP_LIMIT),  # the rules would go on, but the limit of the match is reached
@@ -42,18 +39,6 @@ class Tick(NamedTuple):
     ended: Indices  # lanes, a part of `moved`; their last observation stays readable until the next tick
 
 
-@dataclass(eq=False)
-class Crew:
-    """A pilot at work, and the agents it has loaded."""
-
-    index: int
-    kind: AgentKind
-    pilot: Pilot
-    rows: Indices  # those it answers for now: slot, lane, seat, agent, ply
-    count: int = 0  # of them
-    agents: dict[str, int] = field(default_factory=dict)  # by id, the number that the pilot gave it
-
-
 class Group:
     def __init__(self, game: Game, lanes: int, *, alone: bool, record: bool, rewards: bool) -> None:
         self.game, self.info = game, game.info
@@ -62,14 +47,11 @@ class Group:
         self.suspects: list[MatchSpec] = []
         self._alone, self._count_rewards = alone, rewards
         self._results: list[MatchResult] = []
-        self._known: dict[str, AgentSpec] = {}  # by id; one id is one agent
         self._specs: list[MatchSpec | None] = [None] * lanes
         self._since = [0.0] * lanes
         self._free = list(range(lanes - 1, -1, -1))
         self._ended: list[int] = []  # lanes whose result is still to be taken
-        self._crews: dict[str, Crew] = {}
-        self._crews_made = 0
-        self._repeatable: dict[str, bool] = {}  # by kind
+        self._crews = Crews(game, lanes * game.info.seats)
         self._faults: dict[tuple[int, int], tuple[EndingKind, str]] = {}  # by lane and seat
         seats = self.info.seats
         self._lanes = np.zeros(lanes, LANE)
@@ -84,7 +66,9 @@ class Group:
         self._legal = np.ones((lanes * seats if self.info.masked else 0, self.info.actions), np.bool_)
         self._moving, self._failing, self._over = (np.zeros(lanes, np.uint32) for _ in range(3))
         self._bits = np.uint32(bits_for(self.info.actions) if record else 0)
-        self._log = np.zeros((lanes, 9), "<u8")  # an odd number of cache lines a row, or the rows evict each other
+        self._log = np.zeros(
+            (lanes, 9), "<u8"
+        )  # an odd width: rows a power of two apart evict each other
         self._longest = 0  # bits in the longest log so far
 
     @property
@@ -104,21 +88,20 @@ class Group:
         """Raise an error that names what is wrong, unless this match can be played here."""
         what = f"match {spec.id!r}"
         if len(spec.players) != self.info.seats:
-            raise BadSpec(f"{what}: {spec.game.name} has {self.info.seats} seats, {len(spec.players)} players are given")
+            raise BadSpec(
+                f"{what}: {spec.game.name} has {self.info.seats} seats, {len(spec.players)} players are given"
+            )
         if not 0 <= spec.seed < SEED_LIMIT:
             raise BadSpec(f"{what}: seed = {spec.seed}: must be from 0 to 2**64 - 1")
         if spec.limits.steps is not None and not 0 < spec.limits.steps < 2**32:
             raise BadSpec(f"{what}: limits.steps = {spec.limits.steps}: must be from 1 to 2**32 - 1, or None")
         if spec.start is not None:
             self.game.check_start(spec.start)
-        for player in spec.players:
-            known = self._known.get(player.id)
-            if known is None:
-                if not kind_of(player).plays(self.game):
-                    raise BadSpec(f"{what}: {player.id!r}, of kind {player.kind!r}, cannot play {spec.game.name}")
-                self._known[player.id] = player
-            elif known is not player and known != player:
-                raise BadSpec(f"{what}: two different agents have the id {player.id!r}")
+        self._crews.check(spec)
+
+    def new_run(self) -> None:
+        """From now on an agent's id may stand for another agent."""
+        self._crews.new_run(self.spent)
 
     def tick(self) -> Tick:
         """One step of every lane that is ready for one."""
@@ -127,12 +110,13 @@ class Group:
         if self._free and self.queue:
             self._deal()
         moved, ended, rewards = self._moving[:0], self._over[:0], None
-        if self._find_live().size:
+        live = self._find_live()
+        if live.size:
             acting = self._everyone if self.info.simultaneous else self.boards.acting()
-            for crew in tuple(self._crews.values()):
+            for crew in self._crews:
                 self._ask(crew, acting)
             moved = self._commit(acting)
-            self._steady = self.info.simultaneous and self._live is not None and moved.size == self._live.size
+            self._steady = self.info.simultaneous and self._live is live and moved.size == live.size
         if moved.size:
             before = self.boards.scores().copy() if self._count_rewards else None
             self.boards.apply(moved, self._played)
@@ -159,8 +143,8 @@ class Group:
 
     def close(self) -> None:
         self.drop()
-        for crew in list(self._crews.values()):
-            self._dismiss(crew)
+        for crew in self._crews:
+            self._crews.dismiss(crew)
 
     def _find_live(self) -> Indices:
         if self._live is None:
@@ -171,7 +155,7 @@ class Group:
     # Dealing
 
     def _deal(self) -> None:
-        seatings: list[list[tuple[Crew, int] | None]] = []
+        seatings: list[Seating] = []
         dealt: list[int] = []
         blocked: list[MatchSpec] = []
         taken: dict[str, int] = {}
@@ -180,7 +164,7 @@ class Group:
             seating = self._seat(spec, self._free[-1])
             if seating is None:
                 self.suspects.append(spec)
-            elif not self._room(seating, taken):
+            elif not room(seating, taken, self._slots["pilot"]):
                 blocked.append(spec)
             else:
                 lane = self._free.pop()
@@ -193,46 +177,21 @@ class Group:
         if dealt:
             self._begin(dealt, seatings)
 
-    def _seat(self, spec: MatchSpec, lane: int) -> list[tuple[Crew, int] | None] | None:
-        """For each seat who plays it; alone, None for one that could not be loaded; in company, None altogether."""
-        seating: list[tuple[Crew, int] | None] = []
+    def _seat(self, spec: MatchSpec, lane: int) -> Seating | None:
+        """Who plays each seat; None when a player failed in company, where nothing is proved by it."""
+        seating: Seating = []
         for seat, player in enumerate(spec.players):
-            crew = self._crews.get(player.kind)
-            known = crew.agents.get(player.id) if crew else None
-            if known is None:
-                try:
-                    crew = crew or self._hire(player)
-                    known = crew.agents[player.id] = crew.pilot.load(player)
-                except Exception as error:  # whatever an agent's code raises is that agent's failure
-                    if not self._alone:
-                        return None
-                    self._fault(lane, seat, EndingKind.CANNOT_START, error)
-                    seating.append(None)
-                    continue
-            assert crew is not None
-            seating.append((crew, known))
+            try:
+                crew = self._crews.of(player)
+                seating.append((crew, crew.number(player)))
+            except Exception as error:  # whatever an agent's code raises is that agent's failure
+                if not self._alone:
+                    return None
+                self._fault(lane, seat, EndingKind.CANNOT_START, error)
+                seating.append(None)
         return seating
 
-    def _hire(self, player: AgentSpec) -> Crew:
-        kind = kind_of(player)
-        rows = np.zeros((5, len(self._slots)), np.uint32)
-        crew = Crew(self._crews_made, kind, kind.pilot(self.game, len(self._slots)), rows)
-        self._crews_made += 1
-        self._repeatable[player.kind] = kind.repeatable
-        self._crews[player.kind] = crew
-        return crew
-
-    def _room(self, seating: list[tuple[Crew, int] | None], taken: dict[str, int]) -> bool:
-        limited = [one[0] for one in seating if one and one[0].pilot.capacity is not None]
-        for crew in limited:
-            used = taken.setdefault(crew.kind.name, np.count_nonzero(self._slots["pilot"] == crew.index))
-            if used + limited.count(crew) > (crew.pilot.capacity or 0):
-                return False
-        for crew in limited:
-            taken[crew.kind.name] += 1
-        return True
-
-    def _begin(self, dealt: list[int], seatings: list[list[tuple[Crew, int] | None]]) -> None:
+    def _begin(self, dealt: list[int], seatings: list[Seating]) -> None:
         specs = [spec for lane in dealt if (spec := self._specs[lane])]
         lanes = np.array(dealt, np.uint32)
         seeds = np.array([spec.seed for spec in specs], np.uint64)
@@ -298,10 +257,18 @@ class Group:
 
     def _commit(self, acting: Bools) -> Indices:
         if self._longest + 32 * self.info.seats > self._log.shape[1] * 64:
-            wider = np.zeros((len(self._log), self._log.shape[1] + 8), "<u8")
+            wider = np.zeros((len(self._log), self._log.shape[1] + 1), "<u8")
             self._log = np.concatenate([self._log, wider], axis=1)
         n, failed, longest = commit(
-            self._find_live(), acting, self._lanes, self._held, self._played, self._log, self._bits, self._moving, self._failing
+            self._find_live(),
+            acting,
+            self._lanes,
+            self._held,
+            self._played,
+            self._log,
+            self._bits,
+            self._moving,
+            self._failing,
         )
         self._longest = max(self._longest, int(longest))
         if failed:
@@ -335,7 +302,7 @@ class Group:
         seats = self.info.seats
         if self._alone:
             for slot in slots.tolist():
-                self._fault(*divmod(slot, seats), kind, error)
+                self._fault(slot // seats, slot % seats, kind, error)
             return
         suspects = {slot // seats for slot in slots.tolist()}
         mine = np.flatnonzero(self._slots["pilot"] == crew.index)
@@ -345,24 +312,17 @@ class Group:
             assert spec is not None
             (self.suspects if lane in suspects else self.queue).append(spec)
         self._slots["pilot"][mine] = NOBODY
-        self._dismiss(crew)
+        self._crews.dismiss(crew)
         self._break_off(broken)
 
     def _fault(self, lane: int, seat: int, kind: EndingKind, error: Exception) -> None:
         self._faults[lane, seat] = (kind, f"{type(error).__name__}: {error}")
         self._held[lane, seat] = FAILED
 
-    def _dismiss(self, crew: Crew) -> None:
-        del self._crews[crew.kind.name]
-        try:
-            crew.pilot.close()
-        except Exception:  # its matches are accounted for; a pilot that cannot even close is only reported
-            log.exception("the pilot of %s failed while it was closed", crew.kind.name)
-
     def _break_off(self, lanes: list[int]) -> None:
         self._free_lanes(lanes)
         slots = self._slots_of(np.array(lanes, np.uint32))
-        for crew in list(self._crews.values()):
+        for crew in self._crews:
             mine = slots[self._slots["pilot"][slots] == crew.index]
             if mine.size:
                 self._slots["pilot"][mine] = NOBODY
@@ -390,7 +350,7 @@ class Group:
         """Turn ended lanes into results, tell their pilots, and free the lanes."""
         results = self._build(self._ended)
         slots = self._slots_of(np.array(self._ended, np.uint32))
-        for crew in tuple(self._crews.values()):
+        for crew in self._crews:
             mine = slots[self._slots["pilot"][slots] == crew.index]
             for part in mine[:, None] if self._alone else [mine] if mine.size else []:
                 told = [results[lane] for lane in (part // np.uint32(self.info.seats)).tolist()]
@@ -417,8 +377,8 @@ class Group:
         self._log[lanes, records["logged"] >> 6] = records["word"]
         columns = zip(
             ended,
-            map(tuple, scores.tolist()),
-            map(tuple, ranks.tolist()),
+            scores.tolist(),
+            ranks.tolist(),
             records["ply"].tolist(),
             self.boards.over()[lanes].tolist(),
             self.boards.stats(lanes).tolist(),
@@ -433,13 +393,13 @@ class Group:
             results[lane] = MatchResult(
                 spec.id,
                 tuple([player.id for player in spec.players]),
-                score,
-                ranking,
+                tuple(score),
+                tuple(ranking),
                 steps,
                 self._ending(lane, over) if self._faults else ENDINGS[over],
                 tuple([tuple(row) for row in stats]),
                 self._log[lane].tobytes()[:size],
-                all([self._repeatable.get(player.kind, True) for player in spec.players]),
+                self._crews.repeatable(spec),
                 now - self._since[lane],
             )
         return results

@@ -48,7 +48,7 @@ def hold(lanes, seats, answers, legal, masked, actions, held):  # type: ignore[n
     for i in range(answers.size):
         a = answers[i]
         if a < 0 or a >= actions:
-            a = a if a == PENDING or a == RESIGN else ILLEGAL
+            a = a if a in (PENDING, RESIGN) else ILLEGAL
         elif masked and not legal[i, a]:
             a = ILLEGAL
         held[lanes[i], seats[i]] = a

@@ -14,9 +14,9 @@ os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
-import pygame  # noqa: E402 - the drivers must be chosen before the import
+import pygame
 
-from engine.scene import Circle, Item, Line, Point, Polygon, Rect, Scene, Sprite, Text  # noqa: E402
+from engine.scene import Circle, Item, Line, Point, Polygon, Rect, Scene, Sprite, Text
 
 SMOOTH = 3  # stills are drawn larger by this factor and scaled down: pygame's own shapes have hard edges
 

@@ -1,10 +1,9 @@
-"""The network players of the benchmarks: six nodes, evaluated as NEAT networks are, all of them in one compiled call."""
+"""The network players of the benchmarks: six nodes, evaluated as NEAT networks are, all in one compiled call."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import math
+from collections.abc import Sequence
 
 import numpy as np
 

@@ -84,6 +84,7 @@ static inline void step(Board *b, int left, int right, const Rules *r, const Pur
             y += b->vy * (1.0 - t);
             b->y = fold(y);
             if (b->y != y) b->vy = -b->vy;
+            b->idle[s] = 0;
             b->idle[1 - s] = 1;
             b->event = b->step;
         } else {
@@ -102,7 +103,7 @@ static inline void step(Board *b, int left, int right, const Rules *r, const Pur
 static inline void observe(const Board *b, int s, const Rules *r, float *o) {
     double side = s ? -1.0 : 1.0, own = b->paddle[s], per_speed = 1.0 / r->top;
     o[0] = (float)(own * (2.0 / 600.0));
-    o[1] = (float)(side * b->x * (2.0 / 800.0));
+    o[1] = (float)(side * b->x * (2.0 / 800.0) + 0.0);
     o[2] = (float)(b->y * (2.0 / 600.0));
     o[3] = (float)(side * b->vx * per_speed);
     o[4] = (float)(b->vy * per_speed);

@@ -142,7 +142,7 @@ def test_a_kind_whose_agents_depend_on_their_company_is_found_out() -> None:
     )
     KINDS.add("forgetful", kind)
     try:
-        with pytest.raises(AssertionError, match="play differently in company|depends on the order"):
+        with pytest.raises(AssertionError, match=r"play differently in company|depends on the order"):
             check_kind(kind, new_game("tictactoe"))
     finally:
         KINDS.remove("forgetful")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -64,7 +65,7 @@ def slow(state: dict, views: Views, row: int) -> int:
 
 def remembering(state: dict, views: Views, row: int) -> int:
     """What it does depends on all it has seen in this match: a recurrent player in miniature."""
-    state["seen"] = hash((state.get("seen", 0), views.obs[row].tobytes())) & 0xFFFF_FFFF
+    state["seen"] = zlib.crc32(views.obs[row].tobytes(), state.get("seen", 0))
     return choose(state, views, row, state["seen"] % 1000)
 
 
@@ -106,11 +107,11 @@ ANSWERS = {
 }
 
 
-def row_kind(name: str, made: list[RowPilot] | None = None, capacity: int | None = None) -> AgentKind:
-    """A kind for any game of up to three choices; `made` collects its pilots."""
+def row_kind(name: str, made: list[RowPilot] | None = None, capacity: int | None = None, answer: str = "") -> AgentKind:
+    """A kind for any game with at least three choices; `made` collects its pilots."""
 
     def pilot(game: Game, slots: int) -> RowPilot:
-        one = RowPilot(ANSWERS[name])
+        one = RowPilot(ANSWERS[answer or name])
         one.capacity = capacity
         if made is not None:
             made.append(one)

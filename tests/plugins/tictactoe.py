@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -71,7 +72,9 @@ class TicTacToeBoard(PlainBoard):
         marks = ["" if cell is None else "XO"[cell] for cell in self._now.cells]
         grid = [Line((0, k / 3), (1, k / 3), "2B3950", 0.01) for k in (1, 2)]
         grid += [Line((k / 3, 0), (k / 3, 1), "2B3950", 0.01) for k in (1, 2)]
-        texts = [Text((cell % 3 + 0.5) / 3, (cell // 3 + 0.5) / 3, mark, 0.25, "FFFFFF") for cell, mark in enumerate(marks)]
+        texts = [
+            Text((cell % 3 + 0.5) / 3, (cell // 3 + 0.5) / 3, mark, 0.25, "FFFFFF") for cell, mark in enumerate(marks)
+        ]
         return Scene(1.0, "101826", (*grid, *texts), f"Tic-tac-toe, {len(self._now.moves)} moves")
 
 
@@ -96,14 +99,19 @@ class Perfect:
 
     def act(self, view: View) -> int:
         position = view.position
-        values = {move: -self._value(position.play(move)) for move in position.legal().tolist()}
+        values = {move: -_value(tuple(position.play(move).cells)) for move in position.legal().tolist()}
         best = [move for move, value in values.items() if value == max(values.values())]
         return best[view.pick(len(best))]
 
-    def _value(self, position: Moves) -> int:
-        if position.winner is not None:
-            return -1
-        return max((-self._value(position.play(move)) for move in position.legal().tolist()), default=0)
+
+@functools.cache
+def _value(cells: tuple[int | None, ...]) -> int:
+    """1, 0 or -1 for whoever is to move."""
+    if any(cells[a] is not None and cells[a] == cells[b] == cells[c] for a, b, c in LINES):
+        return -1
+    mover = sum(cell is not None for cell in cells) % 2
+    after = [(*cells[:k], mover, *cells[k + 1 :]) for k in range(9) if cells[k] is None]
+    return max((-_value(one) for one in after), default=0)
 
 
 class Anyhow:

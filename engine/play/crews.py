@@ -1,0 +1,107 @@
+"""The pilots at work on a group of lanes, and the agents they have loaded."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.errors import BadSpec
+from engine.game import AgentKind, Game, Indices, Pilot
+from engine.play.match import AgentSpec, MatchSpec
+from engine.registry import kind_of
+
+log = logging.getLogger("ringside")
+AGENTS_KEPT = 1024  # a pilot that has loaded more is replaced when there is nothing to do: trainers make new agents
+
+
+@dataclass(eq=False)
+class Crew:
+    """One pilot, and what it knows."""
+
+    index: int
+    kind: AgentKind
+    pilot: Pilot
+    rows: Indices  # those it answers for now: slot, lane, seat, agent, ply
+    count: int = 0  # of them
+    agents: dict[str, tuple[AgentSpec, int]] = field(default_factory=dict)  # by id, with the pilot's number for it
+
+    def number(self, player: AgentSpec) -> int:
+        """The pilot's number for an agent, which is loaded if need be."""
+        known = self.agents.get(player.id)
+        if known is None or (known[0] is not player and known[0] != player):
+            known = self.agents[player.id] = (player, self.pilot.load(player))
+        return known[1]
+
+
+Seating = list[tuple[Crew, int] | None]  # by seat: who plays it, as which agent; None for one that could not be loaded
+
+
+class Crews:
+    """By kind, made when the first agent of that kind sits down."""
+
+    def __init__(self, game: Game, slots: int) -> None:
+        self._game, self._slots = game, slots
+        self._crews: dict[str, Crew] = {}
+        self._made = 0
+        self._known: dict[str, AgentSpec] = {}  # by id; within a run one id is one agent
+        self._repeatable: dict[str, bool] = {}  # by kind
+
+    def __iter__(self) -> Iterator[Crew]:
+        return iter(tuple(self._crews.values()))
+
+    def check(self, spec: MatchSpec) -> None:
+        """Raise an error unless every player can sit down at this game."""
+        for player in spec.players:
+            known = self._known.get(player.id)
+            if known is None:
+                kind = kind_of(player)
+                if not kind.plays(self._game):
+                    raise BadSpec(
+                        f"match {spec.id!r}: {player.id!r}, of kind {player.kind!r}, cannot play {spec.game.name}"
+                    )
+                self._repeatable[player.kind] = kind.repeatable
+                self._known[player.id] = player
+            elif known is not player and known != player:
+                raise BadSpec(f"match {spec.id!r}: two different agents have the id {player.id!r}")
+
+    def repeatable(self, spec: MatchSpec) -> bool:
+        return all(self._repeatable[player.kind] for player in spec.players)
+
+    def of(self, player: AgentSpec) -> Crew:
+        """The crew for an agent. Making its pilot is the agent's own code, which may fail."""
+        crew = self._crews.get(player.kind)
+        if crew is None:
+            kind = kind_of(player)
+            rows = np.zeros((5, self._slots), np.uint32)
+            crew = self._crews[player.kind] = Crew(self._made, kind, kind.pilot(self._game, self._slots), rows)
+            self._made += 1
+        return crew
+
+    def dismiss(self, crew: Crew) -> None:
+        del self._crews[crew.kind.name]
+        try:
+            crew.pilot.close()
+        except Exception:  # its matches are accounted for; a pilot that cannot even close is only reported
+            log.exception("the pilot of %s failed while it was closed", crew.kind.name)
+
+    def new_run(self, idle: bool) -> None:
+        """From now on an id may stand for another agent."""
+        self._known.clear()
+        for crew in self if idle else ():
+            if len(crew.agents) > AGENTS_KEPT:
+                self.dismiss(crew)
+
+
+def room(seating: Seating, taken: dict[str, int], pilots: Indices) -> bool:
+    """Whether the pilots can hold this match too; `taken` counts what they hold, `pilots` is who plays each slot."""
+    limited = [one[0] for one in seating if one and one[0].pilot.capacity is not None]
+    for crew in limited:
+        used = taken.setdefault(crew.kind.name, int(np.count_nonzero(pilots == crew.index)))
+        if used + limited.count(crew) > (crew.pilot.capacity or 0):
+            return False
+    for crew in limited:
+        taken[crew.kind.name] += 1
+    return True

@@ -1,0 +1,61 @@
+"""The scripted Pong players: different in strength, by intervals that do not overlap, and the same everywhere."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from agents.scripted.pong import KIND, SAMPLES, Bot, agent, parse_bot
+from engine.errors import RingsideError
+from engine.league.plan import swapped_pairs
+from engine.play.executors import SequentialMatchExecutor
+from engine.registry import new_game
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [("Predictor", "Shaky"), ("Shaky", "Tracker"), ("Tracker", "Lazy"), ("Lazy", "Still"), ("Lazy", "Random")],
+)
+def test_each_bot_beats_the_next_one(better: str, worse: str) -> None:
+    game = new_game("pong")
+    agents = {one.id: one for one in KIND.samples(game)}
+    pairs = 200
+    specs = list(swapped_pairs(game.spec, [(agents[better], agents[worse])], pairs, seed=7))
+    with SequentialMatchExecutor() as executor:
+        results = {result.id: result for result in executor.run(specs)}
+    halves: dict[str, float] = {}  # score of the better one in each pair of games
+    for spec in specs:
+        seat = results[spec.id].players.index(better)
+        won = (results[spec.id].ranks[1 - seat] - results[spec.id].ranks[seat] + 1) / 2
+        halves[spec.id[:-1]] = halves.get(spec.id[:-1], 0.0) + won / 2
+    mean = sum(halves.values()) / pairs
+    error = math.sqrt(sum((one - mean) ** 2 for one in halves.values()) / pairs / pairs)
+    assert mean - 3 * error > 0.5, f"{better} scores {mean:.3f} +- {error:.3f} against {worse}"
+
+
+def test_there_are_six_of_them_and_their_names_are_their_ids() -> None:
+    assert [one.id for one in KIND.samples(new_game("pong"))] == list(SAMPLES)
+    assert len(SAMPLES) >= 6
+
+
+def test_a_payload_says_what_a_bot_is() -> None:
+    bot = Bot("tracker", dead_zone=0.2)
+    assert parse_bot(agent("x", bot).payload) == bot
+    assert parse_bot(b"") == Bot()
+
+
+@pytest.mark.parametrize(
+    ("payload", "words"),
+    [
+        (b"{", "JSON"),
+        (b"[]", "a JSON object"),
+        (b'{"style": "wizard"}', "style = 'wizard'"),
+        (b'{"dead_zone": -1.0}', "dead_zone = -1.0"),
+        (b'{"dead_zon": 0.1}', "did you mean 'dead_zone'"),
+        (b'{"noise": NaN}', "noise = nan"),
+    ],
+)
+def test_a_bad_payload_is_named(payload: bytes, words: str) -> None:
+    with pytest.raises(RingsideError, match=words):
+        parse_bot(payload)

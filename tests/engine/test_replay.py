@@ -1,0 +1,183 @@
+"""Replays: the same match again, at any step, or a refusal that says what does not fit."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.errors import BadReplay
+from engine.play import replay
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.lanes import bits_for, unpack
+from engine.play.match import Ending, EndingKind, Limits, MatchResult, MatchSpec
+from engine.registry import KINDS, new_game
+from tests.plugins.pilots import agent
+
+
+def played(game_name: str, *players: str, seed: int = 3, **options: object) -> tuple[MatchSpec, MatchResult]:
+    game = new_game(game_name, **options)
+    known = {one.id: one for kind in KINDS.working().values() if kind.plays(game) for one in kind.samples(game)}
+    spec = MatchSpec("m", game.spec, tuple(known[name] for name in players), seed)
+    with SequentialMatchExecutor(1) as executor:
+        return spec, executor.execute_match(spec)
+
+
+MATCHES = [
+    ("pong", "Tracker", "Predictor"),
+    ("pong", "fast", "resigning"),
+    ("tictactoe", "Perfect", "Anyhow"),
+    ("bids", "Half", "Other", "fast"),
+]
+
+
+@pytest.mark.parametrize("names", MATCHES, ids="-".join)
+def test_a_match_played_again_is_the_same(names: tuple[str, ...]) -> None:
+    spec, result = played(*names)
+    playback = replay.verified(spec, result)
+    assert (playback.steps, playback.scores(), playback.stats()) == (result.steps, result.scores, result.stats)
+
+
+@given(st.lists(st.integers(-5, 5000), min_size=1, max_size=12), st.integers(0, 50))
+@settings(max_examples=20)
+def test_any_step_is_reached_from_any_other(steps: list[int], seed: int) -> None:
+    spec, result = played("pong", "Lazy", "Tracker", seed=seed, points=2)
+    playback = replay.verified(spec, result)
+    straight = replay.Playback(spec)
+    actions = unpack(result.actions, bits_for(3)).tolist()
+    for step in steps:
+        playback.seek(step)
+        assert playback.step == min(max(step, 0), result.steps)
+        straight = replay.Playback(spec)
+        straight.feed(actions, until=playback.step)
+        straight.seek(playback.step)
+        assert playback.scene() == straight.scene()
+
+
+def test_seeking_never_plays_more_than_the_distance_between_two_key_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, result = played("pong", "Predictor", "Predictor", seed=2)
+    playback = replay.verified(spec, result)
+    assert result.steps > 2000
+    applied = []
+    inner = playback.boards.apply
+    monkeypatch.setattr(playback.boards, "apply", lambda lanes, actions: (applied.append(1), inner(lanes, actions)))
+    for step in (result.steps - 1, 5, result.steps // 2, result.steps // 2 - 1, 0):
+        applied.clear()
+        playback.seek(step)
+        assert len(applied) < 2 * result.steps / (replay.KEY_FRAMES / 2)
+
+
+def test_a_live_match_grows_action_by_action() -> None:
+    spec, result = played("bids", "Half", "Other", "fast")
+    actions = unpack(result.actions, bits_for(5)).tolist()
+    live = replay.Playback(spec)
+    seen = []
+    for action in actions[: 3 * result.steps]:
+        live.feed([action])
+        seen.append(live.steps)
+    assert seen == [n // 3 for n in range(1, 3 * result.steps + 1)]
+    assert live.over
+
+
+@pytest.mark.parametrize("actions", [2, 3, 4, 5, 16, 17, 256, 257, 65_536, 65_537])
+def test_actions_take_no_more_bits_than_they_need(actions: int) -> None:
+    bits = bits_for(actions)
+    assert actions <= 2**bits
+    assert bits == 1 or actions > 2 ** (bits // 2)
+    values = np.array([0, actions - 1, actions // 2, 1] * 20, np.uint64)
+    packed = sum(int(value) << (bits * place) for place, value in enumerate(values)).to_bytes(bits * 10, "little")
+    assert unpack(packed, bits).tolist() == values.tolist()
+
+
+def test_a_saved_replay_is_read_back_and_checked(tmp_path: Path) -> None:
+    spec, result = played("pong", "Tracker", "Shaky")
+    file = tmp_path / "one.replay"
+    replay.save(file, spec, result)
+    loaded, playback = replay.load(file)
+    assert (loaded.match, loaded.result) == (spec, result)
+    assert playback.steps == result.steps
+    assert [path.name for path in tmp_path.iterdir()] == ["one.replay"], "no temporary file is left"
+
+
+def test_a_failed_save_leaves_the_old_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, result = played("pong", "Tracker", "Shaky")
+    file = tmp_path / "one.replay"
+    replay.save(file, spec, result)
+    before = file.read_bytes()
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(replay.os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        replay.save(file, spec, dataclasses.replace(result, steps=1))
+    assert file.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["one.replay"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"scores": (4.0, 5.0)}, "scores recorded as"),
+        ({"steps": 7}, "the actions go on after its end at step 7"),
+        ({"ranks": (1, 1)}, "ranks recorded as"),
+        ({"stats": ((0.0,) * 8,) * 2}, "statistics recorded as"),
+        ({"actions": b""}, "steps recorded as"),
+        ({"actions": b"\xff" * 400}, "cannot play 3"),
+        ({"ending": Ending(EndingKind.STEP_LIMIT)}, "ending recorded as"),
+        ({"id": "other"}, "the result is that of 'other'"),
+        ({"players": ("Tracker", "Somebody")}, "Tracker against Somebody"),
+    ],
+)
+def test_a_replay_that_leads_elsewhere_is_refused(change: dict[str, object], words: str, tmp_path: Path) -> None:
+    spec, result = played("pong", "Tracker", "Shaky", points=1)
+    file = tmp_path / "bad.replay"
+    replay.save(file, spec, dataclasses.replace(result, **change))
+    with pytest.raises(BadReplay, match=words):
+        replay.load(file)
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda raw: raw.update(format="zip"), "format 'zip'"),
+        (lambda raw: raw.update(version=9), "version 9"),
+        (lambda raw: raw["match"]["game"].update(version=7), "recorded under version 7"),
+        (lambda raw: raw["match"]["game"].update(name="pnog"), "did you mean 'pong'"),
+        (lambda raw: raw["match"].update(seed="x"), "match.seed"),
+        (lambda raw: raw["match"]["players"].pop(), "the result is that of"),
+        (lambda raw: raw.pop("result"), "file.result"),
+    ],
+)
+def test_a_file_that_is_not_a_replay_of_ours_is_refused_by_name(edit: object, words: str, tmp_path: Path) -> None:
+    spec, result = played("pong", "Tracker", "Shaky", points=1)
+    file = tmp_path / "bad.replay"
+    replay.save(file, spec, result)
+    raw = json.loads(file.read_text())
+    edit(raw)
+    file.write_text(json.dumps(raw))
+    with pytest.raises(BadReplay, match=words):
+        replay.load(file)
+
+
+def test_a_missing_or_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BadReplay, match="No such file"):
+        replay.load(tmp_path / "none.replay")
+    huge = tmp_path / "huge.replay"
+    with huge.open("wb") as file:
+        file.truncate(100_000_000)
+    with pytest.raises(BadReplay, match="100000000 bytes"):
+        replay.load(huge)
+
+
+def test_a_match_stopped_by_its_own_limit_is_replayed_to_there() -> None:
+    game = new_game("pong")
+    spec = MatchSpec("m", game.spec, (agent("fast"), agent("fast")), 1, None, Limits(23))
+    with SequentialMatchExecutor(1) as executor:
+        result = executor.execute_match(spec)
+    assert replay.verified(spec, result).steps == 23

@@ -1,0 +1,177 @@
+"""Options, codec, registry: what they refuse, and that they say why."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import codec
+from engine.errors import BadValue, BrokenPlugin, UnknownName, VersionMismatch
+from engine.options import build, items, option, parse
+from engine.play.match import AgentSpec, Ending, EndingKind, GameSpec, Limits, MatchResult, MatchSpec
+from engine.registry import GAMES, KINDS, Registry, game_of, kind_of, new_game
+
+
+@dataclass(frozen=True)
+class Example:
+    count: int = option(3, low=1, high=9, help="how many")
+    speed: float = option(1.5, low=0.0, help="how fast")
+    loud: bool = option(False, help="whether")
+    style: str = option("a", choices=("a", "b"), help="which")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"count": 0}, ["count = 0", "from 1 to 9"]),
+        ({"count": 2.0}, ["count = 2.0", "int"]),
+        ({"count": True}, ["count = True", "int"]),
+        ({"speed": -0.1}, ["speed = -0.1", "at least 0.0"]),
+        ({"speed": float("nan")}, ["speed = nan", "finite"]),
+        ({"speed": float("inf")}, ["speed = inf", "finite"]),
+        ({"loud": 1}, ["loud = 1", "bool"]),
+        ({"style": "c"}, ["style = 'c'", "'a', 'b'"]),
+    ],
+)
+def test_a_bad_value_is_named_with_what_it_must_be(values: dict[str, object], words: list[str]) -> None:
+    with pytest.raises(BadValue) as caught:
+        build(Example, values)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_an_unknown_option_is_told_the_nearest_one() -> None:
+    with pytest.raises(UnknownName, match="unknown option 'conut': did you mean 'count'"):
+        build(Example, {"conut": 1})
+
+
+def test_options_are_read_from_text() -> None:
+    assert parse(Example, {"count": "7", "speed": "2", "loud": "yes"}) == Example(7, 2.0, True)
+    assert items(Example()) == (("count", 3), ("loud", False), ("speed", 1.5), ("style", "a"))
+    with pytest.raises(BadValue, match="count = 'seven'"):
+        parse(Example, {"count": "seven"})
+    with pytest.raises(BadValue, match="loud = 'maybe': must be yes or no"):
+        parse(Example, {"loud": "maybe"})
+
+
+SPEC = MatchSpec("m", GameSpec("pong", 1, (("a", True), ("b", 1), ("c", 1.0))), (AgentSpec("x", "k", b"\x00\xff"),), 5)
+
+
+def test_specs_and_results_survive_being_written_and_read() -> None:
+    result = MatchResult(
+        "m", ("x",), (0.1,), (1,), 3, Ending(EndingKind.CRASH, (0,), "why"), ((1.0, 2.5),), b"\x01", False, 0.25
+    )
+    assert codec.load(MatchSpec, codec.dump(SPEC)) == SPEC
+    back = codec.load(MatchSpec, codec.dump(SPEC)).game.options
+    assert [type(value) for _, value in back] == [bool, int, float]
+    assert codec.load(MatchResult, codec.dump(result)) == result
+
+
+@given(st.integers(0, 2**64 - 1), st.text(), st.none() | st.text(), st.none() | st.integers(1, 2**32 - 1))
+def test_any_spec_survives(seed: int, name: str, start: str | None, steps: int | None) -> None:
+    spec = MatchSpec(name, GameSpec(name, 1), (), seed, start, Limits(steps))
+    assert codec.load(MatchSpec, codec.dump(spec)) == spec
+
+
+GOOD = codec.dump(SPEC)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ["JSON"]),
+        ("[" * 100_000, ["JSON"]),
+        (GOOD[:-5], ["JSON"]),
+        ('{"id": 1, "id": 2}', ["'id' stands twice"]),
+        (GOOD.replace('"seed":5', '"seed":NaN'), ["NaN"]),
+        (GOOD.replace('"seed":5', '"seed":5.5'), ["file.seed = 5.5", "int"]),
+        (GOOD.replace('"seed":5', '"sead":5'), ["'sead'", "seed"]),
+        (GOOD.replace('"seed":5,', ""), ["file.seed", "given"]),
+        (GOOD.replace('"AP8="', '"*"'), ["file.players[0].payload", "base64"]),
+        (GOOD.replace('["a",true]', '["a"]'), ["file.game.options[0]", "a list of 2"]),
+        ("7", ["an object (MatchSpec)"]),
+    ],
+)
+def test_malformed_records_are_refused_by_the_field(text: str, words: list[str]) -> None:
+    with pytest.raises(BadValue) as caught:
+        codec.load(MatchSpec, text)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_unknown_names_are_told_the_nearest_ones() -> None:
+    with pytest.raises(UnknownName, match="unknown game 'pomg': did you mean 'pong'"):
+        new_game("pomg")
+    with pytest.raises(UnknownName, match="unknown option of pong 'point': did you mean 'points'"):
+        new_game("pong", point=3)
+    with pytest.raises(UnknownName, match="unknown agent kind 'pong-bots': did you mean 'pong-bot'"):
+        KINDS.get("pong-bots")
+
+
+def test_rules_and_code_of_another_version_are_refused_by_name() -> None:
+    with pytest.raises(VersionMismatch, match="game 'pong' was recorded under version 99, version 1 is installed"):
+        game_of(GameSpec("pong", 99))
+    with pytest.raises(VersionMismatch, match=r"agent 'old \(pong-bot\)' was recorded under version 0"):
+        kind_of(AgentSpec("old", "pong-bot", b"", 0))
+
+
+PLUGIN = """
+[ringside.games]
+sound = sound_game:Sound
+unsound = no_such_module:Game
+pong = sound_game:Sound
+
+[ringside.agents]
+explodes = explodes:KIND
+
+[ringside.trainers]
+patience = sound_game:patience
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Path:
+    """A real installed distribution, half of it broken."""
+    info = tmp_path / "a_plugin-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: a-plugin\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(PLUGIN)
+    (tmp_path / "explodes.py").write_text("raise RuntimeError('boom')\n")
+    (tmp_path / "sound_game.py").write_text(
+        "from tests.plugins.bids import Bids\nclass Sound(Bids):\n    name = 'sound'\npatience = object()\n"
+    )
+    return tmp_path
+
+
+def test_a_broken_plug_in_is_reported_by_name_and_the_rest_works(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(plugin))
+    games: Registry[object] = Registry("game", "ringside.games")
+    assert {"pong", "sound"} <= set(games.working())
+    assert games.get("sound").__name__ == "Sound"
+    assert "game 'unsound' of a-plugin cannot be loaded: ModuleNotFoundError" in games.problems["unsound"]
+    assert any("'pong' is offered twice" in problem for problem in games.problems.values())
+    with pytest.raises(BrokenPlugin, match="'explodes' of a-plugin cannot be loaded: RuntimeError: boom"):
+        Registry("agent kind", "ringside.agents").get("explodes")
+    assert Registry("trainer", "ringside.trainers").names() == ["patience"]
+
+
+def test_the_command_line_goes_on_with_a_broken_plug_in(plugin: Path) -> None:
+    path = f"{plugin}:{Path.cwd()}" if sys.platform != "win32" else f"{plugin};{Path.cwd()}"
+    done = subprocess.run(
+        [sys.executable, "-m", "league_app", "list"],
+        capture_output=True,
+        text=True,
+        env={**__import__("os").environ, "PYTHONPATH": path},
+        check=True,
+    )
+    assert "sound" in done.stdout
+    assert "pong-bot" in done.stdout
+    assert "'explodes' of a-plugin cannot be loaded: RuntimeError: boom" in done.stderr
+
+
+def test_names_can_be_added_for_one_process() -> None:
+    assert {"pong", "tictactoe", "bids"} <= set(GAMES.names())

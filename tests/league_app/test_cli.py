@@ -1,0 +1,123 @@
+"""The command line, as a person runs it: a process of its own, its words and its exit status."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from league_app.cli import main
+
+
+def ringside(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "league_app", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+
+
+def test_without_a_command_it_plays_the_demo_league() -> None:
+    done = ringside()
+    assert done.returncode == 0, done.stderr
+    assert "3,000 matches" in done.stdout
+    places = re.findall(r"^\s*(\d)\s+(\w+)", done.stdout, re.M)
+    assert [int(place) for place, _ in places] == [1, 2, 3, 4, 5, 6]
+    assert places[0][1] == "Predictor"
+    assert "3000/3000" in done.stdout
+
+
+def test_the_demo_has_one_digest_for_any_number_of_lanes() -> None:
+    digests = {
+        re.search(r"digest (\w+)", ringside("demo", "--matches", "300", "--lanes", lanes).stdout).group(1)
+        for lanes in ("1", "33", "2048")
+    }
+    assert len(digests) == 1
+    other = re.search(r"digest (\w+)", ringside("demo", "--matches", "300", "--seed", "2").stdout).group(1)
+    assert other not in digests
+
+
+def test_the_demo_imports_neither_torch_nor_qt_nor_pygame() -> None:
+    code = (
+        "import sys; from league_app.cli import main; main(['demo', '--matches', '30']);"
+        "heavy = {'torch', 'PySide6', 'pygame', 'neat'} & set(sys.modules);"
+        "print('heavy:', heavy); sys.exit(bool(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_match_is_played_saved_replayed_and_drawn(tmp_path: Path) -> None:
+    saved, drawn = tmp_path / "one.replay", tmp_path / "one.png"
+    done = ringside("play", "pong", "Tracker", "Predictor", "--seed", "3", "-o", "points=2", "--save", str(saved))
+    assert done.returncode == 0, done.stderr
+    assert "longest rally" in done.stdout
+    again = ringside("replay", str(saved), "--step", "100", "--png", str(drawn))
+    assert again.returncode == 0, again.stderr
+    assert "the same scores and statistics" in again.stdout
+    assert "step 100" in again.stdout
+    assert drawn.read_bytes()[:4] == b"\x89PNG"
+    assert ringside("play", "pong", "pong-bot:{}", "Tracker", "--steps", "50").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["play", "pnog", "Tracker", "Lazy"], "did you mean 'pong'"),
+        (["play", "pong", "Traker", "Lazy"], "did you mean 'Tracker'"),
+        (["play", "pong", "Tracker"], "pong has 2 seats, 1 players are given"),
+        (["play", "pong", "Tracker", "Lazy", "-o", "points=0"], "points = 0: must be from 1 to 99"),
+        (["play", "pong", "Tracker", "Lazy", "-o", "points=five"], "points = 'five'"),
+        (["play", "pong", "Tracker", "Lazy", "-o", "points"], "must be NAME=VALUE"),
+        (["play", "pong", "Tracker", "Lazy", "--seed", "-1"], "--seed = -1"),
+        (["play", "pong", "Tracker", "Lazy", "--start", "up"], "start = 'up'"),
+        (["play", "pong", "pong-bt:{}", "Lazy"], "did you mean 'pong-bot'"),
+        (["play", "pong", "Tracker", "Lazy", "--save", "/no/such/folder/x"], "/no/such/folder/x"),
+        (["demo", "--matches", "0"], "matches = 0"),
+        (["demo", "--points", "100"], "points = 100"),
+        (["demo", "--lanes", "0"], "lanes = 0"),
+        (["replay", "/no/such/file"], "/no/such/file: No such file"),
+        (["check", "pnog"], "did you mean 'pong'"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence_and_status_two(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    told = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert words in told.err
+    assert "Traceback" not in told.err
+
+
+def test_list_and_check_tell_what_is_installed(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["list"])
+    assert "Predictor" in capsys.readouterr().out
+    main(["check", "pong"])
+    assert capsys.readouterr().out == "game pong: keeps its promises\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a single process there")
+def test_an_interrupted_demo_stops_with_a_word(tmp_path: Path) -> None:
+    command = [sys.executable, "-u", "-m", "league_app", "demo", "--matches", "10000000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert "Demo league" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.strip() == "ringside: stopped"
+
+
+def test_pyside_keeps_its_hands_off_none() -> None:
+    """Some releases lose a reference to None in every void call, which ends in a crash."""
+    from PySide6.QtCore import QCoreApplication, QTimer
+
+    application = QCoreApplication.instance() or QCoreApplication([])
+    timer = QTimer(application)
+    before = sys.getrefcount(None)
+    for _ in range(500):
+        timer.stop()
+    assert abs(sys.getrefcount(None) - before) < 100
