@@ -66,9 +66,7 @@ class Group:
         self._legal = np.ones((lanes * seats if self.info.masked else 0, self.info.actions), np.bool_)
         self._moving, self._failing, self._over = (np.zeros(lanes, np.uint32) for _ in range(3))
         self._bits = np.uint32(bits_for(self.info.actions) if record else 0)
-        self._log = np.zeros(
-            (lanes, 9), "<u8"
-        )  # an odd width: rows a power of two apart evict each other
+        self._log = np.zeros((lanes, 9), "<u8")  # an odd width: rows a power of two apart evict each other
         self._longest = 0  # bits in the longest log so far
 
     @property
@@ -371,7 +369,7 @@ class Group:
         for lane, seat in self._faults:
             if lane in ended:
                 forfeits[ended.index(lane), seat] = True
-        ranks = np.empty(scores.shape, np.int64)
+        ranks: Ints = np.empty(scores.shape, np.int64)
         rank(scores, forfeits, ranks)
         records = self._lanes[lanes]
         self._log[lanes, records["logged"] >> 6] = records["word"]

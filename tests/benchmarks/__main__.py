@@ -1,0 +1,40 @@
+"""`python3 launch.py bench [topic] [--json] [--quick]`: what is fast, compared side by side in one run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from importlib import import_module
+
+from rich.console import Console
+from rich.table import Table
+
+TOPICS = ("engine",)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="launch.py bench", description=__doc__)
+    parser.add_argument("topics", nargs="*", choices=[*TOPICS, []], help=f"{', '.join(TOPICS)} (all)")
+    parser.add_argument("--json", action="store_true", help="as data")
+    parser.add_argument("--quick", action="store_true", help="a few seconds, to see that it works; not to be quoted")
+    options = parser.parse_args()
+    rows = []
+    for topic in options.topics or TOPICS:
+        rows += [(topic, figure) for figure in import_module(f"tests.benchmarks.{topic}").figures(options.quick)]
+    if options.json:
+        print(json.dumps([{"topic": topic, **figure.as_dict()} for topic, figure in rows], indent=1))
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading, side in (("", "left"), ("", "right"), ("", "left"), ("ratio", "right"), ("to", "left"), ("", "left")):
+        table.add_column(heading, justify=side)
+    for _, one in rows:
+        shown = (f"{one.ratio:.2f}", one.to) if one.ratio is not None else ("", "")
+        table.add_row(one.what, f"{one.value:,.2f}", one.unit, *shown, one.note)
+    console = Console(highlight=False, width=None if Console().is_terminal else 120)
+    console.print(f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}; medians, in turns")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()
