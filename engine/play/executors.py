@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
@@ -10,6 +11,8 @@ from typing import Protocol
 from engine.errors import BadSpec
 from engine.play.arena import DEFAULT_LANES, Arena
 from engine.play.match import MatchResult, MatchSpec
+
+TICKS = 16  # between two looks at what has ended
 
 
 class Executor(Protocol):
@@ -69,7 +72,10 @@ class SequentialMatchExecutor:
                         self._suspects.append(spec)
                 if self._arena.idle and not self._suspects:
                     return
-                self._arena.tick()
+                for _ in range(TICKS):
+                    if not any(tick.moved.size for tick in self._arena.tick()):
+                        time.sleep(0.0005)  # everybody is thinking: let them
+                        break
                 yield from self._arena.take_results()
                 self._suspects += self._arena.take_suspects()
                 if self._suspects:

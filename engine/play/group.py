@@ -17,7 +17,20 @@ import numpy as np
 from engine.errors import BadSpec
 from engine.game import PENDING, RESIGN, Bools, Floats, Game, Indices, Ints, Seeds, Views
 from engine.play.crews import Crew, Crews, Seating, log, room
-from engine.play.lanes import FAILED, ILLEGAL, LANE, SLOT, agent_seeds, bits_for, commit, gather, hold, rank, settle
+from engine.play.lanes import (
+    FAILED,
+    ILLEGAL,
+    LANE,
+    SLOT,
+    agent_seeds,
+    bits_for,
+    commit,
+    commit_all,
+    gather,
+    hold,
+    rank,
+    settle,
+)
 from engine.play.match import SEED_LIMIT, Ending, EndingKind, MatchResult, MatchSpec
 
 NOBODY = -1  # pilot of a slot on which no match is going on
@@ -60,7 +73,7 @@ class Group:
         self._live: Indices | None = None  # lanes that run, found again when some have begun or ended
         self._steady = False  # whether everybody's rows are those of the last tick
         self._everyone: Bools = np.ones((lanes, seats), np.bool_)
-        self._held: Ints = np.full((lanes, seats), PENDING, np.int64)
+        self._held: Ints = np.full((lanes, seats), PENDING, np.int64)  # answers, kept until the lane has moved
         self._played: Ints = np.zeros((lanes, seats), np.int64)
         self._obs = np.zeros((lanes * seats, *self.info.observation), np.float32)
         self._legal = np.ones((lanes * seats if self.info.masked else 0, self.info.actions), np.bool_)
@@ -111,10 +124,10 @@ class Group:
         live = self._find_live()
         if live.size:
             acting = self._everyone if self.info.simultaneous else self.boards.acting()
+            answered = 0
             for crew in self._crews:
-                self._ask(crew, acting)
-            moved = self._commit(acting)
-            self._steady = self.info.simultaneous and self._live is live and moved.size == live.size
+                answered += self._ask(crew, acting)
+            moved = self._commit(live, acting, answered)
         if moved.size:
             before = self.boards.scores().copy() if self._count_rewards else None
             self.boards.apply(moved, self._played)
@@ -222,19 +235,18 @@ class Group:
 
     # Asking and moving
 
-    def _ask(self, crew: Crew, acting: Bools) -> None:
-        if self._steady:
+    def _ask(self, crew: Crew, acting: Bools) -> int:
+        """Have a pilot answer for its rows; how many of its answers are actions."""
+        if self._steady and self._live is not None:
             crew.rows[4] += 1
         else:
             live = self._find_live()
             crew.count = gather(live, acting, self._lanes, self._slots, self._held, crew.index, crew.rows)
         if self._alone:
-            for row in range(crew.count):
-                self._answer(crew, crew.rows[:, row : row + 1].copy())
-        elif crew.count:
-            self._answer(crew, crew.rows[:, : crew.count])
+            return sum(self._answer(crew, crew.rows[:, row : row + 1].copy()) for row in range(crew.count))
+        return self._answer(crew, crew.rows[:, : crew.count]) if crew.count else 0
 
-    def _answer(self, crew: Crew, rows: Indices) -> None:
+    def _answer(self, crew: Crew, rows: Indices) -> int:
         n = rows.shape[1]
         legal = None
         if self.info.masked:
@@ -244,34 +256,39 @@ class Group:
             answers = crew.pilot.act(Views(self.boards, rows, self._obs[:n], legal))
         except Exception as error:  # see _seat
             self._failure(crew, rows[0], EndingKind.EXCEPTION, error)
-            return
+            return 0
         if not isinstance(answers, np.ndarray) or answers.shape != (n,) or answers.dtype.kind != "i":
             what = f"{answers.dtype} of shape {answers.shape}" if isinstance(answers, np.ndarray) else repr(answers)
             wrong = TypeError(f"act() must return a signed integer for each of {n} rows, not {what[:200]}")
             self._failure(crew, rows[0], EndingKind.PROTOCOL, wrong)
-            return
+            return 0
         answers = answers.astype(np.int64, copy=False)
-        hold(rows[1], rows[2], answers, self._legal, self.info.masked, self.info.actions, self._held)
+        return int(hold(rows[1], rows[2], answers, self._legal, self.info.masked, self.info.actions, self._held))
 
-    def _commit(self, acting: Bools) -> Indices:
+    def _commit(self, live: Indices, acting: Bools, answered: int) -> Indices:
+        """Log the answers of the lanes that can move, and end those on which somebody forfeits."""
         if self._longest + 32 * self.info.seats > self._log.shape[1] * 64:
             wider = np.zeros((len(self._log), self._log.shape[1] + 1), "<u8")
             self._log = np.concatenate([self._log, wider], axis=1)
-        n, failed, longest = commit(
-            self._find_live(),
-            acting,
-            self._lanes,
-            self._held,
-            self._played,
-            self._log,
-            self._bits,
-            self._moving,
-            self._failing,
-        )
+        everyone = self._live is live and answered == live.size * self.info.seats
+        if everyone:  # in simultaneous games nearly always
+            n, failed = live.size, 0
+            longest = commit_all(live, acting, self._lanes, self._held, self._log, self._bits, self._moving)
+        else:
+            n, failed, longest = commit(
+                self._find_live(), acting, self._lanes, self._held, self._log, self._bits, self._moving, self._failing
+            )
         self._longest = max(self._longest, int(longest))
         if failed:
             self._forfeit(self._failing[:failed].tolist())
-        return self._moving[:n]
+        moved = self._moving[:n]
+        np.copyto(self._played, self._held)
+        if everyone:
+            self._held.fill(PENDING)
+        else:
+            self._held[moved] = PENDING
+        self._steady = everyone
+        return moved
 
     def _forfeit(self, lanes: list[int]) -> None:
         for lane in lanes:

@@ -6,7 +6,7 @@ import numpy as np
 from numba import uint32, uint64
 
 from engine.game import PENDING, RESIGN
-from engine.kernels import kernel
+from engine.kernels import inline, kernel
 from engine.seeding import draw, purpose
 
 ILLEGAL = -3  # held in place of an action that is none
@@ -44,7 +44,8 @@ def gather(live, acting, lanes, slots, held, pilot, rows):  # type: ignore[no-un
 
 @kernel
 def hold(lanes, seats, answers, legal, masked, actions, held):  # type: ignore[no-untyped-def]
-    """Note the answers; what is no legal action becomes ILLEGAL."""
+    """Note the answers; what is no legal action becomes ILLEGAL. How many are actions."""
+    n = 0
     for i in range(answers.size):
         a = answers[i]
         if a < 0 or a >= actions:
@@ -52,48 +53,60 @@ def hold(lanes, seats, answers, legal, masked, actions, held):  # type: ignore[n
         elif masked and not legal[i, a]:
             a = ILLEGAL
         held[lanes[i], seats[i]] = a
+        n += a >= 0
+    return n
+
+
+@inline
+def _write(log, lanes, lane, acting, held, bits):  # type: ignore[no-untyped-def]
+    """Append a step to a lane's log; its last, unfinished 64 bits are in `word`. How long the log is now."""
+    place = lanes[lane].logged
+    word = lanes[lane].word
+    for seat in range(held.shape[1]):
+        if acting[lane, seat]:
+            word |= uint64(held[lane, seat]) << uint64(place & uint32(63))
+            place += bits
+            if place & uint32(63) == 0:
+                log[lane, (place >> uint32(6)) - uint32(1)] = word
+                word = uint64(0)
+    lanes[lane].logged = place
+    lanes[lane].word = word
+    return place
 
 
 @kernel
-def commit(live, acting, lanes, held, played, log, bits, moving, failing):  # type: ignore[no-untyped-def]
-    """Lanes whose acting seats have all answered: those that move, logged, and those on which a seat forfeits.
+def commit_all(live, acting, lanes, held, log, bits, moving):  # type: ignore[no-untyped-def]
+    """Everybody acts and has answered, as in nearly every step of a simultaneous game: all lanes move."""
+    longest = uint32(0)
+    for i in range(live.size):
+        lane = live[i]
+        moving[i] = lane
+        if bits:
+            longest = max(longest, _write(log, lanes, lane, acting, held, bits))
+    return longest
 
-    Lanes in lock-step are unlike their neighbours, so a branch on an answer would be mispredicted at every other one:
-    the usual case, all answered, is found by one minimum.
-    """
-    seats = held.shape[1]
+
+@kernel
+def commit(live, acting, lanes, held, log, bits, moving, failing):  # type: ignore[no-untyped-def]
+    """Lanes whose acting seats have all answered: those that move, logged, and those on which a seat forfeits."""
     n = 0
     failed = 0
     longest = uint32(0)
     for i in range(live.size):
         lane = live[i]
-        least = held[lane, 0] if acting[lane, 0] else min(held[lane, 0] + 1, 0)
-        for seat in range(1, seats):
-            least = min(least, held[lane, seat] if acting[lane, seat] else min(held[lane, seat] + 1, 0))
-        if least < 0:
-            waiting = False
-            for seat in range(seats):
-                waiting |= acting[lane, seat] and held[lane, seat] == PENDING
-            if not waiting:
-                failing[failed] = lane
-                failed += 1
+        waiting = False
+        forfeit = False
+        for seat in range(held.shape[1]):
+            forfeit |= held[lane, seat] < PENDING
+            waiting |= held[lane, seat] == PENDING and acting[lane, seat]
+        if waiting:
             continue
-        place = lanes[lane].logged  # bits so far; the last, unfinished 64 of them are in `word`
-        word = lanes[lane].word
-        for seat in range(seats):
-            if acting[lane, seat]:
-                a = held[lane, seat]
-                played[lane, seat] = a
-                held[lane, seat] = PENDING
-                word |= uint64(a) << uint64(place & uint32(63)) if bits else uint64(0)
-                place += bits
-                if place & uint32(63) == 0:
-                    if bits:
-                        log[lane, (place >> uint32(6)) - uint32(1)] = word
-                    word = uint64(0)
-        lanes[lane].logged = place
-        lanes[lane].word = word
-        longest = max(longest, place)
+        if forfeit:
+            failing[failed] = lane
+            failed += 1
+            continue
+        if bits:
+            longest = max(longest, _write(log, lanes, lane, acting, held, bits))
         moving[n] = lane
         n += 1
     return n, failed, longest

@@ -1,4 +1,4 @@
-"""Pong with its players in plain Python, a match at a time: what most projects would have, and the reference for equality.
+"""Pong with its players in plain Python, a match at a time: what most projects would have.
 
 Written from the rules, not from the kernels; results are the same to the bit, packed actions included.
 """
