@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
 import statistics
@@ -16,15 +17,16 @@ import numpy as np
 from agents.scripted.pong import KIND as BOTS
 from agents.scripted.pong import parse_bot
 from engine.games.pong import Pong, PongOptions
+from engine.play.arena import Arena
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
 from engine.registry import KINDS
 from engine.seeding import derive
 from tests.benchmarks import native, reference
 from tests.benchmarks.measure import Figure, in_turns, ratio
-from tests.benchmarks.players import SIX_NODES, network
+from tests.benchmarks.players import SIX_NODES, SixNodePilot, network
 
-LANES = (64, 256, 1024, 2048)
+LANES = (64, 256, 1024)
 GAME = Pong(PongOptions())
 
 
@@ -35,6 +37,8 @@ def figures(quick: bool) -> Iterator[Figure]:
         lib = native.library()
         yield from whole_matches("network players", list(SIX_NODES.samples(GAME)), lib, quick)
         yield from whole_matches("scripted players", list(BOTS.samples(GAME)), lib, quick)
+        if lib is not None:
+            yield from order_of_rows(lib)
     finally:
         KINDS.remove(SIX_NODES.name)
     yield from compiling()
@@ -74,9 +78,9 @@ def matches(agents: Sequence[AgentSpec], count: int) -> list[MatchSpec]:
     ]
 
 
-def whole_matches(what: str, agents: Sequence[AgentSpec], lib: object, quick: bool) -> Iterator[Figure]:
+def whole_matches(what: str, agents: Sequence[AgentSpec], lib: ctypes.CDLL | None, quick: bool) -> Iterator[Figure]:
     """From spec to MatchResult: dealing, playing, recording and statistics included."""
-    few, many = matches(agents, 30 if not quick else 6), matches(agents, 8_000 if not quick else 600)
+    few, many = matches(agents, 30 if not quick else 6), matches(agents, 12_000 if not quick else 600)
     results: dict[str, list[MatchResult]] = {}
 
     def ours(lanes: int, specs: Sequence[MatchSpec]) -> None:
@@ -100,9 +104,9 @@ def whole_matches(what: str, agents: Sequence[AgentSpec], lib: object, quick: bo
 
     jobs = {f"{lanes} lanes": lambda lanes=lanes: ours(lanes, many) for lanes in LANES}
     if lib is not None:
-        c = native.Native(lib, GAME.options, many)  # type: ignore[arg-type]
+        c = native.Native(lib, GAME.options, many)
         jobs["C"] = c.play
-    taken = in_turns(jobs, 1 if quick else 5)
+    taken = in_turns(jobs, 1 if quick else 3)
     if lib is not None:
         _check_equal("C", results[str(len(many))], [c.record(row) for row in range(len(many))])
     steps = sum(result.steps for result in results[str(len(many))])
@@ -119,6 +123,38 @@ def _check_equal(name: str, results: Sequence[MatchResult], other: Sequence[obje
         ours = (result.scores, result.steps, result.stats, result.actions)
         if ours != record:
             raise AssertionError(f"{name} plays match {result.id} differently: the figures would mean nothing")
+
+
+def order_of_rows(lib: ctypes.CDLL) -> Iterator[Figure]:
+    """What lock-step itself costs: C answers the same rows lane by lane, as it would alone, and step by step, as here.
+
+    The branches inside `tanh` are well predicted while one match goes on, and badly when each row is another match.
+    """
+    SixNodePilot.seen = []
+    try:
+        with Arena(1024) as arena:
+            for spec in matches(list(SIX_NODES.samples(GAME)), 1024):
+                arena.add(spec)
+            for _ in range(200):
+                arena.tick()
+        seen = [one for one in SixNodePilot.seen[50:] if len(one[0]) == 2048]
+    finally:
+        SixNodePilot.seen = None
+    nets = np.array([network(k) for k in range(6)])
+    agents, rows, answers = (np.stack(column) for column in zip(*seen, strict=True))
+    if native.answer(lib, nets, agents.reshape(-1), rows.reshape(-1, 8)).tolist() != answers.reshape(-1).tolist():
+        raise AssertionError("C answers differently: the figures would mean nothing")
+    stepwise = np.ascontiguousarray(agents.reshape(-1)), np.ascontiguousarray(rows.reshape(-1, 8))
+    lanewise = np.ascontiguousarray(agents.T.reshape(-1)), np.ascontiguousarray(rows.swapaxes(0, 1).reshape(-1, 8))
+    jobs = {
+        "lane by lane": lambda: native.answer(lib, nets, *lanewise),
+        "in lock-step": lambda: native.answer(lib, nets, *stepwise),
+    }
+    taken = in_turns(jobs, 7)
+    for name in jobs:
+        rate = agents.size / statistics.median(taken[name]) / 1e6
+        against = ratio(taken, name, "lane by lane")
+        yield Figure(f"C, the six-node networks alone, {name}", rate, "million rows/s", against, "lane by lane")
 
 
 def compiling() -> Iterator[Figure]:
