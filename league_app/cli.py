@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -147,8 +148,8 @@ def _list(options: argparse.Namespace) -> None:
     for name, made in GAMES.working().items():
         game = made(made.Options())
         listing.add_row("game", name, f"{game.info.title}, {game.info.seats} seats, {game.info.actions} actions")
-        for field, value in game.spec.options:
-            listing.add_row("", "", Text(f"--option {field}={value}", "dim"))
+        for field in dataclasses.fields(made.Options):
+            listing.add_row("", "", Text(f"-o {field.name}={field.default}: {field.metadata.get('help', '')}", "dim"))
         for kind, one in KINDS.working().items():
             if one.plays(game):
                 listing.add_row("agents", kind, ", ".join(agent.id for agent in one.samples(game)))

@@ -1,0 +1,93 @@
+"""The README is true: what it shows is what the program prints, and what it says to write works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pygame
+import pytest
+
+from engine.checks import check_game, check_kind
+from engine.registry import GAMES, KINDS, new_game
+from league_app.cli import main
+from tests import screens
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.M | re.S)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    main(arguments)
+    lines = (line.rstrip() for line in capsys.readouterr().out.splitlines())
+    return [line for line in lines if not line.startswith("playing")]
+
+
+def test_the_demo_and_the_match_it_shows_are_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    demo, match = blocks("text")
+    assert printed(capsys, "demo") == demo.splitlines()
+    assert printed(capsys, "play", "pong", "Shaky", "Predictor", "--seed", "3") == match.splitlines()
+
+
+def test_the_commands_it_shows_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = [shlex.split(line, comments=True) for block in blocks("sh") for line in block.splitlines()]
+    commands = [words[2:] for words in commands if words[:2] == ["python3", "launch.py"] and words[2:3] != ["test"]]
+    assert len(commands) >= 4
+    for words in commands:
+        main(words)
+    assert (tmp_path / "rally.png").exists()
+
+
+def test_the_agent_it_shows_keeps_its_promises() -> None:
+    names: dict[str, object] = {}
+    exec(next(block for block in blocks("python") if "Chaser" in block), names)
+    KINDS.add("chaser", names["KIND"])
+    try:
+        check_kind(names["KIND"], new_game("pong", points=1))
+    finally:
+        KINDS.remove("chaser")
+
+
+def test_the_game_it_shows_keeps_its_promises() -> None:
+    names: dict[str, object] = {"__name__": "tests.test_readme"}
+    exec(next(block for block in blocks("python") if "Nim" in block), names)
+    GAMES.add("nim", names["Nim"])
+    try:
+        check_game(new_game("nim", stones=13))
+        check_kind(KINDS.get("fast"), new_game("nim"))
+    finally:
+        GAMES.remove("nim")
+
+
+def test_the_python_it_shows_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(next(block for block in blocks("python") if "executor" in block), {})
+    assert re.fullmatch(r"\d+ of 100 won by Tracker\n", capsys.readouterr().out)
+
+
+def test_every_command_is_in_its_table(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    commands = re.findall(r"^    (\w+)  ", capsys.readouterr().out, re.M)
+    assert {"demo", "play", "compile"} <= set(commands)
+    for command in commands:
+        assert f"`ringside {command}" in README, command
+
+
+def test_the_pictures_are_what_the_program_draws_now(tmp_path: Path) -> None:
+    screens.main(tmp_path)
+    shown = re.findall(r"\((assets/screens/[^)]+)\)", README)
+    assert shown
+    for name in shown:
+        kept, fresh = (pygame.image.load(str(folder)) for folder in (ROOT / name, tmp_path / Path(name).name))
+        assert kept.get_size() == fresh.get_size()
+        pixels = [np.frombuffer(pygame.image.tostring(image, "RGB"), np.uint8).astype(int) for image in (kept, fresh)]
+        assert np.abs(pixels[0] - pixels[1]).mean() < 0.5, f"{name} is out of date: run `python -m tests.screens`"
