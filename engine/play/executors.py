@@ -59,6 +59,7 @@ class SequentialMatchExecutor:
         self._failed.clear()
         self._arena.new_run()
         coming = self._distinct(specs)
+        waits = 0
         try:
             while True:
                 while not self._recalled and self._arena.queued < self._arena.lanes:
@@ -74,8 +75,10 @@ class SequentialMatchExecutor:
                     return
                 for _ in range(TICKS):
                     if not any(tick.moved.size for tick in self._arena.tick()):
-                        time.sleep(0.0005)  # everybody is thinking: let them
+                        waits += 1  # everybody is thinking: let them, the longer the more
+                        time.sleep(min(waits, 50) * 2e-5)
                         break
+                    waits = 0
                 yield from self._arena.take_results()
                 self._suspects += self._arena.take_suspects()
                 if self._suspects:

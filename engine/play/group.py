@@ -26,6 +26,7 @@ from engine.play.lanes import (
     bits_for,
     commit,
     commit_all,
+    find_running,
     gather,
     hold,
     rank,
@@ -77,7 +78,7 @@ class Group:
         self._played: Ints = np.zeros((lanes, seats), np.int64)
         self._obs = np.zeros((lanes * seats, *self.info.observation), np.float32)
         self._legal = np.ones((lanes * seats if self.info.masked else 0, self.info.actions), np.bool_)
-        self._moving, self._failing, self._over = (np.zeros(lanes, np.uint32) for _ in range(3))
+        self._running, self._moving, self._failing, self._over = (np.zeros(lanes, np.uint32) for _ in range(4))
         self._bits = np.uint32(bits_for(self.info.actions) if record else 0)
         self._log = np.zeros((lanes, 9), "<u8")  # an odd width: rows a power of two apart evict each other
         self._longest = 0  # bits in the longest log so far
@@ -160,7 +161,7 @@ class Group:
     def _find_live(self) -> Indices:
         if self._live is None:
             self._steady = False
-            self._live = np.flatnonzero(self._lanes["running"]).astype(np.uint32)
+            self._live = self._running[: find_running(self._lanes, self._running)]
         return self._live
 
     # Dealing

@@ -23,6 +23,16 @@ def bits_for(actions: int) -> int:
 
 
 @kernel
+def find_running(lanes, out):  # type: ignore[no-untyped-def]
+    """The lanes on which a match is going on; how many there are."""
+    n = 0
+    for lane in range(lanes.size):
+        out[n] = lane
+        n += lanes[lane].running
+    return n
+
+
+@kernel
 def gather(live, acting, lanes, slots, held, pilot, rows):  # type: ignore[no-untyped-def]
     """Rows (slot, lane, seat, agent, ply) of the seats that this pilot must answer for now; how many there are."""
     seats = uint32(held.shape[1])
