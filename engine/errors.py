@@ -6,6 +6,7 @@ RingsideError
 ├── BadSpec           a match that cannot be played as it is described
 ├── VersionMismatch   a record made by other rules, or by other code, than those installed here
 ├── BrokenPlugin      an installed plug-in that cannot be loaded; the rest goes on without it
+├── GameFailed        rules that raise an error while a match is played: nobody's forfeit, and no result can be trusted
 └── BadReplay         a replay that is malformed, or that does not lead to the result it states
 """
 
@@ -53,6 +54,13 @@ class VersionMismatch(RingsideError):  # noqa: N818
 
 class BrokenPlugin(RingsideError):  # noqa: N818
     """An entry point whose code does not load."""
+
+
+class GameFailed(RingsideError):  # noqa: N818
+    """The rules themselves broke."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        super().__init__(f"the game {name!r} failed: {type(error).__name__}: {error}")
 
 
 class BadReplay(RingsideError):  # noqa: N818

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import GameFailed
 from engine.play.match import AgentSpec, GameSpec, MatchResult
 from engine.scene import Scene
 
@@ -116,14 +117,15 @@ class Position(Protocol):
 class Views:
     """The rows that act now. Arrays are valid during the call only; what is not asked for is not computed."""
 
-    __slots__ = ("_boards", "_legal", "_obs", "_out", "agents", "lanes", "plies", "seats", "slots")
+    __slots__ = ("_boards", "_game", "_legal", "_obs", "_out", "agents", "lanes", "plies", "seats", "slots")
 
-    def __init__(self, boards: Boards, rows: Indices, out: Observations, legal: Bools | None) -> None:
+    def __init__(self, game: str, boards: Boards, rows: Indices, out: Observations, legal: Bools | None) -> None:
         self.slots: Indices = rows[0]
         self.lanes: Indices = rows[1]
         self.seats: Indices = rows[2]
         self.agents: Indices = rows[3]  # what `Pilot.load` returned
         self.plies: Indices = rows[4]  # steps played on that lane
+        self._game = game  # its name, for errors
         self._boards = boards
         self._out = out
         self._obs: Observations | None = None
@@ -135,7 +137,10 @@ class Views:
     @property
     def obs(self) -> Observations:
         if self._obs is None:
-            self._boards.observe(self.lanes, self.seats, self._out)
+            try:
+                self._boards.observe(self.lanes, self.seats, self._out)
+            except Exception as error:  # the rules' failure, not that of the player who looks
+                raise GameFailed(self._game, error) from error
             self._obs = self._out
         return self._obs
 
@@ -145,7 +150,10 @@ class Views:
         return self._legal
 
     def position(self, row: int) -> Position | None:
-        return self._boards.position(int(self.lanes[row]), int(self.seats[row]))
+        try:
+            return self._boards.position(int(self.lanes[row]), int(self.seats[row]))
+        except Exception as error:  # see obs
+            raise GameFailed(self._game, error) from error
 
 
 class Pilot(Protocol):

@@ -7,14 +7,15 @@ ended. A failure in a shared call proves nothing against anyone: its matches com
 
 from __future__ import annotations
 
+import functools
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from engine.errors import BadSpec
+from engine.errors import BadSpec, GameFailed, RingsideError
 from engine.game import PENDING, RESIGN, Bools, Floats, Game, Indices, Ints, Seeds, Views
 from engine.play.crews import Crew, Crews, Seating, log, room
 from engine.play.lanes import (
@@ -34,6 +35,7 @@ from engine.play.lanes import (
 )
 from engine.play.match import SEED_LIMIT, Ending, EndingKind, MatchResult, MatchSpec
 
+T = TypeVar("T")
 NOBODY = -1  # pilot of a slot on which no match is going on
 ENDINGS = (  # by what `Boards.over` says
     Ending(EndingKind.STEP_LIMIT),  # the rules would go on, but the limit of the match is reached
@@ -51,6 +53,21 @@ class Tick(NamedTuple):
     actions: Ints  # [lanes, seats], meaningful where a seat acted on a lane that moved
     rewards: Floats | None  # [lanes, seats]: what this step added to the scores, if rewards are counted
     ended: Indices  # lanes, a part of `moved`; their last observation stays readable until the next tick
+
+
+def _blame_the_rules(method: Callable[[Group], T]) -> Callable[[Group], T]:
+    """What players raise is caught where they are called: whatever else comes out is the game's own failure."""
+
+    @functools.wraps(method)
+    def guarded(group: Group) -> T:
+        try:
+            return method(group)
+        except RingsideError:
+            raise
+        except Exception as error:
+            raise GameFailed(group.game.spec.name, error) from error
+
+    return guarded
 
 
 class Group:
@@ -115,6 +132,7 @@ class Group:
         """From now on an agent's id may stand for another agent."""
         self._crews.new_run(self.spent)
 
+    @_blame_the_rules
     def tick(self) -> Tick:
         """One step of every lane that is ready for one."""
         if self._ended and len(self._ended) * 32 >= self.running:
@@ -139,6 +157,7 @@ class Group:
                 self._live = None
         return Tick(self, moved, self._played, rewards, ended)
 
+    @_blame_the_rules
     def take_results(self) -> list[MatchResult]:
         """The matches that ended since the last call."""
         if self._ended and not self.queue:
@@ -254,7 +273,9 @@ class Group:
             legal = self._legal[:n]
             self.boards.legal(rows[1], rows[2], legal)
         try:
-            answers = crew.pilot.act(Views(self.boards, rows, self._obs[:n], legal))
+            answers = crew.pilot.act(Views(self.game.spec.name, self.boards, rows, self._obs[:n], legal))
+        except GameFailed:
+            raise
         except Exception as error:  # see _seat
             self._failure(crew, rows[0], EndingKind.EXCEPTION, error)
             return 0

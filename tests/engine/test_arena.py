@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import BadSpec, BadValue, UnknownName
+from engine.errors import BadSpec, BadValue, GameFailed, UnknownName
 from engine.game import AgentKind, Game
 from engine.play.arena import Arena
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
 from engine.registry import KINDS, new_game
-from tests.plugins import pilots
+from tests.plugins import bids, pilots
 from tests.plugins.pilots import agent
 
 QUICK = {"points": 1, "step_limit": 300}
@@ -366,3 +366,18 @@ def test_two_matches_of_one_run_may_not_share_an_id(pong: Game) -> None:
 def test_an_arena_needs_a_lane() -> None:
     with pytest.raises(BadSpec, match="lanes = 0"):
         Arena(0)
+
+
+@pytest.mark.parametrize("where", ["new", "acting", "play", "scores", "observe", "stats"])
+def test_rules_that_raise_are_nobodys_forfeit(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object) -> None:
+        raise ZeroDivisionError("the rules")
+
+    game = new_game("bids")
+    monkeypatch.setattr(*((bids.Bids, "new") if where == "new" else (bids.BidsBoard, where)), broken)
+    players = (AgentSpec("Half", "bidder"), AgentSpec("Other", "bidder"), AgentSpec("Third", "bidder"))
+    with (
+        SequentialMatchExecutor(2) as executor,
+        pytest.raises(GameFailed, match="the game 'bids' failed: ZeroDivision"),
+    ):
+        executor.execute_match(MatchSpec("m", game.spec, players, 1))
