@@ -47,7 +47,7 @@ class Crews:
         self._crews: dict[str, Crew] = {}
         self._made = 0
         self._known: dict[str, AgentSpec] = {}  # by id; within a run one id is one agent
-        self._repeatable: dict[str, bool] = {}  # by kind
+        self.repeatable: dict[str, bool] = {}  # by kind
 
     def __iter__(self) -> Iterator[Crew]:
         return iter(tuple(self._crews.values()))
@@ -62,13 +62,10 @@ class Crews:
                     raise BadSpec(
                         f"match {spec.id!r}: {player.id!r}, of kind {player.kind!r}, cannot play {spec.game.name}"
                     )
-                self._repeatable[player.kind] = kind.repeatable
+                self.repeatable[player.kind] = kind.repeatable
                 self._known[player.id] = player
             elif known is not player and known != player:
                 raise BadSpec(f"match {spec.id!r}: two different agents have the id {player.id!r}")
-
-    def repeatable(self, spec: MatchSpec) -> bool:
-        return all(self._repeatable[player.kind] for player in spec.players)
 
     def of(self, player: AgentSpec) -> Crew:
         """The crew for an agent. Making its pilot is the agent's own code, which may fail."""

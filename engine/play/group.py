@@ -8,7 +8,6 @@ ended. A failure in a shared call proves nothing against anyone: its matches com
 from __future__ import annotations
 
 import functools
-import time
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -21,28 +20,20 @@ from engine.play.crews import Crew, Crews, Seating, log, room
 from engine.play.lanes import (
     FAILED,
     ILLEGAL,
-    LANE,
     SLOT,
     agent_seeds,
-    bits_for,
     commit,
     commit_all,
     find_running,
     gather,
     hold,
-    rank,
     settle,
 )
-from engine.play.match import SEED_LIMIT, Ending, EndingKind, MatchResult, MatchSpec
+from engine.play.match import SEED_LIMIT, EndingKind, MatchResult, MatchSpec
+from engine.play.records import Records
 
 T = TypeVar("T")
 NOBODY = -1  # pilot of a slot on which no match is going on
-ENDINGS = (  # by what `Boards.over` says
-    Ending(EndingKind.STEP_LIMIT),  # the rules would go on, but the limit of the match is reached
-    Ending(EndingKind.FINISHED),
-    Ending(EndingKind.STEP_LIMIT),
-    Ending(EndingKind.NO_CONTEST),
-)
 
 
 class Tick(NamedTuple):
@@ -79,13 +70,12 @@ class Group:
         self._alone, self._count_rewards = alone, rewards
         self._results: list[MatchResult] = []
         self._specs: list[MatchSpec | None] = [None] * lanes
-        self._since = [0.0] * lanes
         self._free = list(range(lanes - 1, -1, -1))
         self._ended: list[int] = []  # lanes whose result is still to be taken
         self._crews = Crews(game, lanes * game.info.seats)
-        self._faults: dict[tuple[int, int], tuple[EndingKind, str]] = {}  # by lane and seat
         seats = self.info.seats
-        self._lanes = np.zeros(lanes, LANE)
+        self._records = Records(self.info, lanes, record=record)
+        self._lanes = self._records.lanes
         self._slots = np.zeros(lanes * seats, SLOT)
         self._slots["pilot"] = NOBODY
         self._live: Indices | None = None  # lanes that run, found again when some have begun or ended
@@ -96,9 +86,6 @@ class Group:
         self._obs = np.zeros((lanes * seats, *self.info.observation), np.float32)
         self._legal = np.ones((lanes * seats if self.info.masked else 0, self.info.actions), np.bool_)
         self._running, self._moving, self._failing, self._over = (np.zeros(lanes, np.uint32) for _ in range(4))
-        self._bits = np.uint32(bits_for(self.info.actions) if record else 0)
-        self._log = np.zeros((lanes, 9), "<u8")  # an odd width: rows a power of two apart evict each other
-        self._longest = 0  # bits in the longest log so far
 
     @property
     def running(self) -> int:
@@ -227,13 +214,8 @@ class Group:
         lanes = np.array(dealt, np.uint32)
         seeds = np.array([spec.seed for spec in specs], np.uint64)
         self.boards.deal(lanes, seeds, [spec.start for spec in specs])
-        self._lanes["running"][lanes] = 1
+        self._records.begin(lanes, [spec.limits.steps or 0 for spec in specs])
         self._live = None
-        self._lanes["ply"][lanes] = self._lanes["logged"][lanes] = self._lanes["word"][lanes] = 0
-        self._lanes["limit"][lanes] = [spec.limits.steps or 0 for spec in specs]
-        now = time.perf_counter()
-        for lane in dealt:
-            self._since[lane] = now
         own: Seeds = np.empty((len(dealt), self.info.seats), np.uint64)
         agent_seeds(seeds, own)
         rows: dict[Crew, list[tuple[int, int, int]]] = {}
@@ -289,18 +271,17 @@ class Group:
 
     def _commit(self, live: Indices, acting: Bools, answered: int) -> Indices:
         """Log the answers of the lanes that can move, and end those on which somebody forfeits."""
-        if self._longest + 32 * self.info.seats > self._log.shape[1] * 64:
-            wider = np.zeros((len(self._log), self._log.shape[1] + 1), "<u8")
-            self._log = np.concatenate([self._log, wider], axis=1)
+        book = self._records
+        book.make_room()
         everyone = self._live is live and answered == live.size * self.info.seats
         if everyone:  # in simultaneous games nearly always
             n, failed = live.size, 0
-            longest = commit_all(live, acting, self._lanes, self._held, self._log, self._bits, self._moving)
+            longest = commit_all(live, acting, self._lanes, self._held, book.log, book.bits, self._moving)
         else:
             n, failed, longest = commit(
-                self._find_live(), acting, self._lanes, self._held, self._log, self._bits, self._moving, self._failing
+                self._find_live(), acting, self._lanes, self._held, book.log, book.bits, self._moving, self._failing
             )
-        self._longest = max(self._longest, int(longest))
+        book.grown(int(longest))
         if failed:
             self._forfeit(self._failing[:failed].tolist())
         moved = self._moving[:n]
@@ -316,9 +297,9 @@ class Group:
         for lane in lanes:
             for seat, held in enumerate(self._held[lane].tolist()):
                 if held == RESIGN:
-                    self._faults[lane, seat] = (EndingKind.RESIGNED, "")
+                    self._records.fault(lane, seat, EndingKind.RESIGNED)
                 elif held == ILLEGAL:
-                    self._faults[lane, seat] = (EndingKind.ILLEGAL_ACTION, "")
+                    self._records.fault(lane, seat, EndingKind.ILLEGAL_ACTION)
             self._held[lane] = PENDING
             self._lanes["running"][lane] = 0
             self._live = None
@@ -353,7 +334,7 @@ class Group:
         self._break_off(broken)
 
     def _fault(self, lane: int, seat: int, kind: EndingKind, error: Exception) -> None:
-        self._faults[lane, seat] = (kind, f"{type(error).__name__}: {error}")
+        self._records.fault(lane, seat, kind, f"{type(error).__name__}: {error}")
         self._held[lane, seat] = FAILED
 
     def _break_off(self, lanes: list[int]) -> None:
@@ -374,18 +355,15 @@ class Group:
             self._free.append(lane)
             if lane in self._ended:
                 self._ended.remove(lane)
-        self._lanes["running"][lanes] = 0
+        self._records.forget(lanes)
         self._live = None
         self._held[lanes] = PENDING
-        if self._faults:
-            gone = set(lanes)
-            self._faults = {place: fault for place, fault in self._faults.items() if place[0] not in gone}
 
     # Collecting
 
     def _collect(self) -> None:
         """Turn ended lanes into results, tell their pilots, and free the lanes."""
-        results = self._build(self._ended)
+        results = self._results_of(self._ended)
         slots = self._slots_of(np.array(self._ended, np.uint32))
         for crew in self._crews:
             mine = slots[self._slots["pilot"][slots] == crew.index]
@@ -394,59 +372,14 @@ class Group:
                 self._slots["pilot"][part] = NOBODY
                 self._call(crew, part, EndingKind.EXCEPTION, lambda: crew.pilot.end(part, told))  # noqa: B023
         kept = self._ended  # without those that a failure has just sent back
-        if self._alone and self._faults:
-            results = self._build(kept)
+        if self._alone and self._records.faulty(kept):
+            results = self._results_of(kept)  # a player may have failed at the very end
         self._results += [results[lane] for lane in kept]
         self._ended = []
         self._free_lanes(kept)
 
-    def _build(self, ended: list[int]) -> dict[int, MatchResult]:
-        """The results of these lanes, by lane."""
-        lanes = np.array(ended, np.uint32)
-        scores = self.boards.scores()[lanes]
-        forfeits = np.zeros(scores.shape, np.bool_)
-        for lane, seat in self._faults:
-            if lane in ended:
-                forfeits[ended.index(lane), seat] = True
-        ranks: Ints = np.empty(scores.shape, np.int64)
-        rank(scores, forfeits, ranks)
-        records = self._lanes[lanes]
-        self._log[lanes, records["logged"] >> 6] = records["word"]
-        columns = zip(
-            ended,
-            scores.tolist(),
-            ranks.tolist(),
-            records["ply"].tolist(),
-            self.boards.over()[lanes].tolist(),
-            self.boards.stats(lanes).tolist(),
-            ((records["logged"] + 7) // 8).tolist(),
-            strict=True,
-        )
-        now = time.perf_counter()
-        results = {}
-        for lane, score, ranking, steps, over, stats, size in columns:
-            spec = self._specs[lane]
-            assert spec is not None
-            results[lane] = MatchResult(
-                spec.id,
-                tuple([player.id for player in spec.players]),
-                tuple(score),
-                tuple(ranking),
-                steps,
-                self._ending(lane, over) if self._faults else ENDINGS[over],
-                tuple([tuple(row) for row in stats]),
-                self._log[lane].tobytes()[:size],
-                self._crews.repeatable(spec),
-                now - self._since[lane],
-            )
-        return results
-
-    def _ending(self, lane: int, over: int) -> Ending:
-        faults = {seat: self._faults[lane, seat] for seat in range(self.info.seats) if (lane, seat) in self._faults}
-        if not faults:
-            return ENDINGS[over]
-        kind, reason = next(iter(faults.values()))
-        return Ending(kind, tuple(faults), reason)
+    def _results_of(self, lanes: list[int]) -> dict[int, MatchResult]:
+        return self._records.results(lanes, self._specs, self.boards, self._crews.repeatable)
 
     def _slots_of(self, lanes: Indices) -> Indices:
         seats = np.arange(self.info.seats, dtype=np.uint32)

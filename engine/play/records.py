@@ -1,0 +1,112 @@
+"""What is written down about the lanes of a group: logs of actions, forfeits, and in the end the results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+
+from engine.game import Boards, GameInfo, Indices, Ints
+from engine.play.lanes import LANE, bits_for, rank
+from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
+
+ENDINGS = (  # by what `Boards.over` says
+    Ending(EndingKind.STEP_LIMIT),  # the rules would go on, but the limit of the match is reached
+    Ending(EndingKind.FINISHED),
+    Ending(EndingKind.STEP_LIMIT),
+    Ending(EndingKind.NO_CONTEST),
+)
+
+
+class Records:
+    def __init__(self, info: GameInfo, lanes: int, *, record: bool) -> None:
+        self._info = info
+        self.lanes = np.zeros(lanes, LANE)
+        self.bits = np.uint32(bits_for(info.actions) if record else 0)
+        self.log = np.zeros((lanes, 9), "<u8")  # an odd width: rows a power of two apart evict each other
+        self._longest = 0  # bits in the longest log so far
+        self._since = np.zeros(lanes)
+        self._faults: dict[tuple[int, int], tuple[EndingKind, str]] = {}  # by lane and seat
+
+    def begin(self, lanes: Indices, limits: list[int]) -> None:
+        """New matches on these lanes; a limit of 0 is none."""
+        for name, value in (("running", 1), ("ply", 0), ("limit", limits), ("logged", 0), ("word", 0)):
+            self.lanes[name][lanes] = value
+        self._since[lanes] = time.perf_counter()
+
+    def make_room(self) -> None:
+        """For one more step of every lane."""
+        if self._longest + 32 * self._info.seats >= self.log.shape[1] * 64:
+            wider = np.zeros((len(self.log), self.log.shape[1] + 1), "<u8")
+            self.log = np.concatenate([self.log, wider], axis=1)
+
+    def grown(self, longest: int) -> None:
+        self._longest = max(self._longest, longest)
+
+    def fault(self, lane: int, seat: int, kind: EndingKind, reason: str = "") -> None:
+        """This seat forfeits."""
+        self._faults[lane, seat] = (kind, reason)
+
+    def faulty(self, lanes: list[int]) -> bool:
+        return any(lane in lanes for lane, _ in self._faults)
+
+    def forget(self, lanes: list[int]) -> None:
+        self.lanes["running"][lanes] = 0
+        if self._faults:
+            gone = set(lanes)
+            self._faults = {place: fault for place, fault in self._faults.items() if place[0] not in gone}
+
+    def results(
+        self, ended: list[int], specs: list[MatchSpec | None], boards: Boards, repeatable: Mapping[str, bool]
+    ) -> dict[int, MatchResult]:
+        """The results of these lanes, by lane."""
+        lanes = np.array(ended, np.uint32)
+        scores = boards.scores()[lanes]
+        records = self.lanes[lanes]
+        self.log[lanes, records["logged"] >> 6] = records["word"]
+        columns = zip(
+            ended,
+            scores.tolist(),
+            self._ranks(ended, scores).tolist(),
+            records["ply"].tolist(),
+            boards.over()[lanes].tolist(),
+            boards.stats(lanes).tolist(),
+            ((records["logged"] + 7) // 8).tolist(),
+            (time.perf_counter() - self._since[lanes]).tolist(),
+            strict=True,
+        )
+        results = {}
+        for lane, score, ranks, steps, over, stats, size, duration in columns:
+            spec = specs[lane]
+            assert spec is not None
+            results[lane] = MatchResult(
+                spec.id,
+                tuple([player.id for player in spec.players]),
+                tuple(score),
+                tuple(ranks),
+                steps,
+                self._ending(lane, over) if self._faults else ENDINGS[over],
+                tuple([tuple(row) for row in stats]),
+                self.log[lane].tobytes()[:size],
+                all([repeatable[player.kind] for player in spec.players]),  # noqa: C419 - a list is much faster here
+                duration,
+            )
+        return results
+
+    def _ranks(self, ended: list[int], scores: np.ndarray) -> Ints:
+        forfeits = np.zeros(scores.shape, np.bool_)
+        for lane, seat in self._faults:
+            if lane in ended:
+                forfeits[ended.index(lane), seat] = True
+        ranks: Ints = np.empty(scores.shape, np.int64)
+        rank(scores, forfeits, ranks)
+        return ranks
+
+    def _ending(self, lane: int, over: int) -> Ending:
+        seats = range(self._info.seats)
+        faults = {seat: self._faults[lane, seat] for seat in seats if (lane, seat) in self._faults}
+        if not faults:
+            return ENDINGS[over]
+        kind, reason = next(iter(faults.values()))
+        return Ending(kind, tuple(faults), reason)
