@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import GameFailed
-from engine.play.match import AgentSpec, GameSpec, MatchResult
+from engine.errors import BadSpec
+from engine.play.match import SEED_LIMIT, AgentSpec, GameSpec, MatchResult, MatchSpec
 from engine.scene import Scene
 
 Floats = NDArray[np.float64]
@@ -115,17 +115,16 @@ class Position(Protocol):
 
 
 class Views:
-    """The rows that act now. Arrays are valid during the call only; what is not asked for is not computed."""
+    """The rows that act now. Arrays are read-only and valid during the call only; `obs` is computed when asked for."""
 
-    __slots__ = ("_boards", "_game", "_legal", "_obs", "_out", "agents", "lanes", "plies", "seats", "slots")
+    __slots__ = ("_boards", "_legal", "_obs", "_out", "agents", "lanes", "plies", "seats", "slots")
 
-    def __init__(self, game: str, boards: Boards, rows: Indices, out: Observations, legal: Bools | None) -> None:
+    def __init__(self, boards: Boards, rows: Indices, out: Observations, legal: Bools | None) -> None:
         self.slots: Indices = rows[0]
         self.lanes: Indices = rows[1]
         self.seats: Indices = rows[2]
         self.agents: Indices = rows[3]  # what `Pilot.load` returned
         self.plies: Indices = rows[4]  # steps played on that lane
-        self._game = game  # its name, for errors
         self._boards = boards
         self._out = out
         self._obs: Observations | None = None
@@ -137,10 +136,7 @@ class Views:
     @property
     def obs(self) -> Observations:
         if self._obs is None:
-            try:
-                self._boards.observe(self.lanes, self.seats, self._out)
-            except Exception as error:  # the rules' failure, not that of the player who looks
-                raise GameFailed(self._game, error) from error
+            self._boards.observe(self.lanes, self.seats, self._out)
             self._obs = self._out
         return self._obs
 
@@ -150,10 +146,7 @@ class Views:
         return self._legal
 
     def position(self, row: int) -> Position | None:
-        try:
-            return self._boards.position(int(self.lanes[row]), int(self.seats[row]))
-        except Exception as error:  # see obs
-            raise GameFailed(self._game, error) from error
+        return self._boards.position(int(self.lanes[row]), int(self.seats[row]))
 
 
 class Pilot(Protocol):
@@ -189,3 +182,15 @@ class AgentKind:
     plays: Callable[[Game], bool]
     samples: Callable[[Game], Sequence[AgentSpec]]  # ready-made agents of this kind
     repeatable: bool = True  # the same match twice gives the same record
+
+
+def check_match(spec: MatchSpec, game: Game) -> None:
+    """Raise an error that names what is wrong, unless this match can be dealt; the players are not looked at."""
+    what, steps = f"match {spec.id!r}", spec.limits.steps
+    if len(spec.players) != game.info.seats:
+        raise BadSpec(f"{what}: {spec.game.name} has {game.info.seats} seats, {len(spec.players)} players are given")
+    if type(spec.seed) is not int or not 0 <= spec.seed < SEED_LIMIT:
+        raise BadSpec(f"{what}: seed = {spec.seed}: must be a whole number from 0 to 2**64 - 1")
+    if steps is not None and (type(steps) is not int or not 0 < steps < 2**32):
+        raise BadSpec(f"{what}: limits.steps = {steps}: must be a whole number from 1 to 2**32 - 1, or None")
+    game.check_start(spec.start)

@@ -7,6 +7,7 @@ returns a `PlainBoard`; a bot is an object, or a module, with `act(view) -> int`
 from __future__ import annotations
 
 import copy
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
@@ -28,6 +29,7 @@ class PlainBoard(ABC):
     """One match. Whatever it draws comes from `engine.seeding` and the seed it was given."""
 
     truncated = False  # set it when the match ended by a limit rather than by the rules
+    no_contest = False  # set it when the match ended with no result
 
     @abstractmethod
     def acting(self) -> Sequence[int]:
@@ -148,7 +150,7 @@ class PlainBoards:
         acting = list(board.acting())
         self._acting[lane] = False
         self._acting[lane, acting] = True
-        self._over[lane] = 0 if acting else 2 if board.truncated else 1
+        self._over[lane] = 0 if acting else 3 if board.no_contest else 2 if board.truncated else 1
         self._scores[lane] = board.scores()
 
 
@@ -162,8 +164,7 @@ class View:
 
     @property
     def obs(self) -> Observations:
-        row: Observations = self._views.obs[self._row]
-        return row
+        return self._views.obs[self._row].copy()  # a bot may keep it; the arena's own row is written over
 
     @property
     def legal(self) -> list[int] | None:
@@ -207,8 +208,8 @@ class PlainPilot:
         answers = []
         for row, slot in enumerate(views.slots.tolist()):
             bot, seed = self._bots[slot]
-            answers.append(bot.act(View(views, row, seed)))
-        return np.array(answers)
+            answers.append(operator.index(bot.act(View(views, row, seed))))  # each by itself: no row alters another
+        return np.array(answers, np.int64)
 
     def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:
         for slot in slots.tolist():

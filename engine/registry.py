@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
-from engine.errors import BadValue, BrokenPlugin, UnknownName, VersionMismatch
+from engine.errors import BadSpec, BadValue, BrokenPlugin, UnknownName, VersionMismatch
 from engine.game import AgentKind, Game, GameClass
 from engine.options import build, items, parse
 from engine.play.match import AgentSpec, GameSpec
@@ -105,7 +105,10 @@ def game_of(spec: GameSpec) -> Game:
     made = GAMES.get(spec.name)
     if made.version != spec.version:
         raise VersionMismatch("game", spec.name, spec.version, made.version)
-    return made(build(made.Options, dict(spec.options), f"option of {spec.name}"))
+    game = made(build(made.Options, dict(spec.options), f"option of {spec.name}"))
+    if game.spec != spec:
+        raise BadSpec(f"the options of {spec.name} must all be given, once and in alphabetical order: {spec.options}")
+    return game
 
 
 def kind_of(agent: AgentSpec) -> AgentKind:

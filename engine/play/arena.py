@@ -27,6 +27,7 @@ class Arena:
             raise BadSpec(f"lanes = {lanes}: must be at least 1")
         self.lanes = lanes
         self._settings = {"alone": alone, "record": record, "rewards": rewards}
+        self.waits = 0  # ticks since anything moved, kept by whoever drives it
         self._groups: dict[GameSpec, Group] = {}
         self._last: tuple[GameSpec, Group] | None = None  # hashing a GameSpec costs more than comparing identities
 

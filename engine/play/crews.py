@@ -92,9 +92,9 @@ class Crews:
                 self.dismiss(crew)
 
 
-def room(seating: Seating, taken: dict[str, int], pilots: Indices) -> bool:
+def room(crews: list[Crew | Exception], taken: dict[str, int], pilots: Indices) -> bool:
     """Whether the pilots can hold this match too; `taken` counts what they hold, `pilots` is who plays each slot."""
-    limited = [one[0] for one in seating if one and one[0].pilot.capacity is not None]
+    limited = [crew for crew in crews if isinstance(crew, Crew) and crew.pilot.capacity is not None]
     for crew in limited:
         used = taken.setdefault(crew.kind.name, int(np.count_nonzero(pilots == crew.index)))
         if used + limited.count(crew) > (crew.pilot.capacity or 0):

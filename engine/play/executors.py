@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Protocol
 
-from engine.errors import BadSpec
+from engine.errors import BadSpec, RingsideError
 from engine.play.arena import DEFAULT_LANES, Arena
 from engine.play.match import MatchResult, MatchSpec
 
@@ -33,7 +33,9 @@ class SequentialMatchExecutor:
         self._record = record
         self._suspects: deque[MatchSpec] = deque()
         self._failed: set[str] = set()  # agents that failed alone: from then on they always play alone
+        self._retried: set[str] = set()  # matches that were suspect once and went back into company
         self._recalled = False
+        self._open = False
 
     def __enter__(self) -> SequentialMatchExecutor:
         return self
@@ -49,41 +51,35 @@ class SequentialMatchExecutor:
     def execute_matches(self, specs: Sequence[MatchSpec]) -> list[MatchResult]:
         """Results in the order of the specs; all specs are checked before the first match is played."""
         self._arena.new_run()
-        for spec in specs:
+        for spec in _distinct(specs):
             self._arena.check(spec)
         found = {result.id: result for result in self.run(specs)}
         return [found[spec.id] for spec in specs]
 
     def run(self, specs: Iterable[MatchSpec]) -> Iterator[MatchResult]:
-        self._recalled = False
+        if self._open:
+            raise RingsideError("this executor is in the middle of another run: finish or close that one first")
+        self._open, self._recalled = True, False
         self._failed.clear()
+        self._retried.clear()
         self._arena.new_run()
-        coming = self._distinct(specs)
-        waits = 0
+        coming = _distinct(specs)
         try:
             while True:
                 while not self._recalled and self._arena.queued < self._arena.lanes:
                     spec = next(coming, None)
                     if spec is None:
                         break
-                    if self._failed.isdisjoint(player.id for player in spec.players):
-                        self._arena.add(spec)
-                    else:
-                        self._arena.check(spec)
-                        self._suspects.append(spec)
+                    self._enter(spec)
                 if self._arena.idle and not self._suspects:
                     return
-                for _ in range(TICKS):
-                    if not any(tick.moved.size for tick in self._arena.tick()):
-                        waits += 1  # everybody is thinking: let them, the longer the more
-                        time.sleep(min(waits, 50) * 2e-5)
-                        break
-                    waits = 0
+                _advance(self._arena, TICKS)
                 yield from self._arena.take_results()
                 self._suspects += self._arena.take_suspects()
                 if self._suspects:
                     yield self._play_alone(self._suspects.popleft())
         finally:
+            self._open = False
             self._arena.drop()
             self._suspects.clear()
 
@@ -97,20 +93,55 @@ class SequentialMatchExecutor:
     def close(self) -> None:
         self._arena.close()
 
-    def _distinct(self, specs: Iterable[MatchSpec]) -> Iterator[MatchSpec]:
-        seen: set[str] = set()
-        for spec in specs:
-            if spec.id in seen:
-                raise BadSpec(f"match id {spec.id!r} stands for two matches of one run")
-            seen.add(spec.id)
-            yield spec
+    def _enter(self, spec: MatchSpec) -> None:
+        """Into the arena, or among those that play alone because one of them has failed before."""
+        if self._failed.isdisjoint(player.id for player in spec.players):
+            self._arena.add(spec)
+        else:
+            self._arena.check(spec)
+            self._suspects.append(spec)
 
     def _play_alone(self, spec: MatchSpec) -> MatchResult:
         with Arena(lanes=1, alone=True, record=self._record) as arena:
             arena.add(spec)
             while not arena.idle:
-                arena.tick()
+                _advance(arena, TICKS)
             result = arena.take_results()[0]
-        if result.ending.kind.failure:
-            self._failed.update(result.players[seat] for seat in result.ending.seats)
+        guilty = {result.players[seat] for seat in result.ending.seats} if result.ending.kind.failure else set()
+        if guilty - self._failed:
+            self._failed |= guilty
+            self._sort_out()
         return result
+
+    def _sort_out(self) -> None:
+        """A guilty one is found: matches without it may go on in company, once; those with it play alone."""
+        suspects, waiting = list(self._suspects), self._arena.recall()
+        self._suspects.clear()
+        for spec in suspects:
+            if spec.id in self._retried:
+                self._suspects.append(spec)
+            else:
+                self._retried.add(spec.id)
+                self._enter(spec)
+        for spec in waiting:
+            self._enter(spec)
+
+
+def _advance(arena: Arena, ticks: int) -> None:
+    """Some ticks, or fewer when nobody moves: then those who think are left to it for a moment."""
+    for _ in range(ticks):
+        if any(tick.moved.size for tick in arena.tick()):
+            arena.waits = 0
+        else:
+            arena.waits += 1
+            time.sleep(min(arena.waits, 50) * 2e-5)
+            return
+
+
+def _distinct(specs: Iterable[MatchSpec]) -> Iterator[MatchSpec]:
+    seen: set[str] = set()
+    for spec in specs:
+        if spec.id in seen:
+            raise BadSpec(f"match id {spec.id!r} stands for two matches of one run")
+        seen.add(spec.id)
+        yield spec

@@ -7,15 +7,14 @@ ended. A failure in a shared call proves nothing against anyone: its matches com
 
 from __future__ import annotations
 
-import functools
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from engine.errors import BadSpec, GameFailed, RingsideError
-from engine.game import PENDING, RESIGN, Bools, Floats, Game, Indices, Ints, Seeds, Views
+from engine.errors import BadSpec, GameFailed
+from engine.game import PENDING, RESIGN, Boards, Bools, Floats, Game, Indices, Ints, Seeds, Views, check_match
 from engine.play.crews import Crew, Crews, Seating, log, room
 from engine.play.lanes import (
     FAILED,
@@ -29,10 +28,9 @@ from engine.play.lanes import (
     hold,
     settle,
 )
-from engine.play.match import SEED_LIMIT, EndingKind, MatchResult, MatchSpec
+from engine.play.match import EndingKind, MatchResult, MatchSpec
 from engine.play.records import Records
 
-T = TypeVar("T")
 NOBODY = -1  # pilot of a slot on which no match is going on
 
 
@@ -43,28 +41,35 @@ class Tick(NamedTuple):
     moved: Indices  # lanes
     actions: Ints  # [lanes, seats], meaningful where a seat acted on a lane that moved
     rewards: Floats | None  # [lanes, seats]: what this step added to the scores, if rewards are counted
-    ended: Indices  # lanes, a part of `moved`; their last observation stays readable until the next tick
+    ended: Indices  # lanes, forfeited ones too; their last observation stays readable until the next tick
 
 
-def _blame_the_rules(method: Callable[[Group], T]) -> Callable[[Group], T]:
-    """What players raise is caught where they are called: whatever else comes out is the game's own failure."""
+class GuardedBoards:
+    """Boards whose every error is told as the game's own; `failure` is the one that was."""
 
-    @functools.wraps(method)
-    def guarded(group: Group) -> T:
-        try:
-            return method(group)
-        except RingsideError:
-            raise
-        except Exception as error:
-            raise GameFailed(group.game.spec.name, error) from error
+    def __init__(self, game: Game, lanes: int) -> None:
+        self.failure: GameFailed | None = None
+        self._name = game.spec.name
+        boards = self._guard(game.boards)(lanes)
+        for name in (name for name in vars(Boards) if not name.startswith("_")):
+            setattr(self, name, self._guard(getattr(boards, name)))
 
-    return guarded
+    def _guard(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded(*arguments: Any) -> Any:
+            try:
+                return call(*arguments)
+            except Exception as error:  # whatever the rules raise is told by the name of the game
+                self.failure = GameFailed(self._name, error)
+                raise self.failure from error
+
+        return guarded
 
 
 class Group:
     def __init__(self, game: Game, lanes: int, *, alone: bool, record: bool, rewards: bool) -> None:
         self.game, self.info = game, game.info
-        self.boards = game.boards(lanes)
+        self._guarded = GuardedBoards(game, lanes)
+        self.boards = cast(Boards, self._guarded)
         self.queue: deque[MatchSpec] = deque()
         self.suspects: list[MatchSpec] = []
         self._alone, self._count_rewards = alone, rewards
@@ -72,6 +77,8 @@ class Group:
         self._specs: list[MatchSpec | None] = [None] * lanes
         self._free = list(range(lanes - 1, -1, -1))
         self._ended: list[int] = []  # lanes whose result is still to be taken
+        self._waited = 0  # ticks since the first of them ended
+        self._full = False  # nothing in the queue can be seated before a lane is freed
         self._crews = Crews(game, lanes * game.info.seats)
         seats = self.info.seats
         self._records = Records(self.info, lanes, record=record)
@@ -102,31 +109,23 @@ class Group:
 
     def check(self, spec: MatchSpec) -> None:
         """Raise an error that names what is wrong, unless this match can be played here."""
-        what = f"match {spec.id!r}"
-        if len(spec.players) != self.info.seats:
-            raise BadSpec(
-                f"{what}: {spec.game.name} has {self.info.seats} seats, {len(spec.players)} players are given"
-            )
-        if not 0 <= spec.seed < SEED_LIMIT:
-            raise BadSpec(f"{what}: seed = {spec.seed}: must be from 0 to 2**64 - 1")
-        if spec.limits.steps is not None and not 0 < spec.limits.steps < 2**32:
-            raise BadSpec(f"{what}: limits.steps = {spec.limits.steps}: must be from 1 to 2**32 - 1, or None")
-        if spec.start is not None:
-            self.game.check_start(spec.start)
+        check_match(spec, self.game)
         self._crews.check(spec)
 
     def new_run(self) -> None:
         """From now on an agent's id may stand for another agent."""
         self._crews.new_run(self.spent)
 
-    @_blame_the_rules
     def tick(self) -> Tick:
         """One step of every lane that is ready for one."""
-        if self._ended and len(self._ended) * 32 >= self.running:
-            self._collect()  # in batches of 1/32 of the lanes: idles few of them, and costs far less than one by one
-        if self._free and self.queue:
+        self._waited += bool(self._ended)
+        # In batches of 1/32 of the lanes: that idles few of them, and costs far less than one by one.
+        if self._ended and (len(self._ended) * 32 >= self.running or self._waited >= 16):
+            self._collect()
+        if self._free and self.queue and not self._full:
             self._deal()
-        moved, ended, rewards = self._moving[:0], self._over[:0], None
+        moved, rewards = self._moving[:0], None
+        before_tick = len(self._ended)
         live = self._find_live()
         if live.size:
             acting = self._everyone if self.info.simultaneous else self.boards.acting()
@@ -138,13 +137,13 @@ class Group:
             before = self.boards.scores().copy() if self._count_rewards else None
             self.boards.apply(moved, self._played)
             rewards = None if before is None else self.boards.scores() - before
-            ended = self._over[: settle(self.boards.over(), self._lanes, moved, self._over)]
-            if ended.size:
-                self._ended.extend(ended.tolist())
+            over = self._over[: settle(self.boards.over(), self._lanes, moved, self._over)]
+            if over.size:
+                self._ended.extend(over.tolist())
                 self._live = None
+        ended = np.array(self._ended[before_tick:], np.uint32) if len(self._ended) > before_tick else self._over[:0]
         return Tick(self, moved, self._played, rewards, ended)
 
-    @_blame_the_rules
     def take_results(self) -> list[MatchResult]:
         """The matches that ended since the last call."""
         if self._ended and not self.queue:
@@ -154,9 +153,10 @@ class Group:
 
     def drop(self) -> list[MatchSpec]:
         """Break off what is running; the matches that now have no result."""
-        left = [spec for spec in self._specs if spec is not None] + list(self.queue)
+        left = [spec for spec in self._specs if spec is not None] + list(self.queue) + self.suspects
         self._break_off([lane for lane, spec in enumerate(self._specs) if spec is not None])
         self.queue.clear()
+        self.suspects, self._results = [], []
         return left
 
     def close(self) -> None:
@@ -179,32 +179,43 @@ class Group:
         taken: dict[str, int] = {}
         while self._free and self.queue:
             spec = self.queue.popleft()
-            seating = self._seat(spec, self._free[-1])
+            lane = self._free[-1]
+            seating = self._seat(spec, lane, taken)
             if seating is None:
-                self.suspects.append(spec)
-            elif not room(seating, taken, self._slots["pilot"]):
                 blocked.append(spec)
+            elif seating == []:
+                self.suspects.append(spec)
             else:
-                lane = self._free.pop()
                 self._specs[lane] = spec
-                dealt.append(lane)
+                dealt.append(self._free.pop())
                 seatings.append(seating)
+        self._full = bool(blocked)
         self.queue.extendleft(reversed(blocked))
         if blocked and not dealt and not self.running and not self._ended:
             raise BadSpec(f"match {blocked[0].id!r} seats more players of one kind than its pilot can hold at once")
         if dealt:
             self._begin(dealt, seatings)
 
-    def _seat(self, spec: MatchSpec, lane: int) -> Seating | None:
-        """Who plays each seat; None when a player failed in company, where nothing is proved by it."""
-        seating: Seating = []
-        for seat, player in enumerate(spec.players):
+    def _seat(self, spec: MatchSpec, lane: int, taken: dict[str, int]) -> Seating | None:
+        """Who plays each seat. None when there is no room now; empty when a player failed, which in company proves
+        nothing against it."""
+        crews: list[Crew | Exception] = []
+        for player in spec.players:
             try:
-                crew = self._crews.of(player)
-                seating.append((crew, crew.number(player)))
+                crews.append(self._crews.of(player))
             except Exception as error:  # whatever an agent's code raises is that agent's failure
+                crews.append(error)
+        if not room(crews, taken, self._slots["pilot"]):
+            return None
+        seating: Seating = []
+        for seat, (player, crew) in enumerate(zip(spec.players, crews, strict=True)):
+            try:
+                if isinstance(crew, Exception):
+                    raise crew
+                seating.append((crew, crew.number(player)))
+            except Exception as error:  # as above
                 if not self._alone:
-                    return None
+                    return []
                 self._fault(lane, seat, EndingKind.CANNOT_START, error)
                 seating.append(None)
         return seating
@@ -229,6 +240,11 @@ class Group:
             for part in ([row] for row in live) if self._alone else (live,) if live else ():
                 slots, agents, places = np.array(part, np.int64).T
                 self._begin_slots(crew, slots.astype(np.uint32), agents.astype(np.uint32), own.reshape(-1)[places])
+        over = self.boards.over()
+        for lane in dealt:
+            if over[lane] and self._specs[lane] is not None:  # some starts leave nothing to play
+                self._lanes["running"][lane] = 0
+                self._ended.append(lane)
 
     def _begin_slots(self, crew: Crew, slots: Indices, agents: Indices, seeds: Seeds) -> None:
         if self._call(crew, slots, EndingKind.CANNOT_START, lambda: crew.pilot.begin(slots, agents, seeds)):
@@ -250,15 +266,17 @@ class Group:
 
     def _answer(self, crew: Crew, rows: Indices) -> int:
         n = rows.shape[1]
+        rows.flags.writeable = False  # what a pilot is shown is what the arena goes by
         legal = None
         if self.info.masked:
+            self.boards.legal(rows[1], rows[2], self._legal[:n])
             legal = self._legal[:n]
-            self.boards.legal(rows[1], rows[2], legal)
+            legal.flags.writeable = False
         try:
-            answers = crew.pilot.act(Views(self.game.spec.name, self.boards, rows, self._obs[:n], legal))
-        except GameFailed:
-            raise
+            answers = crew.pilot.act(Views(self.boards, rows, self._obs[:n], legal))
         except Exception as error:  # see _seat
+            if error is self._guarded.failure:
+                raise
             self._failure(crew, rows[0], EndingKind.EXCEPTION, error)
             return 0
         if not isinstance(answers, np.ndarray) or answers.shape != (n,) or answers.dtype.kind != "i":
@@ -290,7 +308,7 @@ class Group:
             self._held.fill(PENDING)
         else:
             self._held[moved] = PENDING
-        self._steady = everyone
+        self._steady = everyone and self.info.simultaneous
         return moved
 
     def _forfeit(self, lanes: list[int]) -> None:
@@ -356,6 +374,7 @@ class Group:
             if lane in self._ended:
                 self._ended.remove(lane)
         self._records.forget(lanes)
+        self._full = False
         self._live = None
         self._held[lanes] = PENDING
 
@@ -375,7 +394,7 @@ class Group:
         if self._alone and self._records.faulty(kept):
             results = self._results_of(kept)  # a player may have failed at the very end
         self._results += [results[lane] for lane in kept]
-        self._ended = []
+        self._ended, self._waited = [], 0
         self._free_lanes(kept)
 
     def _results_of(self, lanes: list[int]) -> dict[int, MatchResult]:

@@ -20,12 +20,15 @@ ENDINGS = (  # by what `Boards.over` says
 
 
 class Records:
+    """The lanes of a group as they are written down: `lanes` and `log` are filled by kernels."""
+
     def __init__(self, info: GameInfo, lanes: int, *, record: bool) -> None:
         self._info = info
         self.lanes = np.zeros(lanes, LANE)
         self.bits = np.uint32(bits_for(info.actions) if record else 0)
-        self.log = np.zeros((lanes, 9), "<u8")  # an odd width: rows a power of two apart evict each other
-        self._longest = 0  # bits in the longest log so far
+        self.log = np.zeros((lanes, 129), "<u8")  # an odd width: rows a power of two apart evict each other
+        self._full: dict[int, list[bytes]] = {}  # by lane, what did not fit into its row
+        self._longest = 0  # bits in the longest row
         self._since = np.zeros(lanes)
         self._faults: dict[tuple[int, int], tuple[EndingKind, str]] = {}  # by lane and seat
 
@@ -36,10 +39,14 @@ class Records:
         self._since[lanes] = time.perf_counter()
 
     def make_room(self) -> None:
-        """For one more step of every lane."""
-        if self._longest + 32 * self._info.seats >= self.log.shape[1] * 64:
-            wider = np.zeros((len(self.log), self.log.shape[1] + 1), "<u8")
-            self.log = np.concatenate([self.log, wider], axis=1)
+        """For one more step of every lane: rows that are nearly full are put aside."""
+        limit = self.log.shape[1] * 64 - 32 * self._info.seats
+        if self._longest >= limit:
+            for lane in np.flatnonzero(self.lanes["logged"] >= limit).tolist():
+                words = int(self.lanes["logged"][lane]) >> 6
+                self._full.setdefault(lane, []).append(self.log[lane, :words].tobytes())
+                self.lanes["logged"][lane] &= 63
+            self._longest = int(self.lanes["logged"].max())
 
     def grown(self, longest: int) -> None:
         self._longest = max(self._longest, longest)
@@ -53,6 +60,8 @@ class Records:
 
     def forget(self, lanes: list[int]) -> None:
         self.lanes["running"][lanes] = 0
+        for lane in lanes if self._full else ():
+            self._full.pop(lane, None)
         if self._faults:
             gone = set(lanes)
             self._faults = {place: fault for place, fault in self._faults.items() if place[0] not in gone}
@@ -88,7 +97,7 @@ class Records:
                 steps,
                 self._ending(lane, over) if self._faults else ENDINGS[over],
                 tuple([tuple(row) for row in stats]),
-                self.log[lane].tobytes()[:size],
+                b"".join([*self._full.get(lane, ()), self.log[lane].tobytes()[:size]]),
                 all([repeatable[player.kind] for player in spec.players]),  # noqa: C419 - a list is much faster here
                 duration,
             )
