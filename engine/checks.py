@@ -15,7 +15,7 @@ import numpy as np
 
 from engine import codec
 from engine.errors import BadValue
-from engine.game import AgentKind, Boards, Bools, Game, Ints, Observations, Position
+from engine.game import AgentKind, Boards, Bools, Game, Indices, Ints, Observations, Position
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.lanes import bits_for
 from engine.play.match import GameSpec, MatchResult, MatchSpec, run_digest
@@ -106,7 +106,10 @@ def _play(game: Game, seeds: Sequence[int]) -> list[tuple[list[object], object]]
     lanes = np.arange(len(seeds), dtype=np.uint32)
     idle = np.array([len(seeds)], np.uint32)
     boards.deal(idle, np.array([99], np.uint64), [None])
-    boards.deal(lanes, np.array(seeds, np.uint64), [None] * len(seeds))
+    for others in (777, 0):  # dealt twice: nothing of an earlier match may be left
+        boards.deal(lanes, np.array(seeds, np.uint64) + np.uint64(others), [None] * len(seeds))
+        if others:
+            _step(boards, game, lanes, len(seeds) + 1)
     untouched = _look(boards, game, int(idle[0]))
     rows: list[list[object]] = [[] for _ in seeds]
     for ply in range(STEPS):
@@ -127,12 +130,22 @@ def _play(game: Game, seeds: Sequence[int]) -> list[tuple[list[object], object]]
                 actions[lane, seat] = choices[pick(len(choices), seeds[lane], PLAY, seat, ply)]
             rows[lane].append((seen, actions[lane].tolist()))
         boards.apply(running, actions)
-        assert np.all(np.isfinite(boards.scores())), f"a score is not a finite number (ply {ply})"
+        scores = boards.scores()
+        assert scores.shape == (len(seeds) + 1, info.seats), f"scores() has the shape {scores.shape}"
+        assert np.all(np.isfinite(scores)), f"a score is not a finite number (ply {ply})"
     else:
         raise AssertionError(f"after {STEPS} steps of random play the match is still not over: it needs a limit")
     assert _look(boards, game, int(idle[0])) == untouched, "a lane changed that was never moved"
     assert not boards.acting()[lanes].any(), "somebody acts on a board that is over"
     return [(rows[lane], _end(boards, game, lane)) for lane in lanes.tolist()]
+
+
+def _step(boards: Boards, game: Game, lanes: Indices, rows: int) -> None:
+    actions: Ints = np.zeros((rows, game.info.seats), np.int64)
+    for lane in lanes.tolist():
+        for seat in np.flatnonzero(boards.acting()[lane]).tolist():
+            actions[lane, seat] = np.flatnonzero(_mask(boards, game, lane, seat))[0]
+    boards.apply(lanes, actions)
 
 
 def _end(boards: Boards, game: Game, lane: int) -> object:

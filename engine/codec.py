@@ -14,7 +14,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 from engine.errors import BadValue
 
 T = TypeVar("T")
-LIMIT = 64 * 1024 * 1024  # bytes of JSON that will be read
+LIMIT = 16 * 1024 * 1024  # bytes of JSON that will be read
 
 
 def dump(value: object) -> str:
@@ -22,23 +22,27 @@ def dump(value: object) -> str:
     return json.dumps(_plain(value), allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
-def load(kind: type[T], text: str | bytes) -> T:
-    """The dataclass that `dump` wrote; anything else is refused."""
+def load(kind: type[T], text: str | bytes, **header: object) -> T:
+    """The dataclass that `dump` wrote; anything else is refused, first of all another `header`."""
     if len(text) > LIMIT:
         raise BadValue("file", f"{len(text)} bytes", f"at most {LIMIT} bytes")
     try:
         raw = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
         raise BadValue("file", str(error), "JSON") from None
+    for name, wanted in header.items():
+        found = raw.get(name) if isinstance(raw, dict) else None
+        if type(found) is not type(wanted) or found != wanted:
+            raise BadValue(f"file.{name}", found, f"{wanted!r}: this version can read nothing else")
     return cast(T, _typed(kind, raw, "file"))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} stands twice")
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the key {name!r} stands twice")
+        found[name] = value
     return found
 
 
@@ -80,6 +84,8 @@ def _typed(kind: Any, raw: Any, where: str) -> object:
         return float(raw)
     if type(raw) is not kind or (kind is float and not math.isfinite(raw)):
         raise BadValue(where, raw, f"of type {kind.__name__}")
+    if kind is str and any("\ud800" <= letter <= "\udfff" for letter in raw):
+        raise BadValue(where, raw, "text without lone surrogates")
     return raw
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
 import shutil
 import sys
 import time
@@ -28,20 +29,51 @@ def inline(function: Compiled) -> Compiled:
 
 def kernel(function: Compiled) -> Compiled:
     """A function compiled at its first call and cached on disk for the next process."""
-    folder = _cache_folder(function.__module__.partition(".")[0])
-    if folder is None:
-        return cast(Compiled, numba.njit(error_model="numpy")(function))
-    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)  # type: ignore[attr-defined]
-    try:
-        return cast(Compiled, numba.njit(error_model="numpy", cache=True)(function))
-    finally:
-        numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+    folder = _cache_folder(frozenset(_packages(function)))
+    if folder is not None:
+        before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)  # type: ignore[attr-defined]
+        try:
+            return _mend(numba.njit(error_model="numpy", cache=True)(function))
+        except RuntimeError:  # typed at a prompt: there is no file to tell when it changes
+            pass
+        finally:
+            numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+    return cast(Compiled, numba.njit(error_model="numpy")(function))
+
+
+def _mend(dispatcher: Any) -> Compiled:
+    """Have a damaged cache file compiled anew instead of ending the program."""
+    cache = dispatcher._cache
+    load = cache.load_overload
+
+    def load_or_forget(signature: object, context: object) -> object:
+        try:
+            return load(signature, context)
+        except Exception:  # whatever reading a torn file may raise
+            cache.flush()
+            return None
+
+    cache.load_overload = load_or_forget
+    return cast(Compiled, dispatcher)
+
+
+def _packages(function: Any, seen: set[str] | None = None) -> set[str]:
+    """The packages whose code ends up in a kernel: its own, and those of what it takes in."""
+    seen = {"engine"} if seen is None else seen
+    package = function.__module__.partition(".")[0]
+    if package not in seen or package == "engine":
+        seen.add(package)
+        for value in list(function.__globals__.values()):
+            taken_in = getattr(value, "py_func", None)
+            if taken_in is not None and taken_in.__module__.partition(".")[0] not in seen:
+                _packages(taken_in, seen)
+    return seen
 
 
 def cache_root() -> Path:
     """Where compiled kernels are kept; `RINGSIDE_CACHE` moves it."""
     if chosen := os.environ.get("RINGSIDE_CACHE"):
-        return Path(chosen) / "kernels"
+        return Path(chosen) / "ringside-kernels"
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
     elif sys.platform == "darwin":
@@ -52,27 +84,29 @@ def cache_root() -> Path:
 
 
 def sweep_cache(days: float = 14) -> None:
-    """Remove what was compiled from sources that are no longer in use."""
+    """Remove what was compiled from sources that have not been in use for some time; nothing else."""
     limit = time.time() - days * 86_400
     for folder in cache_root().glob("*"):
-        if folder.stat().st_mtime < limit:
+        if re.fullmatch(r"[0-9a-f]{16}", folder.name) and folder.stat().st_mtime < limit:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 @functools.cache
-def _cache_folder(package: str) -> Path | None:
+def _cache_folder(packages: frozenset[str]) -> Path | None:
     """One folder for each state of the sources; None where nothing can be written.
 
     numba looks only at the file of the function itself, so a change to an inlined function of another module would
-    go unnoticed: the sources of the engine and of the function's own package are therefore part of the folder's name.
+    go unnoticed: the sources of all packages that a kernel draws on are therefore part of the folder's name.
     """
     sources = hashlib.blake2b(digest_size=8)
-    for name in sorted({"engine", package}):
-        found = find_spec(name) if name != "__main__" else None
+    for name in sorted(packages - {"__main__"}):
+        found = find_spec(name)
+        files = [Path(found.origin)] if found and found.origin and found.origin.endswith(".py") else []
         for place in (found.submodule_search_locations or []) if found else []:
-            for file in sorted(Path(place).rglob("*.py")):
-                sources.update(file.read_bytes())
-    folder = cache_root() / f"{package}-{sources.hexdigest()}"
+            files += sorted(Path(place).rglob("*.py"))
+        for file in files:
+            sources.update(file.read_bytes())
+    folder = cache_root() / sources.hexdigest()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)

@@ -36,12 +36,20 @@ def build(kind: type[T], values: Mapping[str, object], noun: str = "option") -> 
     """The dataclass from these values; unknown names, wrong types and values out of range are errors."""
     known = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     hints = get_type_hints(kind)
-    checked: dict[str, object] = {}
-    for name, value in values.items():
+    for name in values:
         if name not in known:
             raise UnknownName(noun, name, known)
-        checked[name] = _checked(name, value, hints[name], known[name].metadata)
-    return kind(**checked)
+    wide = {name: _float(name, value) if hints[name] is float else value for name, value in values.items()}
+    made = kind(**wide)
+    validate(made)
+    return made
+
+
+def validate(options: object) -> None:
+    """Raise BadValue unless every field has its type and is in its range; call it in `__post_init__`."""
+    hints = get_type_hints(type(options))
+    for field in dataclasses.fields(options):  # type: ignore[arg-type]
+        _check(field.name, getattr(options, field.name), hints[field.name], field.metadata)
 
 
 def parse(kind: type[T], texts: Mapping[str, str], noun: str = "option") -> T:
@@ -55,9 +63,19 @@ def items(options: object) -> tuple[tuple[str, Value], ...]:
     return tuple(sorted(dataclasses.asdict(options).items()))  # type: ignore[call-overload]
 
 
-def _checked(name: str, value: object, kind: type, rules: Mapping[str, Any]) -> object:
-    if kind is float and type(value) is int:
-        value = float(value)
+def _float(name: str, value: object) -> object:
+    """A whole number will do where a fraction is asked for."""
+    if type(value) is not int:
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        raise BadValue(name, value, "a finite number") from None
+
+
+def _check(name: str, value: object, kind: type, rules: Mapping[str, Any]) -> None:
+    if kind not in (bool, int, float, str):
+        raise TypeError(f"option {name!r} is declared as {kind}: only bool, int, float and str can be")
     if type(value) is not kind:
         raise BadValue(name, value, f"of type {kind.__name__}")
     if isinstance(value, float) and not math.isfinite(value):
@@ -67,7 +85,6 @@ def _checked(name: str, value: object, kind: type, rules: Mapping[str, Any]) -> 
         raise BadValue(name, value, _range(low, high))
     if choices is not None and value not in choices:
         raise BadValue(name, value, f"one of {', '.join(map(repr, choices))}")
-    return value
 
 
 def _within(value: float, low: float | None, high: float | None) -> bool:

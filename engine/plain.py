@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.errors import BadValue
-from engine.game import AgentKind, Bools, Floats, GameInfo, Indices, Ints, Observations, Position, Seeds, Views
+from engine.game import RESIGN, AgentKind, Bools, Floats, GameInfo, Indices, Ints, Observations, Position, Seeds, Views
 from engine.play.match import AgentSpec, MatchResult
 from engine.registry import spec_of
 from engine.scene import Scene, Text
 from engine.seeding import pick, purpose
 
 BOT_CHOICE = purpose("plain.bot")
+NO_ACTION = 2**62  # beyond the actions of any game: a plain bot cannot say that it is still thinking
 
 
 class PlainBoard(ABC):
@@ -151,7 +152,10 @@ class PlainBoards:
         self._acting[lane] = False
         self._acting[lane, acting] = True
         self._over[lane] = 0 if acting else 3 if board.no_contest else 2 if board.truncated else 1
-        self._scores[lane] = board.scores()
+        scores = list(board.scores())
+        if len(scores) != self._game.info.seats:
+            raise ValueError(f"scores() must return {self._game.info.seats} numbers, one for each seat, not {scores}")
+        self._scores[lane] = scores
 
 
 class View:
@@ -164,7 +168,8 @@ class View:
 
     @property
     def obs(self) -> Observations:
-        return self._views.obs[self._row].copy()  # a bot may keep it; the arena's own row is written over
+        row: Observations = self._views.obs[self._row]
+        return row.copy()  # a bot may keep it; the arena's own row is written over
 
     @property
     def legal(self) -> list[int] | None:
@@ -183,6 +188,15 @@ class View:
 
 class PlainBot(Protocol):
     def act(self, view: View) -> int: ...
+
+
+def _action(answer: object) -> int:
+    """A plain bot answers at once: an action, or RESIGN."""
+    try:
+        action = operator.index(answer)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"act() must return a whole number, not {answer!r}") from None
+    return action if action == RESIGN or 0 <= action < 2**62 else NO_ACTION
 
 
 class PlainPilot:
@@ -208,7 +222,7 @@ class PlainPilot:
         answers = []
         for row, slot in enumerate(views.slots.tolist()):
             bot, seed = self._bots[slot]
-            answers.append(operator.index(bot.act(View(views, row, seed))))  # each by itself: no row alters another
+            answers.append(_action(bot.act(View(views, row, seed))))  # each by itself: no row alters another
         return np.array(answers, np.int64)
 
     def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:

@@ -8,7 +8,7 @@ A plug-in is an installed package with, in its `pyproject.toml`:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
@@ -23,9 +23,10 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """Names and what they stand for. Nothing is imported before it is asked for by name."""
 
-    def __init__(self, noun: str, group: str) -> None:
+    def __init__(self, noun: str, group: str, check: Callable[[str, object], None] = lambda name, value: None) -> None:
         self.noun = noun
         self.group = group
+        self._check = check  # raises unless a value is what the table is for
         self._points: dict[str, EntryPoint] | None = None
         self._loaded: dict[str, T] = {}
         self.problems: dict[str, str] = {}  # what could not be loaded, and why
@@ -41,8 +42,11 @@ class Registry(Generic[T]):
             raise UnknownName(self.noun, name, self.names())
         try:
             value: T = point.load()
-            _check_name(name, value)
-        except Exception as error:  # a plug-in may fail in any way; it is reported by name and the rest works
+            self._check(name, value)
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # a plug-in may fail in any way; it is reported by name and the rest works
             origin = point.dist.name if point.dist else "an unknown package"
             text = f"{self.noun} {name!r} of {origin} cannot be loaded: {type(error).__name__}: {error}"
             self.problems[name] = text
@@ -62,7 +66,7 @@ class Registry(Generic[T]):
 
     def add(self, name: str, value: T) -> None:
         """Register for this process alone: for scripts and tests."""
-        _check_name(name, value)
+        self._check(name, value)
         self._loaded[name] = value
 
     def remove(self, name: str) -> None:
@@ -81,16 +85,51 @@ class Registry(Generic[T]):
         return self._points
 
 
-def _check_name(name: str, value: object) -> None:
-    own = getattr(value, "name", name)
+def _check_game(name: str, value: object) -> None:
+    missing = [one for one in ("name", "version", "Options", "__call__") if not hasattr(value, one)]
+    if missing or not isinstance(value, type) or getattr(value, "__abstractmethods__", None):
+        raise TypeError(f"{value!r} is not a game class with name, version and Options that can be made")
+    _check_name(name, value.name)  # type: ignore[attr-defined]
+
+
+def _check_kind(name: str, value: object) -> None:
+    if not isinstance(value, AgentKind):
+        raise TypeError(f"{value!r} is not an AgentKind")
+    _check_name(name, value.name)
+
+
+def _check_name(name: str, own: str) -> None:
     if own != name:
         raise BadValue("name", own, f"{name!r}, the name it is registered under")
 
 
-GAMES: Registry[GameClass] = Registry("game", "ringside.games")
-KINDS: Registry[AgentKind] = Registry("agent kind", "ringside.agents")
+GAMES: Registry[GameClass] = Registry("game", "ringside.games", _check_game)
+KINDS: Registry[AgentKind] = Registry("agent kind", "ringside.agents", _check_kind)
 FORMATS: Registry[object] = Registry("tournament format", "ringside.formats")
 TRAINERS: Registry[object] = Registry("trainer", "ringside.trainers")
+
+
+def all_games() -> dict[str, Game]:
+    """Every game that works, with its usual options."""
+    found = {}
+    for name, made in GAMES.working().items():
+        try:
+            found[name] = made(made.Options())
+        except Exception as error:  # a plug-in's own code: reported, and the rest works
+            GAMES.problems[name] = f"game {name!r} cannot be made: {type(error).__name__}: {error}"
+    return found
+
+
+def agents_for(game: Game) -> dict[str, list[AgentSpec]]:
+    """The ready-made agents that play a game, by kind."""
+    found = {}
+    for name, kind in KINDS.working().items():
+        try:
+            if kind.plays(game):
+                found[name] = list(kind.samples(game))
+        except Exception as error:  # as above
+            KINDS.problems[name] = f"agent kind {name!r} fails when asked about {game.spec.name}: {error!r}"
+    return found
 
 
 def new_game(name: str, texts: Mapping[str, str] | None = None, /, **options: object) -> Game:

@@ -23,7 +23,7 @@ def purpose(name: str) -> int:
 
 def derive(*parts: int | str) -> int:
     """A seed from any mixture of numbers and names, such as (tournament seed, pairing, pair)."""
-    text = "\x1f".join(f"{type(part).__name__}:{part}" for part in parts)
+    text = repr(tuple(part if isinstance(part, str) else int(part) for part in parts))  # quoted, so never ambiguous
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 

@@ -35,7 +35,7 @@ class Bot:
     style: str = option("tracker", choices=STYLES, help="what it goes by")
     dead_zone: float = option(0.05, low=0.0, high=1.0, help="how far off it must be before it moves")
     reach: float = option(1.0, low=0.0, high=1.0, help="it looks only at balls within this part of the court")
-    noise: float = option(0.0, low=0.0, high=2.0, help="error of its aim, drawn anew for each shot it faces")
+    noise: float = option(0.0, low=0.0, high=2.0, help="error of its aim, drawn for each height a ball arrives at")
     hold: int = option(8, low=1, high=1000, help="steps for which a random player keeps its mind")
     centre: bool = option(False, help="goes back to the middle while the ball flies away")
 
@@ -80,7 +80,7 @@ def _act(bots, agents, seeds, slots, plies, obs, out):  # type: ignore[no-untype
         meets = _intercept(x, y, vx, float(obs[i, 4]))  # for all, so that it needs no branch
         aim = y if tracks else meets
         if bot.noise > 0.0:
-            # one error for one shot: what stays the same while a ball flies is where it will arrive
+            # what stays the same while a ball flies is where it will arrive: so one shot has one error
             shot = uint32(np.int64(aim * 16.0) + np.int64(1000))
             aim += bot.noise * (2.0 * unit(draw(seeds[slots[i]], ERROR, 0, shot, 0)) - 1.0)
         wants = (x <= 2.0 * bot.reach - 1.0) & (coming | tracks)

@@ -18,15 +18,13 @@ from numpy.typing import NDArray
 
 from engine.errors import BadValue
 from engine.game import Bools, Floats, GameInfo, Indices, Ints, Observations, Seeds
-from engine.games.pong_scene import court_scene
+from engine.games.pong_scene import HEIGHT, PADDLE_WIDTH, RADIUS, WIDTH, court_scene
 from engine.kernels import inline, kernel
-from engine.options import option
+from engine.options import option, validate
 from engine.registry import spec_of
 from engine.scene import Scene
 from engine.seeding import draw, purpose, unit
 
-WIDTH, HEIGHT = 800.0, 600.0
-PADDLE_WIDTH, RADIUS = 20.0, 7.0
 GOAL = WIDTH / 2 - PADDLE_WIDTH - RADIUS  # where the ball's centre is when it reaches a front
 WALL = HEIGHT / 2 - RADIUS
 SPEED_UP = 1.05  # a hit
@@ -37,7 +35,7 @@ STATS = (
     "hits",
     "misses",
     "distance",  # units moved
-    "reaction",  # mean steps from the opponent's hit to the first move
+    "reaction",  # mean steps that it waited after the opponent's hit before it moved; 0 if it never had to
     "contact_mean",  # where the ball met the paddle: -1 upper edge, 1 lower edge; 0 with no hit
     "contact_spread",  # standard deviation of the same
     "contact_speed",  # mean speed of the ball when met
@@ -56,6 +54,7 @@ class PongOptions:
     top_speed: float = option(15.0, low=1.0, high=60.0, help="the ball speeds up by 1.05 a hit to at most this")
 
     def __post_init__(self) -> None:
+        validate(self)
         if self.top_speed < self.serve_speed:
             raise BadValue("top_speed", self.top_speed, f"at least serve_speed ({self.serve_speed})")
 

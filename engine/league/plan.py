@@ -16,4 +16,4 @@ def swapped_pairs(
         for pair in range(pairs):
             shared = derive(seed, first.id, second.id, pair)
             for players, sides in (((first, second), "a"), ((second, first), "b")):
-                yield MatchSpec(f"{first.id}-{second.id}-{pair + 1}{sides}", game, players, shared)
+                yield MatchSpec(f"{first.id!r} - {second.id!r} {pair + 1}{sides}", game, players, shared)

@@ -10,6 +10,7 @@ from engine.play.match import GameSpec, MatchResult, MatchSpec
 from engine.registry import game_of
 
 DEFAULT_LANES = 1024
+MOST_LANES = 65_536
 GROUPS_KEPT = 8  # idle groups beyond this are closed, the longest unused first
 
 
@@ -23,8 +24,8 @@ class Arena:
     def __init__(
         self, lanes: int = DEFAULT_LANES, *, alone: bool = False, record: bool = True, rewards: bool = False
     ) -> None:
-        if lanes < 1:
-            raise BadSpec(f"lanes = {lanes}: must be at least 1")
+        if not 1 <= lanes <= MOST_LANES:
+            raise BadSpec(f"lanes = {lanes}: must be from 1 to {MOST_LANES}")
         self.lanes = lanes
         self._settings = {"alone": alone, "record": record, "rewards": rewards}
         self.waits = 0  # ticks since anything moved, kept by whoever drives it

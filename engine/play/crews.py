@@ -14,6 +14,7 @@ from engine.play.match import AgentSpec, MatchSpec
 from engine.registry import kind_of
 
 log = logging.getLogger("ringside")
+FAILURES = (Exception, SystemExit)  # what an agent's code may raise: a bot that calls sys.exit() has failed too
 AGENTS_KEPT = 1024  # a pilot that has loaded more is replaced when there is nothing to do: trainers make new agents
 
 
@@ -81,7 +82,7 @@ class Crews:
         del self._crews[crew.kind.name]
         try:
             crew.pilot.close()
-        except Exception:  # its matches are accounted for; a pilot that cannot even close is only reported
+        except FAILURES:  # its matches are accounted for; a pilot that cannot even close is only reported
             log.exception("the pilot of %s failed while it was closed", crew.kind.name)
 
     def new_run(self, idle: bool) -> None:
@@ -92,7 +93,7 @@ class Crews:
                 self.dismiss(crew)
 
 
-def room(crews: list[Crew | Exception], taken: dict[str, int], pilots: Indices) -> bool:
+def room(crews: list[Crew | BaseException], taken: dict[str, int], pilots: Indices) -> bool:
     """Whether the pilots can hold this match too; `taken` counts what they hold, `pilots` is who plays each slot."""
     limited = [crew for crew in crews if isinstance(crew, Crew) and crew.pilot.capacity is not None]
     for crew in limited:

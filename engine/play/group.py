@@ -7,15 +7,17 @@ ended. A failure in a shared call proves nothing against anyone: its matches com
 
 from __future__ import annotations
 
+import traceback
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from engine.errors import BadSpec, GameFailed
 from engine.game import PENDING, RESIGN, Boards, Bools, Floats, Game, Indices, Ints, Seeds, Views, check_match
-from engine.play.crews import Crew, Crews, Seating, log, room
+from engine.play.crews import FAILURES, Crew, Crews, Seating, log, room
 from engine.play.lanes import (
     FAILED,
     ILLEGAL,
@@ -199,21 +201,21 @@ class Group:
     def _seat(self, spec: MatchSpec, lane: int, taken: dict[str, int]) -> Seating | None:
         """Who plays each seat. None when there is no room now; empty when a player failed, which in company proves
         nothing against it."""
-        crews: list[Crew | Exception] = []
+        crews: list[Crew | BaseException] = []
         for player in spec.players:
             try:
                 crews.append(self._crews.of(player))
-            except Exception as error:  # whatever an agent's code raises is that agent's failure
+            except FAILURES as error:  # whatever an agent's code raises is that agent's failure
                 crews.append(error)
         if not room(crews, taken, self._slots["pilot"]):
             return None
         seating: Seating = []
         for seat, (player, crew) in enumerate(zip(spec.players, crews, strict=True)):
             try:
-                if isinstance(crew, Exception):
+                if isinstance(crew, BaseException):
                     raise crew
                 seating.append((crew, crew.number(player)))
-            except Exception as error:  # as above
+            except FAILURES as error:  # as above
                 if not self._alone:
                     return []
                 self._fault(lane, seat, EndingKind.CANNOT_START, error)
@@ -274,7 +276,7 @@ class Group:
             legal.flags.writeable = False
         try:
             answers = crew.pilot.act(Views(self.boards, rows, self._obs[:n], legal))
-        except Exception as error:  # see _seat
+        except FAILURES as error:  # see _seat
             if error is self._guarded.failure:
                 raise
             self._failure(crew, rows[0], EndingKind.EXCEPTION, error)
@@ -328,12 +330,12 @@ class Group:
     def _call(self, crew: Crew, slots: Indices, kind: EndingKind, call: Callable[[], None]) -> bool:
         try:
             call()
-        except Exception as error:  # see _seat
+        except FAILURES as error:  # see _seat
             self._failure(crew, slots, kind, error)
             return False
         return True
 
-    def _failure(self, crew: Crew, slots: Indices, kind: EndingKind, error: Exception) -> None:
+    def _failure(self, crew: Crew, slots: Indices, kind: EndingKind, error: BaseException) -> None:
         """Alone: that seat forfeits. In company: the matches in the call are suspects, and the pilot is replaced."""
         seats = self.info.seats
         if self._alone:
@@ -351,8 +353,10 @@ class Group:
         self._crews.dismiss(crew)
         self._break_off(broken)
 
-    def _fault(self, lane: int, seat: int, kind: EndingKind, error: Exception) -> None:
-        self._records.fault(lane, seat, kind, f"{type(error).__name__}: {error}")
+    def _fault(self, lane: int, seat: int, kind: EndingKind, error: BaseException) -> None:
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+        self._records.fault(lane, seat, kind, f"{type(error).__name__}: {error}{place}")
         self._held[lane, seat] = FAILED
 
     def _break_off(self, lanes: list[int]) -> None:
@@ -364,7 +368,7 @@ class Group:
                 self._slots["pilot"][mine] = NOBODY
                 try:
                     crew.pilot.end(mine, None)
-                except Exception:  # nothing of these matches counts; the pilot is judged when they are played again
+                except FAILURES:  # nothing of these matches counts; the pilot is judged when they are played again
                     log.exception("the pilot of %s failed when matches were broken off", crew.kind.name)
 
     def _free_lanes(self, lanes: list[int]) -> None:

@@ -16,9 +16,9 @@ import numpy as np
 
 from engine import codec
 from engine.errors import BadReplay, RingsideError
-from engine.game import Floats, Game, Indices, Ints
+from engine.game import Floats, Game, Indices, Ints, check_match
 from engine.play.lanes import bits_for, rank, unpack
-from engine.play.match import EndingKind, MatchResult, MatchSpec
+from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
 from engine.registry import game_of
 from engine.scene import Scene
 
@@ -43,6 +43,7 @@ class Playback:
     def __init__(self, match: MatchSpec, game: Game | None = None) -> None:
         self.match = match
         self.game = game or game_of(match.game)
+        check_match(match, self.game)
         self.boards = self.game.boards(KEYS + KEY_FRAMES)
         self.steps = 0  # played so far
         self.step = 0  # shown
@@ -130,26 +131,46 @@ class Playback:
 
 def verified(match: MatchSpec, result: MatchResult) -> Playback:
     """The match played again; an error unless it leads to this result."""
+    what = f"match {match.id!r}"
     if match.id != result.id or tuple(player.id for player in match.players) != result.players:
-        raise BadReplay(f"match {match.id!r}: the result is that of {result.id!r}, {' against '.join(result.players)}")
+        raise BadReplay(f"{what}: the result is that of {result.id!r}, {' against '.join(result.players)}")
     playback = Playback(match)
-    bits = bits_for(playback.game.info.actions)
-    if len(match.players) != playback.game.info.seats or len(result.actions) * 8 % bits:
-        raise BadReplay(f"match {match.id!r}: players or actions do not fit {match.game.name}")
+    bits, seats = bits_for(playback.game.info.actions), playback.game.info.seats
+    if not 0 <= result.steps <= len(result.actions) * 8 or len(result.actions) > result.steps * seats * bits // 8 + 4:
+        raise BadReplay(f"{what}: {len(result.actions)} bytes of actions do not make {result.steps} steps")
     left = playback.feed(unpack(result.actions, bits).tolist(), until=result.steps)
     if any(left) or len(left) * bits >= 8:  # a log is filled up to whole bytes
-        raise BadReplay(f"match {match.id!r}: the actions go on after its end at step {playback.steps}")
+        raise BadReplay(f"{what}: the actions go on after its end at step {playback.steps}")
     playback.seek(playback.steps)
-    for what, recorded, played in (
+    for name, recorded, played in (
         ("steps", result.steps, playback.steps),
         ("scores", result.scores, playback.scores()),
         ("ranks", result.ranks, _ranks(result, playback)),
         ("statistics", result.stats, playback.stats()),
-        ("ending", result.ending.kind is EndingKind.FINISHED, playback.boards.over()[VIEW] == 1),
     ):
         if recorded != played:
-            raise BadReplay(f"match {match.id!r}: {what} recorded as {recorded}, played again as {played}")
+            raise BadReplay(f"{what}: {name} recorded as {recorded}, played again as {played}")
+    _check_ending(match, result.ending, playback)
     return playback
+
+
+def _check_ending(match: MatchSpec, ending: Ending, playback: Playback) -> None:
+    """Whether a match that went like this can have ended so."""
+    over, limit = int(playback.boards.over()[VIEW]), match.limits.steps
+    within = limit is None or playback.steps <= limit
+    if ending.kind in (EndingKind.FINISHED, EndingKind.STEP_LIMIT, EndingKind.NO_CONTEST):
+        plain = {1: EndingKind.FINISHED, 2: EndingKind.STEP_LIMIT, 3: EndingKind.NO_CONTEST}
+        expected = plain.get(over) or (EndingKind.STEP_LIMIT if playback.steps == limit else None)
+        possible = ending.kind is expected and not ending.seats
+    else:
+        in_order = sorted(set(ending.seats)) == list(ending.seats)
+        possible = bool(ending.seats) and in_order and set(ending.seats) <= set(range(playback.game.info.seats))
+        possible &= ending.kind.rated and (
+            not over or ending.kind is EndingKind.EXCEPTION
+        )  # a player may fail at the end
+    if not (possible and within):
+        told = f"{ending.kind.value} by seats {ending.seats}" if ending.seats else ending.kind.value
+        raise BadReplay(f"match {match.id!r}: after {playback.steps} steps it cannot have ended as {told}")
 
 
 def save(path: Path, match: MatchSpec, result: MatchResult) -> None:
@@ -160,11 +181,9 @@ def save(path: Path, match: MatchSpec, result: MatchResult) -> None:
 def load(path: Path) -> tuple[Replay, Playback]:
     """Read a replay and play it again; whatever is wrong with it, nothing of it is used."""
     try:
-        if path.stat().st_size > codec.LIMIT:
-            raise BadReplay(f"{path}: {path.stat().st_size} bytes are more than a replay has")
-        replay = codec.load(Replay, path.read_bytes())
-        if (replay.format, replay.version) != (FORMAT, 1):
-            raise BadReplay(f"format {replay.format!r}, version {replay.version}: not a replay this version can read")
+        with path.open("rb") as file:
+            text = file.read(codec.LIMIT + 1)
+        replay = codec.load(Replay, text, format=FORMAT, version=1)
         return replay, verified(replay.match, replay.result)
     except OSError as error:
         raise BadReplay(f"{path}: {error.strerror or error}") from None
@@ -180,7 +199,16 @@ def write_whole(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)  # as any new file; temporary ones are for their owner alone
         os.replace(name, path)
+        if os.name == "posix":
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

@@ -146,7 +146,7 @@ def test_a_player_that_raises_forfeits_and_costs_nobody_else_anything(lanes: int
             (2, 1),
             2,
         )
-        assert result.ending.reason == "RuntimeError: I give up"
+        assert result.ending.reason.startswith("RuntimeError: I give up (pilots.py, line ")
 
 
 def test_a_player_that_fails_only_on_one_side_fails_only_there(pong: Game) -> None:

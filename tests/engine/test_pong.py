@@ -263,6 +263,11 @@ def test_bad_options_are_named(options: dict[str, object], words: str) -> None:
         new_game("pong", **options)
 
 
+def test_options_are_validated_however_they_are_made() -> None:
+    with pytest.raises(BadValue, match="points = 0"):
+        PongOptions(points=0)
+
+
 def test_a_bad_start_is_named() -> None:
     with pytest.raises(BadValue, match="start = 'middle'"):
         new_game("pong").check_start("middle")

@@ -12,12 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import BadReplay
+from engine.game import AgentKind
+from engine.plain import View, plain_kind
 from engine.play import replay
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.lanes import bits_for, unpack
 from engine.play.match import Ending, EndingKind, Limits, MatchResult, MatchSpec
-from engine.registry import KINDS, new_game
-from tests.plugins.pilots import agent
+from engine.registry import GAMES, KINDS, new_game
+from tests.plugins import bids
+from tests.plugins.pilots import RowPilot, agent, choose
 
 
 def played(game_name: str, *players: str, seed: int = 3, **options: object) -> tuple[MatchSpec, MatchResult]:
@@ -124,12 +127,21 @@ def test_a_failed_save_leaves_the_old_replay(tmp_path: Path, monkeypatch: pytest
     ("change", "words"),
     [
         ({"scores": (4.0, 5.0)}, "scores recorded as"),
-        ({"steps": 7}, "the actions go on after its end at step 7"),
+        ({"steps": 7}, "bytes of actions do not make 7 steps"),
+        ({"steps": -1}, "do not make -1 steps"),
         ({"ranks": (1, 1)}, "ranks recorded as"),
         ({"stats": ((0.0,) * 8,) * 2}, "statistics recorded as"),
-        ({"actions": b""}, "steps recorded as"),
-        ({"actions": b"\xff" * 400}, "cannot play 3"),
-        ({"ending": Ending(EndingKind.STEP_LIMIT)}, "ending recorded as"),
+        ({"actions": b""}, "0 bytes of actions"),
+        ({"actions": b"\xff" * 190}, "cannot play 3"),
+        ({"actions": b"\x00" * 10_000_000}, "10000000 bytes of actions"),
+        ({"ending": Ending(EndingKind.STEP_LIMIT)}, "cannot have ended as step_limit"),
+        (
+            {"ending": Ending(EndingKind.FINISHED, (0,)), "ranks": (2, 1)},
+            "cannot have ended as finished by seats",
+        ),
+        ({"ending": Ending(EndingKind.RESIGNED, (7,))}, "cannot have ended as resigned"),
+        ({"ending": Ending(EndingKind.RESIGNED, (0,)), "ranks": (2, 1)}, "cannot have ended as resigned"),
+        ({"ending": Ending(EndingKind.VOID)}, "cannot have ended as void"),
         ({"id": "other"}, "the result is that of 'other'"),
         ({"players": ("Tracker", "Somebody")}, "Tracker against Somebody"),
     ],
@@ -145,8 +157,16 @@ def test_a_replay_that_leads_elsewhere_is_refused(change: dict[str, object], wor
 @pytest.mark.parametrize(
     ("edit", "words"),
     [
-        (lambda raw: raw.update(format="zip"), "format 'zip'"),
-        (lambda raw: raw.update(version=9), "version 9"),
+        (lambda raw: raw.update(format="zip"), "file.format = 'zip'"),
+        (lambda raw: raw.update(version=9, news=1), "file.version = 9"),
+        (lambda raw: raw["match"].update(seed=-1), "seed = -1"),
+        (lambda raw: raw["match"].update(seed=10**30), "seed = 1000"),
+        (lambda raw: raw["match"].update(start="up"), "start = 'up'"),
+        (lambda raw: raw["match"].update(limits={"steps": 5}), "cannot have ended"),
+        (lambda raw: raw["match"]["game"]["options"].append(["points", 1]), "must all be given, once"),
+        (lambda raw: raw["match"]["game"]["options"].pop(), "must all be given, once"),
+        (lambda raw: raw["match"]["game"]["options"][0].__setitem__(1, 10**400), "paddle_height"),
+        (lambda raw: raw["match"]["players"][0].update(id="\ud800"), "lone surrogates"),
         (lambda raw: raw["match"]["game"].update(version=7), "recorded under version 7"),
         (lambda raw: raw["match"]["game"].update(name="pnog"), "did you mean 'pong'"),
         (lambda raw: raw["match"].update(seed="x"), "match.seed"),
@@ -171,7 +191,7 @@ def test_a_missing_or_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest
     huge = tmp_path / "huge.replay"
     with huge.open("wb") as file:
         file.truncate(100_000_000)
-    with pytest.raises(BadReplay, match="100000000 bytes"):
+    with pytest.raises(BadReplay, match="must be at most"):
         replay.load(huge)
 
 
@@ -181,3 +201,59 @@ def test_a_match_stopped_by_its_own_limit_is_replayed_to_there() -> None:
     with SequentialMatchExecutor(1) as executor:
         result = executor.execute_match(spec)
     assert replay.verified(spec, result).steps == 23
+    with pytest.raises(BadReplay, match="cannot have ended as step_limit"):
+        replay.verified(dataclasses.replace(spec, limits=Limits()), result)
+
+
+def test_a_match_whose_player_failed_at_the_very_end_is_replayed() -> None:
+    def fail(*arguments: object) -> None:
+        raise ValueError("cannot stop")
+
+    game = new_game("pong", points=1)
+    spec = MatchSpec("m", game.spec, (agent("fast"), agent("sore-loser")), 1)
+
+    def make(game: object, slots: int) -> RowPilot:
+        pilot = RowPilot(choose)
+        pilot.end = fail  # type: ignore[method-assign]
+        return pilot
+
+    KINDS.add("sore-loser", AgentKind("sore-loser", 1, make, lambda game: True, lambda game: []))
+    try:
+        with SequentialMatchExecutor(1) as executor:
+            result = executor.execute_match(spec)
+    finally:
+        KINDS.remove("sore-loser")
+    assert (result.ending.kind, result.ending.seats) == (EndingKind.EXCEPTION, (1,))
+    assert replay.verified(spec, result).steps == result.steps
+
+
+@pytest.mark.parametrize("actions", [2, 3, 16, 256, 257, 70_000])
+@pytest.mark.parametrize("seats", [1, 3, 10])
+def test_long_matches_of_any_width_are_logged_and_replayed(actions: int, seats: int) -> None:
+    class Wide(bids.Bids):
+        """Many more bids than prizes are worth, and many rounds."""
+
+        name = "wide"
+
+        def __init__(self, options: bids.BidsOptions) -> None:
+            super().__init__(options)
+            self.info = dataclasses.replace(self.info, actions=actions, title="Wide")
+
+    class WideBot:
+        def act(self, view: View) -> int:
+            return view.pick(actions)
+
+    kind = plain_kind("wide-bot", 1, lambda payload: WideBot(), ["wide"], {"Wide": b""})
+    GAMES.add("wide", Wide)
+    KINDS.add("wide-bot", kind)
+    try:
+        game = new_game("wide", seats=seats, rounds=400)
+        spec = MatchSpec("m", game.spec, tuple(kind.samples(game)) * seats, 1)
+        with SequentialMatchExecutor(2) as executor:
+            result = executor.execute_match(spec)
+        assert len(result.actions) == (400 * seats * bits_for(actions) + 7) // 8
+        assert len(set(unpack(result.actions, bits_for(actions)).tolist())) > min(actions, 300) // 2
+        replay.verified(spec, result)
+    finally:
+        GAMES.remove("wide")
+        KINDS.remove("wide-bot")

@@ -16,7 +16,7 @@ PRIZE = purpose("bids.prize")
 @dataclass(frozen=True)
 class BidsOptions:
     seats: int = option(3, low=1, high=10, help="bidders")
-    rounds: int = option(6, low=1, high=50, help="prizes")
+    rounds: int = option(6, low=1, high=500, help="prizes")
 
 
 class BidsBoard(PlainBoard):
