@@ -37,7 +37,7 @@ usage: python3 launch.py [command] [arguments]
 
   launch.py                  set up what is missing, then start Ringside
   launch.py test [args]      run the tests; the arguments go to pytest
-  launch.py check            run ruff, mypy and the import contracts
+  launch.py check            run ruff, mypy and the import contracts (with names: Ringside's own `check`)
   launch.py bench [args]     run the benchmarks
   launch.py --help           show this text; nothing is installed
   launch.py <other> [args]   run one of Ringside's own commands
@@ -71,7 +71,8 @@ PACKAGE_MANAGERS = ("apt-get install", "dnf install", "pacman -S")
 # What commands and the system say when something fails, and what that means to the user.
 FAILURES = {
     "No space left|not enough space|quota exceeded": "the disk is full ({folder} has {free} left). Make 2 GB of room",
-    "onnection broken|ConnectionError|timed out|No matching dist": "downloads failed. Check the network connection",
+    "onnection broken|ConnectionError|timed out": "downloads failed. Check the network connection",
+    "No matching dist": "a package for Python {version} was not found. Check the network, or try another Python,",
     "Permission denied|Read-only|Access is denied": "{folder} cannot be written. Name another folder in RINGSIDE_VENV",
 }
 
@@ -315,7 +316,9 @@ class Environment:
         for signs, meaning in FAILURES.items():
             if re.search(signs, "\n".join([what, *output])):
                 disk = next(path for path in (self.folder, *self.folder.parents) if path.exists())
-                meaning = meaning.format(folder=self.folder, free=size_text(shutil.disk_usage(disk).free))
+                meaning = meaning.format(
+                    folder=self.folder, free=size_text(shutil.disk_usage(disk).free), version=sys.version.split()[0]
+                )
                 return SetupError(
                     f"Setup stopped, because {meaning} and run launch.py again, which goes on from here.\n"
                     f"({errors[-1]}; all output is in {self.log})"
@@ -403,7 +406,7 @@ def size_text(size: float) -> str:
 def start(python: Path, args: list[str]) -> int:
     """Runs what the arguments ask for; on POSIX in place of this process, so that none is left between."""
     command = args[0] if args else ""
-    if command == "check":
+    if args == ["check"]:
         return check(python)
     if command in ("test", "bench"):
         os.chdir(SOURCE)
@@ -433,7 +436,7 @@ def main(args: list[str]) -> int:
     for name in ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__"):  # they would lead past the environment
         os.environ.pop(name, None)
     environment = Environment(Path(os.environ.get("RINGSIDE_VENV") or SOURCE / ".venv").expanduser().absolute())
-    extras = {"dev"} if args[:1] in (["test"], ["check"], ["bench"]) else set()
+    extras = {"dev"} if args[:1] in (["test"], ["bench"]) or args == ["check"] else set()
     try:
         if not environment.is_ready(extras):
             environment.set_up(extras)
@@ -441,6 +444,8 @@ def main(args: list[str]) -> int:
     except KeyboardInterrupt:
         print("\nInterrupted; when launch.py is run again, it goes on from here.", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        return 1
     except SetupError as error:
         environment.display.line(str(error))
     except OSError as error:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
@@ -21,11 +22,13 @@ from engine.kernels import sweep_cache
 from engine.play import replay
 from engine.play.arena import DEFAULT_LANES
 from engine.play.executors import SequentialMatchExecutor
+from engine.play.lanes import compile_general_path
 from engine.play.match import SEED_LIMIT, AgentSpec, Limits, MatchResult, MatchSpec, run_digest
-from engine.registry import FORMATS, GAMES, KINDS, TRAINERS, new_game
+from engine.registry import FORMATS, GAMES, KINDS, TRAINERS, Registry, agents_for, all_games, new_game
 from league_app import demo
 
 console = Console(highlight=False)
+REGISTRIES: tuple[Registry[Any], ...] = (GAMES, KINDS, FORMATS, TRAINERS)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -43,14 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _stop(sentence: str, status: int) -> None:
-    print(f"ringside: {sentence}", file=sys.stderr)  # noqa: T201
+    _say(sentence)
     sys.exit(status)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ringside", description="A league for game-playing agents.")
-    parser.set_defaults(run=_demo, matches=3000, points=5, seed=1, lanes=DEFAULT_LANES)
-    commands = parser.add_subparsers(title="commands", metavar="")
+    parser.set_defaults(run=_demo, matches=3000, points=5, seed=1, lanes=DEFAULT_LANES, entrants=[])
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     one = commands.add_parser("demo", help="a league of scripted Pong bots (this is what runs without a command)")
     one.set_defaults(run=_demo)
@@ -58,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--points", type=int, default=5, help="points that win a match (5)")
     one.add_argument("--seed", type=int, default=1, help="another seed, another league (1)")
     one.add_argument("--lanes", type=int, default=DEFAULT_LANES, help=f"matches at once ({DEFAULT_LANES})")
+    one.add_argument("--with", dest="entrants", action="append", default=[], metavar="AGENT", help="enter this one too")
 
     one = commands.add_parser("play", help="play one match and tell how it went")
     one.set_defaults(run=_play)
@@ -93,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
 def _demo(options: argparse.Namespace) -> None:
     game = new_game("pong", points=options.points)
     agents = list(KINDS.get("pong-bot").samples(game))
+    agents += [_agent(game, name) for name in options.entrants if name not in {agent.id for agent in agents}]
     per_round = len(agents) * (len(agents) - 1)
     if options.matches < 1:
         raise BadValue("matches", options.matches, "at least 1")
@@ -122,7 +127,7 @@ def _play(options: argparse.Namespace) -> None:
             replay.save(options.save, spec, result)
         except OSError as error:
             raise BadValue("--save", str(options.save), f"a file that can be written ({error.strerror})") from None
-        console.print(f"saved as {options.save}")
+        console.print(Text(f"saved as {options.save}"))
 
 
 def _replay(options: argparse.Namespace) -> None:
@@ -132,12 +137,18 @@ def _replay(options: argparse.Namespace) -> None:
         raise BadValue("--step", step, f"from 0 to {playback.steps}")
     playback.seek(step)
     _tell(playback.game, record.result)
-    console.print(f"Played again: the same scores and statistics. {playback.scene().caption}.")
+    told = f"Played again: the same scores and statistics. Step {step} of {playback.steps}: {playback.scene().caption}."
+    console.print(Text(plain(told)))
     if options.png:
         from league_app.visual.paint import save_png  # pygame is needed for pictures only
 
-        save_png(playback.scene(), options.png)
-        console.print(f"drawn to {options.png}")
+        try:
+            save_png(playback.scene(), options.png)
+        except OSError as error:
+            raise BadValue(
+                "--png", str(options.png), f"a file name that ends in .png and can be written ({error})"
+            ) from None
+        console.print(Text(f"drawn to {options.png}"))
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -145,14 +156,16 @@ def _list(options: argparse.Namespace) -> None:
     listing = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("", "name", "what"):
         listing.add_column(heading)
-    for name, made in GAMES.working().items():
-        game = made(made.Options())
+    for name, game in all_games().items():
         listing.add_row("game", name, f"{game.info.title}, {game.info.seats} seats, {game.info.actions} actions")
-        for field in dataclasses.fields(made.Options):
-            listing.add_row("", "", Text(f"-o {field.name}={field.default}: {field.metadata.get('help', '')}", "dim"))
-        for kind, one in KINDS.working().items():
-            if one.plays(game):
-                listing.add_row("agents", kind, ", ".join(agent.id for agent in one.samples(game)))
+        for field in dataclasses.fields(GAMES.get(name).Options):
+            low, high = field.metadata.get("low"), field.metadata.get("high")
+            limits = "" if low is None or high is None else f" ({low:g} to {high:g})"
+            listing.add_row(
+                "", "", Text(f"-o {field.name}={field.default}{limits}: {field.metadata.get('help')}", "dim")
+            )
+        for kind, agents in agents_for(game).items():
+            listing.add_row("agents", kind, ", ".join(agent.id for agent in agents))
     for noun, registry in (("format", FORMATS), ("trainer", TRAINERS)):
         for name in registry.working():
             listing.add_row(noun, name, "")
@@ -161,35 +174,45 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    games, kinds = GAMES.working(), KINDS.working()
+    """Everything that is named, or everything; what does not hold is told, and the rest is still checked."""
+    games, kinds, wanted = all_games(), KINDS.working(), set(options.names)
     for name in options.names:
         if name not in games and name not in kinds:
-            raise UnknownName("game or agent kind", name, [*games, *kinds])
-    for name, made in games.items():
-        game = made(made.Options())
-        if not options.names or name in options.names:
-            _checked(f"game {name}", check_game, game)
-        for kind, one in kinds.items():
-            if one.plays(game) and (not options.names or kind in options.names):
-                _checked(f"agents {kind} in {name}", check_kind, one, game)
+            problem = GAMES.problems.get(name) or KINDS.problems.get(name)
+            raise RingsideError(problem) if problem else UnknownName("game or agent kind", name, [*games, *kinds])
+    broken = 0
+    for name, game in games.items():
+        if not wanted or name in wanted:
+            broken += not _holds(f"game {name}", check_game, game)
+    for kind, one in kinds.items():
+        if not wanted or kind in wanted:
+            played = [name for name, game in games.items() if kind in agents_for(game)]
+            for name in played:
+                broken += not _holds(f"agents {kind} in {name}", check_kind, one, games[name])
+            if not played:
+                broken += 1
+                _say(f"agents {kind}: play none of the installed games")
     _tell_problems()
+    if broken or (not wanted and any(registry.problems for registry in REGISTRIES)):
+        raise RingsideError(f"{broken} of the promises do not hold" if broken else "some plug-ins do not load")
 
 
 def _compile(options: argparse.Namespace) -> None:
-    """Every kernel is reached by a short match, its record, and its replay."""
+    """Every kernel is reached by short matches, in turn and all at once, their records, and their replays."""
     del options
     sweep_cache()
-    for name, made in GAMES.working().items():
+    for name, game in all_games().items():
         since = time.perf_counter()
-        game = made(made.Options())
-        for kind in KINDS.working().values():
-            agents = list(kind.samples(game)) if kind.plays(game) else []
-            if agents:
-                players = tuple(agents[seat % len(agents)] for seat in range(game.info.seats))
-                spec = MatchSpec("match", game.spec, players, 1, None, Limits(40))
+        for agents in agents_for(game).values():
+            players = tuple(agents[seat % len(agents)] for seat in range(game.info.seats)) if agents else ()
+            spec = MatchSpec("match", game.spec, players, 1, None, Limits(40))
+            try:
                 with SequentialMatchExecutor(lanes=2) as executor:
                     replay.verified(spec, executor.execute_match(spec))
+            except RingsideError as error:  # a plug-in that cannot be played is no reason not to start
+                _say(f"{name}: {error}")
         console.print(f"kernels of {name}: {time.perf_counter() - since:.1f} s")
+    compile_general_path()
     _tell_problems()
 
 
@@ -220,7 +243,7 @@ def _standings(rows: Sequence[demo.Row]) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     shown.add_column("#", justify="right")
     shown.add_column("agent")
-    for heading in ("won-drawn-lost", "score", "points"):
+    for heading in ("w-d-l", "score", "points"):
         shown.add_column(heading, justify="right")
     for place in range(1, len(rows) + 1):
         shown.add_column(f"v {place}", justify="right")
@@ -243,7 +266,7 @@ def _tell(game: Game, result: MatchResult) -> None:
     shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     shown.add_column("seat")
     for seat, player in enumerate(result.players):
-        shown.add_column(Text(f"{seat} {player}"), justify="right")
+        shown.add_column(Text(f"{seat} {plain(player)}"), justify="right")
     shown.add_row("rank", *(str(rank) for rank in result.ranks))
     shown.add_row("score", *(f"{score:g}" for score in result.scores))
     for row, name in enumerate(game.info.stats):
@@ -251,35 +274,58 @@ def _tell(game: Game, result: MatchResult) -> None:
     console.print(shown)
     blame = f" by seat {', '.join(map(str, result.ending.seats))}" if result.ending.seats else ""
     reason = f": {result.ending.reason}" if result.ending.reason else ""
-    console.print(Text(f"{game.info.title}: {result.ending.kind.value}{blame} after {result.steps} steps{reason}"))
+    kind = result.ending.kind.value.replace("_", " ")
+    console.print(Text(plain(f"{game.info.title}: {kind}{blame} after {result.steps} steps{reason}")))
 
 
 def _tell_problems() -> None:
-    for registry in (GAMES, KINDS, FORMATS, TRAINERS):
+    for registry in REGISTRIES:
         for problem in registry.problems.values():
-            print(f"ringside: {problem}", file=sys.stderr)  # noqa: T201
+            _say(problem)
 
 
-def _checked(what: str, check: Callable[..., None], *subject: object) -> None:
+def _say(sentence: str) -> None:
+    print(f"ringside: {plain(sentence)}", file=sys.stderr)  # noqa: T201
+
+
+def plain(text: str) -> str:
+    """Names come from files and plug-ins: none of their control characters may reach the terminal."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def _holds(what: str, check: Callable[..., None], *subject: object) -> bool:
     try:
         check(*subject)
-    except AssertionError as error:
-        raise RingsideError(f"{what}: {error}") from None
+    except Exception as error:  # whatever a plug-in's code raises; it is told, and the next one is checked
+        _say(f"{what}: {error}" if isinstance(error, AssertionError) else f"{what}: {type(error).__name__}: {error}")
+        return False
     console.print(f"{what}: keeps its promises")
+    return True
 
 
 def _agent(game: Game, name: str) -> AgentSpec:
     """A ready-made agent by its name, or kind:payload."""
-    kinds = {kind: one for kind, one in KINDS.working().items() if one.plays(game)}
+    kinds = agents_for(game)
     kind, colon, payload = name.partition(":")
     if colon:
         if kind not in kinds:
             raise UnknownName(f"agent kind for {game.spec.name}", kind, kinds)
-        return AgentSpec(name, kind, payload.encode(), kinds[kind].version)
-    known = {agent.id: agent for one in kinds.values() for agent in one.samples(game)}
-    if name not in known:
-        raise UnknownName(f"agent for {game.spec.name}", name, known)
-    return known[name]
+        made = AgentSpec(name, kind, payload.encode(), KINDS.get(kind).version)
+        pilot = KINDS.get(kind).pilot(game, game.info.seats)
+        try:
+            pilot.load(made)
+        except Exception as error:  # the kind's own code says what is wrong with the payload
+            raise BadValue("agent", name, f"{kind}:payload ({error})") from None
+        finally:
+            pilot.close()
+        return made
+    found = [agent for agents in kinds.values() for agent in agents if agent.id == name]
+    if not found:
+        raise UnknownName(f"agent for {game.spec.name}", name, [one.id for agents in kinds.values() for one in agents])
+    if len(found) > 1:
+        offered = " and ".join(agent.kind for agent in found)
+        raise BadValue("agent", name, f"one agent, but {offered} offer one of that name; say kind:payload")
+    return found[0]
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -272,6 +272,12 @@ def test_arguments_and_exit_codes_pass_through(ready: Checkout, tmp_path: Path) 
     assert ready.run("exit", "7").returncode == 7
 
 
+def test_check_with_names_is_ringsides_own(ready: Checkout) -> None:
+    done = ready.run("check", "nim")
+    assert "ringside ['check', 'nim']" in done.stdout
+    assert "ruff" not in done.stdout
+
+
 def test_a_stamp_that_makes_no_sense_counts_as_none(launch: ModuleType, tmp_path: Path) -> None:
     environment = launch.Environment(tmp_path)
     for text in ("", "[]", '{"schema"', '{"schema": 1, "extras": ["dev"]}'):
@@ -389,11 +395,11 @@ def test_a_moved_checkout_is_set_up_where_it_is_now(unfinished: Checkout, tmp_pa
     assert str(moved) in "".join(path.read_text() for path in moved.rglob("ringside.pth"))
 
 
-def test_without_a_network_the_downloads_fail_and_the_next_run_goes_on(unfinished: Checkout) -> None:
+def test_a_package_that_is_not_found_stops_the_setup_and_the_next_run_goes_on(unfinished: Checkout) -> None:
     unfinished.write("needs.txt", "Provides-Extra: dev\nRequires-Dist: helper\n")
     failed = unfinished.run()
     assert failed.returncode == 1
-    assert "downloads failed. Check the network connection and run launch.py again" in failed.stderr
+    assert "was not found. Check the network, or try another Python, and run launch.py again" in failed.stderr
     assert "No matching distribution found for helper" in failed.stderr
     assert "Traceback" not in failed.stderr
     unfinished.add_wheel("helper")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shlex
 from pathlib import Path
@@ -45,6 +46,21 @@ def test_the_commands_it_shows_run(
     for words in commands:
         main(words)
     assert (tmp_path / "rally.png").exists()
+
+
+def test_the_commands_for_a_plug_in_reach_ringside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through launch.py, whose own words come first."""
+    spec = importlib.util.spec_from_file_location("launch", ROOT / "launch.py")
+    launch = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(launch)
+    reached: list[list[str]] = []
+    monkeypatch.setattr(launch, "WINDOWS", False)
+    monkeypatch.setattr(launch.os, "execv", lambda python, words: reached.append(words[1:]))
+    lines = [line[2:] for block in blocks("console") for line in block.splitlines() if "launch.py" in line]
+    for line in lines:
+        launch.start(Path("python"), shlex.split(line)[2:])
+    assert [words[:3] for words in reached] == [["-P", "-m", "league_app"]] * len(lines)
+    assert ["check", "chaser"] in [words[3:] for words in reached]
 
 
 def test_the_agent_it_shows_keeps_its_promises() -> None:

@@ -15,7 +15,8 @@ from numba import uint32
 
 from engine.errors import BadValue
 from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
-from engine.games.pong import DOWN, GOAL, HEIGHT, UP, WALL, WIDTH, Pong
+from engine.games.pong import DOWN, GOAL, UP, WALL, Pong
+from engine.games.pong_scene import HEIGHT, WIDTH
 from engine.kernels import inline, kernel
 from engine.options import build, option
 from engine.play.match import AgentSpec, MatchResult

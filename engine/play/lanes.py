@@ -165,3 +165,10 @@ def unpack(log: bytes, bits: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         return np.frombuffer(log, f"<u{bits // 8}").astype(np.int64)
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     return ((raw[:, None] >> shifts) & ((1 << bits) - 1)).reshape(-1).astype(np.int64)
+
+
+def compile_general_path() -> None:
+    """Compile what only slow or resigning players reach, on one empty lane."""
+    none = np.zeros(0, np.uint32)
+    yes, held = np.ones((1, 2), np.bool_), np.full((1, 2), PENDING, np.int64)
+    commit(none, yes, np.zeros(1, LANE), held, np.zeros((1, 9), "<u8"), np.uint32(2), none, none)

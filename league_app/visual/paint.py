@@ -40,7 +40,12 @@ def picture(scene: Scene, height: int = 600) -> pygame.Surface:
 
 
 def save_png(scene: Scene, path: Path, height: int = 600) -> None:
-    pygame.image.save(picture(scene, height), str(path))
+    if path.suffix.lower() != ".png":
+        raise OSError(f"{path.suffix or 'no ending'} instead of .png")
+    try:
+        pygame.image.save(picture(scene, height), str(path))
+    except pygame.error as error:
+        raise OSError(str(error)) from None
 
 
 def _draw(item: Item, surface: pygame.Surface, unit: float, left: float, top: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import sys
 from importlib import import_module
 
 from rich.console import Console
@@ -15,10 +16,13 @@ TOPICS = ("engine",)
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="launch.py bench", description=__doc__)
-    parser.add_argument("topics", nargs="*", choices=[*TOPICS, []], help=f"{', '.join(TOPICS)} (all)")
+    parser.add_argument("topics", nargs="*", help=f"{', '.join(TOPICS)} (all)")
     parser.add_argument("--json", action="store_true", help="as data")
     parser.add_argument("--quick", action="store_true", help="a few seconds, to see that it works; not to be quoted")
     options = parser.parse_args()
+    for topic in options.topics:
+        if topic not in TOPICS:
+            parser.error(f"unknown topic {topic!r}: known are {', '.join(TOPICS)}")
     rows = []
     for topic in options.topics or TOPICS:
         rows += [(topic, figure) for figure in import_module(f"tests.benchmarks.{topic}").figures(options.quick)]
@@ -37,4 +41,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -14,7 +14,7 @@ from engine.plain import PlainPilot
 from engine.registry import GAMES, KINDS, new_game
 from tests.plugins import bids, pilots, tictactoe
 
-GAME_NAMES = [*GAMES.names(), "tictactoe", "bids"]
+GAME_NAMES = [*GAMES.names(), "tictactoe", "bids", "mixed"]
 KIND_NAMES = [*KINDS.names(), "tictactoe-bot", "bidder"]
 
 
@@ -40,7 +40,7 @@ def test_a_game_may_have_from_one_to_ten_seats(seats: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["fast", "slow", "remembering", "vandal"])
-@pytest.mark.parametrize("game", ["pong", "tictactoe", "bids"])
+@pytest.mark.parametrize("game", ["pong", "tictactoe", "bids", "mixed"])
 def test_slow_and_remembering_players_keep_their_promises(kind: str, game: str) -> None:
     check_kind(KINDS.get(kind), new_game(game, **({"points": 1} if game == "pong" else {})), matches=4)
 

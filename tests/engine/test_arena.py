@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import BadSpec, BadValue, GameFailed, UnknownName
-from engine.game import AgentKind, Game
+from engine.errors import BadSpec, BadValue, GameFailed, RingsideError, UnknownName
+from engine.game import AgentKind, Game, Views
+from engine.plain import View, plain_kind
 from engine.play.arena import Arena
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
 from engine.registry import KINDS, new_game
 from tests.plugins import bids, pilots
-from tests.plugins.pilots import agent
+from tests.plugins.pilots import RowPilot, agent
 
 QUICK = {"points": 1, "step_limit": 300}
 FAIR = ("fast", "slow", "remembering", "vandal", "resigning", "illegal")
@@ -381,3 +384,183 @@ def test_rules_that_raise_are_nobodys_forfeit(where: str, monkeypatch: pytest.Mo
         pytest.raises(GameFailed, match="the game 'bids' failed: ZeroDivision"),
     ):
         executor.execute_match(MatchSpec("m", game.spec, players, 1))
+
+
+def test_a_match_that_is_over_when_it_is_dealt_gives_its_result_at_once() -> None:
+    game = new_game("mixed")
+    specs = [
+        MatchSpec(f"m{n}", game.spec, (agent("fast"), agent("slow")), n, start)
+        for n, start in enumerate(("0", "8") * 3)
+    ]
+    results = run(specs, 2)
+    assert {results[f"m{n}"].steps for n in (0, 2, 4)} == {0}
+    assert all(results[f"m{n}"].steps > 1 for n in (1, 3, 5))
+
+
+def test_a_match_without_a_result_is_no_contest() -> None:
+    game = new_game("mixed")
+    specs = [MatchSpec(f"m{n}", game.spec, (agent("fast"), agent("fast")), n) for n in range(40)]
+    kinds = {result.ending.kind for result in run(specs, 8).values()}
+    assert kinds == {EndingKind.FINISHED, EndingKind.NO_CONTEST}
+
+
+def test_steps_of_all_and_steps_of_one_do_not_mix_up_whom_to_ask() -> None:
+    """Beside a slow match and alone, a match in which everybody acts only now and then goes the same way."""
+    game = new_game("mixed")
+    specs = [MatchSpec(f"m{n}", game.spec, (agent("remembering"), agent("fast")), n) for n in range(12)]
+    slow = [MatchSpec(f"s{n}", game.spec, (agent("slow"), agent("fast")), n) for n in range(6)]
+    together = run([*specs, *slow], 18)
+    assert run_digest(together[spec.id] for spec in specs) == run_digest(run(specs, 1).values())
+    assert not any(result.ending.seats for result in together.values())
+
+
+class Keeper:
+    """Compares what it sees with what it kept from the step before."""
+
+    last: np.ndarray | None = None
+
+    def act(self, view: View) -> int:
+        before, self.last = self.last, view.obs
+        return int(np.sum(before is not None and self.last > before)) % 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (lambda view: -1, EndingKind.ILLEGAL_ACTION),  # plain bots cannot say that they are still thinking
+        (lambda view: -2, EndingKind.RESIGNED),
+        (lambda view: 10**30, EndingKind.ILLEGAL_ACTION),
+        (lambda view: None, EndingKind.EXCEPTION),
+        (lambda view: view.obs[5] > 0, EndingKind.EXCEPTION),
+        (lambda view: sys.exit(3), EndingKind.EXCEPTION),
+        (lambda view: view.position.legal(), EndingKind.EXCEPTION),
+    ],
+)
+@pytest.mark.parametrize("lanes", [1, 16])
+def test_a_plain_bot_that_answers_nonsense_loses_that_match_and_no_other(
+    answer: Callable[[View], object], kind: EndingKind, lanes: int
+) -> None:
+    class Nonsense:
+        act = staticmethod(answer)
+
+    bots = {b"keeper": Keeper, b"nonsense": Nonsense}
+    made = plain_kind(
+        "plain", 1, lambda payload: bots[payload](), ["pong"], {"Keeper": b"keeper", "Nonsense": b"nonsense"}
+    )
+    KINDS.add("plain", made)
+    try:
+        game = new_game("pong", **QUICK)
+        keeper, nonsense = made.samples(game)
+        good = [MatchSpec(f"g{n}", game.spec, (keeper, keeper), n) for n in range(12)]
+        bad = [MatchSpec(f"b{n}", game.spec, (keeper, nonsense), n) for n in range(4)]
+        results = run([*good[:6], *bad, *good[6:]], lanes)
+        assert run_digest(results[spec.id] for spec in good) == run_digest(run(good, 5).values())
+        assert {(results[spec.id].ending.kind, results[spec.id].ending.seats) for spec in bad} == {(kind, (1,))}
+    finally:
+        KINDS.remove("plain")
+
+
+@pytest.mark.parametrize("name", ["slots", "lanes", "seats", "agents", "plies", "legal"])
+def test_a_pilot_cannot_change_what_the_arena_goes_by(name: str) -> None:
+    def scribble(state: dict, views: Views, row: int) -> int:
+        getattr(views, name)[...] = 1
+        return 0
+
+    KINDS.add("scribbler", AgentKind("scribbler", 1, lambda g, s: RowPilot(scribble), lambda g: True, lambda g: []))
+    try:
+        spec = MatchSpec("m", new_game("tictactoe").spec, (agent("scribbler"), agent("fast")), 1)
+        result = run([spec], 1)["m"]
+    finally:
+        KINDS.remove("scribbler")
+    assert (result.ending.kind, result.ending.seats) == (EndingKind.EXCEPTION, (0,))
+    assert "read-only" in result.ending.reason
+
+
+def test_fast_matches_do_not_wait_for_slow_ones() -> None:
+    game = new_game("pong", **QUICK)
+    KINDS.add("asleep", AgentKind("asleep", 1, lambda g, s: RowPilot(lambda *_: -1), lambda g: True, lambda g: []))
+    try:
+        with Arena(64) as arena:
+            for n in range(60):
+                arena.add(MatchSpec(f"s{n}", game.spec, (agent("asleep"), agent("fast")), n))
+            for n in range(20):
+                arena.add(MatchSpec(f"f{n}", game.spec, (agent("fast"), agent("fast")), n, None, Limits(5)))
+            done: set[str] = set()
+            for _ in range(300):
+                arena.tick()
+                done |= {result.id for result in arena.take_results()}
+    finally:
+        KINDS.remove("asleep")
+    assert done == {f"f{n}" for n in range(20)}
+
+
+def test_an_id_may_stand_for_another_agent_in_the_next_run(pong: Game) -> None:
+    bots = {style: AgentSpec("x", "pong-bot", f'{{"style": "{style}"}}'.encode()) for style in ("still", "tracker")}
+    still = next(one for one in KINDS.get("pong-bot").samples(pong) if one.id == "Still")
+    with SequentialMatchExecutor(4) as executor:
+        distances = [
+            executor.execute_match(MatchSpec("m", pong.spec, (bot, still), 1)).stats[0][2] for bot in bots.values()
+        ]
+    assert distances[0] == 0
+    assert distances[1] > 0
+
+
+def test_nothing_of_a_run_that_was_left_comes_up_in_the_next(pong: Game) -> None:
+    quick = new_game("pong", **QUICK)
+    with SequentialMatchExecutor(8) as executor:
+        first = executor.run(specs_of(quick, [("fast", "fast", n) for n in range(30)]))
+        next(first)
+        with pytest.raises(RingsideError, match="in the middle of another run"):
+            next(executor.run([]))
+        first.close()
+        again = [result.id for result in executor.run([MatchSpec("z", quick.spec, (agent("fast"), agent("fast")), 1)])]
+    assert again == ["z"]
+
+
+def test_a_failing_agent_sends_few_innocent_matches_to_play_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = new_game("pong", **QUICK)
+    alone: list[tuple[str, ...]] = []
+    inner = SequentialMatchExecutor._play_alone
+
+    def counted(self: SequentialMatchExecutor, spec: MatchSpec) -> MatchResult:
+        alone.append(tuple(player.id for player in spec.players))
+        return inner(self, spec)
+
+    monkeypatch.setattr(SequentialMatchExecutor, "_play_alone", counted)
+    kind = plain_kind("p", 1, lambda payload: Keeper() if payload else object(), ["pong"], {"Good": b"1", "Bad": b""})
+    KINDS.add("p", kind)
+    try:
+        good, bad = kind.samples(game)
+        specs = [MatchSpec(f"m{n}", game.spec, (good, bad if n % 10 == 0 else good), n) for n in range(100)]
+        run(specs, 32)
+    finally:
+        KINDS.remove("p")
+    assert sum("Bad" in players for players in alone) == 10
+    assert sum("Bad" not in players for players in alone) <= 2
+
+
+def test_records_tell_whether_a_match_is_repeatable(pong: Game) -> None:
+    KINDS.add("moody", dataclasses.replace(pilots.row_kind("fast"), name="moody", repeatable=False))
+    try:
+        specs = [MatchSpec(n, pong.spec, (agent("fast"), agent(n)), 1, None, Limits(5)) for n in ("fast", "moody")]
+        assert {name: result.repeatable for name, result in run(specs, 2).items()} == {"fast": True, "moody": False}
+    finally:
+        KINDS.remove("moody")
+
+
+def test_a_seat_that_resigns_waits_for_the_others_answer(pong: Game) -> None:
+    """Otherwise who is slow would decide whether one or two have resigned."""
+    late = {"polls": 0}
+
+    def resign_late(state: dict, views: Views, row: int) -> int:
+        late["polls"] += 1
+        return -1 if late["polls"] < 5 else -2
+
+    KINDS.add("late", AgentKind("late", 1, lambda g, s: RowPilot(resign_late), lambda g: True, lambda g: []))
+    KINDS.add("now", AgentKind("now", 1, lambda g, s: RowPilot(lambda *_: -2), lambda g: True, lambda g: []))
+    try:
+        result = run([MatchSpec("m", pong.spec, (agent("now"), agent("late")), 1)], 1)["m"]
+    finally:
+        KINDS.remove("late")
+        KINDS.remove("now")
+    assert result.ending.seats == (0, 1)

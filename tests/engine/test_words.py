@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from engine import codec
 from engine.errors import BadValue, BrokenPlugin, UnknownName, VersionMismatch
 from engine.options import build, items, option, parse
 from engine.play.match import AgentSpec, Ending, EndingKind, GameSpec, Limits, MatchResult, MatchSpec
-from engine.registry import GAMES, KINDS, Registry, game_of, kind_of, new_game
+from engine.registry import GAMES, KINDS, Registry, agents_for, game_of, kind_of, new_game
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,9 @@ pong = sound_game:Sound
 
 [ringside.agents]
 explodes = explodes:KIND
+leaves = leaves:KIND
+a-class = sound_game:Sound
+misnamed = sound_game:NAMED
 
 [ringside.trainers]
 patience = sound_game:patience
@@ -141,8 +146,11 @@ def plugin(tmp_path: Path) -> Path:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: a-plugin\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(PLUGIN)
     (tmp_path / "explodes.py").write_text("raise RuntimeError('boom')\n")
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit(3)\n")
     (tmp_path / "sound_game.py").write_text(
-        "from tests.plugins.bids import Bids\nclass Sound(Bids):\n    name = 'sound'\npatience = object()\n"
+        "from tests.plugins.bids import KIND as NAMED, Bids\n"
+        "class Sound(Bids):\n    name = 'sound'\n"
+        "patience = object()\n"
     )
     return tmp_path
 
@@ -157,15 +165,33 @@ def test_a_broken_plug_in_is_reported_by_name_and_the_rest_works(plugin: Path, m
     with pytest.raises(BrokenPlugin, match="'explodes' of a-plugin cannot be loaded: RuntimeError: boom"):
         Registry("agent kind", "ringside.agents").get("explodes")
     assert Registry("trainer", "ringside.trainers").names() == ["patience"]
+    kinds: Registry[object] = Registry("agent kind", "ringside.agents", KINDS._check)
+    assert {"pong-bot", "dice"} <= set(kinds.working())
+    told = {name: kinds.problems[name].partition("loaded: ")[2] for name in ("leaves", "a-class", "misnamed")}
+    assert told["leaves"] == "SystemExit: 3"
+    assert "is not an AgentKind" in told["a-class"]
+    assert "the name it is registered under" in told["misnamed"]
+
+
+def test_a_kind_that_fails_when_asked_is_reported_and_the_rest_works() -> None:
+    def fails(game: object) -> bool:
+        raise ZeroDivisionError("who knows")
+
+    KINDS.add("vague", dataclasses.replace(KINDS.get("bidder"), name="vague", plays=fails))
+    try:
+        assert "pong-bot" in agents_for(new_game("pong"))
+        assert "who knows" in KINDS.problems.pop("vague")
+    finally:
+        KINDS.remove("vague")
 
 
 def test_the_command_line_goes_on_with_a_broken_plug_in(plugin: Path) -> None:
-    path = f"{plugin}:{Path.cwd()}" if sys.platform != "win32" else f"{plugin};{Path.cwd()}"
+    path = os.pathsep.join([str(plugin), str(Path(__file__).parents[2])])
     done = subprocess.run(
         [sys.executable, "-m", "league_app", "list"],
         capture_output=True,
         text=True,
-        env={**__import__("os").environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path},
         check=True,
     )
     assert "sound" in done.stdout

@@ -6,10 +6,16 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from engine.plain import plain_kind
+from engine.play import replay
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import AgentSpec, Limits, MatchSpec
+from engine.registry import KINDS, new_game
 from league_app.cli import main
 
 
@@ -79,6 +85,10 @@ def test_a_match_is_played_saved_replayed_and_drawn(tmp_path: Path) -> None:
         (["demo", "--lanes", "0"], "lanes = 0"),
         (["replay", "/no/such/file"], "/no/such/file: No such file"),
         (["check", "pnog"], "did you mean 'pong'"),
+        (["check", "homeless"], "1 of the promises do not hold"),
+        (["play", "pong", "pong-bot:tracker", "Lazy"], "must be JSON"),
+        (["demo", "--with", "Traker"], "did you mean 'Tracker'"),
+        (["demo", "--lanes", "1000000000"], "lanes = 1000000000"),
     ],
 )
 def test_what_is_wrong_is_one_sentence_and_status_two(
@@ -90,6 +100,47 @@ def test_what_is_wrong_is_one_sentence_and_status_two(
     assert stopped.value.code == 2
     assert words in told.err
     assert "Traceback" not in told.err
+
+
+@pytest.fixture(autouse=True)
+def homeless() -> Iterator[None]:
+    """A kind that plays no game there is."""
+    KINDS.add("homeless", plain_kind("homeless", 1, lambda payload: object(), ["chess"], {"Homeless": b""}))
+    yield
+    KINDS.remove("homeless")
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder/x.png", "x.jpg", "x"])
+def test_a_picture_that_cannot_be_written_is_told(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["play", "pong", "Dice", "Dice", "--steps", "9", "--save", "a[b].replay"])
+    assert "saved as a[b].replay" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as stopped:
+        main(["replay", "a[b].replay", "--png", name])
+    assert stopped.value.code == 2
+    assert f"--png = '{name}'" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["a[b].replay"]
+
+
+def test_names_cannot_send_control_codes_to_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    game = new_game("pong")
+    spec = MatchSpec("m", game.spec, (AgentSpec("\x1b[2Jevil", "dice"), AgentSpec("b", "dice")), 1, None, Limits(9))
+    with SequentialMatchExecutor(1) as executor:
+        replay.save(tmp_path / "evil.replay", spec, executor.execute_match(spec))
+    main(["replay", str(tmp_path / "evil.replay")])
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_two_agents_of_one_name_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    KINDS.add("copycat", plain_kind("copycat", 1, lambda payload: object(), ["pong"], {"Tracker": b""}))
+    try:
+        with pytest.raises(SystemExit):
+            main(["play", "pong", "Tracker", "Lazy"])
+    finally:
+        KINDS.remove("copycat")
+    assert "copycat and pong-bot offer one of that name" in capsys.readouterr().err
 
 
 def test_list_and_check_tell_what_is_installed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,70 @@
+"""The cache of compiled kernels: it notices changed sources, and nothing wrong with it stops anybody."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.kernels import cache_root, kernel, sweep_cache
+
+KERNEL = "from engine.kernels import kernel\nfrom taken_in import more\n\n@kernel\ndef answer(x):\n    return more(x)\n"
+TAKEN_IN = "from engine.kernels import inline\n\n@inline\ndef more(x):\n    return x + {}\n"
+
+
+def answer(folder: Path) -> str:
+    """What the kernel says in a process of its own."""
+    paths = os.pathsep.join([str(folder), str(Path(__file__).parents[2])])
+    environment = {**os.environ, "PYTHONPATH": paths, "RINGSIDE_CACHE": str(folder / "cache")}
+    command = [sys.executable, "-c", "import calls; print(calls.answer(1))"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    (tmp_path / "calls.py").write_text(KERNEL)
+    (tmp_path / "taken_in.py").write_text(TAKEN_IN.format(1))
+    return tmp_path
+
+
+def test_a_change_to_what_a_kernel_takes_in_is_noticed(package: Path) -> None:
+    assert answer(package) == "2"
+    (package / "taken_in.py").write_text(TAKEN_IN.format(100))
+    assert answer(package) == "101"
+
+
+@pytest.mark.parametrize("damage", [b"", b"no pickle at all"])
+def test_a_damaged_cache_file_is_compiled_anew(package: Path, damage: bytes) -> None:
+    assert answer(package) == "2"
+    files = [path for path in (package / "cache").rglob("calls.*") if path.is_file()]
+    assert len(files) == 2, "an index and a kernel"
+    for file in files:
+        file.write_bytes(damage)
+    assert answer(package) == "2"
+    assert answer(package) == "2"
+
+
+def test_without_a_place_for_the_cache_kernels_are_compiled_all_the_same(package: Path) -> None:
+    (package / "cache").write_text("a file where a folder should be")
+    assert answer(package) == "2"
+
+
+def test_a_kernel_can_be_typed_at_a_prompt() -> None:
+    names: dict[str, object] = {"kernel": kernel, "__name__": "__main__"}
+    exec("@kernel\ndef double(x):\n    return 2 * x\n", names)
+    assert names["double"](21) == 42
+
+
+def test_sweeping_removes_old_kernels_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RINGSIDE_CACHE", str(tmp_path))
+    folders = {name: cache_root() / name for name in ("0123456789abcdef", "fedcba9876543210", "photographs")}
+    for folder in folders.values():
+        folder.mkdir(parents=True)
+    for name in ("0123456789abcdef", "photographs"):
+        os.utime(folders[name], (0, 0))
+    sweep_cache()
+    assert sorted(path.name for path in cache_root().iterdir()) == ["fedcba9876543210", "photographs"]
