@@ -79,7 +79,7 @@ class Group:
         self._specs: list[MatchSpec | None] = [None] * lanes
         self._free = list(range(lanes - 1, -1, -1))
         self._ended: list[int] = []  # lanes whose result is still to be taken
-        self._waited = 0  # ticks since the first of them ended
+        self._pace = 0  # lanes that moved in the last tick
         self._full = False  # nothing in the queue can be seated before a lane is freed
         self._crews = Crews(game, lanes * game.info.seats)
         seats = self.info.seats
@@ -120,9 +120,8 @@ class Group:
 
     def tick(self) -> Tick:
         """One step of every lane that is ready for one."""
-        self._waited += bool(self._ended)
-        # In batches of 1/32 of the lanes: that idles few of them, and costs far less than one by one.
-        if self._ended and (len(self._ended) * 32 >= self.running or self._waited >= 16):
+        # In batches of 1/32 of the lanes that move: that idles few of them, and costs far less than one by one.
+        if self._ended and len(self._ended) * 32 >= self._pace:
             self._collect()
         if self._free and self.queue and not self._full:
             self._deal()
@@ -143,6 +142,7 @@ class Group:
             if over.size:
                 self._ended.extend(over.tolist())
                 self._live = None
+        self._pace = moved.size
         ended = np.array(self._ended[before_tick:], np.uint32) if len(self._ended) > before_tick else self._over[:0]
         return Tick(self, moved, self._played, rewards, ended)
 
@@ -398,7 +398,7 @@ class Group:
         if self._alone and self._records.faulty(kept):
             results = self._results_of(kept)  # a player may have failed at the very end
         self._results += [results[lane] for lane in kept]
-        self._ended, self._waited = [], 0
+        self._ended = []
         self._free_lanes(kept)
 
     def _results_of(self, lanes: list[int]) -> dict[int, MatchResult]:
