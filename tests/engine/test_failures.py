@@ -1,0 +1,318 @@
+"""Players that fail, forfeit or talk nonsense, and matches that cannot be played: whose fault, and nobody else's."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from engine.errors import BadSpec, BadValue, GameFailed, UnknownName
+from engine.game import AgentKind, Game, Views
+from engine.plain import View, plain_kind
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
+from engine.registry import KINDS, new_game
+from tests.engine.playing import QUICK, run, specs_of
+from tests.plugins import bids, pilots
+from tests.plugins.pilots import RowPilot, agent
+
+
+def test_resigning_gives_the_match_to_the_other(pong: Game) -> None:
+    for seats, ranks in ((("resigning", "fast"), (2, 1)), (("fast", "resigning"), (1, 2))):
+        result = run(specs_of(pong, [(*seats, 1)]), 4)["m0"]
+        assert (result.ending.kind, result.ending.seats, result.ranks, result.steps) == (
+            EndingKind.RESIGNED,
+            (seats.index("resigning"),),
+            ranks,
+            3,
+        )
+
+
+def test_both_resigning_in_one_step_is_nobodys_win(pong: Game) -> None:
+    result = run(specs_of(pong, [("resigning", "resigning", 1)]), 4)["m0"]
+    assert (result.ending.seats, result.ranks) == ((0, 1), (1, 1))
+
+
+def test_whoever_forfeits_ranks_last_and_the_others_by_their_score() -> None:
+    game = new_game("bids", seats=4)
+    players = (agent("fast", "a"), agent("resigning"), agent("fast", "b"), agent("fast", "c"))
+    result = run([MatchSpec("m", game.spec, players, 8)], 1)["m"]
+    assert result.ending.seats == (1,)
+    assert result.ranks[1] == 4
+    rest = [
+        (score, rank) for seat, (score, rank) in enumerate(zip(result.scores, result.ranks, strict=True)) if seat != 1
+    ]
+    assert sorted(rest, key=lambda one: -one[0]) == sorted(rest, key=lambda one: one[1])
+
+
+def test_an_action_that_is_none_or_illegal_forfeits() -> None:
+    result = run(specs_of(new_game("pong"), [("fast", "illegal", 1)]), 2)["m0"]
+    assert (result.ending.kind, result.ending.seats, result.steps) == (EndingKind.ILLEGAL_ACTION, (1,), 0)
+    occupied = AgentKind(
+        "stubborn", 1, lambda game, slots: pilots.RowPilot(lambda *_: 4), lambda game: True, lambda _: []
+    )
+    KINDS.add("stubborn", occupied)
+    try:
+        spec = MatchSpec("m", new_game("tictactoe").spec, (agent("stubborn"), agent("stubborn")), 1)
+        result = run([spec], 1)["m"]
+    finally:
+        KINDS.remove("stubborn")
+    assert (result.ending.kind, result.ending.seats, result.steps) == (EndingKind.ILLEGAL_ACTION, (1,), 1)
+
+
+@pytest.mark.parametrize("lanes", [1, 5, 64])
+def test_a_player_that_raises_forfeits_and_costs_nobody_else_anything(lanes: int, pong: Game) -> None:
+    quick = new_game("pong", **QUICK)
+    healthy = specs_of(quick, [("fast", "remembering", n) for n in range(10)])
+    sick = [MatchSpec(f"s{n}", quick.spec, (agent("raising", f"r{n % 2}"), agent("fast")), n) for n in range(6)]
+    expected = run(healthy, 8)
+    mixed = run([*healthy[:5], *sick, *healthy[5:]], lanes)
+    assert run_digest(mixed[spec.id] for spec in healthy) == run_digest(expected.values())
+    for spec in sick:
+        result = mixed[spec.id]
+        assert (result.ending.kind, result.ending.seats, result.ranks, result.steps) == (
+            EndingKind.EXCEPTION,
+            (0,),
+            (2, 1),
+            2,
+        )
+        assert result.ending.reason.startswith("RuntimeError: I give up (pilots.py, line ")
+
+
+def test_a_player_that_fails_only_on_one_side_fails_only_there(pong: Game) -> None:
+    quick = new_game("pong", **QUICK)
+    specs = [
+        MatchSpec(f"{n}{side}", quick.spec, (agent("left-only"), agent("fast"))[:: 1 if side == "a" else -1], n)
+        for n in range(4)
+        for side in "ab"
+    ]
+    results = run(specs, 8)
+    assert {results[f"{n}a"].ending.kind for n in range(4)} == {EndingKind.EXCEPTION}
+    assert {results[f"{n}a"].ending.seats for n in range(4)} == {(0,)}
+    assert all(results[f"{n}b"].ending.kind in (EndingKind.FINISHED, EndingKind.STEP_LIMIT) for n in range(4))
+
+
+class BadPilot(pilots.RowPilot):
+    """Fails in the call it is told to."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(pilots.choose)
+        self._where = where
+
+    def load(self, spec: AgentSpec) -> int:
+        if self._where == "load":
+            raise OSError("no such weights")
+        return super().load(spec)
+
+    def begin(self, *arguments: object) -> None:
+        if self._where == "begin":
+            raise MemoryError("too many")
+        super().begin(*arguments)
+
+    def act(self, views: pilots.Views) -> object:
+        right = super().act(views)
+        answers = {
+            "shape": right[:, None],
+            "none": None,
+            "float": right + 0.5,
+            "list": right.tolist(),
+            "bool": right > 1,
+        }
+        return answers.get(self._where, right)
+
+    def end(self, *arguments: object) -> None:
+        super().end(*arguments)
+        if self._where == "end":
+            raise ValueError("cannot stop")
+
+    def close(self) -> None:
+        super().close()
+        if self._where == "close":
+            raise ValueError("cannot close")
+
+
+@pytest.mark.parametrize(
+    ("where", "kind"),
+    [
+        ("make", EndingKind.CANNOT_START),
+        ("load", EndingKind.CANNOT_START),
+        ("begin", EndingKind.CANNOT_START),
+        ("shape", EndingKind.PROTOCOL),
+        ("none", EndingKind.PROTOCOL),
+        ("float", EndingKind.PROTOCOL),
+        ("list", EndingKind.PROTOCOL),
+        ("bool", EndingKind.PROTOCOL),
+        ("end", EndingKind.EXCEPTION),
+        ("close", EndingKind.FINISHED),
+    ],
+)
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_a_failure_in_any_call_is_the_failing_players_own(where: str, kind: EndingKind, lanes: int) -> None:
+    def make(game: Game, slots: int) -> BadPilot:
+        if where == "make":
+            raise RuntimeError("cannot be made")
+        return BadPilot(where)
+
+    game = new_game("pong", points=1)
+    healthy = specs_of(game, [("fast", "slow", n) for n in range(5)])
+    sick = [MatchSpec(f"s{n}", game.spec, (agent("fast"), agent("bad")), n) for n in range(3)]
+    KINDS.add("bad", AgentKind("bad", 1, make, lambda game: True, lambda game: []))
+    try:
+        results = run([*sick, *healthy], lanes)
+    finally:
+        KINDS.remove("bad")
+    assert {results[spec.id].ending.kind for spec in sick} == {kind}
+    if kind.failure:
+        assert {results[spec.id].ending.seats for spec in sick} == {(1,)}
+        assert {results[spec.id].ranks for spec in sick} == {(1, 2)}
+        assert all(results[spec.id].ending.reason for spec in sick)
+    assert run_digest(results[spec.id] for spec in healthy) == run_digest(run(healthy, 3).values())
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"players": (agent("fast"),)}, BadSpec, "pong has 2 seats, 1 players are given"),
+        ({"seed": -1}, BadSpec, "seed = -1"),
+        ({"seed": 2**64}, BadSpec, "seed = 18446744073709551616"),
+        ({"start": "up"}, BadValue, "start = 'up'"),
+        ({"limits": Limits(0)}, BadSpec, "limits.steps = 0"),
+        ({"players": (agent("fast"), agent("fasst"))}, UnknownName, "did you mean 'fast'"),
+        ({"players": (agent("fast"), agent("bidder"))}, BadSpec, "'bidder', of kind 'bidder', cannot play pong"),
+        ({"players": (AgentSpec("x", "fast", b"1"), AgentSpec("x", "fast", b"2"))}, BadSpec, "two different agents"),
+    ],
+)
+def test_an_impossible_match_is_refused_before_anything_is_played(
+    change: dict[str, object], error: type[Exception], words: str, pong: Game
+) -> None:
+    good = MatchSpec("good", pong.spec, (agent("fast"), agent("fast")), 1)
+    bad = MatchSpec(**{**good.__dict__, "id": "bad", **change})
+    with SequentialMatchExecutor(2) as executor:
+        with pytest.raises(error, match=words):
+            executor.execute_matches([good, bad])
+        assert executor.execute_match(good).id == "good", "and the executor still works"
+
+
+def test_two_matches_of_one_run_may_not_share_an_id(pong: Game) -> None:
+    spec = MatchSpec("twice", pong.spec, (agent("fast"), agent("fast")), 1, None, Limits(5))
+    with SequentialMatchExecutor(2) as executor, pytest.raises(BadSpec, match="'twice'"):
+        executor.execute_matches([spec, spec])
+
+
+@pytest.mark.parametrize("where", ["new", "acting", "play", "scores", "observe", "stats"])
+def test_rules_that_raise_are_nobodys_forfeit(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object) -> None:
+        raise ZeroDivisionError("the rules")
+
+    game = new_game("bids")
+    monkeypatch.setattr(*((bids.Bids, "new") if where == "new" else (bids.BidsBoard, where)), broken)
+    players = (AgentSpec("Half", "bidder"), AgentSpec("Other", "bidder"), AgentSpec("Third", "bidder"))
+    with (
+        SequentialMatchExecutor(2) as executor,
+        pytest.raises(GameFailed, match="the game 'bids' failed: ZeroDivision"),
+    ):
+        executor.execute_match(MatchSpec("m", game.spec, players, 1))
+
+
+class Keeper:
+    """Compares what it sees with what it kept from the step before."""
+
+    last: np.ndarray | None = None
+
+    def act(self, view: View) -> int:
+        before, self.last = self.last, view.obs
+        return int(np.sum(before is not None and self.last > before)) % 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (lambda view: -1, EndingKind.ILLEGAL_ACTION),  # plain bots cannot say that they are still thinking
+        (lambda view: -2, EndingKind.RESIGNED),
+        (lambda view: 10**30, EndingKind.ILLEGAL_ACTION),
+        (lambda view: None, EndingKind.EXCEPTION),
+        (lambda view: view.obs[5] > 0, EndingKind.EXCEPTION),
+        (lambda view: sys.exit(3), EndingKind.EXCEPTION),
+        (lambda view: view.position.legal(), EndingKind.EXCEPTION),
+    ],
+)
+@pytest.mark.parametrize("lanes", [1, 16])
+def test_a_plain_bot_that_answers_nonsense_loses_that_match_and_no_other(
+    answer: Callable[[View], object], kind: EndingKind, lanes: int
+) -> None:
+    class Nonsense:
+        act = staticmethod(answer)
+
+    bots = {b"keeper": Keeper, b"nonsense": Nonsense}
+    made = plain_kind(
+        "plain", 1, lambda payload: bots[payload](), ["pong"], {"Keeper": b"keeper", "Nonsense": b"nonsense"}
+    )
+    KINDS.add("plain", made)
+    try:
+        game = new_game("pong", **QUICK)
+        keeper, nonsense = made.samples(game)
+        good = [MatchSpec(f"g{n}", game.spec, (keeper, keeper), n) for n in range(12)]
+        bad = [MatchSpec(f"b{n}", game.spec, (keeper, nonsense), n) for n in range(4)]
+        results = run([*good[:6], *bad, *good[6:]], lanes)
+        assert run_digest(results[spec.id] for spec in good) == run_digest(run(good, 5).values())
+        assert {(results[spec.id].ending.kind, results[spec.id].ending.seats) for spec in bad} == {(kind, (1,))}
+    finally:
+        KINDS.remove("plain")
+
+
+@pytest.mark.parametrize("name", ["slots", "lanes", "seats", "agents", "plies", "legal"])
+def test_a_pilot_cannot_change_what_the_arena_goes_by(name: str) -> None:
+    def scribble(state: dict, views: Views, row: int) -> int:
+        getattr(views, name)[...] = 1
+        return 0
+
+    KINDS.add("scribbler", AgentKind("scribbler", 1, lambda g, s: RowPilot(scribble), lambda g: True, lambda g: []))
+    try:
+        spec = MatchSpec("m", new_game("tictactoe").spec, (agent("scribbler"), agent("fast")), 1)
+        result = run([spec], 1)["m"]
+    finally:
+        KINDS.remove("scribbler")
+    assert (result.ending.kind, result.ending.seats) == (EndingKind.EXCEPTION, (0,))
+    assert "read-only" in result.ending.reason
+
+
+def test_a_failing_agent_sends_few_innocent_matches_to_play_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = new_game("pong", **QUICK)
+    alone: list[tuple[str, ...]] = []
+    inner = SequentialMatchExecutor._play_alone
+
+    def counted(self: SequentialMatchExecutor, spec: MatchSpec) -> MatchResult:
+        alone.append(tuple(player.id for player in spec.players))
+        return inner(self, spec)
+
+    monkeypatch.setattr(SequentialMatchExecutor, "_play_alone", counted)
+    kind = plain_kind("p", 1, lambda payload: Keeper() if payload else object(), ["pong"], {"Good": b"1", "Bad": b""})
+    KINDS.add("p", kind)
+    try:
+        good, bad = kind.samples(game)
+        specs = [MatchSpec(f"m{n}", game.spec, (good, bad if n % 10 == 0 else good), n) for n in range(100)]
+        run(specs, 32)
+    finally:
+        KINDS.remove("p")
+    assert sum("Bad" in players for players in alone) == 10
+    assert sum("Bad" not in players for players in alone) <= 2
+
+
+def test_a_seat_that_resigns_waits_for_the_others_answer(pong: Game) -> None:
+    """Otherwise who is slow would decide whether one or two have resigned."""
+    late = {"polls": 0}
+
+    def resign_late(state: dict, views: Views, row: int) -> int:
+        late["polls"] += 1
+        return -1 if late["polls"] < 5 else -2
+
+    KINDS.add("late", AgentKind("late", 1, lambda g, s: RowPilot(resign_late), lambda g: True, lambda g: []))
+    KINDS.add("now", AgentKind("now", 1, lambda g, s: RowPilot(lambda *_: -2), lambda g: True, lambda g: []))
+    try:
+        result = run([MatchSpec("m", pong.spec, (agent("now"), agent("late")), 1)], 1)["m"]
+    finally:
+        KINDS.remove("late")
+        KINDS.remove("now")
+    assert result.ending.seats == (0, 1)
