@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -42,18 +43,23 @@ def kernel(function: Compiled) -> Compiled:
 
 
 def _mend(dispatcher: Any) -> Compiled:
-    """Have a damaged cache file compiled anew instead of ending the program."""
+    """A damaged cache file is compiled anew, and a full disk leaves the kernel uncached: neither ends the program."""
     cache = dispatcher._cache
-    load = cache.load_overload
+    load, save = cache.load_overload, cache.save_overload
 
     def load_or_forget(signature: object, context: object) -> object:
         try:
             return load(signature, context)
         except Exception:  # whatever reading a torn file may raise
-            cache.flush()
+            with contextlib.suppress(OSError):
+                cache.flush()
             return None
 
-    cache.load_overload = load_or_forget
+    def save_or_not(signature: object, data: object) -> None:
+        with contextlib.suppress(OSError):
+            save(signature, data)
+
+    cache.load_overload, cache.save_overload = load_or_forget, save_or_not
     return cast(Compiled, dispatcher)
 
 

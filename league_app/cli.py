@@ -43,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:  # files are dealt with where they are written: this is standard output
+        sys.stdout = None  # or Python would try again at the end, and fail again
+        _stop(f"cannot write what there is to say: {error.strerror or error}", 1)
 
 
 def _stop(sentence: str, status: int) -> None:
@@ -285,7 +288,7 @@ def _tell_problems() -> None:
 
 
 def _say(sentence: str) -> None:
-    print(f"ringside: {plain(sentence)}", file=sys.stderr)  # noqa: T201
+    print(f"ringside: {plain(' '.join(sentence.splitlines()))}", file=sys.stderr)  # noqa: T201
 
 
 def plain(text: str) -> str:

@@ -53,6 +53,17 @@ def test_without_a_place_for_the_cache_kernels_are_compiled_all_the_same(package
     assert answer(package) == "2"
 
 
+def test_a_full_disk_leaves_a_kernel_uncached_and_working(package: Path) -> None:
+    """Numba's own way to write a file fails, as it does on a full disk."""
+    (package / "sitecustomize.py").write_text(
+        "import numba.core.caching as caching\n"
+        "def full(*arguments):\n    raise OSError(28, 'No space left on device')\n"
+        "caching.IndexDataCacheFile._save_data = full\n"
+    )
+    assert answer(package) == "2"
+    assert not list((package / "cache").rglob("*.nbc")), "the disk was full"
+
+
 def test_a_kernel_can_be_typed_at_a_prompt() -> None:
     names: dict[str, object] = {"kernel": kernel, "__name__": "__main__"}
     exec("@kernel\ndef double(x):\n    return 2 * x\n", names)

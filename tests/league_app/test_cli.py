@@ -162,6 +162,15 @@ def test_an_interrupted_demo_stops_with_a_word(tmp_path: Path) -> None:
     assert said.strip() == "ringside: stopped"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device there")
+def test_output_that_cannot_be_written_is_told() -> None:
+    command = [sys.executable, "-m", "league_app", "play", "pong", "Dice", "Dice", "--steps", "5"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == "ringside: cannot write what there is to say: No space left on device\n"
+
+
 def test_pyside_keeps_its_hands_off_none() -> None:
     """Some releases lose a reference to None in every void call, which ends in a crash."""
     from PySide6.QtCore import QCoreApplication, QTimer
