@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import TracebackType
 
 from engine.errors import BadSpec
@@ -28,7 +29,7 @@ class Arena:
             raise BadSpec(f"lanes = {lanes}: must be from 1 to {MOST_LANES}")
         self.lanes = lanes
         self._settings = {"alone": alone, "record": record, "rewards": rewards}
-        self.waits = 0  # ticks since anything moved, kept by whoever drives it
+        self._waits = 0  # ticks since anything moved
         self._groups: dict[GameSpec, Group] = {}
         self._last: tuple[GameSpec, Group] | None = None  # hashing a GameSpec costs more than comparing identities
 
@@ -66,6 +67,16 @@ class Arena:
     def tick(self) -> list[Tick]:
         """One step of every group that has something to do."""
         return [group.tick() for group in self._groups.values() if not group.idle]
+
+    def advance(self, ticks: int) -> None:
+        """Some ticks, or fewer when nobody moves: then those who think are left to it for a moment."""
+        for _ in range(ticks):
+            if any(tick.moved.size for tick in self.tick()):
+                self._waits = 0
+            else:
+                self._waits += 1
+                time.sleep(min(self._waits, 50) * 2e-5)
+                return
 
     def take_results(self) -> list[MatchResult]:
         return [result for group in self._groups.values() for result in group.take_results()]

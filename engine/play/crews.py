@@ -14,7 +14,7 @@ from engine.play.match import AgentSpec, MatchSpec
 from engine.registry import kind_of
 
 log = logging.getLogger("ringside")
-FAILURES = (Exception, SystemExit)  # what an agent's code may raise: a bot that calls sys.exit() has failed too
+AGENT_ERRORS = (Exception, SystemExit)  # what an agent's code may raise: a bot that calls sys.exit() has failed too
 AGENTS_KEPT = 1024  # a pilot that has loaded more is replaced when there is nothing to do: trainers make new agents
 
 
@@ -82,7 +82,7 @@ class Crews:
         del self._crews[crew.kind.name]
         try:
             crew.pilot.close()
-        except FAILURES:  # its matches are accounted for; a pilot that cannot even close is only reported
+        except AGENT_ERRORS:  # its matches are accounted for; a pilot that cannot even close is only reported
             log.exception("the pilot of %s failed while it was closed", crew.kind.name)
 
     def new_run(self, idle: bool) -> None:

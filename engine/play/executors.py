@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
@@ -73,7 +72,7 @@ class SequentialMatchExecutor:
                     self._enter(spec)
                 if self._arena.idle and not self._suspects:
                     return
-                _advance(self._arena, TICKS)
+                self._arena.advance(TICKS)
                 yield from self._arena.take_results()
                 self._suspects += self._arena.take_suspects()
                 if self._suspects:
@@ -105,7 +104,7 @@ class SequentialMatchExecutor:
         with Arena(lanes=1, alone=True, record=self._record) as arena:
             arena.add(spec)
             while not arena.idle:
-                _advance(arena, TICKS)
+                arena.advance(TICKS)
             result = arena.take_results()[0]
         guilty = {result.players[seat] for seat in result.ending.seats} if result.ending.kind.failure else set()
         if guilty - self._failed:
@@ -125,17 +124,6 @@ class SequentialMatchExecutor:
                 self._enter(spec)
         for spec in waiting:
             self._enter(spec)
-
-
-def _advance(arena: Arena, ticks: int) -> None:
-    """Some ticks, or fewer when nobody moves: then those who think are left to it for a moment."""
-    for _ in range(ticks):
-        if any(tick.moved.size for tick in arena.tick()):
-            arena.waits = 0
-        else:
-            arena.waits += 1
-            time.sleep(min(arena.waits, 50) * 2e-5)
-            return
 
 
 def _distinct(specs: Iterable[MatchSpec]) -> Iterator[MatchSpec]:

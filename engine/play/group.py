@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.errors import BadSpec, GameFailed
 from engine.game import PENDING, RESIGN, Boards, Bools, Floats, Game, Indices, Ints, Seeds, Views, check_match
-from engine.play.crews import FAILURES, Crew, Crews, Seating, log, room
+from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, log, room
 from engine.play.lanes import (
     FAILED,
     ILLEGAL,
@@ -68,6 +68,8 @@ class GuardedBoards:
 
 
 class Group:
+    """Lanes, their queue, and the pilots that play on them; `tick` until it is idle."""
+
     def __init__(self, game: Game, lanes: int, *, alone: bool, record: bool, rewards: bool) -> None:
         self.game, self.info = game, game.info
         self._guarded = GuardedBoards(game, lanes)
@@ -205,7 +207,7 @@ class Group:
         for player in spec.players:
             try:
                 crews.append(self._crews.of(player))
-            except FAILURES as error:  # whatever an agent's code raises is that agent's failure
+            except AGENT_ERRORS as error:  # whatever an agent's code raises is that agent's failure
                 crews.append(error)
         if not room(crews, taken, self._slots["pilot"]):
             return None
@@ -215,7 +217,7 @@ class Group:
                 if isinstance(crew, BaseException):
                     raise crew
                 seating.append((crew, crew.number(player)))
-            except FAILURES as error:  # as above
+            except AGENT_ERRORS as error:  # as above
                 if not self._alone:
                     return []
                 self._fault(lane, seat, EndingKind.CANNOT_START, error)
@@ -276,7 +278,7 @@ class Group:
             legal.flags.writeable = False
         try:
             answers = crew.pilot.act(Views(self.boards, rows, self._obs[:n], legal))
-        except FAILURES as error:  # see _seat
+        except AGENT_ERRORS as error:  # see _seat
             if error is self._guarded.failure:
                 raise
             self._failure(crew, rows[0], EndingKind.EXCEPTION, error)
@@ -330,7 +332,7 @@ class Group:
     def _call(self, crew: Crew, slots: Indices, kind: EndingKind, call: Callable[[], None]) -> bool:
         try:
             call()
-        except FAILURES as error:  # see _seat
+        except AGENT_ERRORS as error:  # see _seat
             self._failure(crew, slots, kind, error)
             return False
         return True
@@ -368,7 +370,7 @@ class Group:
                 self._slots["pilot"][mine] = NOBODY
                 try:
                     crew.pilot.end(mine, None)
-                except FAILURES:  # nothing of these matches counts; the pilot is judged when they are played again
+                except AGENT_ERRORS:  # nothing of these matches counts; the pilot is judged when they are played again
                     log.exception("the pilot of %s failed when matches were broken off", crew.kind.name)
 
     def _free_lanes(self, lanes: list[int]) -> None:

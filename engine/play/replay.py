@@ -165,9 +165,8 @@ def _check_ending(match: MatchSpec, ending: Ending, playback: Playback) -> None:
     else:
         in_order = sorted(set(ending.seats)) == list(ending.seats)
         possible = bool(ending.seats) and in_order and set(ending.seats) <= set(range(playback.game.info.seats))
-        possible &= ending.kind.rated and (
-            not over or ending.kind is EndingKind.EXCEPTION
-        )  # a player may fail at the end
+        running = not over or ending.kind is EndingKind.EXCEPTION  # a player may still fail when it is told the result
+        possible &= ending.kind.rated and running
     if not (possible and within):
         told = f"{ending.kind.value} by seats {ending.seats}" if ending.seats else ending.kind.value
         raise BadReplay(f"match {match.id!r}: after {playback.steps} steps it cannot have ended as {told}")
