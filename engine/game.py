@@ -26,6 +26,7 @@ Observations = NDArray[np.float32]
 
 PENDING = -1  # "I am still thinking": the lane waits, the others go on
 RESIGN = -2
+LONGEST = 1e6  # seconds that a clock may give: eleven days
 
 
 @dataclass(frozen=True)
@@ -117,14 +118,22 @@ class Position(Protocol):
 class Views:
     """The rows that act now. Arrays are read-only and valid during the call only; `obs` is computed when asked for."""
 
-    __slots__ = ("_boards", "_legal", "_obs", "_out", "agents", "lanes", "plies", "seats", "slots")
+    __slots__ = ("_boards", "_legal", "_obs", "_out", "agents", "asking", "lanes", "plies", "seats", "slots")
 
-    def __init__(self, boards: Boards, rows: Indices, out: Observations, legal: Bools | None) -> None:
+    def __init__(
+        self,
+        boards: Boards,
+        rows: Indices,
+        out: Observations,
+        legal: Bools | None,
+        asking: Callable[[int], None] = lambda row: None,
+    ) -> None:
         self.slots: Indices = rows[0]
         self.lanes: Indices = rows[1]
         self.seats: Indices = rows[2]
         self.agents: Indices = rows[3]  # what `Pilot.load` returned
         self.plies: Indices = rows[4]  # steps played on that lane
+        self.asking = asking  # a pilot that goes row by row says which one: if that one hangs or crashes, it is known
         self._boards = boards
         self._out = out
         self._obs: Observations | None = None
@@ -193,4 +202,11 @@ def check_match(spec: MatchSpec, game: Game) -> None:
         raise BadSpec(f"{what}: seed = {spec.seed}: must be a whole number from 0 to 2**64 - 1")
     if steps is not None and (type(steps) is not int or not 0 < steps < 2**32):
         raise BadSpec(f"{what}: limits.steps = {steps}: must be a whole number from 1 to 2**32 - 1, or None")
+    clock = spec.limits.clock
+    if clock is not None:
+        for name, seconds in (("base", clock.base), ("increment", clock.increment), ("move", clock.move)):
+            if type(seconds) not in (int, float) or not 0 <= seconds <= LONGEST:
+                raise BadSpec(f"{what}: limits.clock.{name} = {seconds!r}: must be from 0 to {LONGEST:.0f} seconds")
+        if clock.base + clock.move <= 0:
+            raise BadSpec(f"{what}: limits.clock gives nobody any time: base or move must be above 0")
     game.check_start(spec.start)

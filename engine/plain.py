@@ -221,6 +221,7 @@ class PlainPilot:
     def act(self, views: Views) -> Ints:
         answers = []
         for row, slot in enumerate(views.slots.tolist()):
+            views.asking(row)
             bot, seed = self._bots[slot]
             answers.append(_action(bot.act(View(views, row, seed))))  # each by itself: no row alters another
         return np.array(answers, np.int64)

@@ -7,6 +7,7 @@ from types import TracebackType
 
 from engine.errors import BadSpec
 from engine.play.group import Group, Tick
+from engine.play.marks import Marks, private
 from engine.play.match import GameSpec, MatchResult, MatchSpec
 from engine.registry import game_of
 
@@ -19,16 +20,24 @@ class Arena:
     """Add matches, tick, take results and suspects.
 
     `lanes` is the number of matches of one GameSpec at once; `alone` plays each seat by itself and turns failures into
-    forfeits; `record` keeps the actions; `rewards` has each tick tell what it added to the scores.
+    forfeits; `record` keeps the actions; `rewards` has each tick tell what it added to the scores; `marks` say at any
+    time which call for which matches is going on.
     """
 
     def __init__(
-        self, lanes: int = DEFAULT_LANES, *, alone: bool = False, record: bool = True, rewards: bool = False
+        self,
+        lanes: int = DEFAULT_LANES,
+        *,
+        alone: bool = False,
+        record: bool = True,
+        rewards: bool = False,
+        marks: Marks | None = None,
     ) -> None:
         if not 1 <= lanes <= MOST_LANES:
             raise BadSpec(f"lanes = {lanes}: must be from 1 to {MOST_LANES}")
         self.lanes = lanes
-        self._settings = {"alone": alone, "record": record, "rewards": rewards}
+        self._alone, self._record, self._rewards = alone, record, rewards
+        self._marks = marks or private(4 * lanes)
         self._waits = 0  # ticks since anything moved
         self._groups: dict[GameSpec, Group] = {}
         self._last: tuple[GameSpec, Group] | None = None  # hashing a GameSpec costs more than comparing identities
@@ -81,6 +90,10 @@ class Arena:
     def take_results(self) -> list[MatchResult]:
         return [result for group in self._groups.values() for result in group.take_results()]
 
+    def actions_since(self, count: int) -> list[int]:
+        """In an arena of one lane with one match: its actions after the first so many."""
+        return next(iter(self._groups.values())).actions_since(count)
+
     def take_suspects(self) -> list[MatchSpec]:
         """Matches that were in a call that failed: to be played alone."""
         taken = []
@@ -110,10 +123,14 @@ class Arena:
     def _group(self, spec: GameSpec) -> Group:
         if self._last is not None and self._last[0] is spec:
             return self._last[1]
-        group = self._groups.pop(spec, None) or Group(game_of(spec), self.lanes, **self._settings)
+        group = self._groups.pop(spec, None) or self._new_group(spec)
         self._groups[spec] = group  # in order of use
         spent = [one for one, other in self._groups.items() if other.spent and other is not group]
         for one in spent[: max(len(self._groups) - GROUPS_KEPT, 0)]:
             self._groups.pop(one).close()
         self._last = (spec, group)
         return group
+
+    def _new_group(self, spec: GameSpec) -> Group:
+        alone, record, rewards = self._alone, self._record, self._rewards
+        return Group(game_of(spec), self.lanes, alone=alone, record=record, rewards=rewards, marks=self._marks)

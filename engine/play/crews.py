@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from engine.registry import kind_of
 
 log = logging.getLogger("ringside")
 AGENT_ERRORS = (Exception, SystemExit)  # what an agent's code may raise: a bot that calls sys.exit() has failed too
+REASON = 500  # letters of an agent's error that a record keeps
 AGENTS_KEPT = 1024  # a pilot that has loaded more is replaced when there is nothing to do: trainers make new agents
 
 
@@ -91,6 +94,17 @@ class Crews:
         for crew in self if idle else ():
             if len(crew.agents) > AGENTS_KEPT:
                 self.dismiss(crew)
+
+
+def told(error: BaseException) -> str:
+    """An error of an agent's code in a line: what, and where. Its text is the agent's own, and may itself fail."""
+    try:
+        text = str(error)
+    except AGENT_ERRORS as worse:
+        text = f"(its text cannot be had: {type(worse).__name__})"
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {text[:REASON]}{'...' if len(text) > REASON else ''}{place}"
 
 
 def room(crews: list[Crew | BaseException], taken: dict[str, int], pilots: Indices) -> bool:

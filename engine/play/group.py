@@ -7,17 +7,17 @@ ended. A failure in a shared call proves nothing against anyone: its matches com
 
 from __future__ import annotations
 
-import traceback
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from engine.errors import BadSpec, GameFailed
+from engine.errors import BadSpec
 from engine.game import PENDING, RESIGN, Boards, Bools, Floats, Game, Indices, Ints, Seeds, Views, check_match
-from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, log, room
+from engine.play.clocks import Clocks
+from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, log, room, told
+from engine.play.guarded import GuardedBoards
 from engine.play.lanes import (
     FAILED,
     ILLEGAL,
@@ -30,10 +30,12 @@ from engine.play.lanes import (
     hold,
     settle,
 )
+from engine.play.marks import Call, Marks, number_of
 from engine.play.match import EndingKind, MatchResult, MatchSpec
 from engine.play.records import Records
 
 NOBODY = -1  # pilot of a slot on which no match is going on
+CLOCK_GRACE = 1.0  # seconds beyond its clock after which a call is taken to hang
 
 
 class Tick(NamedTuple):
@@ -46,37 +48,16 @@ class Tick(NamedTuple):
     ended: Indices  # lanes, forfeited ones too; their last observation stays readable until the next tick
 
 
-class GuardedBoards:
-    """Boards whose every error is told as the game's own; `failure` is the one that was."""
-
-    def __init__(self, game: Game, lanes: int) -> None:
-        self.failure: GameFailed | None = None
-        self._name = game.spec.name
-        boards = self._guard(game.boards)(lanes)
-        for name in (name for name in vars(Boards) if not name.startswith("_")):
-            setattr(self, name, self._guard(getattr(boards, name)))
-
-    def _guard(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def guarded(*arguments: Any) -> Any:
-            try:
-                return call(*arguments)
-            except Exception as error:  # whatever the rules raise is told by the name of the game
-                self.failure = GameFailed(self._name, error)
-                raise self.failure from error
-
-        return guarded
-
-
 class Group:
     """Lanes, their queue, and the pilots that play on them; `tick` until it is idle."""
 
-    def __init__(self, game: Game, lanes: int, *, alone: bool, record: bool, rewards: bool) -> None:
+    def __init__(self, game: Game, lanes: int, *, alone: bool, record: bool, rewards: bool, marks: Marks) -> None:
         self.game, self.info = game, game.info
         self._guarded = GuardedBoards(game, lanes)
         self.boards = cast(Boards, self._guarded)
         self.queue: deque[MatchSpec] = deque()
         self.suspects: list[MatchSpec] = []
-        self._alone, self._count_rewards = alone, rewards
+        self._alone, self._count_rewards, self._marks = alone, rewards, marks
         self._results: list[MatchResult] = []
         self._specs: list[MatchSpec | None] = [None] * lanes
         self._free = list(range(lanes - 1, -1, -1))
@@ -85,7 +66,9 @@ class Group:
         self._full = False  # nothing in the queue can be seated before a lane is freed
         self._crews = Crews(game, lanes * game.info.seats)
         seats = self.info.seats
-        self._records = Records(self.info, lanes, record=record)
+        self._clocks = Clocks(seats)
+        self._numbers: Indices = np.zeros(lanes, np.uint32)  # by lane, how the marks name its match
+        self._records = Records(self.info, lanes, record=record, marks=marks if alone else None)
         self._lanes = self._records.lanes
         self._slots = np.zeros(lanes * seats, SLOT)
         self._slots["pilot"] = NOBODY
@@ -148,6 +131,10 @@ class Group:
         ended = np.array(self._ended[before_tick:], np.uint32) if len(self._ended) > before_tick else self._over[:0]
         return Tick(self, moved, self._played, rewards, ended)
 
+    def actions_since(self, count: int) -> list[int]:
+        """The actions on the first lane after so many."""
+        return self._records.actions_since(0, count)
+
     def take_results(self) -> list[MatchResult]:
         """The matches that ended since the last call."""
         if self._ended and not self.queue:
@@ -191,6 +178,7 @@ class Group:
                 self.suspects.append(spec)
             else:
                 self._specs[lane] = spec
+                self._clocks.begin(lane, spec.limits.clock)
                 dealt.append(self._free.pop())
                 seatings.append(seating)
         self._full = bool(blocked)
@@ -204,24 +192,31 @@ class Group:
         """Who plays each seat. None when there is no room now; empty when a player failed, which in company proves
         nothing against it."""
         crews: list[Crew | BaseException] = []
-        for player in spec.players:
+        self._numbers[lane] = number_of(spec)
+        self._marks.enter(Call.LOAD, self._numbers, np.array([lane], np.uint32))
+        for seat, player in enumerate(spec.players):
+            self._marks.seat(seat)
             try:
                 crews.append(self._crews.of(player))
             except AGENT_ERRORS as error:  # whatever an agent's code raises is that agent's failure
                 crews.append(error)
         if not room(crews, taken, self._slots["pilot"]):
+            self._marks.leave()
             return None
         seating: Seating = []
         for seat, (player, crew) in enumerate(zip(spec.players, crews, strict=True)):
+            self._marks.seat(seat)
             try:
                 if isinstance(crew, BaseException):
                     raise crew
                 seating.append((crew, crew.number(player)))
             except AGENT_ERRORS as error:  # as above
                 if not self._alone:
+                    self._marks.leave()
                     return []
                 self._fault(lane, seat, EndingKind.CANNOT_START, error)
                 seating.append(None)
+        self._marks.leave()
         return seating
 
     def _begin(self, dealt: list[int], seatings: list[Seating]) -> None:
@@ -251,7 +246,7 @@ class Group:
                 self._ended.append(lane)
 
     def _begin_slots(self, crew: Crew, slots: Indices, agents: Indices, seeds: Seeds) -> None:
-        if self._call(crew, slots, EndingKind.CANNOT_START, lambda: crew.pilot.begin(slots, agents, seeds)):
+        if self._call(Call.BEGIN, crew, slots, lambda: crew.pilot.begin(slots, agents, seeds)):
             self._slots["pilot"][slots] = crew.index
             self._slots["agent"][slots] = agents
 
@@ -265,11 +260,30 @@ class Group:
             live = self._find_live()
             crew.count = gather(live, acting, self._lanes, self._slots, self._held, crew.index, crew.rows)
         if self._alone:
-            return sum(self._answer(crew, crew.rows[:, row : row + 1].copy()) for row in range(crew.count))
+            return sum(self._timed(crew, crew.rows[:, row : row + 1].copy()) for row in range(crew.count))
         return self._answer(crew, crew.rows[:, : crew.count]) if crew.count else 0
+
+    def _timed(self, crew: Crew, rows: Indices) -> int:
+        """One row, by the clock if its match has one."""
+        lane, seat = int(rows[1, 0]), int(rows[2, 0])
+        clocks = self._clocks.of(lane)
+        if clocks is None:
+            return self._answer(crew, rows)
+        self._marks.allow(clocks.ask(seat) + CLOCK_GRACE)
+        answered = self._answer(crew, rows)
+        self._marks.allow(0.0)
+        late = clocks.late(seat, self._held[lane, seat] != PENDING)
+        if late and self._held[lane, seat] != FAILED:
+            self._records.fault(lane, seat, EndingKind.TIMEOUT, late)
+            self._held[lane, seat] = FAILED
+            return 0
+        return answered
 
     def _answer(self, crew: Crew, rows: Indices) -> int:
         n = rows.shape[1]
+        seat = int(rows[2, 0])
+        if not (self._steady and not self._alone and self._marks.again(Call.ACT, crew)):
+            self._marks.enter(Call.ACT, self._numbers, rows[1], seat, None if self._alone else crew)
         rows.flags.writeable = False  # what a pilot is shown is what the arena goes by
         legal = None
         if self.info.masked:
@@ -277,12 +291,14 @@ class Group:
             legal = self._legal[:n]
             legal.flags.writeable = False
         try:
-            answers = crew.pilot.act(Views(self.boards, rows, self._obs[:n], legal))
+            answers = crew.pilot.act(Views(self.boards, rows, self._obs[:n], legal, self._marks.row))
         except AGENT_ERRORS as error:  # see _seat
             if error is self._guarded.failure:
                 raise
             self._failure(crew, rows[0], EndingKind.EXCEPTION, error)
             return 0
+        finally:
+            self._marks.leave()
         if not isinstance(answers, np.ndarray) or answers.shape != (n,) or answers.dtype.kind != "i":
             what = f"{answers.dtype} of shape {answers.shape}" if isinstance(answers, np.ndarray) else repr(answers)
             wrong = TypeError(f"act() must return a signed integer for each of {n} rows, not {what[:200]}")
@@ -329,12 +345,17 @@ class Group:
 
     # Failures
 
-    def _call(self, crew: Crew, slots: Indices, kind: EndingKind, call: Callable[[], None]) -> bool:
+    def _call(self, what: Call, crew: Crew, slots: Indices, call: Callable[[], None]) -> bool:
+        seats = np.uint32(self.info.seats)
+        self._marks.enter(what, self._numbers, slots // seats, int(slots[0] % seats))
         try:
             call()
         except AGENT_ERRORS as error:  # see _seat
+            kind = EndingKind.CANNOT_START if what is Call.BEGIN else EndingKind.EXCEPTION
             self._failure(crew, slots, kind, error)
             return False
+        finally:
+            self._marks.leave()
         return True
 
     def _failure(self, crew: Crew, slots: Indices, kind: EndingKind, error: BaseException) -> None:
@@ -344,7 +365,8 @@ class Group:
             for slot in slots.tolist():
                 self._fault(slot // seats, slot % seats, kind, error)
             return
-        suspects = {slot // seats for slot in slots.tolist()}
+        row = self._marks.asked
+        suspects = {slot // seats for slot in (slots if row is None else slots[row : row + 1]).tolist()}
         mine = np.flatnonzero(self._slots["pilot"] == crew.index)
         broken = sorted(suspects | {slot // seats for slot in mine.tolist()})
         for lane in broken:
@@ -356,9 +378,9 @@ class Group:
         self._break_off(broken)
 
     def _fault(self, lane: int, seat: int, kind: EndingKind, error: BaseException) -> None:
-        frames = traceback.extract_tb(error.__traceback__)
-        place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-        self._records.fault(lane, seat, kind, f"{type(error).__name__}: {error}{place}")
+        if isinstance(error, MemoryError) and kind is EndingKind.EXCEPTION:
+            kind = EndingKind.MEMORY
+        self._records.fault(lane, seat, kind, told(error))
         self._held[lane, seat] = FAILED
 
     def _break_off(self, lanes: list[int]) -> None:
@@ -368,10 +390,13 @@ class Group:
             mine = slots[self._slots["pilot"][slots] == crew.index]
             if mine.size:
                 self._slots["pilot"][mine] = NOBODY
+                self._marks.enter(Call.END, self._numbers, mine // np.uint32(self.info.seats))
                 try:
                     crew.pilot.end(mine, None)
                 except AGENT_ERRORS:  # nothing of these matches counts; the pilot is judged when they are played again
                     log.exception("the pilot of %s failed when matches were broken off", crew.kind.name)
+                finally:
+                    self._marks.leave()
 
     def _free_lanes(self, lanes: list[int]) -> None:
         for lane in lanes:
@@ -393,9 +418,9 @@ class Group:
         for crew in self._crews:
             mine = slots[self._slots["pilot"][slots] == crew.index]
             for part in mine[:, None] if self._alone else [mine] if mine.size else []:
-                told = [results[lane] for lane in (part // np.uint32(self.info.seats)).tolist()]
+                ends = [results[lane] for lane in (part // np.uint32(self.info.seats)).tolist()]
                 self._slots["pilot"][part] = NOBODY
-                self._call(crew, part, EndingKind.EXCEPTION, lambda: crew.pilot.end(part, told))  # noqa: B023
+                self._call(Call.END, crew, part, lambda: crew.pilot.end(part, ends))  # noqa: B023
         kept = self._ended  # without those that a failure has just sent back
         if self._alone and self._records.faulty(kept):
             results = self._results_of(kept)  # a player may have failed at the very end

@@ -33,10 +33,20 @@ class AgentSpec:
 
 
 @dataclass(frozen=True)
+class Clock:
+    """Real time for each player, in seconds. A match with a clock is played alone, and is not repeatable."""
+
+    base: float = 0.0  # for the whole match
+    increment: float = 0.0  # added after each answer
+    move: float = 0.0  # free for each answer, not saved up: what exceeds it is taken from the base (byoyomi)
+
+
+@dataclass(frozen=True)
 class Limits:
     """What a match may take beyond the rules of its game."""
 
     steps: int | None = None  # the match ends there as `step_limit`
+    clock: Clock | None = None  # who exceeds it forfeits by `timeout`
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from engine.game import Boards, GameInfo, Indices, Ints
-from engine.play.lanes import LANE, bits_for, rank
+from engine.play.lanes import LANE, bits_for, rank, unpack
+from engine.play.marks import Marks
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
 
 ENDINGS = (  # by what `Boards.over` says
@@ -22,11 +23,14 @@ ENDINGS = (  # by what `Boards.over` says
 class Records:
     """The lanes of a group as they are written down: `lanes` and `log` are filled by kernels."""
 
-    def __init__(self, info: GameInfo, lanes: int, *, record: bool) -> None:
+    def __init__(self, info: GameInfo, lanes: int, *, record: bool, marks: Marks | None) -> None:
         self._info = info
-        self.lanes = np.zeros(lanes, LANE)
         self.bits = np.uint32(bits_for(info.actions) if record else 0)
-        self.log = np.zeros((lanes, 129), "<u8")  # an odd width: rows a power of two apart evict each other
+        if marks is not None and marks.log.size:  # how far a match came is to be known even if its process dies
+            self.lanes, self.log = marks.lane, marks.log
+        else:
+            self.lanes = np.zeros(lanes, LANE)
+            self.log = np.zeros((lanes, 129), "<u8")  # an odd width: rows a power of two apart evict each other
         self._full: dict[int, list[bytes]] = {}  # by lane, what did not fit into its row
         self._longest = 0  # bits in the longest row
         self._since = np.zeros(lanes)
@@ -54,6 +58,16 @@ class Records:
     def fault(self, lane: int, seat: int, kind: EndingKind, reason: str = "") -> None:
         """This seat forfeits."""
         self._faults[lane, seat] = (kind, reason)
+
+    def actions_since(self, lane: int, count: int) -> list[int]:
+        """The actions on a lane after the first so many: how a live match is told."""
+        bits, logged = int(self.bits), int(self.lanes["logged"][lane])
+        aside = b"".join(self._full.get(lane, ()))
+        tail = self.log[lane, : logged >> 6].tobytes() + int(self.lanes["word"][lane]).to_bytes(8, "little")
+        first, total = count * bits // 8, (len(aside) * 8 + logged) // bits
+        known = first * 8 // bits  # actions before that byte
+        new = unpack((aside + tail)[first : (total * bits + 7) // 8], bits)
+        return [int(action) for action in new[count - known : total - known]]
 
     def faulty(self, lanes: list[int]) -> bool:
         return any(lane in lanes for lane, _ in self._faults)
@@ -98,7 +112,7 @@ class Records:
                 self._ending(lane, over) if self._faults else ENDINGS[over],
                 tuple([tuple(row) for row in stats]),
                 b"".join([*self._full.get(lane, ()), self.log[lane].tobytes()[:size]]),
-                all([repeatable[player.kind] for player in spec.players]),  # noqa: C419 - a list is much faster here
+                spec.limits.clock is None and all([repeatable[player.kind] for player in spec.players]),  # noqa: C419
                 duration,
             )
         return results

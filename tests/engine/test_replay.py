@@ -162,7 +162,7 @@ def test_a_replay_that_leads_elsewhere_is_refused(change: dict[str, object], wor
         (lambda raw: raw["match"].update(seed=-1), "seed = -1"),
         (lambda raw: raw["match"].update(seed=10**30), "seed = 1000"),
         (lambda raw: raw["match"].update(start="up"), "start = 'up'"),
-        (lambda raw: raw["match"].update(limits={"steps": 5}), "cannot have ended"),
+        (lambda raw: raw["match"].update(limits={"steps": 5, "clock": None}), "cannot have ended"),
         (lambda raw: raw["match"]["game"]["options"].append(["points", 1]), "must all be given, once"),
         (lambda raw: raw["match"]["game"]["options"].pop(), "must all be given, once"),
         (lambda raw: raw["match"]["game"]["options"][0].__setitem__(1, 10**400), "paddle_height"),

@@ -1,0 +1,62 @@
+"""Real clocks: how long the players of a match have thought, and whether that was too long."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from engine.play.match import Clock
+
+
+@dataclass
+class _Player:
+    left: float  # seconds of the base time
+    since: float | None = None  # when the question was put that is not answered yet
+
+
+@dataclass
+class MatchClocks:
+    """The clocks of one match, one for each seat. Only the time of a seat's own calls counts against it."""
+
+    clock: Clock
+    seats: int
+    _players: list[_Player] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._players = [_Player(self.clock.base) for _ in range(self.seats)]
+
+    def ask(self, seat: int) -> float:
+        """A question is put, or put again; how long the answer may still take."""
+        player = self._players[seat]
+        if player.since is None:
+            player.since = time.perf_counter()
+        return max(player.left + self.clock.move - (time.perf_counter() - player.since), 0.0)
+
+    def late(self, seat: int, answered: bool) -> str:
+        """After a call: what to say if it took too long, else nothing."""
+        player = self._players[seat]
+        assert player.since is not None
+        used = time.perf_counter() - player.since
+        allowed = player.left + self.clock.move
+        if used > allowed:
+            return f"thought for {used:.2f} s, {allowed:.2f} s were left"
+        if answered:
+            player.left = max(player.left - max(used - self.clock.move, 0.0), 0.0) + self.clock.increment
+            player.since = None
+        return ""
+
+
+class Clocks:
+    """By lane, for the matches that have any."""
+
+    def __init__(self, seats: int) -> None:
+        self._seats = seats
+        self._matches: dict[int, MatchClocks] = {}
+
+    def begin(self, lane: int, clock: Clock | None) -> None:
+        self._matches.pop(lane, None)
+        if clock is not None:
+            self._matches[lane] = MatchClocks(clock, self._seats)
+
+    def of(self, lane: int) -> MatchClocks | None:
+        return self._matches.get(lane) if self._matches else None
