@@ -6,6 +6,7 @@ RingsideError
 ├── BadSpec           a match that cannot be played as it is described
 ├── VersionMismatch   a record made by other rules, or by other code, than those installed here
 ├── BrokenPlugin      an installed plug-in that cannot be loaded; the rest goes on without it
+├── WorkersFailed     worker processes cannot be started here
 ├── GameFailed        rules that raise an error while a match is played: nobody's forfeit, and no result can be trusted
 └── BadReplay         a replay that is malformed, or that does not lead to the result it states
 """
@@ -61,6 +62,16 @@ class GameFailed(RingsideError):  # noqa: N818
 
     def __init__(self, name: str, error: Exception) -> None:
         super().__init__(f"the game {name!r} failed: {type(error).__name__}: {error}")
+
+
+class WorkersFailed(RingsideError):  # noqa: N818
+    """No worker process comes up."""
+
+    def __init__(self, tries: int, reason: str) -> None:
+        super().__init__(
+            f"{tries} worker processes in a row could not be started: {reason}. "
+            "Nothing was lost; mend that and run again, or play in this process with SequentialMatchExecutor"
+        )
 
 
 class BadReplay(RingsideError):  # noqa: N818

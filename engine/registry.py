@@ -64,6 +64,14 @@ class Registry(Generic[T]):
                 continue
         return found
 
+    def own(self) -> list[str]:
+        """Those that come with Ringside itself."""
+        return [name for name, point in self._found().items() if point.dist and point.dist.name == "ringside"]
+
+    def rescan(self) -> None:
+        """Look again for what is installed."""
+        self._points = None
+
     def add(self, name: str, value: T) -> None:
         """Register for this process alone: for scripts and tests."""
         self._check(name, value)

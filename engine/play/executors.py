@@ -9,6 +9,7 @@ from typing import Protocol
 
 from engine.errors import BadSpec, RingsideError
 from engine.play.arena import DEFAULT_LANES, Arena
+from engine.play.conduct import STRIKES, Conduct
 from engine.play.match import MatchResult, MatchSpec
 
 TICKS = 16  # between two looks at what has ended
@@ -27,11 +28,13 @@ class Executor(Protocol):
 class SequentialMatchExecutor:
     """In this process, on this core. The reference for all others: they give the same records."""
 
-    def __init__(self, lanes: int = DEFAULT_LANES, *, record: bool = True) -> None:
+    def __init__(
+        self, lanes: int = DEFAULT_LANES, *, record: bool = True, quarantine_after: int | None = STRIKES
+    ) -> None:
         self._arena = Arena(lanes, record=record)
-        self._record = record
+        self._record, self._quarantine_after = record, quarantine_after
         self._suspects: deque[MatchSpec] = deque()
-        self._failed: set[str] = set()  # agents that failed alone: from then on they always play alone
+        self._conduct = Conduct(quarantine_after)
         self._retried: set[str] = set()  # matches that were suspect once and went back into company
         self._recalled = False
         self._open = False
@@ -50,7 +53,7 @@ class SequentialMatchExecutor:
     def execute_matches(self, specs: Sequence[MatchSpec]) -> list[MatchResult]:
         """Results in the order of the specs; all specs are checked before the first match is played."""
         self._arena.new_run()
-        for spec in _distinct(specs):
+        for spec in distinct(specs):
             self._arena.check(spec)
         found = {result.id: result for result in self.run(specs)}
         return [found[spec.id] for spec in specs]
@@ -59,10 +62,10 @@ class SequentialMatchExecutor:
         if self._open:
             raise RingsideError("this executor is in the middle of another run: finish or close that one first")
         self._open, self._recalled = True, False
-        self._failed.clear()
+        self._conduct = Conduct(self._quarantine_after)
         self._retried.clear()
         self._arena.new_run()
-        coming = _distinct(specs)
+        coming = distinct(specs)
         try:
             while True:
                 while not self._recalled and self._arena.queued < self._arena.lanes:
@@ -93,22 +96,23 @@ class SequentialMatchExecutor:
         self._arena.close()
 
     def _enter(self, spec: MatchSpec) -> None:
-        """Into the arena, or among those that play alone because one of them has failed before."""
-        if self._failed.isdisjoint(player.id for player in spec.players):
+        """Into the arena, or among those that play alone: by the clock, or because one of them has failed before."""
+        if spec.limits.clock is None and not self._conduct.suspicious(spec):
             self._arena.add(spec)
         else:
             self._arena.check(spec)
             self._suspects.append(spec)
 
     def _play_alone(self, spec: MatchSpec) -> MatchResult:
+        refusal = self._conduct.refusal(spec)
+        if refusal is not None:
+            return refusal
         with Arena(lanes=1, alone=True, record=self._record) as arena:
             arena.add(spec)
             while not arena.idle:
                 arena.advance(TICKS)
             result = arena.take_results()[0]
-        guilty = {result.players[seat] for seat in result.ending.seats} if result.ending.kind.failure else set()
-        if guilty - self._failed:
-            self._failed |= guilty
+        if self._conduct.note(result):
             self._sort_out()
         return result
 
@@ -126,7 +130,7 @@ class SequentialMatchExecutor:
             self._enter(spec)
 
 
-def _distinct(specs: Iterable[MatchSpec]) -> Iterator[MatchSpec]:
+def distinct(specs: Iterable[MatchSpec]) -> Iterator[MatchSpec]:
     seen: set[str] = set()
     for spec in specs:
         if spec.id in seen:

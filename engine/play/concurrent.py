@@ -1,0 +1,240 @@
+"""The concurrent executor: the same matches and the same records, on worker processes."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+import signal
+import weakref
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Protocol
+
+from engine.errors import BadSpec, BadValue, RingsideError
+from engine.game import Game, check_match
+from engine.play.arena import DEFAULT_LANES, MOST_LANES
+from engine.play.conduct import STRIKES, unplayed
+from engine.play.crews import Crews
+from engine.play.dispatcher import Dispatcher
+from engine.play.executors import distinct
+from engine.play.floor import MEGABYTE, Watch
+from engine.play.live import LiveMatch, check_pace
+from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchResult, MatchSpec
+from engine.play.process import WorkerSettings
+from engine.play.runs import Run
+from engine.registry import game_of
+from engine.telemetry import Event, Monitor, Status
+
+MOST_WORKERS = 256
+FEED = 256  # matches that are taken from a plan at once
+PATIENCE = 0.2  # seconds until the plan is looked at again
+
+
+class ConcurrentMatchExecutor:
+    """Plays matches on worker processes, which are started when there is work and kept for the next run.
+
+    A failed match gives a record that says how and by whom; the others go on. Stop, resize and watch from any thread.
+    """
+
+    def __init__(
+        self,
+        max_workers: int | None = None,
+        batch_size: int = 10,
+        visual_mode: bool = False,
+        *,
+        lanes: int = DEFAULT_LANES,
+        record: bool = True,
+        watchdog: float = 10.0,
+        memory_mb: int | None = 2048,
+        quarantine_after: int | None = STRIKES,
+        plugins: Sequence[str] = (),
+    ) -> None:
+        """`max_workers`: one less than there are cores, if not given. `batch_size`: matches in a message.
+        `visual_mode`: one match at a time, in the order of the plan. `lanes`: matches at once in one worker.
+        `record`: keep the actions. `watchdog`: seconds that one call of an agent may take. `memory_mb`: what the
+        agents of a worker may take. `quarantine_after`: failures after which an agent is not asked again in a run.
+        `plugins`: modules that workers import, for games and agents that are registered but not installed.
+        """
+        _check("batch_size", batch_size, 1, 10_000)
+        _check("lanes", lanes, 1, MOST_LANES)
+        _check("watchdog", watchdog, 0.05, 1e6)
+        if memory_mb is not None:
+            _check("memory_mb", memory_mb, 16, 1 << 24)
+        if quarantine_after is not None:
+            _check("quarantine_after", quarantine_after, 1, 1_000_000)
+        workers = default_workers() if max_workers is None else max_workers
+        _check("max_workers", workers, 1, MOST_WORKERS)
+        memory = None if memory_mb is None else memory_mb * MEGABYTE
+        settings = WorkerSettings(lanes, record, batch_size, memory, tuple(plugins), rows=4 * lanes)
+        self._dispatcher = Dispatcher(workers, settings, Watch(watchdog, memory=memory, failures=quarantine_after))
+        self._workers, self._ahead = workers, 2 * lanes
+        self._visual = False
+        self.visual_mode = visual_mode
+        self._run: Run | None = None
+        self._recalled = False
+        self._entry = Entry()
+        self._monitor = Monitor()
+        _open.add(self)
+
+    def __enter__(self) -> ConcurrentMatchExecutor:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Playing
+
+    def execute_match(self, spec: MatchSpec) -> MatchResult:
+        return self.execute_matches([spec])[0]
+
+    def execute_matches(self, specs: Sequence[MatchSpec]) -> list[MatchResult]:
+        """Results in the order of the specs; all of them are checked before the first match is played."""
+        self._entry = Entry()
+        for spec in distinct(specs):
+            self._entry.check(spec)
+        found = {result.id: result for result in self.run(specs)}
+        reason = "the run was stopped"
+        return [found.get(spec.id) or unplayed(spec, EndingKind.CANCELLED, reason) for spec in specs]
+
+    def run(self, specs: Iterable[MatchSpec]) -> Iterator[MatchResult]:
+        """Results as they come; every spec that is taken gives exactly one."""
+        if self._run is not None:
+            raise RingsideError("this executor is in the middle of another run: finish or close that one first")
+        run = self._run = self._dispatcher.begin(len(specs) if isinstance(specs, Sized) else None)
+        self._recalled, self._entry = False, Entry()
+        coming = distinct(specs)
+        try:
+            more = True
+            while True:
+                while more and not run.stopping and run.waiting < self._ahead * self._workers:
+                    batch = [] if self._recalled else list(itertools.islice(coming, FEED))
+                    for spec in batch:
+                        self._entry.check(spec)
+                    self._dispatcher.submit(run, batch)
+                    more = len(batch) == FEED
+                results = self._dispatcher.take(run, PATIENCE)
+                yield from results
+                if not results and run.done == run.taken and (run.stopping or not more):
+                    return
+        finally:
+            self._run = None
+            self._dispatcher.end(run)
+
+    # While it runs
+
+    def recall(self) -> list[MatchSpec]:
+        """Take back what was taken from the plan and is not being played; what is being played gives its results."""
+        self._recalled = True
+        return self._dispatcher.recall()
+
+    def stop(self, now: bool = False) -> None:
+        """End the run when the matches that are being played are over, or now; the rest is recorded as cancelled."""
+        self._dispatcher.stop(now)
+
+    @property
+    def workers(self) -> int:
+        """How many worker processes there may be; it can be changed while they play."""
+        return self._workers
+
+    @workers.setter
+    def workers(self, count: int) -> None:
+        _check("workers", count, 1, MOST_WORKERS)
+        self._workers = count
+        self._dispatcher.resize(count)
+
+    @property
+    def visual_mode(self) -> bool:
+        return self._visual
+
+    @visual_mode.setter
+    def visual_mode(self, on: bool) -> None:
+        self._visual = on
+        self._dispatcher.one_by_one(on)
+
+    def watch(self, spec: MatchSpec, pace: float = 0.0) -> LiveMatch:
+        """Play one match live in a worker of its own, beside whatever else is played; `pace` is in steps a second."""
+        Entry().check(spec)
+        return self._dispatcher.watch_live(spec, check_pace(pace))
+
+    def status(self) -> Status:
+        return self._monitor.sample(*self._dispatcher.people())
+
+    def events(self, since: int = 0) -> tuple[int, list[Event]]:
+        """What happened after the first so many events, and how many there have been by now."""
+        trace = self._dispatcher.trace
+        return trace.count, trace.since(since)
+
+    def close(self) -> None:
+        """End all workers now, whatever they do."""
+        self._dispatcher.close()
+        _open.discard(self)
+
+
+class Entry:
+    """Whether matches can be played, before anybody is asked to; within a run one id is one agent."""
+
+    def __init__(self) -> None:
+        self._games: dict[GameSpec, tuple[Game, Crews]] = {}
+        self._agents: dict[str, AgentSpec] = {}
+
+    def check(self, spec: MatchSpec) -> None:
+        if spec.game not in self._games:
+            game = game_of(spec.game)
+            self._games[spec.game] = game, Crews(game, 0)
+        game, crews = self._games[spec.game]
+        check_match(spec, game)
+        crews.check(spec)
+        for player in spec.players:
+            known = self._agents.setdefault(player.id, player)
+            if known is not player and known != player:
+                raise BadSpec(f"match {spec.id!r}: two different agents have the id {player.id!r}")
+
+
+class Stoppable(Protocol):
+    def stop(self, now: bool = False) -> None: ...
+
+
+@contextmanager
+def stopping_on_signals(executor: Stoppable) -> Iterator[list[int]]:
+    """Ctrl-C or SIGTERM lets the running matches finish and ends the run; a second one ends it now.
+
+    For the main thread. The list that it gives fills with the signals that came.
+    """
+    came: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        executor.stop(now=len(came) > 1)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def default_workers() -> int:
+    """One less than there are cores for us, so that the rest of the machine stays usable; at least one."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(cores - 1, 1)
+
+
+def _check(name: str, value: float, low: float, high: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise BadValue(name, value, f"from {low:g} to {high:g}")
+    if name not in ("watchdog",) and not isinstance(value, int):
+        raise BadValue(name, value, "a whole number")
+
+
+_open: weakref.WeakSet[ConcurrentMatchExecutor] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for executor in list(_open):
+        executor.close()

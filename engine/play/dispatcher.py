@@ -1,0 +1,177 @@
+"""The dispatcher: one thread that keeps workers busy, notices when one dies or hangs, and loses nothing.
+
+It waits on all its sockets and for the next look at the clock, never on a worker. What a worker holds is always known,
+so what is lost with it is known too.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+from engine.errors import RingsideError
+from engine.play.floor import Floor, Watch
+from engine.play.live import LiveMatch
+from engine.play.match import MatchResult, MatchSpec
+from engine.play.process import WorkerSettings
+from engine.play.runs import Run
+from engine.play.workers import Worker
+from engine.telemetry import Trace
+
+LOOK = 0.05  # seconds between two looks at marks, memory and the dead
+
+
+class Dispatcher:
+    """A floor of workers and the thread that runs it. Everything public may be called from any thread."""
+
+    def __init__(self, workers: int, settings: WorkerSettings, watch: Watch) -> None:
+        self._lock = threading.RLock()
+        self._news = threading.Condition(self._lock)
+        self._closed = False
+        self._selector = selectors.DefaultSelector()
+        self._floor = Floor(workers, settings, watch, self._selector)
+        self._bell, self._ear = socket.socketpair()
+        self._bell.setblocking(False)
+        self._ear.setblocking(False)
+        self._selector.register(self._ear, selectors.EVENT_READ, None)
+        self._thread = threading.Thread(target=self._loop, name="ringside-dispatcher", daemon=True)
+        self._thread.start()
+
+    @property
+    def trace(self) -> Trace:
+        return self._floor.trace
+
+    def begin(self, total: int | None) -> Run:
+        with self._lock:
+            self._check_open()
+            return self._floor.begin(total)
+
+    def end(self, run: Run) -> None:
+        """Break off what is left of it."""
+        with self._lock:
+            if not self._closed:
+                self._floor.end(run)
+
+    def submit(self, run: Run, specs: Sequence[MatchSpec]) -> None:
+        with self._lock:
+            run.add(specs)
+        self._ring()
+
+    def take(self, run: Run, timeout: float | None = None) -> list[MatchResult]:
+        """Results that have come; waits for some, unless there is nothing to wait for."""
+        with self._lock:
+            self._news.wait_for(lambda: run.results or run.error or self._closed or run.done == run.taken, timeout)
+            taken, run.results = run.results, []
+            if not taken and run.error is not None:
+                raise run.error
+            if not taken and self._closed and run.done < run.taken:
+                raise RingsideError("the executor was closed in the middle of this run")
+            return taken
+
+    def stop(self, now: bool) -> None:
+        """Finish what is being played, or break it off too; the rest is cancelled."""
+        with self._lock:
+            self._floor.stop(now)
+            self._news.notify_all()
+        self._ring()
+
+    def recall(self) -> list[MatchSpec]:
+        """Take back what is not being played."""
+        with self._lock:
+            floor, run = self._floor, self._floor.run
+            if run is None:
+                return []
+            floor.recall()
+            self._ring()
+            # A worker that is in the middle of a long call keeps what it has, and plays it.
+            self._news.wait_for(lambda: not any(worker.recalling for worker in floor.players), 1.0)
+            back, floor.recalled = floor.recalled or [], None
+            return run.forget(back)
+
+    def resize(self, workers: int) -> None:
+        with self._lock:
+            self._floor.wanted = workers
+        self._ring()
+
+    def one_by_one(self, yes: bool) -> None:
+        with self._lock:
+            self._floor.one_by_one = yes
+        self._ring()
+
+    def watch_live(self, spec: MatchSpec, pace: float) -> LiveMatch:
+        """Play one match in a worker of its own, to be watched."""
+        live = LiveMatch(spec, self._tell_live, self._stop_live)
+        with self._lock:
+            self._check_open()
+            self._floor.watch_live(live, pace)
+        self._ring()
+        return live
+
+    def people(self) -> tuple[list[Worker], Run | None]:
+        """The workers there are, and the run they work on."""
+        with self._lock:
+            return [*self._floor.workers.values(), *(worker for worker, _ in self._floor.leaving)], self._floor.run
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._news.notify_all()
+        self._ring()
+        self._thread.join(5.0)
+
+    def _tell_live(self, live: LiveMatch, words: list[object]) -> None:
+        with self._lock:
+            self._floor.tell_live(live, words)
+
+    def _stop_live(self, live: LiveMatch) -> None:
+        with self._lock:
+            if not self._closed:
+                self._floor.stop_live(live, "nobody watched it to the end")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RingsideError("this executor is closed")
+
+    def _ring(self) -> None:
+        with suppress(OSError):  # it rings already, or nobody is there any more
+            self._bell.send(b"!")
+
+    # The thread
+
+    def _loop(self) -> None:
+        try:
+            self._serve()
+        except Exception as error:  # a mistake of ours: it is reported, and whoever waits must not wait for ever
+            with self._lock:
+                if self._floor.run is not None:
+                    self._floor.run.error = RingsideError(f"the dispatcher failed: {type(error).__name__}: {error}")
+            raise
+        finally:
+            with self._lock:
+                self._closed = True
+                self._floor.close()
+                for one in (self._selector, self._bell, self._ear):
+                    one.close()
+                self._news.notify_all()
+
+    def _serve(self) -> None:
+        look = 0.0
+        while not self._closed:
+            busy = self._floor.run is not None or self._floor.lives or self._floor.leaving
+            events = self._selector.select(LOOK if busy else 10 * LOOK)
+            with self._lock:
+                for key, mask in events:
+                    if key.data is None:
+                        self._ear.recv(4096)
+                    elif key.fileobj.fileno() >= 0:  # type: ignore[union-attr]  # it may have been buried just now
+                        self._floor.attend(key.data[0], mask, key.data[1])
+                now = time.monotonic()
+                if now >= look:
+                    self._floor.look(now)
+                    look = now + LOOK
+                self._floor.deal()
+                self._news.notify_all()

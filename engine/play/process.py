@@ -1,0 +1,109 @@
+"""How a worker process is set up: it dies with its parent, keeps out of the way, and cannot take the machine along.
+
+Imported before numpy in every worker, so it imports nothing that is heavy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import importlib
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import threading
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from typing import Any
+
+LINUX = sys.platform == "linux"
+OUT_OF_MEMORY = 77  # exit status of a worker that ran out of memory outside any agent's code
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+NICE = 10  # lower priority than the window: its 16 ms timer is then late by 4.5 ms at most, in 95 of 100
+
+server: int | None = None  # pid of the process that workers are forked from, if there is one
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """What every worker of an executor is told when it starts."""
+
+    lanes: int
+    record: bool  # keep the actions
+    batch: int  # results in a message
+    memory: int | None  # bytes that its agents may take
+    plugins: tuple[str, ...] = ()  # modules to import: they register what is not installed
+    rows: int = 4096  # matches that the marks can list
+    log_words: int = 1 << 17  # of a match that is played alone: 1 MB
+
+
+def use_one_thread() -> None:
+    """Of number crunching: workers share the cores among themselves."""
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+
+
+def die_with_parent(parent: int | None) -> None:
+    """Nothing may be left running, even if the parent is killed."""
+    if LINUX:
+        # The signal comes when the thread that started us ends: it is one that lasts as long as its process.
+        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if parent is not None and os.getppid() != parent:  # it died before we asked
+            os._exit(1)
+    elif (above := multiprocessing.parent_process()) is not None:
+        sentinel = above.sentinel
+
+        def watch() -> None:
+            wait([sentinel])
+            os._exit(1)
+
+        threading.Thread(target=watch, daemon=True, name="parent").start()
+
+
+def ignore_signals() -> None:
+    """Ctrl-C and a polite request to end go to everybody in the terminal; it is for the parent to decide."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+
+
+def limit_memory(above: int) -> None:
+    """Ask for more than this beyond what is in use now, and Python raises MemoryError."""
+    if LINUX:
+        import resource
+
+        with open("/proc/self/statm", "rb") as file:
+            data = int(file.read().split()[5]) * resource.getpagesize()
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = data + above
+        if hard == resource.RLIM_INFINITY or wanted < hard:
+            resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+
+
+def enter(end: socket.socket, output: socket.socket | None, memory: Any, settings: WorkerSettings) -> None:
+    """The first thing that runs in a worker, and the last."""
+    above = multiprocessing.parent_process()
+    die_with_parent(server if server is not None else above.pid if above else None)
+    ignore_signals()
+    use_one_thread()
+    if output is not None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.dup2(output.fileno(), 1)  # whatever agents print: its last lines are kept, the rest is thrown away
+        os.dup2(output.fileno(), 2)
+        output.close()
+    else:
+        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(NICE)
+    faulthandler.enable()  # a segmentation fault says where it happened
+    for name in settings.plugins:
+        importlib.import_module(name)
+    worker = importlib.import_module("engine.play.worker")
+    if settings.memory is not None:
+        limit_memory(settings.memory)
+    status = worker.work(end, memory, settings)
+    sys.stderr.flush()
+    os._exit(status)  # agents may have left threads behind

@@ -1,0 +1,157 @@
+"""One run of a dispatcher: its matches, where each of them stands, and who is under suspicion.
+
+A failure in company proves nothing. The matches that were in the failing call are *suspects*: they are played again
+from the start, alone in a fresh process, and that is their record. Where they are many, they first play in small
+companies; so nothing starts more than three times. What was merely in the same process goes back to the queue.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from engine.errors import RingsideError
+from engine.play.conduct import Conduct, unplayed
+from engine.play.match import EndingKind, MatchResult, MatchSpec
+from engine.play.workers import Directory, Isolated, Job
+
+FEW = 32  # suspects that are played alone at once; more go into companies of this size first
+
+
+class Run:
+    """The books of a run. The dispatcher holds its lock whenever it touches them."""
+
+    def __init__(self, numbers: Iterable[int], quarantine: int | None, total: int | None = None) -> None:
+        self._numbers = iter(numbers)
+        self.total = total  # how many matches there will be, where that is known
+        self.conduct = Conduct(quarantine)
+        self.directory = Directory()
+        self.queue: deque[Job] = deque()
+        self.isolated: deque[Isolated] = deque()
+        self.results: list[MatchResult] = []  # not yet taken
+        self.taken = self.done = self.failures = 0
+        self.error: RingsideError | None = None
+        self.stopping = False
+
+    @property
+    def waiting(self) -> int:
+        """Matches that no worker has."""
+        return len(self.queue) + sum(len(one.jobs) for one in self.isolated)
+
+    def add(self, specs: Iterable[MatchSpec]) -> None:
+        for spec in specs:
+            self.taken += 1
+            job = Job(next(self._numbers), spec)
+            if self.stopping:
+                self.cancel(job)
+            else:
+                self.queue.append(job)
+
+    # Whom to play next
+
+    def company(self, most: int) -> list[Job]:
+        """The next matches that may be played in company."""
+        jobs: list[Job] = []
+        while self.queue and len(jobs) < most:
+            job = self.queue.popleft()
+            if self._refused(job):
+                continue
+            if self.conduct.suspicious(job.spec):
+                self.isolated.append(Isolated([job]))
+            elif job.spec.limits.clock is not None:
+                self.isolated.append(Isolated([job], fresh=False))
+            else:
+                jobs.append(job)
+        return jobs
+
+    def next_isolated(self) -> Isolated | None:
+        """The next matches that must be played apart; they stay until `take_isolated`."""
+        while self.isolated:
+            first = self.isolated[0]
+            first.jobs = [job for job in first.jobs if not self._refused(job)]
+            if not first.alone:
+                guilty = [job for job in first.jobs if self.conduct.suspicious(job.spec)]
+                first.jobs = [job for job in first.jobs if job not in guilty]
+                self.isolated.extend(Isolated([job]) for job in guilty)
+            if first.jobs:
+                return first
+            self.isolated.popleft()
+        return None
+
+    def take_isolated(self) -> Isolated:
+        return self.isolated.popleft()
+
+    def _refused(self, job: Job) -> bool:
+        refusal = self.conduct.refusal(job.spec)
+        if refusal is not None:
+            self.finish(refusal)
+        return refusal is not None
+
+    # What came of it
+
+    def finish(self, result: MatchResult) -> None:
+        self.done += 1
+        self.failures += bool(result.ending.kind.failure)
+        self.results.append(result)
+
+    def judge(self, result: MatchResult) -> None:
+        """The record of a match that was played alone: its failures count."""
+        self.finish(result)
+        if self.conduct.note(result):
+            self._sort_out()
+
+    def suspect(self, jobs: list[Job]) -> None:
+        """These were in the call that failed."""
+        crowd = []
+        for job in jobs:
+            job.starts += 1
+            if len(jobs) > FEW and job.starts == 1 and not self.conduct.suspicious(job.spec):
+                crowd.append(job)
+            else:
+                self.isolated.appendleft(Isolated([job]))
+        for first in range(0, len(crowd), FEW):
+            self.isolated.append(Isolated(crowd[first : first + FEW], alone=False))
+
+    def interrupted(self, jobs: list[Job]) -> None:
+        """These were merely there."""
+        for job in reversed(jobs):
+            job.starts += 1
+            if job.starts >= 2:
+                self.isolated.append(Isolated([job]))
+            else:
+                self.queue.appendleft(job)
+
+    def put_back(self, jobs: list[Job]) -> None:
+        """These were not begun."""
+        self.queue.extendleft(reversed(jobs))
+
+    def _sort_out(self) -> None:
+        """A guilty one is found: suspects that have nothing to do with it may go back into company, once."""
+        kept: deque[Isolated] = deque()
+        for one in self.isolated:
+            stay = []
+            for job in one.jobs:
+                if job.starts > 1 or job.spec.limits.clock is not None or self.conduct.suspicious(job.spec):
+                    stay.append(job)
+                else:
+                    self.queue.appendleft(job)
+            kept.extend(Isolated([job], fresh=one.fresh) for job in stay)
+        self.isolated = kept
+
+    # Stopping
+
+    def cancel(self, job: Job) -> None:
+        self.finish(unplayed(job.spec, EndingKind.CANCELLED, "the run was stopped"))
+
+    def take_waiting(self) -> list[Job]:
+        """All that no worker has."""
+        jobs = [*self.queue, *(job for one in self.isolated for job in one.jobs)]
+        self.queue.clear()
+        self.isolated.clear()
+        return jobs
+
+    def forget(self, jobs: Iterable[Job]) -> list[MatchSpec]:
+        """These are taken back: they give no result."""
+        back = [job.spec for job in jobs]
+        self.taken -= len(back)
+        return back

@@ -1,0 +1,297 @@
+"""The worker's side: an arena that is kept full, or one match by itself, and messages in between.
+
+It answers the dispatcher (`engine.play.dispatcher`) and takes no decisions about guilt: it marks what it is doing and,
+if an agent breaks it, it breaks.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numba.core import event
+
+from engine.errors import RingsideError
+from engine.play.arena import Arena
+from engine.play.marks import Marks
+from engine.play.match import AgentSpec, Ending, EndingKind, GameSpec, MatchResult
+from engine.play.process import OUT_OF_MEMORY, WorkerSettings
+from engine.play.wire import RESULT_CAP, Broken, Channel, pack_results, spec_of_row
+from engine.registry import FORMATS, GAMES, KINDS, TRAINERS, Registry
+
+SLICE = 0.002  # seconds of play between two looks at the messages
+HURRY = 0.02  # seconds that a result may wait for company
+AHEAD = 0.02  # seconds of play that should be at hand beyond what is on the lanes
+FIRST_LANES = 32  # more as long as a tick stays short: slow players gain nothing from many, and show nothing for long
+SHORT_TICK = 0.004
+FRAME = 1 / 60  # seconds: a live match tells what it did this often
+
+
+class _Compiling(event.Listener):
+    """Tells the watchdog that a kernel is being compiled, which may take long."""
+
+    def __init__(self, marks: Marks) -> None:
+        self._marks = marks
+
+    def on_start(self, event: object) -> None:
+        self._marks.compiling(1)
+
+    def on_end(self, event: object) -> None:
+        self._marks.compiling(-1)
+
+
+def work(end: socket.socket, memory: Any, settings: WorkerSettings) -> int:
+    """Serve until told to stop; the exit status."""
+    view = memoryview(np.frombuffer(memory, np.uint8))  # type: ignore[arg-type]
+    marks = Marks(view, settings.rows, settings.log_words)
+    event.register("numba:compile", _Compiling(marks))  # type: ignore[no-untyped-call]
+    registries: Sequence[Registry[Any]] = (GAMES, KINDS, FORMATS, TRAINERS)
+    for registry in registries:
+        registry.rescan()  # more may be installed than when the server looked
+    try:
+        Worker(Channel(end), marks, settings).run()
+    except MemoryError:  # an agent may have left nothing for us; every match here is suspect
+        return OUT_OF_MEMORY
+    except Broken:  # the dispatcher is gone
+        return 1
+    return 0
+
+
+class Worker:
+    """What a worker knows: the games, agents and payloads it was told, and what it plays."""
+
+    def __init__(self, channel: Channel, marks: Marks, settings: WorkerSettings) -> None:
+        self._channel, self._marks, self._settings = channel, marks, settings
+        self._games: dict[int, GameSpec] = {}
+        self._agents: dict[int, AgentSpec] = {}
+        self._payloads: dict[str, bytes] = {}
+        self._arena: Arena | None = None  # for company
+        self._solo: Solo | None = None
+        self._leaving = False
+        self._results: list[MatchResult] = []
+        self._sent = 0.0  # when
+        self._lanes = min(FIRST_LANES, settings.lanes)
+        self._want = 0
+        self._tick = SLICE  # seconds, estimated
+        self._rate = 0.0  # matches a second, estimated
+
+    def run(self) -> None:
+        self._send(["ready", os.getpid()])
+        while True:
+            self._listen()
+            try:
+                if self._solo is not None:
+                    if self._solo.step():
+                        self._finish_solo(self._solo)
+                elif self._arena is not None and not self._arena.idle:
+                    self._play(self._arena)
+                elif self._leaving:
+                    return
+            except RingsideError as error:
+                if isinstance(error, Broken):
+                    raise
+                self._send(["failed", str(error)])
+                self._drop()
+
+    def _listen(self) -> None:
+        """Take what has come; wait for it when there is nothing else to do."""
+        wait: float | None = None if not self._leaving else 0.0
+        if self._solo is not None:
+            wait = self._solo.wait()
+        elif self._arena is not None and not self._arena.idle:
+            wait = 0.0
+        if wait != 0.0:
+            select.select([self._channel.socket], [], [], wait)
+        self._marks.beat()
+        for words, body in self._channel.get():
+            self._obey(words, body)
+
+    def _obey(self, words: list[Any], body: bytes) -> None:
+        name, *rest = words
+        match name:
+            case "play":
+                arena = self._company()
+                for row in rest[0]:
+                    arena.add(spec_of_row(row, self._games, self._agents))
+            case "alone":
+                row, pace = rest
+                spec = spec_of_row(row, self._games, self._agents)
+                record = self._settings.record or pace is not None
+                arena = Arena(1, alone=True, record=record, marks=self._marks)
+                self._solo = Solo(arena) if pace is None else Live(arena, pace, self._send)
+                arena.add(spec)
+            case "payload":
+                self._payloads[rest[0]] = body
+            case "agent":
+                number, id_, kind, version, digest = rest
+                self._agents[number] = AgentSpec(id_, kind, self._payloads[digest], version)
+            case "game":
+                number, game, version, options = rest
+                self._games[number] = GameSpec(game, version, tuple((key, value) for key, value in options))
+            case "forget":
+                for digest in rest[0]:
+                    self._payloads.pop(digest, None)
+            case "run":
+                self._new_run()
+            case "recall":
+                back = self._arena.recall() if self._arena is not None else []
+                self._send(["recalled", [int(spec.id) for spec in back]])
+            case "stop":
+                self._leaving = True
+            case _:
+                if self._solo is not None:
+                    self._solo.obey(name, rest)
+
+    def _company(self) -> Arena:
+        if self._arena is None:
+            self._arena = Arena(self._settings.lanes, record=self._settings.record, marks=self._marks)
+        return self._arena
+
+    def _new_run(self) -> None:
+        """Another run: its numbers are new, and an agent's id may stand for another agent."""
+        self._agents.clear()
+        self._games.clear()
+        if self._arena is not None:
+            self._arena.new_run()
+
+    # In company
+
+    def _play(self, arena: Arena) -> None:
+        ticks = max(1, min(64, int(SLICE / self._tick)))
+        since = time.perf_counter()
+        arena.advance(ticks)
+        self._tick = 0.5 * self._tick + 0.5 * (time.perf_counter() - since) / ticks
+        self._results += arena.take_results()
+        suspects = arena.take_suspects()
+        if suspects:
+            self._send(["suspects", [int(spec.id) for spec in suspects]])
+        self._report(arena)
+
+    def _report(self, arena: Arena) -> None:
+        now = time.perf_counter()
+        due = len(self._results) >= self._settings.batch or now - self._sent > HURRY or arena.idle
+        if not due:
+            return
+        elapsed = now - self._sent
+        if elapsed < 1:
+            self._rate += (len(self._results) / elapsed - self._rate) * min(elapsed / 0.2, 1.0)
+        self._sent = now
+        if arena.queued == 0 and self._tick < SHORT_TICK:
+            self._lanes = min(self._lanes * 2, self._settings.lanes)
+        want = self._lanes + max(self._settings.batch, int(self._rate * AHEAD))
+        results, self._results = self._results, []
+        if abs(want - self._want) > self._want // 16:
+            self._want = want
+            self._send(["want", want])
+        self._send_results(results)
+
+    def _send_results(self, results: Sequence[MatchResult]) -> None:
+        """One message for each kind of shape: games differ in seats and statistics."""
+        shapes: dict[tuple[int, int], list[MatchResult]] = {}
+        for result in results:
+            shapes.setdefault((len(result.scores), len(result.stats[0])), []).append(_capped(result))
+        for group in shapes.values():
+            words, body = pack_results(group)
+            self._send(["results", *words], body)
+
+    def _drop(self) -> None:
+        if self._arena is not None:
+            self._arena.drop()
+        self._results = []
+        self._solo = None
+
+    # Alone
+
+    def _finish_solo(self, solo: Solo) -> None:
+        self._send_results(solo.arena.take_results())
+        self._solo = None
+        solo.arena.close()
+
+    def _send(self, words: Sequence[object], body: bytes = b"") -> None:
+        """The dispatcher always reads, sooner or later: waiting for it is what keeps a fast worker in step."""
+        self._channel.put(words, body)
+        while self._channel.waiting:
+            select.select([], [self._channel.socket], [])
+            self._channel.flush()
+
+
+class Solo:
+    """One match by itself, as fast as it goes."""
+
+    def __init__(self, arena: Arena) -> None:
+        self.arena = arena
+
+    def wait(self) -> float | None:
+        """Seconds until the next step; None until told otherwise."""
+        return 0.0
+
+    def step(self) -> bool:
+        """Play a little; whether it is over."""
+        since = time.perf_counter()
+        while not self.arena.idle and time.perf_counter() - since < SLICE:
+            self.arena.advance(16)
+        return self.arena.idle
+
+    def obey(self, name: str, rest: Sequence[Any]) -> None:
+        """What can be asked of a live match."""
+
+
+class Live(Solo):
+    """One match at a pace to be watched, told as it happens."""
+
+    def __init__(self, arena: Arena, pace: float, send: Callable[[Sequence[object]], None]) -> None:
+        super().__init__(arena)
+        self._send = send
+        self._pace = pace  # steps a second; 0 for as fast as it goes
+        self._paused = False
+        self._next = time.perf_counter()  # when the next step is due
+        self._told = 0  # actions
+        self._told_at = 0.0
+
+    def wait(self) -> float | None:
+        if self._paused:
+            return None
+        return max(self._next - time.perf_counter(), 0.0) if self._pace else 0.0
+
+    def step(self) -> bool:
+        until = time.perf_counter() + SLICE
+        while not self._paused and not self.arena.idle:
+            now = time.perf_counter()
+            if now > until or (self._pace and now < self._next):
+                break
+            ticks = self.arena.tick()
+            if any(tick.moved.size for tick in ticks) and self._pace:
+                self._next = max(self._next + 1 / self._pace, now - FRAME)  # what was missed is not made up for
+            if any(tick.ended.size for tick in ticks) or now - self._told_at > FRAME:
+                self._tell(now)
+        return self.arena.idle
+
+    def obey(self, name: str, rest: Sequence[Any]) -> None:
+        self._next = time.perf_counter()
+        match name:
+            case "pause":
+                self._paused = True
+                self._tell(self._next)
+            case "resume":
+                self._paused = False
+            case "pace":
+                self._pace = rest[0]
+
+    def _tell(self, now: float) -> None:
+        self._told_at = now
+        if new := self.arena.actions_since(self._told):
+            self._told += len(new)
+            self._send(["moves", new])
+
+
+def _capped(result: MatchResult) -> MatchResult:
+    if len(result.actions) <= RESULT_CAP:
+        return result
+    reason = f"its actions take {len(result.actions) >> 20} MB, {RESULT_CAP >> 20} are allowed"
+    return replace(result, actions=b"", ending=Ending(EndingKind.VOID, (), reason))

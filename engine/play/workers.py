@@ -1,0 +1,296 @@
+"""A worker process as its dispatcher sees it: its sockets, what it holds, what it was last doing, how it died."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import socket
+import time
+from collections import OrderedDict, deque
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+import numpy as np
+
+from engine.play import nursery
+from engine.play.marks import Call, Mark, Marks, size_of
+from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchSpec
+from engine.play.process import OUT_OF_MEMORY, WorkerSettings
+from engine.play.wire import Channel, spec_row
+
+TAIL = 2000  # bytes of what a worker last printed
+PAYLOADS = 64 << 20  # bytes of agents' payloads that a worker keeps for later
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """A match on its way."""
+
+    number: int
+    spec: MatchSpec
+    starts: int = 0  # how often it was begun and broken off
+
+
+@dataclass(eq=False)
+class Isolated:
+    """Matches to be played with nobody else in the process: one that is judged, or a few that share a suspicion."""
+
+    jobs: list[Job]
+    alone: bool = True  # each seat is asked by itself, and a failure is its own
+    fresh: bool = True  # in a process in which nothing has been played
+
+
+@dataclass
+class Known:
+    """What a worker has been told, so that it is told once."""
+
+    games: set[int] = field(default_factory=set)
+    agents: set[int] = field(default_factory=set)
+    payloads: OrderedDict[str, int] = field(default_factory=OrderedDict)  # sizes, the longest unused first
+
+
+class Directory:
+    """The numbers by which the games and agents of a run go on the wire."""
+
+    def __init__(self) -> None:
+        self._games: dict[GameSpec, int] = {}
+        self._agents: dict[AgentSpec, int] = {}
+        self.digests: dict[int, str] = {}  # of an agent's payload
+        self._seen: dict[int, tuple[object, int]] = {}  # by id(): hashing a spec costs more than its identity
+
+    def game(self, spec: GameSpec) -> int:
+        return self._number(spec, self._games)
+
+    def agent(self, spec: AgentSpec) -> int:
+        number = self._number(spec, self._agents)
+        if number not in self.digests:
+            self.digests[number] = hashlib.blake2b(spec.payload, digest_size=16).hexdigest()
+        return number
+
+    def _number(self, spec: Any, table: dict[Any, int]) -> int:
+        seen = self._seen.get(id(spec))
+        if seen is not None and seen[0] is spec:
+            return seen[1]
+        number = table.setdefault(spec, len(table))
+        self._seen[id(spec)] = (spec, number)
+        return number
+
+
+class Worker:
+    """One process. The dispatcher's thread alone touches it."""
+
+    def __init__(self, slot: int, settings: WorkerSettings, memory: Any, restarts: int = 0) -> None:
+        self.slot, self.restarts, self._settings = slot, restarts, settings
+        self.held: dict[int, Job] = {}
+        self.isolated: Isolated | None = None
+        self.fresh = True  # nothing was given to it yet
+        self.retiring = False  # gets nothing more, and ends when it has nothing left
+        self.draining = False  # gets nothing more until it has nothing left
+        self.leaving = False  # has been told to end
+        self.recalling = False  # has been asked to give back what it has not begun
+        self.ready = False
+        self.want = 2 * settings.batch  # matches it likes to have; it says so once it has started
+        self.done = 0
+        self.base: int | None = None  # bytes of memory when it was ready
+        self.born = time.monotonic()
+        self.sentence: tuple[EndingKind, str] | None = None  # why it was killed
+        self.memory = memory
+        self.marks = Marks(memoryview(np.frombuffer(memory, np.uint8)), settings.rows, settings.log_words)  # type: ignore[arg-type]
+        self.marks.clear()
+        self._known = Known()
+        self._last: tuple[int, float] = (-1, self.born)  # the sequence of its marks, and since when it stands
+        self._printed: deque[bytes] = deque(maxlen=64)
+        ours, theirs = socket.socketpair()
+        self.output, printed = socket.socketpair()
+        self.output.setblocking(False)
+        self.channel = Channel(ours)
+        self._birth: Future[BaseProcess] = nursery.start(theirs, printed, memory, settings)
+
+    @property
+    def process(self) -> BaseProcess | None:
+        return self._birth.result() if self._birth.done() and not self._birth.exception() else None
+
+    @property
+    def pid(self) -> int | None:
+        process = self.process
+        return process.pid if process is not None else None
+
+    @property
+    def idle(self) -> bool:
+        return not self.held
+
+    @property
+    def stillborn(self) -> str:
+        """Why it could not even be started, if so."""
+        return str(self._birth.exception()) if self._birth.done() and self._birth.exception() else ""
+
+    def open_to_company(self) -> bool:
+        return self.isolated is None and not (self.retiring or self.draining)
+
+    # Telling it
+
+    def new_run(self) -> None:
+        self._known.games.clear()
+        self._known.agents.clear()
+        spare = sum(self._known.payloads.values()) - PAYLOADS
+        forgotten = []
+        while spare > 0:
+            digest, size = self._known.payloads.popitem(last=False)
+            forgotten.append(digest)
+            spare -= size
+        if forgotten:
+            self.channel.put(["forget", forgotten])
+        self.channel.put(["run"])
+
+    def play(self, jobs: list[Job], directory: Directory, isolated: Isolated | None = None) -> None:
+        rows = [self._row(job, directory) for job in jobs]
+        for job in jobs:
+            self.held[job.number] = job
+        self.isolated, self.fresh = isolated, False
+        if isolated is not None and isolated.alone:
+            self.channel.put(["alone", rows[0], None])
+        else:
+            self.channel.put(["play", rows])
+
+    def play_live(self, job: Job, directory: Directory, pace: float) -> None:
+        row = self._row(job, directory)
+        self.held[job.number] = job
+        self.isolated, self.fresh = Isolated([job]), False
+        self.channel.put(["alone", row, pace])
+
+    def _row(self, job: Job, directory: Directory) -> list[object]:
+        spec = job.spec
+        game = directory.game(spec.game)
+        if game not in self._known.games:
+            self._known.games.add(game)
+            self.channel.put(["game", game, spec.game.name, spec.game.version, spec.game.options])
+        players = [directory.agent(player) for player in spec.players]
+        for number, player in zip(players, spec.players, strict=True):
+            if number not in self._known.agents:
+                self._known.agents.add(number)
+                self._tell_agent(number, player, directory.digests[number])
+        return spec_row(job.number, spec, game, players)
+
+    def _tell_agent(self, number: int, agent: AgentSpec, digest: str) -> None:
+        payloads = self._known.payloads
+        if digest not in payloads:
+            self.channel.put(["payload", digest], agent.payload)
+            payloads[digest] = len(agent.payload)
+        payloads.move_to_end(digest)
+        self.channel.put(["agent", number, agent.id, agent.kind, agent.version, digest])
+
+    def recall(self) -> None:
+        if not self.recalling and self.held:
+            self.recalling = True
+            self.channel.put(["recall"])
+
+    # Watching it
+
+    def read_output(self) -> bool:
+        """Keep the tail of what it prints; False at its end."""
+        with suppress(BlockingIOError):
+            for _ in range(16):  # others have something to say too
+                try:
+                    piece = self.output.recv(1 << 16)
+                except ConnectionError:
+                    return False
+                if not piece:
+                    return False
+                self._printed.append(piece[-TAIL:])
+        return True
+
+    @property
+    def tail(self) -> str:
+        """What it printed last, in one line."""
+        text = b"".join(self._printed)[-TAIL:].decode(errors="replace")
+        return " | ".join(line.strip() for line in text.splitlines() if line.strip())
+
+    def overdue(self, now: float, limit: float, row_limit: float) -> Mark | None:
+        """The call that has gone on for too long."""
+        mark = self.marks.read()
+        if mark.sequence != self._last[0]:
+            self._last = (mark.sequence, now)
+            return None
+        if self.idle or not self.ready or mark.compiling:
+            self._last = (mark.sequence, now)
+            return None
+        allowed = mark.allowed or max(limit, mark.rows * row_limit)
+        if mark.call is Call.NONE:  # the rules themselves hang; or a live match is paused, and may be for long
+            allowed = 6 * limit if self.slot >= 0 else float("inf")
+        return mark if now - self._last[1] > allowed else None
+
+    def kill(self, kind: EndingKind | None = None, reason: str = "") -> None:
+        if kind is not None and self.sentence is None:
+            self.sentence = (kind, reason)
+        process = self.process
+        if process is not None and process.pid is not None:
+            with suppress(ProcessLookupError):
+                process.kill()
+
+    def cause_of_death(self) -> tuple[EndingKind, str]:
+        """Once it is dead: what to say of it."""
+        process = self.process
+        if process is None:
+            return EndingKind.CRASH, self.stillborn or "its process never started"
+        process.join(2.0)
+        if self.sentence is not None:
+            kind, reason = self.sentence
+        elif process.exitcode == OUT_OF_MEMORY:
+            kind, reason = EndingKind.MEMORY, "its process ran out of memory"
+        else:
+            kind, reason = EndingKind.CRASH, f"its process {_exit_words(process.exitcode)}"
+        self.read_output()
+        return kind, f"{reason}; it last printed: {self.tail}" if self.tail else reason
+
+    def bury(self) -> None:
+        """Give everything back. Killed if need be; a process that is still being born dies of the closed socket."""
+        self.kill()
+        self._birth.add_done_callback(_kill_late)
+        for end in (self.channel.socket, self.output):
+            end.close()
+
+    def actions(self) -> tuple[int, bytes]:
+        """How far a match alone had come: its steps, and its actions as they are logged."""
+        record = self.marks.lane[0]
+        words, log = int(record["logged"]) >> 6, self.marks.log[0]
+        whole = log[:words].tobytes() + int(record["word"]).to_bytes(8, "little")
+        return int(record["ply"]), whole[: (int(record["logged"]) + 7) // 8]
+
+
+def memory_for(settings: WorkerSettings) -> Any:
+    return nursery.shared_memory(size_of(settings.rows, settings.log_words))
+
+
+def _kill_late(birth: Future[BaseProcess]) -> None:
+    if not birth.exception():
+        process = birth.result()
+        with suppress(ProcessLookupError, AttributeError):
+            process.kill()
+        process.join(1.0)
+
+
+def _exit_words(code: int | None) -> str:
+    if code is None:
+        return "is gone"
+    if code < 0:
+        with suppress(ValueError):
+            return f"died of {signal.Signals(-code).name}"
+    return f"exited with status {code}" if code >= 0 else f"died of signal {-code}"
+
+
+def resident(pid: int) -> int | None:
+    """Bytes of memory that a process holds; None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        import psutil
+
+        try:
+            return int(psutil.Process(pid).memory_info().rss)
+        except psutil.Error:
+            return None
