@@ -1,0 +1,24 @@
+"""The plug-in of broken players is installed for these tests alone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.registry import KINDS
+
+SITE = str(Path(__file__).parent / "site")
+
+
+@pytest.fixture(autouse=True, scope="package")
+def faults_installed() -> Iterator[None]:
+    sys.path.append(SITE)
+    KINDS.rescan()
+    yield
+    sys.path.remove(SITE)
+    for name in ("fault", "shared-fault"):
+        KINDS.remove(name)
+    KINDS.rescan()

@@ -1,0 +1,106 @@
+"""A small tournament in which some are broken, and how to look at what it leaves behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import psutil
+
+from engine.play.concurrent import ConcurrentMatchExecutor
+from engine.play.match import AgentSpec, MatchResult, MatchSpec, run_digest
+from engine.registry import new_game
+from engine.seeding import derive
+
+GAME = new_game("pong", points=1, step_limit=60)
+WELL = [AgentSpec(f"well{n}", "fault") for n in range(3)] + [AgentSpec(f"shared{n}", "shared-fault") for n in range(3)]
+WATCHDOG = 1.0  # seconds
+MEMORY = 300  # MB
+
+
+def sick(fault: str, kind: str = "fault", name: str = "") -> AgentSpec:
+    return AgentSpec(name or f"sick {fault}", kind, fault.encode())
+
+
+def well_matches(count: int) -> list[MatchSpec]:
+    pairs = [(a, b) for a in WELL for b in WELL if a is not b]
+    return [MatchSpec(f"w{n}", GAME.spec, pairs[n % len(pairs)], derive("well", n)) for n in range(count)]
+
+
+def sick_matches(agent: AgentSpec, count: int) -> list[MatchSpec]:
+    """Against everybody in turn, on alternate sides."""
+    specs = []
+    for n in range(count):
+        players = (agent, WELL[n // 2 % len(WELL)])
+        specs.append(MatchSpec(f"{agent.id} {n}", GAME.spec, players[:: 1 if n % 2 == 0 else -1], derive("sick", n)))
+    return specs
+
+
+def mixed(well: Sequence[MatchSpec], ill: Sequence[MatchSpec]) -> list[MatchSpec]:
+    """Spread evenly."""
+    step = len(well) // max(len(ill), 1)
+    specs: list[MatchSpec] = []
+    for n, spec in enumerate(well):
+        specs.append(spec)
+        if n % step == step - 1 and n // step < len(ill):
+            specs.append(ill[n // step])
+    return specs
+
+
+def executor(workers: int = 2, **settings: object) -> ConcurrentMatchExecutor:
+    chosen = {"watchdog": WATCHDOG, "memory_mb": MEMORY, "lanes": 64, **settings}
+    return ConcurrentMatchExecutor(workers, **chosen)
+
+
+def play(specs: Sequence[MatchSpec], workers: int = 2, **settings: object) -> dict[str, MatchResult]:
+    """One record for each match, and nothing left behind."""
+    with executor(workers, **settings) as one:
+        results = list(one.run(specs))
+    assert sorted(result.id for result in results) == sorted(spec.id for spec in specs), "one record for each match"
+    assert not worker_pids(), "nothing is left running"
+    return {result.id: result for result in results}
+
+
+def digest(results: dict[str, MatchResult], specs: Sequence[MatchSpec]) -> str:
+    return run_digest(results[spec.id] for spec in specs)
+
+
+def worker_pids(of: int | None = None, patience: float = 2.0) -> list[int]:
+    """Worker processes that are still there, after some patience for those that are dying."""
+    until = time.monotonic() + patience
+    while True:
+        left = _workers(of or os.getpid())
+        if not left or time.monotonic() > until:
+            return left
+        time.sleep(0.02)
+
+
+def _workers(of: int) -> list[int]:
+    """Children of the server that workers are forked from; the server itself stays for the next executor."""
+    found = []
+    for process in psutil.Process(of).children(recursive=True):
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE and process.ppid() != of:
+                found.append(process.pid)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+@contextmanager
+def within(seconds: int) -> Iterator[None]:
+    """Nothing hangs: far more time than it takes, but not for ever."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError(f"still not done after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,156 @@
+"""Bots whose payload says how they break: `segfault`, or `segfault@left`, or nothing for one that is well.
+
+`fault` is a kind of plain bots, which are asked one by one; `shared-fault` answers for all its agents in one call, so
+that whatever breaks it breaks it for everybody.
+"""
+
+import ctypes
+import os
+import random
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+
+from engine.game import AgentKind
+from engine.plain import plain_kind
+from engine.play.match import AgentSpec
+from engine.seeding import pick, purpose
+
+CHOICE = purpose("faults.choice")
+PLY = 2  # they break at their third move
+
+
+class Unspeakable(Exception):  # noqa: N818
+    """Can be neither pickled nor rebuilt nor even told."""
+
+    def __init__(self, lock: object, *, must: int) -> None:
+        super().__init__(lock)
+        self.lock, self.function = threading.Lock(), lambda: must
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def _hog() -> None:
+    kept = []
+    while True:
+        kept.append(np.ones(4 << 20))  # 32 MB, and written to
+
+
+def _flood() -> None:
+    for stream in (1, 2):
+        for _ in range(64):
+            os.write(stream, b"x" * 65536)
+    print("and a line", file=sys.stderr, flush=True)
+
+
+def _reseed() -> None:
+    random.seed(0)
+    np.random.seed(0)
+
+
+def _segfault() -> None:
+    ctypes.string_at(0)
+
+
+def _sleep() -> None:
+    while True:
+        time.sleep(3600)
+
+
+def _deaf() -> None:
+    """Asleep with the interpreter lock held: no signal handler and no other thread ever runs."""
+    if hasattr(signal, "SIGTERM"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    ctypes.PyDLL(None).sleep(3600)
+
+
+def _raise(error: BaseException) -> None:
+    raise error
+
+
+FAULTS = {
+    "raise": lambda: _raise(RuntimeError("I give up")),
+    "long": lambda: _raise(RuntimeError("many words " * 1_000_000)),
+    "unspeakable": lambda: _raise(Unspeakable(None, must=1)),
+    "exit": lambda: sys.exit(4),
+    "segfault": _segfault,
+    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "exit0": lambda: os._exit(0),
+    "exit3": lambda: os._exit(3),
+    "sleep": _sleep,
+    "deaf": _deaf,
+    "hog": _hog,
+    "flood": _flood,
+    "reseed": _reseed,
+}
+
+
+def broken(payload: bytes, seat: int, ply: int) -> str:
+    """What this agent does wrong now, if anything."""
+    fault, _, where = payload.decode().partition("@")
+    here = where == "" or (where == "left") == (seat == 0)
+    return fault if here and ply == PLY else ""
+
+
+class Bot:
+    def __init__(self, payload: bytes) -> None:
+        if payload == b"load":
+            raise OSError("no such weights")
+        if payload == b"load-segfault":
+            _segfault()
+        self._payload = payload
+
+    def act(self, view):
+        fault = broken(self._payload, view.seat, view.ply)
+        if fault == "nonsense":
+            return "up"
+        if fault == "huge":
+            return 10**30
+        FAULTS.get(fault, lambda: None)()
+        return view.pick(3)
+
+
+class SharedPilot:
+    """All rows in one call, and not a word about which."""
+
+    capacity = None
+
+    def __init__(self, game, slots):
+        self._payloads, self._seeds = [], np.zeros(slots, np.uint64)
+
+    def load(self, agent):
+        Bot(agent.payload)
+        self._payloads.append(agent.payload)
+        return len(self._payloads) - 1
+
+    def begin(self, slots, agents, seeds):
+        self._seeds[slots] = seeds
+
+    def act(self, views):
+        answers = np.zeros(len(views), np.int64)
+        for row in range(len(views)):
+            ply = int(views.plies[row])
+            fault = broken(self._payloads[views.agents[row]], int(views.seats[row]), ply)
+            if fault == "nonsense":
+                return "up"
+            if fault == "shape":
+                return answers[:, None]
+            FAULTS.get(fault, lambda: None)()
+            answers[row] = pick(3, int(self._seeds[views.slots[row]]), CHOICE, 0, ply, 0)
+        return answers
+
+    def end(self, slots, results):
+        pass
+
+    def close(self):
+        pass
+
+
+PLAIN = plain_kind("fault", 1, Bot, ["pong"], {"Well": b""})
+SHARED = AgentKind(
+    "shared-fault", 1, SharedPilot, lambda game: True, lambda game: [AgentSpec("SharedWell", "shared-fault")]
+)

@@ -1,0 +1,116 @@
+"""Every way to break, alone and in a tournament of 200 matches on two workers: one record each, the right one."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import EndingKind, MatchResult
+from tests.faults.league import digest, mixed, play, sick, sick_matches, well_matches, within
+
+BREAKS = {  # what is recorded of plain bots
+    "raise": EndingKind.EXCEPTION,
+    "long": EndingKind.EXCEPTION,
+    "unspeakable": EndingKind.EXCEPTION,
+    "exit": EndingKind.EXCEPTION,
+    "segfault": EndingKind.CRASH,
+    "kill": EndingKind.CRASH,
+    "exit0": EndingKind.CRASH,
+    "exit3": EndingKind.CRASH,
+    "sleep": EndingKind.TIMEOUT,
+    "deaf": EndingKind.TIMEOUT,
+    "hog": EndingKind.MEMORY,
+    "nonsense": EndingKind.EXCEPTION,
+    "huge": EndingKind.ILLEGAL_ACTION,
+    "load": EndingKind.CANNOT_START,
+    "load-segfault": EndingKind.CANNOT_START,
+}
+SHARED = {**BREAKS, "nonsense": EndingKind.PROTOCOL, "shape": EndingKind.PROTOCOL}
+del SHARED["huge"]
+CASES = [("fault", *case) for case in BREAKS.items()] + [("shared-fault", *case) for case in SHARED.items()]
+HARMLESS = ("flood", "reseed")
+
+
+@pytest.fixture(scope="module")
+def healthy() -> dict[str, MatchResult]:
+    """The records of everybody who is well, in company of their own and in this process."""
+    with SequentialMatchExecutor(32) as executor:
+        return {result.id: result for result in executor.execute_matches(well_matches(180))}
+
+
+def check(result: MatchResult, seat: int, kind: EndingKind) -> None:
+    if result.ending.kind is EndingKind.QUARANTINED:
+        assert not result.ending.kind.rated
+    else:
+        assert (result.ending.kind, result.ranks) == (kind, (2, 1) if seat == 0 else (1, 2)), result
+        assert result.ending.reason or kind is EndingKind.ILLEGAL_ACTION
+        assert len(result.ending.reason) < 5000
+        assert result.steps == (0 if kind is EndingKind.CANNOT_START else 2), "what was played until then counts"
+    assert result.ending.seats == (seat,)
+
+
+@pytest.mark.parametrize(("kind", "fault", "ending"), CASES)
+def test_alone_it_forfeits_by_its_own_kind_of_failure(kind: str, fault: str, ending: EndingKind) -> None:
+    specs = sick_matches(sick(fault, kind), 2)
+    with within(60):
+        results = play(specs)
+    for seat, spec in enumerate(specs):
+        check(results[spec.id], seat, ending)
+
+
+@pytest.mark.parametrize(("kind", "fault", "ending"), CASES)
+def test_in_a_tournament_it_costs_nobody_else_anything(
+    kind: str, fault: str, ending: EndingKind, healthy: dict[str, MatchResult]
+) -> None:
+    well, ill = well_matches(180), sick_matches(sick(fault, kind), 20)
+    with within(120):
+        results = play(mixed(well, ill))
+    assert digest(results, well) == digest(healthy, well), "everybody else's records are those of a run without it"
+    for n, spec in enumerate(ill):
+        check(results[spec.id], n % 2, ending)
+    failed = sum(results[spec.id].ending.kind is ending for spec in ill)
+    assert failed == 20 if ending is EndingKind.ILLEGAL_ACTION else 3 <= failed <= 5, "then it is out"
+
+
+@pytest.mark.parametrize("kind", ["fault", "shared-fault"])
+@pytest.mark.parametrize("fault", HARMLESS)
+def test_noise_and_vandalism_change_nothing(kind: str, fault: str, healthy: dict[str, MatchResult]) -> None:
+    well, ill = well_matches(180), sick_matches(sick(fault, kind), 20)
+    with within(120):
+        results = play(mixed(well, ill))
+    assert digest(results, well) == digest(healthy, well)
+    as_well = sick_matches(sick("", kind, f"sick {fault}"), 20)
+    with SequentialMatchExecutor(32) as executor:
+        expected = {result.id: result for result in executor.execute_matches(as_well)}
+    assert digest(results, ill) == digest(expected, as_well), "it plays as it would without the noise"
+
+
+@pytest.mark.parametrize("kind", ["fault", "shared-fault"])
+def test_who_breaks_on_one_side_only_breaks_there_and_only_there(kind: str, healthy: dict[str, MatchResult]) -> None:
+    well, ill = well_matches(180), sick_matches(sick("segfault@left", kind), 10)
+    with within(120):
+        results = play(mixed(well, ill), quarantine_after=None)
+    assert digest(results, well) == digest(healthy, well)
+    for n, spec in enumerate(ill):
+        if n % 2 == 0:
+            check(results[spec.id], 0, EndingKind.CRASH)
+        else:
+            assert results[spec.id].ending.kind in (EndingKind.FINISHED, EndingKind.STEP_LIMIT)
+
+
+def test_the_record_of_a_crash_says_how_and_where() -> None:
+    spec = sick_matches(sick("segfault"), 1)[0]
+    reason = play([spec])[spec.id].ending.reason
+    assert reason.startswith("its process died of SIGSEGV; it last printed: ")
+    assert "ringside_faults.py" in reason, "Python's own account of it"
+
+
+def test_two_that_break_the_same_call_are_both_found(healthy: dict[str, MatchResult]) -> None:
+    well = well_matches(180)
+    one, other = (sick_matches(sick(fault, "shared-fault"), 10) for fault in ("segfault", "raise"))
+    with within(120):
+        results = play(mixed(well, [spec for pair in zip(one, other, strict=True) for spec in pair]))
+    assert digest(results, well) == digest(healthy, well)
+    for n in range(10):
+        check(results[one[n].id], n % 2, EndingKind.CRASH)
+        check(results[other[n].id], n % 2, EndingKind.EXCEPTION)
