@@ -63,6 +63,13 @@ class GameFailed(RingsideError):  # noqa: N818
     def __init__(self, name: str, error: Exception) -> None:
         super().__init__(f"the game {name!r} failed: {type(error).__name__}: {error}")
 
+    @classmethod
+    def retold(cls, text: str) -> GameFailed:
+        """The same error, from another process: only its text has come across."""
+        error = cls.__new__(cls)
+        Exception.__init__(error, text)
+        return error
+
 
 class WorkersFailed(RingsideError):  # noqa: N818
     """No worker process comes up."""

@@ -21,9 +21,10 @@ from engine.game import Game
 from engine.kernels import sweep_cache
 from engine.play import replay
 from engine.play.arena import DEFAULT_LANES
+from engine.play.concurrent import ConcurrentMatchExecutor, default_workers, stopping_on_signals
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.lanes import compile_general_path
-from engine.play.match import SEED_LIMIT, AgentSpec, Limits, MatchResult, MatchSpec, run_digest
+from engine.play.match import SEED_LIMIT, AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
 from engine.registry import FORMATS, GAMES, KINDS, TRAINERS, Registry, agents_for, all_games, new_game
 from league_app import demo
 
@@ -55,7 +56,7 @@ def _stop(sentence: str, status: int) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ringside", description="A league for game-playing agents.")
-    parser.set_defaults(run=_demo, matches=3000, points=5, seed=1, lanes=DEFAULT_LANES, entrants=[])
+    parser.set_defaults(run=_demo, matches=3000, points=5, seed=1, workers=None, lanes=DEFAULT_LANES, entrants=[])
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     one = commands.add_parser("demo", help="a league of scripted Pong bots (this is what runs without a command)")
@@ -63,7 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--matches", type=int, default=3000, help="how many, rounded up to whole rounds (3000)")
     one.add_argument("--points", type=int, default=5, help="points that win a match (5)")
     one.add_argument("--seed", type=int, default=1, help="another seed, another league (1)")
-    one.add_argument("--lanes", type=int, default=DEFAULT_LANES, help=f"matches at once ({DEFAULT_LANES})")
+    one.add_argument("--workers", type=int, help=f"worker processes (one less than cores: {default_workers()})")
+    one.add_argument("--lanes", type=int, default=DEFAULT_LANES, help=f"matches at once in a worker ({DEFAULT_LANES})")
     one.add_argument("--with", dest="entrants", action="append", default=[], metavar="AGENT", help="enter this one too")
 
     one = commands.add_parser("play", help="play one match and tell how it went")
@@ -111,9 +113,13 @@ def _demo(options: argparse.Namespace) -> None:
         f"[bold]Demo league[/]: {game.info.title} to {options.points}, {len(agents)} bots, "
         f"{pairs} side-swapped pairs each: {total:,} matches"
     )
-    results = _play_all(demo.plan(game, agents, pairs, options.seed), total, options.lanes)
+    results, signals = _play_all(list(demo.plan(game, agents, pairs, options.seed)), options.workers, options.lanes)
     console.print(_standings(demo.table(agents, results)))
+    if signals:
+        played = sum(result.ending.kind is not EndingKind.CANCELLED for result in results)
+        _stop(f"stopped: this is the table of the {played:,} matches of {total:,} that were played", 128 + signals[0])
     console.print(f"[dim]digest {run_digest(results)}, the same however it is run[/]")
+    _tell_failures(results)
 
 
 def _play(options: argparse.Namespace) -> None:
@@ -230,15 +236,36 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:,.0f}/s" if speed else "", "cyan")
 
 
-def _play_all(specs: Iterable[MatchSpec], total: int, lanes: int) -> list[MatchResult]:
+def _play_all(specs: Sequence[MatchSpec], workers: int | None, lanes: int) -> tuple[list[MatchResult], list[int]]:
+    """The results, and the signals that came: the first ends it when the running matches are over, the second now."""
     columns = (TextColumn("{task.description}"), BarColumn(40), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
     results = []
-    with SequentialMatchExecutor(lanes) as executor, Progress(*columns, console=console) as progress:
-        task = progress.add_task("playing", total=total)
+    with (
+        ConcurrentMatchExecutor(workers, lanes=lanes) as executor,
+        Progress(*columns, console=console) as progress,
+        stopping_on_signals(executor) as signals,
+    ):
+        task = progress.add_task("playing", total=len(specs))
         for result in executor.run(specs):
             results.append(result)
-            progress.advance(task)
-    return results
+            if result.ending.kind is not EndingKind.CANCELLED:
+                progress.advance(task)
+            if signals:
+                progress.update(task, description="finishing")
+    return results, signals
+
+
+def _tell_failures(results: Iterable[MatchResult]) -> None:
+    """Who broke, how often and how; one line for each."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for result in results:
+        kind = result.ending.kind
+        if kind.failure or kind is EndingKind.QUARANTINED:
+            for seat in result.ending.seats:
+                told.setdefault((result.players[seat], kind.value), []).append(result.ending.reason)
+    for (agent, kind_name), reasons in sorted(told.items()):
+        times = "once" if len(reasons) == 1 else f"{len(reasons)} times"
+        console.print(Text(plain(f"{agent}: {kind_name.replace('_', ' ')} {times}: {reasons[0]}")))
 
 
 def _standings(rows: Sequence[demo.Row]) -> Table:

@@ -19,7 +19,7 @@ from engine.play.conduct import STRIKES, unplayed
 from engine.play.crews import Crews
 from engine.play.dispatcher import Dispatcher
 from engine.play.executors import distinct
-from engine.play.floor import MEGABYTE, Watch
+from engine.play.floor import Watch
 from engine.play.live import LiveMatch, check_pace
 from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchResult, MatchSpec
 from engine.play.process import WorkerSettings
@@ -66,7 +66,7 @@ class ConcurrentMatchExecutor:
             _check("quarantine_after", quarantine_after, 1, 1_000_000)
         workers = default_workers() if max_workers is None else max_workers
         _check("max_workers", workers, 1, MOST_WORKERS)
-        memory = None if memory_mb is None else memory_mb * MEGABYTE
+        memory = None if memory_mb is None else memory_mb << 20
         settings = WorkerSettings(lanes, record, batch_size, memory, tuple(plugins), rows=4 * lanes)
         self._dispatcher = Dispatcher(workers, settings, Watch(watchdog, memory=memory, failures=quarantine_after))
         self._workers, self._ahead = workers, 2 * lanes

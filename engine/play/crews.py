@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -80,6 +80,35 @@ class Crews:
             crew = self._crews[player.kind] = Crew(self._made, kind, kind.pilot(self._game, self._slots), rows)
             self._made += 1
         return crew
+
+    def seat(
+        self, spec: MatchSpec, taken: dict[str, int], pilots: Indices, asking: Callable[[int], None]
+    ) -> tuple[Seating, list[tuple[int, BaseException]]] | None:
+        """Who plays each seat, and what went wrong at which; None when there is no room for this match now.
+
+        `asking` is told whose code is about to run.
+        """
+        crews: list[Crew | BaseException] = []
+        for seat, player in enumerate(spec.players):
+            asking(seat)
+            try:
+                crews.append(self.of(player))
+            except AGENT_ERRORS as error:  # whatever an agent's code raises is that agent's failure
+                crews.append(error)
+        if not room(crews, taken, pilots):
+            return None
+        seating: Seating = []
+        failures: list[tuple[int, BaseException]] = []
+        for seat, (player, crew) in enumerate(zip(spec.players, crews, strict=True)):
+            asking(seat)
+            try:
+                if isinstance(crew, BaseException):
+                    raise crew
+                seating.append((crew, crew.number(player)))
+            except AGENT_ERRORS as error:  # as above
+                seating.append(None)
+                failures.append((seat, error))
+        return seating, failures
 
     def dismiss(self, crew: Crew) -> None:
         del self._crews[crew.kind.name]

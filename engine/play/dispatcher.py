@@ -112,9 +112,9 @@ class Dispatcher:
         return live
 
     def people(self) -> tuple[list[Worker], Run | None]:
-        """The workers there are, and the run they work on."""
+        """The workers there are, and the run they work on, or last worked on."""
         with self._lock:
-            return [*self._floor.workers.values(), *(worker for worker, _ in self._floor.leaving)], self._floor.run
+            return [*self._floor.workers.values(), *(worker for worker, _ in self._floor.leaving)], self._floor.last
 
     def close(self) -> None:
         with self._lock:

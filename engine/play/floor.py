@@ -12,22 +12,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from engine.errors import RingsideError, WorkersFailed
-from engine.play.conduct import forfeited, unplayed
+from engine.errors import GameFailed, RingsideError, WorkersFailed
+from engine.play.conduct import unplayed
 from engine.play.live import LiveMatch
 from engine.play.marks import Call
-from engine.play.match import EndingKind, MatchResult, MatchSpec
+from engine.play.match import EndingKind, MatchResult
 from engine.play.process import WorkerSettings
 from engine.play.runs import Run
 from engine.play.wire import Broken, Columns
-from engine.play.workers import Directory, Isolated, Job, Worker, memory_for, resident
+from engine.play.workers import Directory, Isolated, Job, Worker, memory_for
 from engine.telemetry import Trace
 
 STARTS = 3  # workers in a row that may fail to start
 AGAIN = 0.2  # seconds before another try
 FAREWELL = 2.0  # seconds that a worker with nothing left may take to end
 BACKLOG = 100_000  # results that wait to be taken, beyond which no more matches are begun
-MEGABYTE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,7 @@ class Floor:
         self.one_by_one = False  # one match at a time, in the order of the plan
         self.trace = Trace()
         self.run: Run | None = None
+        self.last: Run | None = None  # the same, and still when it has ended
         self.workers: dict[int, Worker] = {}
         self.leaving: list[tuple[Worker, float]] = []  # with the time at which patience ends
         self.lives: dict[int, LiveMatch] = {}
@@ -66,7 +66,7 @@ class Floor:
     # Runs
 
     def begin(self, total: int | None) -> Run:
-        self.run = Run(self._numbers, self._watch.failures, total)
+        self.run = self.last = Run(self._numbers, self._watch.failures, total)
         self._failed_starts = 0
         for worker in self.players:
             self._tell(worker, worker.new_run)
@@ -169,7 +169,7 @@ class Floor:
         elif name == "moves" and worker.slot in self.lives:
             self.lives[worker.slot].add(rest[0])
         elif name == "failed" and self.run is not None:
-            self._fail(RingsideError(str(rest[0])))
+            self._fail(GameFailed.retold(str(rest[0])) if rest[1] else RingsideError(str(rest[0])))
         elif name == "ready":
             worker.ready, self._failed_starts = True, 0
             self.trace.add(worker.slot, "ready", str(rest[0]))
@@ -374,19 +374,8 @@ class Floor:
             if (mark := worker.overdue(now, self._watch.call, self._watch.row)) is not None:
                 what = "its rules" if mark.call is Call.NONE else f"its call of {mark.call.name.lower()}()"
                 worker.kill(EndingKind.TIMEOUT, f"{what} did not come back in time")
-            self._weigh(worker)
-
-    def _weigh(self, worker: Worker) -> None:
-        limit, pid = self._watch.memory, worker.pid
-        if limit is None or pid is None or not worker.ready or worker.sentence is not None:
-            return
-        size = resident(pid)
-        if size is None:
-            return
-        worker.base = size if worker.base is None else worker.base
-        if size - worker.base > limit:
-            taken = f"its process took {(size - worker.base) // MEGABYTE:,} MB, {limit // MEGABYTE:,} are allowed"
-            worker.kill(EndingKind.MEMORY, taken)
+            if self._watch.memory is not None and (taken := worker.overweight(self._watch.memory)):
+                worker.kill(EndingKind.MEMORY, taken)
 
     def _died(self, worker: Worker) -> None:
         if self.workers.get(worker.slot) is not worker:  # it had nothing left to do
@@ -398,7 +387,7 @@ class Floor:
         if not worker.ready:
             self._never_started(worker, reason)
         elif held and worker.isolated is not None and worker.isolated.alone:
-            self._finish(worker, self._verdict(worker, held[0].spec, kind, reason))
+            self._finish(worker, worker.verdict(held[0].spec, kind, reason))
         elif held and self.run is not None:
             everyone = kind is EndingKind.MEMORY or mark.matches is None
             inside = {job.number for job in held} if everyone else mark.matches or set()
@@ -410,16 +399,6 @@ class Floor:
                 for job in self.run.take_waiting():
                     self.run.cancel(job)
         self._bury(worker)
-
-    def _verdict(self, worker: Worker, spec: MatchSpec, kind: EndingKind, reason: str) -> MatchResult:
-        """Alone in its process: who was in a call is guilty; if nobody was, nobody is."""
-        mark = worker.marks.read()
-        if mark.call in (Call.NONE, Call.CLOSE) or not mark.seat < len(spec.players):
-            return unplayed(spec, EndingKind.VOID, f"{reason}, while no player was being asked")
-        if mark.call in (Call.LOAD, Call.BEGIN):
-            kind = EndingKind.CANNOT_START
-        steps, actions = worker.actions()
-        return forfeited(spec, kind, reason, mark.seat, steps, actions)
 
     def _never_started(self, worker: Worker, reason: str) -> None:
         self._failed_starts += 1

@@ -16,7 +16,7 @@ import numpy as np
 from engine.errors import BadSpec
 from engine.game import PENDING, RESIGN, Boards, Bools, Floats, Game, Indices, Ints, Seeds, Views, check_match
 from engine.play.clocks import Clocks
-from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, log, room, told
+from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, log, told
 from engine.play.guarded import GuardedBoards
 from engine.play.lanes import (
     FAILED,
@@ -171,12 +171,18 @@ class Group:
         while self._free and self.queue:
             spec = self.queue.popleft()
             lane = self._free[-1]
-            seating = self._seat(spec, lane, taken)
-            if seating is None:
+            self._numbers[lane] = number_of(spec)
+            self._marks.enter(Call.LOAD, self._numbers, np.array([lane], np.uint32))
+            seated = self._crews.seat(spec, taken, self._slots["pilot"], self._marks.seat)
+            self._marks.leave()
+            if seated is None:
                 blocked.append(spec)
-            elif seating == []:
+            elif seated[1] and not self._alone:  # in company that proves nothing
                 self.suspects.append(spec)
             else:
+                seating, failures = seated
+                for seat, error in failures:
+                    self._fault(lane, seat, EndingKind.CANNOT_START, error)
                 self._specs[lane] = spec
                 self._clocks.begin(lane, spec.limits.clock)
                 dealt.append(self._free.pop())
@@ -187,37 +193,6 @@ class Group:
             raise BadSpec(f"match {blocked[0].id!r} seats more players of one kind than its pilot can hold at once")
         if dealt:
             self._begin(dealt, seatings)
-
-    def _seat(self, spec: MatchSpec, lane: int, taken: dict[str, int]) -> Seating | None:
-        """Who plays each seat. None when there is no room now; empty when a player failed, which in company proves
-        nothing against it."""
-        crews: list[Crew | BaseException] = []
-        self._numbers[lane] = number_of(spec)
-        self._marks.enter(Call.LOAD, self._numbers, np.array([lane], np.uint32))
-        for seat, player in enumerate(spec.players):
-            self._marks.seat(seat)
-            try:
-                crews.append(self._crews.of(player))
-            except AGENT_ERRORS as error:  # whatever an agent's code raises is that agent's failure
-                crews.append(error)
-        if not room(crews, taken, self._slots["pilot"]):
-            self._marks.leave()
-            return None
-        seating: Seating = []
-        for seat, (player, crew) in enumerate(zip(spec.players, crews, strict=True)):
-            self._marks.seat(seat)
-            try:
-                if isinstance(crew, BaseException):
-                    raise crew
-                seating.append((crew, crew.number(player)))
-            except AGENT_ERRORS as error:  # as above
-                if not self._alone:
-                    self._marks.leave()
-                    return []
-                self._fault(lane, seat, EndingKind.CANNOT_START, error)
-                seating.append(None)
-        self._marks.leave()
-        return seating
 
     def _begin(self, dealt: list[int], seatings: list[Seating]) -> None:
         specs = [spec for lane in dealt if (spec := self._specs[lane])]
@@ -292,7 +267,7 @@ class Group:
             legal.flags.writeable = False
         try:
             answers = crew.pilot.act(Views(self.boards, rows, self._obs[:n], legal, self._marks.row))
-        except AGENT_ERRORS as error:  # see _seat
+        except AGENT_ERRORS as error:  # see Crews.seat
             if error is self._guarded.failure:
                 raise
             self._failure(crew, rows[0], EndingKind.EXCEPTION, error)
@@ -350,7 +325,7 @@ class Group:
         self._marks.enter(what, self._numbers, slots // seats, int(slots[0] % seats))
         try:
             call()
-        except AGENT_ERRORS as error:  # see _seat
+        except AGENT_ERRORS as error:  # see Crews.seat
             kind = EndingKind.CANNOT_START if what is Call.BEGIN else EndingKind.EXCEPTION
             self._failure(crew, slots, kind, error)
             return False

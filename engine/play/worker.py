@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba.core import event
 
-from engine.errors import RingsideError
+from engine.errors import GameFailed, RingsideError
 from engine.play.arena import Arena
 from engine.play.marks import Marks
 from engine.play.match import AgentSpec, Ending, EndingKind, GameSpec, MatchResult
@@ -96,7 +96,7 @@ class Worker:
             except RingsideError as error:
                 if isinstance(error, Broken):
                     raise
-                self._send(["failed", str(error)])
+                self._send(["failed", str(error), isinstance(error, GameFailed)])
                 self._drop()
 
     def _listen(self) -> None:

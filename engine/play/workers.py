@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from engine.play import nursery
+from engine.play.conduct import forfeited, unplayed
 from engine.play.marks import Call, Mark, Marks, size_of
-from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchSpec
+from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchResult, MatchSpec
 from engine.play.process import OUT_OF_MEMORY, WorkerSettings
 from engine.play.wire import Channel, spec_row
 
@@ -95,7 +96,7 @@ class Worker:
         self.ready = False
         self.want = 2 * settings.batch  # matches it likes to have; it says so once it has started
         self.done = 0
-        self.base: int | None = None  # bytes of memory when it was ready
+        self._base: int | None = None  # bytes of memory when it was ready
         self.born = time.monotonic()
         self.sentence: tuple[EndingKind, str] | None = None  # why it was killed
         self.memory = memory
@@ -223,6 +224,16 @@ class Worker:
             allowed = 6 * limit if self.slot >= 0 else float("inf")
         return mark if now - self._last[1] > allowed else None
 
+    def overweight(self, limit: int) -> str:
+        """What to say of it if it has taken more memory than this since it was ready."""
+        pid = self.pid
+        size = resident(pid) if pid is not None and self.ready and self.sentence is None else None
+        if size is None:
+            return ""
+        self._base = size if self._base is None else self._base
+        taken = size - self._base
+        return f"its process took {taken >> 20:,} MB, {limit >> 20:,} are allowed" if taken > limit else ""
+
     def kill(self, kind: EndingKind | None = None, reason: str = "") -> None:
         if kind is not None and self.sentence is None:
             self.sentence = (kind, reason)
@@ -246,19 +257,24 @@ class Worker:
         self.read_output()
         return kind, f"{reason}; it last printed: {self.tail}" if self.tail else reason
 
+    def verdict(self, spec: MatchSpec, kind: EndingKind, reason: str) -> MatchResult:
+        """It died over a match that it played alone: who was in a call is guilty; if nobody was, nobody is."""
+        mark = self.marks.read()
+        if mark.call in (Call.NONE, Call.CLOSE) or not mark.seat < len(spec.players):
+            return unplayed(spec, EndingKind.VOID, f"{reason}, while no player was being asked")
+        if mark.call in (Call.LOAD, Call.BEGIN):
+            kind = EndingKind.CANNOT_START
+        record = self.marks.lane[0]
+        logged = int(record["logged"])
+        actions = self.marks.log[0, : logged >> 6].tobytes() + int(record["word"]).to_bytes(8, "little")
+        return forfeited(spec, kind, reason, mark.seat, int(record["ply"]), actions[: (logged + 7) // 8])
+
     def bury(self) -> None:
         """Give everything back. Killed if need be; a process that is still being born dies of the closed socket."""
         self.kill()
         self._birth.add_done_callback(_kill_late)
         for end in (self.channel.socket, self.output):
             end.close()
-
-    def actions(self) -> tuple[int, bytes]:
-        """How far a match alone had come: its steps, and its actions as they are logged."""
-        record = self.marks.lane[0]
-        words, log = int(record["logged"]) >> 6, self.marks.log[0]
-        whole = log[:words].tobytes() + int(record["word"]).to_bytes(8, "little")
-        return int(record["ply"]), whole[: (int(record["logged"]) + 7) // 8]
 
 
 def memory_for(settings: WorkerSettings) -> Any:

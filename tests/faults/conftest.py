@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.registry import KINDS
+from engine.registry import GAMES, KINDS
 
 SITE = str(Path(__file__).parent / "site")
 
@@ -16,9 +16,12 @@ SITE = str(Path(__file__).parent / "site")
 @pytest.fixture(autouse=True, scope="package")
 def faults_installed() -> Iterator[None]:
     sys.path.append(SITE)
-    KINDS.rescan()
+    for registry in (GAMES, KINDS):
+        registry.rescan()
     yield
     sys.path.remove(SITE)
+    GAMES.remove("broken-rules")
     for name in ("fault", "shared-fault"):
         KINDS.remove(name)
-    KINDS.rescan()
+    for registry in (GAMES, KINDS):
+        registry.rescan()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from engine.errors import GameFailed
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.match import EndingKind, MatchResult
-from tests.faults.league import digest, mixed, play, sick, sick_matches, well_matches, within
+from engine.play.match import EndingKind, MatchResult, MatchSpec
+from engine.registry import new_game
+from tests.faults.league import WELL, digest, executor, mixed, play, sick, sick_matches, well_matches, within
 
 BREAKS = {  # what is recorded of plain bots
     "raise": EndingKind.EXCEPTION,
@@ -114,3 +116,26 @@ def test_two_that_break_the_same_call_are_both_found(healthy: dict[str, MatchRes
     for n in range(10):
         check(results[one[n].id], n % 2, EndingKind.CRASH)
         check(results[other[n].id], n % 2, EndingKind.EXCEPTION)
+
+
+@pytest.mark.parametrize("fault", ["segfault", "kill", "sleep"])
+def test_rules_that_kill_their_process_are_nobodys_fault(fault: str, healthy: dict[str, MatchResult]) -> None:
+    broken = new_game("broken-rules", fault=fault)
+    well = well_matches(30)
+    ill = [MatchSpec(f"b{n}", broken.spec, (WELL[n], WELL[n + 1]), n) for n in range(2)]
+    with within(120):
+        results = play([*well[:15], *ill, *well[15:]], watchdog=0.3)
+    for spec in ill:
+        result = results[spec.id]
+        assert (result.ending.kind, result.ending.seats, result.ranks) == (EndingKind.VOID, (), (1, 1))
+        assert "while no player was being asked" in result.ending.reason
+    assert digest(results, well) == digest(healthy, well)
+
+
+def test_rules_that_raise_end_the_run_with_their_name() -> None:
+    game = new_game("broken-rules", fault="raise")
+    with executor(2) as one:
+        with pytest.raises(GameFailed, match="the game 'broken-rules' failed: RuntimeError: I give up"):
+            one.execute_match(MatchSpec("m", game.spec, (WELL[0], WELL[1]), 1))
+        well = well_matches(20)
+        assert len(one.execute_matches(well)) == 20, "and the executor still works"

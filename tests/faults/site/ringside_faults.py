@@ -11,11 +11,13 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
-from engine.game import AgentKind
-from engine.plain import plain_kind
+from engine.game import AgentKind, GameInfo
+from engine.options import option
+from engine.plain import PlainBoard, PlainGame, plain_kind
 from engine.play.match import AgentSpec
 from engine.seeding import pick, purpose
 
@@ -44,7 +46,7 @@ def _flood() -> None:
     for stream in (1, 2):
         for _ in range(64):
             os.write(stream, b"x" * 65536)
-    print("and a line", file=sys.stderr, flush=True)
+    sys.stderr.write("and a line\n")
 
 
 def _reseed() -> None:
@@ -150,7 +152,39 @@ class SharedPilot:
         pass
 
 
-PLAIN = plain_kind("fault", 1, Bot, ["pong"], {"Well": b""})
+@dataclass(frozen=True)
+class BrokenOptions:
+    fault: str = option("", help="what the rules do at the third step")
+
+
+class BrokenBoard(PlainBoard):
+    def __init__(self, fault: str) -> None:
+        self._fault, self._steps = fault, 0
+
+    def acting(self):
+        return [0, 1] if self._steps < 5 else []
+
+    def play(self, actions):
+        self._steps += 1
+        if self._steps == 3:
+            FAULTS.get(self._fault, lambda: None)()
+
+    def scores(self):
+        return [0.0, float(self._steps == 5)]
+
+    def observe(self, seat):
+        return [self._steps]
+
+
+class BrokenRules(PlainGame):
+    name, version, Options = "broken-rules", 1, BrokenOptions
+    info = GameInfo(title="Broken rules", seats=2, actions=3, observation=(1,), simultaneous=True)
+
+    def new(self, seed, start):
+        return BrokenBoard(self.options.fault)
+
+
+PLAIN = plain_kind("fault", 1, Bot, ["pong", "broken-rules"], {"Well": b""})
 SHARED = AgentKind(
     "shared-fault", 1, SharedPilot, lambda game: True, lambda game: [AgentSpec("SharedWell", "shared-fault")]
 )

@@ -1,0 +1,91 @@
+"""Real clocks: who thinks for too long forfeits, and how long the others think does not matter."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from engine.errors import BadSpec
+from engine.game import PENDING, AgentKind
+from engine.play.clocks import MatchClocks
+from engine.play.concurrent import ConcurrentMatchExecutor
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import Clock, EndingKind, Limits, MatchSpec
+from engine.registry import KINDS, new_game
+from tests.plugins.pilots import RowPilot, agent, choose
+
+GAME = new_game("pong", points=1, step_limit=60)
+
+
+def match(clock: Clock, players: tuple[str, str] = ("fast", "fast")) -> MatchSpec:
+    return MatchSpec("m", GAME.spec, tuple(agent(name) for name in players), 1, None, Limits(clock=clock))
+
+
+def test_base_increment_and_move_time_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    clocks = MatchClocks(Clock(base=10, increment=2, move=1), seats=2)
+
+    def think(seat: int, seconds: float) -> str:
+        clocks.ask(seat)
+        now[0] += seconds
+        return clocks.late(seat, answered=True)
+
+    assert think(0, 4) == ""
+    assert clocks.ask(0) == pytest.approx(10 - 3 + 2 + 1), "what exceeds the move's own second is taken from the base"
+    assert think(1, 11) == "", "the other's time is its own"
+    assert clocks.ask(1) == pytest.approx(0 + 2 + 1)
+    now[0] += 3.5
+    assert clocks.late(1, answered=False) == "thought for 3.50 s, 3.00 s were left"
+    assert "thought for" in clocks.late(0, answered=True), "and the first has been thinking since it was last asked"
+
+
+@pytest.mark.parametrize("concurrent", [False, True])
+def test_a_match_within_its_clock_ends_as_without_one(concurrent: bool) -> None:
+    spec = match(Clock(base=60))
+    with SequentialMatchExecutor(4) as executor:
+        free = executor.execute_match(MatchSpec("m", GAME.spec, spec.players, 1))
+        timed = executor.execute_match(spec)
+    if concurrent:
+        with ConcurrentMatchExecutor(1, plugins=["tests.plugins.everyone"]) as other:
+            timed = other.execute_match(spec)
+    assert timed.digest() == free.digest()
+    assert (free.repeatable, timed.repeatable) == (True, False)
+
+
+@pytest.mark.parametrize("pondering", [False, True])
+def test_who_exceeds_the_clock_forfeits(pondering: bool) -> None:
+    """In one long call, or in many short ones that say it is still thinking."""
+    since: list[float] = []
+
+    def dawdle(state: dict, views: object, row: int) -> int:
+        since.append(time.perf_counter())
+        if not pondering:
+            time.sleep(0.2)
+        elif time.perf_counter() - since[0] < 0.2:
+            return PENDING
+        return choose(state, views, row)
+
+    KINDS.add("dawdler", AgentKind("dawdler", 1, lambda g, s: RowPilot(dawdle), lambda g: True, lambda g: []))
+    try:
+        with SequentialMatchExecutor(4) as executor:
+            result = executor.execute_match(match(Clock(move=0.1), ("fast", "dawdler")))
+    finally:
+        KINDS.remove("dawdler")
+    assert (result.ending.kind, result.ending.seats, result.ranks) == (EndingKind.TIMEOUT, (1,), (1, 2))
+    assert "0.10 s were left" in result.ending.reason
+
+
+@pytest.mark.parametrize(
+    ("clock", "words"),
+    [
+        (Clock(), "limits.clock gives nobody any time"),
+        (Clock(base=-1), "limits.clock.base = -1"),
+        (Clock(base=float("nan")), "limits.clock.base = nan"),
+        (Clock(base=1, increment=1e9), "limits.clock.increment = 1000000000.0"),
+    ],
+)
+def test_a_clock_that_makes_no_sense_is_refused(clock: Clock, words: str) -> None:
+    with SequentialMatchExecutor(1) as executor, pytest.raises(BadSpec, match=words):
+        executor.execute_match(match(clock))

@@ -1,0 +1,289 @@
+"""The concurrent executor: the documented interface, the same records as in this process, and control while it runs."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from engine.errors import BadSpec, BadValue, RingsideError, UnknownName
+from engine.play.concurrent import ConcurrentMatchExecutor, default_workers
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
+from engine.registry import KINDS, new_game
+from engine.seeding import derive
+from tests.plugins.pilots import agent
+
+PLUGINS = ("tests.plugins.everyone",)
+QUICK = new_game("pong", points=1, step_limit=300)
+ENDLESS = new_game("pong", step_limit=10_000_000, paddle_height=300.0, top_speed=7.0)
+
+
+def all_sorts(count: int) -> list[MatchSpec]:
+    """Four games and many kinds of players: compiled and plain, slow, remembering, resigning, in turn and at once."""
+    row_kinds = [agent(name) for name in ("fast", "slow", "remembering", "resigning", "vandal", "illegal")]
+    pong = [*KINDS.get("pong-bot").samples(QUICK), *row_kinds, AgentSpec("Dice", "dice")]
+    bids, mixed = new_game("bids", seats=4), new_game("mixed")
+    toe = new_game("tictactoe")
+    specs = []
+    for n in range(count):
+        game, players = [(QUICK, pong), (toe, row_kinds[:4]), (bids, row_kinds[:3]), (mixed, row_kinds[:2])][n % 4]
+        seats = tuple(players[(n // 4 + 5 * seat) % len(players)] for seat in range(game.info.seats))
+        limits = Limits(steps=7) if n % 11 == 0 else Limits()
+        specs.append(MatchSpec(f"match {n}", game.spec, seats, derive("sorts", n), None, limits))
+    return specs
+
+
+def endless(count: int, players: tuple[str, str] = ("Predictor", "Predictor")) -> list[MatchSpec]:
+    """Matches that go on for long: nobody misses."""
+    bots = {one.id: one for one in KINDS.get("pong-bot").samples(ENDLESS)}
+    return [MatchSpec(f"e{n}", ENDLESS.spec, tuple(bots[name] for name in players), n) for n in range(count)]
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[ConcurrentMatchExecutor]:
+    with ConcurrentMatchExecutor(2, plugins=PLUGINS) as executor:
+        yield executor
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[MatchResult]:
+    with SequentialMatchExecutor(16) as executor:
+        return executor.execute_matches(all_sorts(400))
+
+
+# As documented
+
+
+def test_it_is_used_as_the_guide_says(expected: list[MatchResult]) -> None:
+    match_configs = all_sorts(400)
+    with ConcurrentMatchExecutor(max_workers=4, plugins=PLUGINS) as executor:
+        results = executor.execute_matches(match_configs)
+        one = executor.execute_match(match_configs[3])
+    assert [result.id for result in results] == [spec.id for spec in match_configs], "in the order given"
+    assert [result.digest() for result in results] == [result.digest() for result in expected]
+    assert one.digest() == expected[3].digest()
+    assert results[0].duration > 0
+
+
+def test_its_defaults_are_those_of_the_guide() -> None:
+    assert default_workers() == max(len(os.sched_getaffinity(0)) - 1, 1)
+    with ConcurrentMatchExecutor() as executor:
+        assert executor.workers == default_workers()
+        assert not executor.visual_mode
+
+
+def test_processes_are_kept_for_the_next_batch(two: ConcurrentMatchExecutor) -> None:
+    two.execute_matches(all_sorts(100))
+    before = {worker.pid for worker in two.status().workers}
+    two.execute_matches(all_sorts(100))
+    assert {worker.pid for worker in two.status().workers} == before
+
+
+def test_with_visual_mode_on_nothing_is_concurrent(expected: list[MatchResult]) -> None:
+    """One at a time, in the order of the plan; switched while it runs."""
+    specs = all_sorts(60)
+    with ConcurrentMatchExecutor(2, visual_mode=True, plugins=PLUGINS) as executor:
+        stream = executor.run(specs)
+        first = [next(stream) for _ in range(30)]
+        assert [result.id for result in first] == [spec.id for spec in specs[:30]]
+        assert len(executor.status().workers) == 1
+        executor.visual_mode = False
+        rest = list(stream)
+        assert len(rest) == 30
+    assert run_digest([*first, *rest]) == run_digest(expected[:60])
+
+
+def test_what_workers_import(two: ConcurrentMatchExecutor) -> None:
+    """Neither Qt nor pygame nor torch, and not the program's own main module."""
+    two.execute_matches(all_sorts(50))
+    for worker in two.status().workers:
+        mapped = {os.path.basename(one.path) for one in psutil.Process(worker.pid).memory_maps(grouped=True)}
+        assert any("multiarray" in name for name in mapped), "numpy is there, so one can see libraries in this way"
+        assert not [name for name in mapped if "Qt6" in name or "pygame" in name or "SDL" in name or "torch" in name]
+        assert psutil.Process(worker.pid).nice() == 10
+        assert psutil.Process(worker.pid).num_threads() == 1, "nor a pool of threads for numbers"
+
+
+# The same records, however it is done
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("lanes", [1, 7, 1024])
+def test_any_number_of_workers_and_lanes_gives_the_same_records(
+    workers: int, lanes: int, expected: list[MatchResult]
+) -> None:
+    with ConcurrentMatchExecutor(workers, batch_size=1 + lanes % 10, lanes=lanes, plugins=PLUGINS) as executor:
+        cold = executor.execute_matches(all_sorts(400))
+        warm = executor.execute_matches(all_sorts(400))
+    assert run_digest(cold) == run_digest(warm) == run_digest(expected)
+
+
+def test_any_order_gives_the_same_records(two: ConcurrentMatchExecutor, expected: list[MatchResult]) -> None:
+    specs = all_sorts(400)
+    random.Random(5).shuffle(specs)
+    assert run_digest(two.run(iter(specs))) == run_digest(expected)
+
+
+def test_without_recording_only_the_actions_are_missing(expected: list[MatchResult]) -> None:
+    with ConcurrentMatchExecutor(2, record=False, plugins=PLUGINS) as executor:
+        results = executor.execute_matches(all_sorts(40))
+    for result, full in zip(results, expected, strict=False):
+        assert (result.scores, result.stats, result.steps, result.ending) == (
+            full.scores,
+            full.stats,
+            full.steps,
+            full.ending,
+        )
+        assert result.actions == b""
+
+
+def test_a_payload_is_sent_once_and_told_apart_by_its_content(two: ConcurrentMatchExecutor) -> None:
+    """In one run after another an id may stand for another agent; what a worker keeps must not confuse them."""
+    bots = {one.id: one for one in KINDS.get("pong-bot").samples(QUICK)}
+    for name in ("Predictor", "Still", "Predictor"):
+        probe = replace(bots[name], id="probe")
+        specs = [MatchSpec(f"m{n}", QUICK.spec, (probe, bots["Lazy"]), n) for n in range(30)]
+        with SequentialMatchExecutor(4) as executor:
+            alone = executor.execute_matches(specs)
+        assert {result.ending.kind.failure for result in alone} == {False}
+        assert run_digest(two.execute_matches(specs)) == run_digest(alone)
+
+
+# Refused before anything is played
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"max_workers": 0}, "max_workers = 0: must be from 1 to 256"),
+        ({"max_workers": 1.5}, "max_workers = 1.5: must be a whole number"),
+        ({"batch_size": 0}, "batch_size = 0"),
+        ({"lanes": 0}, "lanes = 0"),
+        ({"watchdog": 0}, "watchdog = 0"),
+        ({"memory_mb": 1}, "memory_mb = 1"),
+        ({"quarantine_after": 0}, "quarantine_after = 0"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_by_name(settings: dict[str, float], words: str) -> None:
+    with pytest.raises(BadValue, match=words):
+        ConcurrentMatchExecutor(**settings)
+
+
+def test_an_impossible_match_is_refused_before_any_is_played(two: ConcurrentMatchExecutor) -> None:
+    good = all_sorts(5)
+    done = two.status().done
+    wrong = MatchSpec("wrong", QUICK.spec, (agent("fast"), agent("fasst")), 1)
+    with pytest.raises(UnknownName, match="did you mean 'fast'"):
+        two.execute_matches([*good, wrong])
+    with pytest.raises(BadSpec, match="'match 0' stands for two matches"):
+        two.execute_matches([*good, good[0]])
+    toe = new_game("tictactoe")
+    clash = MatchSpec("clash", toe.spec, (AgentSpec("fast", "slow"), agent("fast", "other")), 1)
+    with pytest.raises(BadSpec, match="two different agents have the id 'fast'"):
+        two.execute_matches([MatchSpec("first", QUICK.spec, (agent("fast"), agent("slow")), 1), clash])
+    assert two.status().done == done
+
+
+def test_a_second_run_at_the_same_time_is_refused_and_a_broken_off_one_leaves_no_trace(
+    two: ConcurrentMatchExecutor, expected: list[MatchResult]
+) -> None:
+    stream = two.run(all_sorts(400))
+    next(stream)
+    with pytest.raises(RingsideError, match="in the middle of another run"):
+        next(two.run(all_sorts(5)))
+    stream.close()
+    assert run_digest(two.execute_matches(all_sorts(400))) == run_digest(expected)
+
+
+def test_a_closed_executor_says_so(expected: list[MatchResult]) -> None:
+    executor = ConcurrentMatchExecutor(1, plugins=PLUGINS)
+    executor.close()
+    executor.close()
+    with pytest.raises(RingsideError, match="closed"):
+        executor.execute_matches(all_sorts(5))
+
+
+# While it runs
+
+
+def test_what_is_recalled_is_not_played_and_the_rest_is(expected: list[MatchResult]) -> None:
+    specs = all_sorts(400)
+    with ConcurrentMatchExecutor(2, lanes=4, plugins=PLUGINS) as executor:
+        stream = executor.run(specs)
+        results = [next(stream) for _ in range(20)]
+        back = executor.recall()
+        results += stream
+        assert back
+        played, recalled = {result.id for result in results}, {spec.id for spec in back}
+        assert len(played) + len(recalled) == len(results) + len(back), "each is one or the other"
+        taken = len(played) + len(recalled)
+        assert played | recalled == {spec.id for spec in specs[:taken]}
+        results += executor.run([*back, *specs[taken:]])
+    assert run_digest(results) == run_digest(expected)
+
+
+def test_stop_finishes_what_is_being_played_and_cancels_the_rest() -> None:
+    with ConcurrentMatchExecutor(2, lanes=8, plugins=PLUGINS) as executor:
+        stream = executor.run(all_sorts(4000))
+        results = [next(stream) for _ in range(50)]
+        executor.stop()
+        results += stream
+        cancelled = [result for result in results if result.ending.kind is EndingKind.CANCELLED]
+        assert 0 < len(cancelled) < len(results)
+        assert not cancelled[0].ending.kind.rated
+        assert len({result.id for result in results}) == len(results)
+        assert len(executor.execute_matches(all_sorts(20))) == 20, "and it can be used again"
+
+
+def test_stop_now_does_not_wait_for_anybody() -> None:
+    with ConcurrentMatchExecutor(2) as executor:
+        stopper = threading.Timer(1.0, executor.stop, [True])
+        stopper.start()
+        results = executor.execute_matches(endless(100))
+        stopper.join()
+    assert {result.ending.kind for result in results} == {EndingKind.CANCELLED}
+    assert len(results) == 100
+
+
+def test_the_number_of_workers_can_change_while_they_play(expected: list[MatchResult]) -> None:
+    with ConcurrentMatchExecutor(1, lanes=8, plugins=PLUGINS) as executor:
+        stream = executor.run(all_sorts(400))
+        results = [next(stream) for _ in range(50)]
+        executor.workers = 3
+        results += [next(stream) for _ in range(150)]
+        assert len(executor.status().workers) == 3
+        executor.workers = 1
+        results += stream
+        until = time.monotonic() + 10
+        while len(executor.status().workers) > 1 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert len(executor.status().workers) == 1
+    assert run_digest(results) == run_digest(expected)
+
+
+def test_two_executors_do_not_disturb_each_other(expected: list[MatchResult]) -> None:
+    with ConcurrentMatchExecutor(1, plugins=PLUGINS) as one, ConcurrentMatchExecutor(1, plugins=PLUGINS) as other:
+        streams = one.run(all_sorts(400)), other.run(all_sorts(400))
+        pairs = list(zip(*streams, strict=True))
+    for results in zip(*pairs, strict=True):
+        assert run_digest(results) == run_digest(expected)
+
+
+def test_a_run_from_another_thread_is_as_good(expected: list[MatchResult]) -> None:
+    """Workers must not die with the thread that asked for them."""
+    results: list[MatchResult] = []
+    with ConcurrentMatchExecutor(2, plugins=PLUGINS) as executor:
+        thread = threading.Thread(target=lambda: results.extend(executor.execute_matches(all_sorts(400))))
+        thread.start()
+        thread.join()
+        pids = {worker.pid for worker in executor.status().workers}
+        again = executor.execute_matches(all_sorts(400))
+        assert {worker.pid for worker in executor.status().workers} == pids
+    assert run_digest(results) == run_digest(again) == run_digest(expected)

@@ -1,0 +1,127 @@
+"""A live match is a growing replay: played in a worker, told as it happens, at the watcher's pace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from engine.errors import BadValue, RingsideError
+from engine.play.concurrent import ConcurrentMatchExecutor
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import EndingKind, MatchSpec
+from engine.play.replay import Playback
+from engine.registry import KINDS, new_game
+from tests.plugins.pilots import agent
+
+PONG = new_game("pong", points=2)
+LONG = new_game("pong", step_limit=10_000_000, paddle_height=300.0, top_speed=7.0)
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[ConcurrentMatchExecutor]:
+    with ConcurrentMatchExecutor(1, plugins=["tests.plugins.everyone"]) as one:
+        yield one
+
+
+def spec_of(game_name: str, a: str, b: str, seed: int = 3) -> MatchSpec:
+    game = {"pong": PONG, "long": LONG}.get(game_name) or new_game(game_name)
+    bots = {one.id: one for one in KINDS.get("pong-bot").samples(PONG)}
+    return MatchSpec("live", game.spec, (bots.get(a) or agent(a), bots.get(b) or agent(b)), seed)
+
+
+@pytest.mark.parametrize(
+    ("game", "a", "b"),
+    [
+        ("pong", "Tracker", "Lazy"),
+        ("pong", "slow", "remembering"),
+        ("tictactoe", "fast", "slow"),
+        ("mixed", "fast", "slow"),
+    ],
+)
+def test_what_is_told_leads_to_the_record_that_others_get(
+    game: str, a: str, b: str, executor: ConcurrentMatchExecutor
+) -> None:
+    spec = spec_of(game, a, b)
+    playback = Playback(spec)
+    with executor.watch(spec) as live:
+        for actions in live:
+            playback.feed(actions)
+        result = live.wait(10)
+    with SequentialMatchExecutor(1) as one:
+        expected = one.execute_match(spec)
+    assert result is not None
+    assert result.digest() == expected.digest()
+    playback.seek(playback.steps)
+    assert (playback.steps, playback.scores(), playback.stats()) == (expected.steps, expected.scores, expected.stats)
+
+
+def test_it_keeps_the_pace_it_is_given_and_stops_when_it_is_paused(executor: ConcurrentMatchExecutor) -> None:
+    spec = spec_of("long", "Predictor", "Predictor")
+    playback = Playback(spec)
+    with executor.watch(spec, pace=100) as live:
+        time.sleep(1.0)
+        live.pause()
+        time.sleep(0.3)
+        playback.feed(live.take())
+        told = playback.steps
+        assert 5 <= told <= 140, "about as many as its pace allows, fewer on a busy machine"
+        time.sleep(0.3)
+        assert live.take() == [], "nothing happens while it is paused"
+        live.resume()
+        for actions in live:
+            playback.feed(actions)
+            if playback.steps > told + 10:
+                break
+        live.pace(10_000)
+        before, since = playback.steps, time.monotonic()
+        while playback.steps < before + 500 and time.monotonic() - since < 20:
+            playback.feed(live.take())
+        assert playback.steps >= before + 500
+    assert live.result is not None
+    assert live.result.ending.kind is EndingKind.CANCELLED, "nobody watched it to the end"
+
+
+def test_the_rest_can_be_played_at_full_speed(executor: ConcurrentMatchExecutor) -> None:
+    spec = spec_of("pong", "Tracker", "Shaky")
+    with executor.watch(spec, pace=1) as live:
+        live.pause()
+        live.finish()
+        result = live.wait(30)
+    with SequentialMatchExecutor(1) as one:
+        assert result is not None
+        assert result.digest() == one.execute_match(spec).digest()
+
+
+def test_a_live_match_runs_beside_a_batch_and_disturbs_nobody(executor: ConcurrentMatchExecutor) -> None:
+    spec = spec_of("pong", "Tracker", "Shaky")
+    bots = list(KINDS.get("pong-bot").samples(PONG))
+    specs = [MatchSpec(f"m{n}", PONG.spec, (bots[n % 6], bots[(n + 1) % 6]), n) for n in range(300)]
+    with executor.watch(spec, pace=500) as live:
+        assert len(executor.execute_matches(specs)) == 300
+        assert {worker.slot for worker in executor.status().workers} >= {-1, 0}
+        live.finish()
+        assert live.wait(30) is not None
+
+
+def test_a_player_that_breaks_forfeits_the_live_match(executor: ConcurrentMatchExecutor) -> None:
+    with executor.watch(spec_of("pong", "fast", "raising")) as live:
+        result = live.wait(30)
+    assert result is not None
+    assert (result.ending.kind, result.ending.seats, result.steps) == (EndingKind.EXCEPTION, (1,), 2)
+
+
+def test_closing_the_executor_ends_what_is_watched() -> None:
+    with ConcurrentMatchExecutor(1) as one:
+        live = one.watch(spec_of("long", "Predictor", "Predictor"), pace=10)
+    result = live.wait(5)
+    assert result is not None
+    assert result.ending.kind is EndingKind.CANCELLED
+    with pytest.raises(RingsideError, match="closed"):
+        one.watch(spec_of("pong", "Tracker", "Lazy"))
+
+
+def test_a_pace_that_is_none_is_refused(executor: ConcurrentMatchExecutor) -> None:
+    with pytest.raises(BadValue, match="pace = -1"):
+        executor.watch(spec_of("pong", "Tracker", "Lazy"), pace=-1)

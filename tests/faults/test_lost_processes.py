@@ -1,0 +1,205 @@
+"""Processes that go away: busy and idle workers, all of them, the parent, and workers that never come up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from engine.errors import WorkersFailed
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import MatchSpec, run_digest
+from engine.registry import KINDS, new_game
+from engine.seeding import derive
+from tests.faults.league import executor, within, worker_pids
+
+GAME = new_game("pong", points=3)
+
+
+def matches(count: int) -> list[MatchSpec]:
+    bots = list(KINDS.get("pong-bot").samples(GAME))
+    pairs = [(a, b) for a in bots for b in bots if a is not b]
+    return [MatchSpec(f"m{n}", GAME.spec, pairs[n % len(pairs)], derive("lost", n)) for n in range(count)]
+
+
+@pytest.fixture(scope="module")
+def expected() -> str:
+    with SequentialMatchExecutor() as one:
+        return run_digest(one.execute_matches(matches(3000)))
+
+
+def kill_one() -> None:
+    os.kill(worker_pids(patience=0)[0], signal.SIGKILL)
+
+
+def kill_all() -> None:
+    for pid in worker_pids(patience=0):
+        os.kill(pid, signal.SIGKILL)
+
+
+def kill_server() -> None:
+    """What they are forked from, and with it all of them."""
+    for child in psutil.Process().children():
+        if "forkserver" in " ".join(child.cmdline()):
+            child.kill()
+
+
+@pytest.mark.parametrize("strike", [kill_one, kill_all, kill_server])
+def test_killed_workers_cost_no_match(strike: Callable[[], None], expected: str) -> None:
+    specs = matches(3000)
+    results = []
+    with within(120), executor(2, lanes=256) as one:
+        for result in one.run(specs):
+            results.append(result)
+            if len(results) == 500:
+                strike()
+        restarts = sum(worker.restarts for worker in one.status().workers)
+    assert len(results) == 3000
+    assert run_digest(results) == expected
+    assert restarts >= 1, "somebody was killed"
+    assert not worker_pids()
+
+
+def test_an_idle_worker_that_is_killed_is_replaced(expected: str) -> None:
+    specs = matches(3000)
+    with within(120), executor(2) as one:
+        one.execute_matches(specs[:100])
+        kill_all()
+        assert run_digest(one.execute_matches(specs)) == expected
+
+
+def test_workers_that_cannot_start_are_told_after_a_few_tries() -> None:
+    with within(60), executor(2, plugins=["no_such_module"]) as one:
+        with pytest.raises(WorkersFailed, match=r"3 worker processes in a row .*No module named 'no_such_module'"):
+            one.execute_matches(matches(50))
+        starts = sum(event.what == "start" for event in one.events()[1])
+    assert 3 <= starts <= 6, "no storm"
+    assert not worker_pids()
+
+
+PARENT = """
+import sys
+from engine.play.concurrent import ConcurrentMatchExecutor, stopping_on_signals
+from tests.faults.test_lost_processes import matches
+print("begun", flush=True)
+with ConcurrentMatchExecutor(2, lanes={lanes}) as executor, stopping_on_signals(executor) as signals:
+    results = []
+    for result in executor.run(matches(200_000)):
+        results.append(result)
+        if len(results) == 100:
+            print("playing", flush=True)
+kinds = [result.ending.kind.value for result in results]
+print(len(results), kinds.count("cancelled"), len(signals), flush=True)
+"""
+
+
+@contextmanager
+def parent_at_work(lanes: int) -> Iterator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
+    """A program in the middle of a long run, and all the processes it has started; they are gone at the end."""
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", PARENT.format(lanes=lanes)]
+    with (
+        within(60),
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root, start_new_session=True) as parent,
+    ):
+        try:
+            assert parent.stdout is not None
+            assert [parent.stdout.readline() for _ in range(2)] == ["begun\n", "playing\n"]
+            family = psutil.Process(parent.pid).children(recursive=True)
+            assert len(family) >= 3, "the server and its workers"
+            yield parent, family
+            assert not psutil.wait_procs(family, timeout=5)[1], "nothing is left"
+        finally:
+            parent.kill()
+
+
+def test_nothing_outlives_a_parent_that_is_killed() -> None:
+    with parent_at_work(1024) as (parent, _):
+        parent.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_parent_finishes_what_is_being_played(number: signal.Signals) -> None:
+    """The signal goes to everybody, as Ctrl-C in a terminal does; only the parent heeds it."""
+    with parent_at_work(64) as (parent, _):
+        os.killpg(parent.pid, number)
+        played, cancelled, signals = map(int, parent.stdout.readline().split())
+        assert parent.wait() == 0
+        assert (signals, played > cancelled > 0) == (1, True), "some were finished, the rest was cancelled"
+
+
+def test_a_second_interrupt_ends_it_now() -> None:
+    with parent_at_work(1024) as (parent, _):
+        os.killpg(parent.pid, signal.SIGINT)
+        os.killpg(parent.pid, signal.SIGTERM)
+        assert parent.wait() == 0
+
+
+def test_a_script_that_ends_without_closing_leaves_nothing(tmp_path: Path) -> None:
+    """Nor does it need a guard around its main part: workers do not import it."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from engine.play.concurrent import ConcurrentMatchExecutor\n"
+        "from tests.faults.test_lost_processes import matches\n"
+        "import psutil\n"
+        "executor = ConcurrentMatchExecutor(2)\n"
+        "print(len(executor.execute_matches(matches(50))))\n"
+        "print(*[one.pid for one in psutil.Process().children(recursive=True)])\n"
+        "stream = executor.run(matches(5000))\n"
+        "next(stream)\n"
+    )
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    with within(60):
+        done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True)
+    count, pids = done.stdout.splitlines()
+    assert (done.returncode, count, done.stderr) == (0, "50", "")
+    until = time.monotonic() + 5
+    while any(psutil.pid_exists(int(pid)) for pid in pids.split()) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not [pid for pid in pids.split() if psutil.pid_exists(int(pid))]
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system with not a byte left."""
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path], capture_output=True).returncode:
+        pytest.skip("a file system can be mounted by root only")
+    try:
+        with suppress(OSError), (tmp_path / "filler").open("wb") as filler:
+            while True:
+                filler.write(bytes(4096))
+        yield tmp_path
+    finally:
+        subprocess.run(["umount", "-l", tmp_path], check=True)
+
+
+def test_a_full_disk_stops_nobody(full_disk: Path) -> None:
+    """No room for kernels and temporary files, nor for anything that is printed."""
+    script = (
+        "from engine.play.concurrent import ConcurrentMatchExecutor\n"
+        "from engine.play.match import run_digest\n"
+        "from tests.faults.test_lost_processes import matches\n"
+        "with ConcurrentMatchExecutor(2) as executor:\n"
+        "    print(run_digest(executor.execute_matches(matches(40))))\n"
+    )
+    environment = {**os.environ, "RINGSIDE_CACHE": str(full_disk), "TMPDIR": str(full_disk)}
+    with within(100), open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=full,
+            text=True,
+            cwd=Path(__file__).parents[2],
+        )
+    with SequentialMatchExecutor() as one:
+        assert done.stdout.strip() == run_digest(one.execute_matches(matches(40)))
