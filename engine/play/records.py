@@ -74,6 +74,7 @@ class Records:
 
     def forget(self, lanes: list[int]) -> None:
         self.lanes["running"][lanes] = 0
+        self.lanes["logged"][lanes] = 0  # or an empty lane with a full log would be put aside again
         for lane in lanes if self._full else ():
             self._full.pop(lane, None)
         if self._faults:

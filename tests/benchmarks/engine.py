@@ -32,7 +32,6 @@ GAME = Pong(PongOptions())
 
 def figures(quick: bool) -> Iterator[Figure]:
     yield from boards_alone(quick)
-    KINDS.add(SIX_NODES.name, SIX_NODES)
     try:
         lib = native.library()
         yield from whole_matches("network players", list(SIX_NODES.samples(GAME)), lib, quick)

@@ -251,3 +251,27 @@ def test_records_tell_whether_a_match_is_repeatable(pong: Game) -> None:
         assert {name: result.repeatable for name, result in run(specs, 2).items()} == {"fast": True, "moody": False}
     finally:
         KINDS.remove("moody")
+
+
+def test_what_a_lane_held_before_never_gets_into_the_next_record(pong: Game) -> None:
+    """A lane that was freed with a log just full, and then stayed empty while others went on."""
+    players = (agent("fast"), agent("fast"))
+    full, long, next_one = (
+        MatchSpec(name, new_game("pong", points=99).spec, players, seed, None, Limits(steps))
+        for seed, (name, steps) in enumerate((("full", 2048), ("long", 2500), ("next", 50)))
+    )
+    with Arena(2) as arena:
+        arena.add(full)
+        arena.add(long)
+        results = []
+        while not results:
+            arena.tick()
+            results = arena.take_results()
+        for _ in range(3):
+            arena.tick()
+        arena.add(next_one)
+        while not arena.idle:
+            arena.tick()
+        results += arena.take_results()
+    expected = run([full, long, next_one], 1)
+    assert {result.id: result.digest() for result in results} == {id_: one.digest() for id_, one in expected.items()}

@@ -1,0 +1,212 @@
+"""The executor: more workers, no-op tasks beside ready-made pools, starting, memory, crashes, and what looking costs."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+
+import psutil
+
+from engine.play.concurrent import ConcurrentMatchExecutor
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import AgentSpec, Limits, MatchResult, MatchSpec, run_digest
+from tests.benchmarks import registered
+from tests.benchmarks.engine import GAME, matches
+from tests.benchmarks.measure import Figure, in_turns, ratio
+from tests.benchmarks.players import SIX_NODES
+
+PLUGINS = (registered.__name__,)
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    yield from more_workers(quick)
+    yield from no_ops(quick)
+    yield from first_result(quick)
+    yield from memory_and_looking(quick)
+    yield from crash(quick)
+
+
+def spin(seconds: float) -> int:
+    """How often a core gets round in this time: what the machine gives to a second process at all."""
+    until, rounds = time.perf_counter() + seconds, 0
+    while time.perf_counter() < until:
+        rounds += 1
+    return rounds
+
+
+def two_cores() -> float:
+    """How much two processes that share nothing get done, beside one: the limit on this machine, at this hour."""
+    with ProcessPoolExecutor(2, multiprocessing.get_context("forkserver")) as pool:
+        list(pool.map(spin, [0.1, 0.1]))
+        ratios = []
+        for _ in range(5):
+            alone = pool.submit(spin, 0.3).result()
+            ratios.append(sum(pool.map(spin, [0.3, 0.3])) / alone)
+    return statistics.median(ratios)
+
+
+def more_workers(quick: bool) -> Iterator[Figure]:
+    """Pong with network players, from spec to MatchResult in this process; all records equal."""
+    specs = matches(list(SIX_NODES.samples(GAME)), 1200 if quick else 16_000)
+    digests: dict[str, str] = {}
+    steps = 0
+    with (
+        SequentialMatchExecutor() as here,
+        ConcurrentMatchExecutor(1, plugins=PLUGINS) as one,
+        ConcurrentMatchExecutor(2, plugins=PLUGINS) as two,
+    ):
+
+        def job(name: str, execute: Callable[[Sequence[MatchSpec]], list[MatchResult]]) -> Callable[[], None]:
+            def play() -> None:
+                nonlocal steps
+                results = execute(specs)
+                digests[name] = run_digest(results)
+                steps = sum(result.steps for result in results)
+
+            return play
+
+        jobs = {
+            "this process": job("this process", here.execute_matches),
+            "1 worker": job("1 worker", one.execute_matches),
+            "2 workers": job("2 workers", two.execute_matches),
+        }
+        for play in jobs.values():
+            play()
+        taken = in_turns(jobs, 1 if quick else 7)
+    if len(set(digests.values())) != 1:
+        raise AssertionError(f"the records differ, so the figures would mean nothing: {digests}")
+    for name in jobs:
+        rate = steps / statistics.median(taken[name]) / 1e6
+        against = ratio(taken, name, "1 worker")
+        note = f"{ratio(taken, name, 'this process'):.2f} of this process alone"
+        yield Figure(f"matches of network players, {name}", rate, "million steps/s", against, "1 worker", note)
+    if not quick:
+        yield Figure("two processes that share nothing", two_cores(), "times one", note="the limit of this machine")
+
+
+def nothing(number: int) -> int:
+    return number
+
+
+def no_ops(quick: bool) -> Iterator[Figure]:
+    """Tasks with nothing in them, two workers each; ours are whole matches of one step, with their records."""
+    count = 2000 if quick else 20_000
+    dice = AgentSpec("Dice", "dice")
+    specs = [MatchSpec(f"m{n}", GAME.spec, (dice, dice), n, None, Limits(1)) for n in range(count)]
+    context = multiprocessing.get_context("forkserver")
+    with (
+        ConcurrentMatchExecutor(2) as ours,
+        context.Pool(2) as pool,
+        ProcessPoolExecutor(2, context) as futures,
+    ):
+        jobs: dict[str, Callable[[], object]] = {
+            "ours, 10 in a message": lambda: sum(1 for _ in ours.run(specs)),
+            "Pool.imap_unordered, 10 in a message": lambda: sum(
+                1 for _ in pool.imap_unordered(nothing, range(count), 10)
+            ),
+            "ProcessPoolExecutor.map, 10 in a message": lambda: sum(
+                1 for _ in futures.map(nothing, range(count), chunksize=10)
+            ),
+        }
+        for job in jobs.values():
+            job()
+        taken = in_turns(jobs, 1 if quick else 5)
+    for name in jobs:
+        rate = count / statistics.median(taken[name]) / 1e3
+        against = None if name.startswith("ours") else ratio(taken, next(iter(jobs)), name)
+        yield Figure(f"no-op tasks, {name}", rate, "thousand/s", against, "ours is so many times as fast")
+
+
+FIRST = """
+import time
+since = time.perf_counter()
+from engine.play.concurrent import ConcurrentMatchExecutor
+from tests.benchmarks.executor import a_match
+imported = time.perf_counter()
+with ConcurrentMatchExecutor(1) as executor:
+    executor.execute_match(a_match())
+    print(time.perf_counter() - imported)
+"""
+
+
+def a_match() -> MatchSpec:
+    dice = AgentSpec("Dice", "dice")
+    return MatchSpec("m", GAME.spec, (dice, dice), 1, None, Limits(10))
+
+
+def first_result(quick: bool) -> Iterator[Figure]:
+    """From nothing but this program to the first record, and with the server there, and with a worker there."""
+    rounds = 1 if quick else 5
+    cold = [
+        float(subprocess.run([sys.executable, "-c", FIRST], check=True, capture_output=True, text=True).stdout)
+        for _ in range(rounds)
+    ]
+    server, worker = [], []
+    for _ in range(4 * rounds):
+        with ConcurrentMatchExecutor(1) as executor:
+            for times in (server, worker):
+                since = time.perf_counter()
+                executor.execute_match(a_match())
+                times.append(time.perf_counter() - since)
+    yield Figure("first record, nothing started yet", statistics.median(cold), "s")
+    yield Figure("first record, a worker to be forked", 1e3 * statistics.median(server[1:]), "ms")
+    yield Figure("first record, a worker at hand", 1e3 * statistics.median(worker), "ms")
+
+
+def memory_and_looking(quick: bool) -> Iterator[Figure]:
+    """What a worker has for itself after a batch, and what a look at all of it costs."""
+    specs = matches(list(SIX_NODES.samples(GAME)), 2000)
+    with ConcurrentMatchExecutor(2, plugins=PLUGINS) as executor:
+        stream = executor.run(specs)
+        for _ in range(1000):
+            next(stream)
+        own = [psutil.Process(worker.pid).memory_full_info().uss for worker in executor.status().workers]
+        looks = []
+        for _ in range(20 if quick else 200):
+            since = time.thread_time()
+            executor.status()
+            executor.events(executor.events()[0] - 100)
+            looks.append(time.thread_time() - since)
+        stream.close()
+    yield Figure(
+        "memory of its own, per worker", statistics.median(own) / 2**20, "MB", note="1,024 lanes of Pong in it"
+    )
+    share = 2 * statistics.mean(looks) * 100
+    yield Figure("status and events, twice a second", share, "% of a core")
+
+
+def crash(quick: bool) -> Iterator[Figure]:
+    """A worker is killed in the middle: until another one is ready in its place, and what the whole run loses."""
+    specs = matches(list(SIX_NODES.samples(GAME)), 1000 if quick else 8000)
+    with ConcurrentMatchExecutor(2, plugins=PLUGINS) as executor:
+        executor.execute_matches(specs[:500])
+        back = []
+
+        def play(kill: bool) -> None:
+            start, killed = executor.events()[0], 0.0
+            for n, _ in enumerate(executor.run(specs)):
+                if kill and n == len(specs) // 4:
+                    pid = executor.status().workers[0].pid
+                    assert pid is not None
+                    killed = time.monotonic()
+                    os.kill(pid, signal.SIGKILL)
+            if kill:
+                ready = [event.at for event in executor.events(start)[1] if event.what == "ready" and event.at > killed]
+                back.append(min(ready) - killed)
+
+        taken = in_turns({"undisturbed": lambda: play(False), "killed": lambda: play(True)}, 1 if quick else 5)
+    yield Figure("a worker is killed: another one is ready", 1e3 * statistics.median(back), "ms later")
+    yield Figure(
+        "a run in which that happens",
+        statistics.median(taken["killed"]),
+        "s",
+        ratio(taken, "undisturbed", "killed"),
+        "the same run undisturbed",
+    )
