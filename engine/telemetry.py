@@ -10,9 +10,6 @@ from typing import NamedTuple
 
 import psutil
 
-from engine.play.runs import Run
-from engine.play.workers import Worker
-
 KEPT = 20_000  # events
 
 
@@ -52,17 +49,36 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class WorkerStatus:
-    """One line of the workers' panel."""
+class WorkerView:
+    """A worker as its dispatcher sees it."""
 
     slot: int  # below 0 for one that plays a live match
     pid: int | None
     state: str  # starting, restarting, playing, idle or retiring
     playing: str  # who against whom, and how many more
-    cpu: float  # per cent of one core
-    memory: int  # bytes
     done: int  # matches
     restarts: int
+
+
+@dataclass(frozen=True)
+class WorkerStatus(WorkerView):
+    """One line of the workers' panel."""
+
+    cpu: float  # per cent of one core
+    memory: int  # bytes
+
+
+@dataclass(frozen=True)
+class RunView:
+    """How far a run is."""
+
+    total: int | None = None  # matches, where that is known
+    done: int = 0
+    failures: int = 0  # of agents, among them
+    playing: int = 0  # matches that workers have
+    waiting: int = 0  # matches that they do not have yet
+    suspects: int = 0  # of those, the ones that must be played apart
+    quarantined: tuple[str, ...] = ()  # agents
 
 
 @dataclass(frozen=True)
@@ -71,63 +87,41 @@ class Status:
 
     machine: Machine
     workers: tuple[WorkerStatus, ...]
-    total: int | None  # matches of this run, where that is known
-    done: int
-    failures: int  # of agents, among them
-    playing: int  # matches that workers have
-    waiting: int  # matches that they do not have yet
-    suspects: int  # of those, the ones that must be played apart
-    quarantined: tuple[str, ...]  # agents
+    run: RunView
     rate: float  # matches a second, over the last few seconds
     seconds_left: float | None
 
 
 class Monitor:
-    """Looks at the workers and the machine; call `sample` about twice a second."""
+    """Looks at the workers' processes and the machine; call `sample` about twice a second."""
 
     def __init__(self, window: float = 5.0) -> None:
         self._window = window
         self._processes: dict[int, psutil.Process] = {}  # by pid: they remember when they were last looked at
-        self._marks: deque[tuple[float, int]] = deque()  # when, and how many were done
-        self._run: Run | None = None
+        self._past: deque[tuple[float, int]] = deque()  # when, and how many were done
         psutil.cpu_percent(None, percpu=True)
 
-    def sample(self, workers: Sequence[Worker], run: Run | None) -> Status:
-        seen = [self._worker(worker) for worker in sorted(workers, key=lambda one: one.slot)]
+    def sample(self, workers: Sequence[WorkerView], run: RunView) -> Status:
+        seen = tuple(self._measured(worker) for worker in sorted(workers, key=lambda one: one.slot))
         alive = {one.pid for one in seen}
         self._processes = {pid: process for pid, process in self._processes.items() if pid in alive}
         memory = psutil.virtual_memory()
         machine = Machine(tuple(psutil.cpu_percent(None, percpu=True)), memory.total - memory.available, memory.total)
-        if run is None:
-            return Status(machine, tuple(seen), None, 0, 0, 0, 0, 0, (), 0.0, None)
-        rate = self._rate(run)
-        total = run.total
-        return Status(
-            machine,
-            tuple(seen),
-            total,
-            run.done,
-            run.failures,
-            playing=sum(len(worker.held) for worker in workers if worker.slot >= 0),
-            waiting=run.waiting,
-            suspects=sum(len(one.jobs) for one in run.isolated),
-            quarantined=tuple(sorted(run.conduct.quarantined)),
-            rate=rate,
-            seconds_left=(total - run.done) / rate if total is not None and rate else None,
-        )
+        rate = self._rate(run.done)
+        left = (run.total - run.done) / rate if run.total is not None and rate else None
+        return Status(machine, seen, run, rate, left)
 
-    def _rate(self, run: Run) -> float:
+    def _rate(self, done: int) -> float:
         now = time.monotonic()
-        if run is not self._run:
-            self._run = run
-            self._marks.clear()
-        self._marks.append((now, run.done))
-        while len(self._marks) > 2 and now - self._marks[0][0] > self._window:
-            self._marks.popleft()
-        since, done = self._marks[0]
-        return (run.done - done) / (now - since) if now > since else 0.0
+        if self._past and done < self._past[-1][1]:  # another run
+            self._past.clear()
+        self._past.append((now, done))
+        while len(self._past) > 2 and now - self._past[0][0] > self._window:
+            self._past.popleft()
+        since, before = self._past[0]
+        return (done - before) / (now - since) if now > since else 0.0
 
-    def _worker(self, worker: Worker) -> WorkerStatus:
+    def _measured(self, worker: WorkerView) -> WorkerStatus:
         cpu, memory, pid = 0.0, 0, worker.pid
         if pid is not None:
             try:
@@ -136,23 +130,4 @@ class Monitor:
                     cpu, memory = process.cpu_percent(None), process.memory_info().rss
             except psutil.Error:  # it has just gone
                 self._processes.pop(pid, None)
-        return WorkerStatus(
-            worker.slot, pid, _state(worker), _playing(worker), cpu, memory, worker.done, worker.restarts
-        )
-
-
-def _state(worker: Worker) -> str:
-    if not worker.ready:
-        return "restarting" if worker.restarts else "starting"
-    if worker.retiring or worker.leaving:
-        return "retiring"
-    return "playing" if worker.held else "idle"
-
-
-def _playing(worker: Worker) -> str:
-    first = next(iter(list(worker.held.values())), None)
-    if first is None:
-        return ""
-    players = " - ".join(player.id for player in first.spec.players)
-    more = len(worker.held) - 1
-    return f"{players} and {more} more" if more else players
+        return WorkerStatus(**vars(worker), cpu=cpu, memory=memory)

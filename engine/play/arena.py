@@ -55,6 +55,10 @@ class Arena:
         return all(group.idle for group in self._groups.values())
 
     @property
+    def running(self) -> int:
+        return sum(group.running for group in self._groups.values())
+
+    @property
     def queued(self) -> int:
         return sum(len(group.queue) for group in self._groups.values())
 

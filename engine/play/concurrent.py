@@ -19,11 +19,11 @@ from engine.play.conduct import STRIKES, unplayed
 from engine.play.crews import Crews
 from engine.play.dispatcher import Dispatcher
 from engine.play.executors import distinct
-from engine.play.floor import Watch
 from engine.play.live import LiveMatch, check_pace
 from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchResult, MatchSpec
 from engine.play.process import WorkerSettings
 from engine.play.runs import Run
+from engine.play.workers import Watch
 from engine.registry import game_of
 from engine.telemetry import Event, Monitor, Status
 
@@ -74,7 +74,6 @@ class ConcurrentMatchExecutor:
         self.visual_mode = visual_mode
         self._run: Run | None = None
         self._recalled = False
-        self._entry = Entry()
         self._monitor = Monitor()
         _open.add(self)
 
@@ -93,27 +92,32 @@ class ConcurrentMatchExecutor:
 
     def execute_matches(self, specs: Sequence[MatchSpec]) -> list[MatchResult]:
         """Results in the order of the specs; all of them are checked before the first match is played."""
-        self._entry = Entry()
+        entry = Entry()
         for spec in distinct(specs):
-            self._entry.check(spec)
-        found = {result.id: result for result in self.run(specs)}
+            entry.check(spec)
+        found = {result.id: result for result in self._play(specs, None)}
         reason = "the run was stopped"
         return [found.get(spec.id) or unplayed(spec, EndingKind.CANCELLED, reason) for spec in specs]
 
     def run(self, specs: Iterable[MatchSpec]) -> Iterator[MatchResult]:
         """Results as they come; every spec that is taken gives exactly one."""
+        return self._play(specs, Entry())
+
+    def _play(self, specs: Iterable[MatchSpec], entry: Entry | None) -> Iterator[MatchResult]:
+        """A run; what has not been checked is checked by `entry` as it is taken."""
         if self._run is not None:
             raise RingsideError("this executor is in the middle of another run: finish or close that one first")
         run = self._run = self._dispatcher.begin(len(specs) if isinstance(specs, Sized) else None)
-        self._recalled, self._entry = False, Entry()
-        coming = distinct(specs)
+        self._recalled = False
+        coming = distinct(specs) if entry is not None else iter(specs)
         try:
             more = True
             while True:
-                while more and not run.stopping and run.waiting < self._ahead * self._workers:
+                while more and not run.stopping and self._dispatcher.waiting(run) < self._ahead * self._workers:
                     batch = [] if self._recalled else list(itertools.islice(coming, FEED))
-                    for spec in batch:
-                        self._entry.check(spec)
+                    if entry is not None:
+                        for spec in batch:
+                            entry.check(spec)
                     self._dispatcher.submit(run, batch)
                     more = len(batch) == FEED
                 results = self._dispatcher.take(run, PATIENCE)
@@ -161,7 +165,7 @@ class ConcurrentMatchExecutor:
         return self._dispatcher.watch_live(spec, check_pace(pace))
 
     def status(self) -> Status:
-        return self._monitor.sample(*self._dispatcher.people())
+        return self._monitor.sample(*self._dispatcher.view())
 
     def events(self, since: int = 0) -> tuple[int, list[Event]]:
         """What happened after the first so many events, and how many there have been by now."""
@@ -180,18 +184,21 @@ class Entry:
     def __init__(self) -> None:
         self._games: dict[GameSpec, tuple[Game, Crews]] = {}
         self._agents: dict[str, AgentSpec] = {}
+        self._last: tuple[GameSpec, Game, Crews] | None = None  # comparing identities beats hashing
 
     def check(self, spec: MatchSpec) -> None:
-        if spec.game not in self._games:
-            game = game_of(spec.game)
-            self._games[spec.game] = game, Crews(game, 0)
-        game, crews = self._games[spec.game]
+        if self._last is None or self._last[0] is not spec.game:
+            if spec.game not in self._games:
+                game = game_of(spec.game)
+                self._games[spec.game] = game, Crews(game, 0)
+            self._last = (spec.game, *self._games[spec.game])
+        _, game, crews = self._last
         check_match(spec, game)
-        crews.check(spec)
         for player in spec.players:
             known = self._agents.setdefault(player.id, player)
             if known is not player and known != player:
                 raise BadSpec(f"match {spec.id!r}: two different agents have the id {player.id!r}")
+        crews.check(spec)
 
 
 class Stoppable(Protocol):

@@ -23,9 +23,9 @@ class Conduct:
         self._failures: Counter[str] = Counter()
 
     @property
-    def failed(self) -> frozenset[str]:
-        """Agents that have failed at least once."""
-        return frozenset(self._failures)
+    def failed(self) -> bool:
+        """Whether anybody has failed."""
+        return bool(self._failures)
 
     @property
     def quarantined(self) -> frozenset[str]:
@@ -42,7 +42,7 @@ class Conduct:
 
     def suspicious(self, spec: MatchSpec) -> bool:
         """Whether somebody in it has failed before: it is to be played alone."""
-        return bool(self._failures) and any(player.id in self._failures for player in spec.players)
+        return any(player.id in self._failures for player in spec.players)
 
     def refusal(self, spec: MatchSpec) -> MatchResult | None:
         """The record of a match that is not played, because somebody in it failed too often."""

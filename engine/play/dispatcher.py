@@ -14,15 +14,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from engine.errors import RingsideError
-from engine.play.floor import Floor, Watch
+from engine.play.floor import Floor
 from engine.play.live import LiveMatch
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.process import WorkerSettings
 from engine.play.runs import Run
-from engine.play.workers import Worker
-from engine.telemetry import Trace
+from engine.play.workers import Watch
+from engine.telemetry import RunView, Trace, WorkerView
 
 LOOK = 0.05  # seconds between two looks at marks, memory and the dead
+NEWS = 0.01  # seconds between two times that whoever waits for results is woken: that costs more than the results
 
 
 class Dispatcher:
@@ -111,10 +112,27 @@ class Dispatcher:
         self._ring()
         return live
 
-    def people(self) -> tuple[list[Worker], Run | None]:
+    def waiting(self, run: Run) -> int:
+        """Matches of a run that no worker has."""
+        with self._lock:
+            return run.waiting
+
+    def view(self) -> tuple[list[WorkerView], RunView]:
         """The workers there are, and the run they work on, or last worked on."""
         with self._lock:
-            return [*self._floor.workers.values(), *(worker for worker, _ in self._floor.leaving)], self._floor.last
+            floor, run = self._floor, self._floor.last
+            workers = [one.view() for one in (*floor.workers.values(), *(leaving for leaving, _ in floor.leaving))]
+            if run is None:
+                return workers, RunView()
+            return workers, RunView(
+                run.total,
+                run.done,
+                run.failures,
+                playing=sum(len(worker.held) for worker in floor.players),
+                waiting=run.waiting,
+                suspects=sum(len(one.jobs) for one in run.isolated),
+                quarantined=tuple(sorted(run.conduct.quarantined)),
+            )
 
     def close(self) -> None:
         with self._lock:
@@ -159,10 +177,11 @@ class Dispatcher:
                 self._news.notify_all()
 
     def _serve(self) -> None:
-        look = 0.0
+        look = told = 0.0
         while not self._closed:
             busy = self._floor.run is not None or self._floor.lives or self._floor.leaving
-            events = self._selector.select(LOOK if busy else 10 * LOOK)
+            waiting = self._floor.run is not None and self._floor.run.results
+            events = self._selector.select(NEWS if waiting else LOOK if busy else 10 * LOOK)
             with self._lock:
                 for key, mask in events:
                     if key.data is None:
@@ -174,4 +193,6 @@ class Dispatcher:
                     self._floor.look(now)
                     look = now + LOOK
                 self._floor.deal()
-                self._news.notify_all()
+                if now - told > NEWS or not self._floor.playing:
+                    self._news.notify_all()
+                    told = now

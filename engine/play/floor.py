@@ -9,7 +9,6 @@ import itertools
 import selectors
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from engine.errors import GameFailed, RingsideError, WorkersFailed
@@ -20,23 +19,14 @@ from engine.play.match import EndingKind, MatchResult
 from engine.play.process import WorkerSettings
 from engine.play.runs import Run
 from engine.play.wire import Broken, Columns
-from engine.play.workers import Directory, Isolated, Job, Worker, memory_for
+from engine.play.workers import Directory, Isolated, Job, Watch, Worker, memory_for
 from engine.telemetry import Trace
 
 STARTS = 3  # workers in a row that may fail to start
+COUNT = 0.5  # seconds between two counts of the living
 AGAIN = 0.2  # seconds before another try
 FAREWELL = 2.0  # seconds that a worker with nothing left may take to end
 BACKLOG = 100_000  # results that wait to be taken, beyond which no more matches are begun
-
-
-@dataclass(frozen=True)
-class Watch:
-    """What a worker may do before it is killed."""
-
-    call: float = 10.0  # seconds for one call of an agent's code
-    row: float = 0.05  # or this much for each row of it, if that is more
-    memory: int | None = 2 << 30  # bytes beyond what it starts with
-    failures: int | None = 3  # confirmed ones, after which an agent is out for the run
 
 
 class Floor:
@@ -56,12 +46,16 @@ class Floor:
         self._numbers = (number & 0xFFFFFFFF for number in itertools.count(1))
         self._memories: list[Any] = []  # of workers that are gone
         self._starts: dict[int, int] = {}  # by slot
-        self._failed_starts, self._start_again = 0, 0.0
+        self._failed_starts, self._start_again, self._count_again = 0, 0.0, 0.0
 
     @property
     def players(self) -> list[Worker]:
         """The workers that play the run."""
         return [worker for slot, worker in self.workers.items() if slot >= 0]
+
+    @property
+    def playing(self) -> bool:
+        return any(worker.held for worker in self.workers.values())
 
     # Runs
 
@@ -225,6 +219,9 @@ class Floor:
         run = self.run
         if run is None or run.error is not None:
             return
+        if run.stopping:
+            for job in run.take_waiting():
+                run.cancel(job)
         self._staff(run)
         self._deal_isolated(run)
         if len(run.results) < BACKLOG:
@@ -363,10 +360,12 @@ class Floor:
     def look(self, now: float) -> None:
         """Who hangs, who takes too much, who is gone without a word."""
         for worker, patience in list(self.leaving):
-            if now > patience or (worker.process is not None and not worker.process.is_alive()):
+            if now > patience or worker.gone:
                 self._bury(worker)
+        thorough = now >= self._count_again  # the end of its socket tells as a rule that a worker has died
+        self._count_again = now + COUNT if thorough else self._count_again
         for worker in list(self.workers.values()):
-            if worker.stillborn or (worker.process is not None and not worker.process.is_alive()):
+            if (thorough or not worker.ready) and worker.gone:
                 self.attend(worker, selectors.EVENT_READ, False)  # its last words first
                 if self.workers.get(worker.slot) is worker:
                     self._died(worker)
@@ -387,7 +386,11 @@ class Floor:
         if not worker.ready:
             self._never_started(worker, reason)
         elif held and worker.isolated is not None and worker.isolated.alone:
-            self._finish(worker, worker.verdict(held[0].spec, kind, reason))
+            verdict = worker.verdict(held[0].spec, kind, reason)
+            if verdict.ending.kind is EndingKind.VOID and self.run is not None and held[0].starts < 2:
+                self.run.interrupted(held)  # it has another try
+            else:
+                self._finish(worker, verdict)
         elif held and self.run is not None:
             everyone = kind is EndingKind.MEMORY or mark.matches is None
             inside = {job.number for job in held} if everyone else mark.matches or set()
@@ -395,9 +398,6 @@ class Floor:
             self.run.suspect([job for job in held if job.number in inside])
             innocent = [job for job in held if job.number not in inside]
             self.run.interrupted(innocent) if self.recalled is None else self._come_back(innocent)
-            if self.run.stopping:
-                for job in self.run.take_waiting():
-                    self.run.cancel(job)
         self._bury(worker)
 
     def _never_started(self, worker: Worker, reason: str) -> None:

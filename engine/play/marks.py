@@ -126,6 +126,11 @@ class Marks:
         self._words[:] = memoryview(bytes(8 * WORDS)).cast("Q")
         self.lane[:] = np.zeros(1, LANE)
 
+    @property
+    def pulse(self) -> int:
+        """Changes as long as something happens."""
+        return int(self._words[SEQUENCE])
+
     def read(self) -> Mark:
         words = self._words.tolist()
         row, region = words[ROW], words[REGION] % REGIONS

@@ -41,11 +41,9 @@ def shared_memory(size: int) -> Any:
     return multiprocessing.get_context(METHOD).RawArray(ctypes.c_ubyte, size)
 
 
-def start(
-    end: socket.socket, output: socket.socket, memory: Any, settings: WorkerSettings, method: str = METHOD
-) -> Future[BaseProcess]:
+def start(end: socket.socket, output: socket.socket, memory: Any, settings: WorkerSettings) -> Future[BaseProcess]:
     """A worker with these ends of its sockets, which are closed here once it has them."""
-    return _starter.submit(_start, end, output, memory, settings, method)
+    return _starter.submit(_start, end, output, memory, settings, METHOD)
 
 
 def _start(

@@ -54,9 +54,9 @@ class Run:
         jobs: list[Job] = []
         while self.queue and len(jobs) < most:
             job = self.queue.popleft()
-            if self._refused(job):
+            if self.conduct.failed and self._refused(job):
                 continue
-            if self.conduct.suspicious(job.spec):
+            if self.conduct.failed and self.conduct.suspicious(job.spec):
                 self.isolated.append(Isolated([job]))
             elif job.spec.limits.clock is not None:
                 self.isolated.append(Isolated([job], fresh=False))
@@ -91,7 +91,7 @@ class Run:
 
     def finish(self, result: MatchResult) -> None:
         self.done += 1
-        self.failures += bool(result.ending.kind.failure)
+        self.failures += bool(result.ending.seats) and result.ending.kind.failure
         self.results.append(result)
 
     def judge(self, result: MatchResult) -> None:

@@ -165,15 +165,15 @@ class Columns:
             self.numbers: list[int] = self._take(n, np.uint32).tolist()
             self._steps = self._take(n, np.uint32).tolist()
             sizes = self._take(n, np.uint32).tolist()
-            self._kinds = [KINDS[kind] for kind in self._take(n, np.uint8).tolist()]
-            self._repeatable = self._take(n, np.uint8).tolist()
+            self._kinds = self._take(n, np.uint8).tolist()
+            self._repeatable = self._take(n, np.bool_).tolist()
             self._ranks = self._take(n * seats, np.uint8).reshape(n, seats).tolist()
             self._durations = self._take(n, np.float64).tolist()
             self._scores = self._take(n * seats, np.float64).reshape(n, seats).tolist()
             self._stats = self._take(n * seats * stats, np.float64).reshape(n, seats, stats).tolist()
             ends = self._at + np.cumsum([0, *sizes])
             self._ends = ends.tolist()
-            if self._ends[-1] != len(body):
+            if self._ends[-1] != len(body) or max(self._kinds) >= len(KINDS):
                 raise ValueError
         except (TypeError, ValueError, IndexError):
             raise Broken("sent results that are none") from None
@@ -193,12 +193,12 @@ class Columns:
             tuple(self._scores[place]),
             tuple(self._ranks[place]),
             self._steps[place],
-            PLAIN[kind] if told is None else Ending(kind, tuple(told[0]), told[1]),
-            tuple([tuple(row) for row in self._stats[place]]),
+            PLAIN[kind] if told is None else Ending(KINDS[kind], tuple(told[0]), told[1]),
+            tuple(map(tuple, self._stats[place])),
             self._body[self._ends[place] : self._ends[place + 1]],
-            bool(self._repeatable[place]),
+            self._repeatable[place],
             self._durations[place],
         )
 
 
-PLAIN = {kind: Ending(kind) for kind in EndingKind}
+PLAIN = tuple(Ending(kind) for kind in KINDS)

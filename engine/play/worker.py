@@ -26,8 +26,8 @@ from engine.play.wire import RESULT_CAP, Broken, Channel, pack_results, spec_of_
 from engine.registry import FORMATS, GAMES, KINDS, TRAINERS, Registry
 
 SLICE = 0.002  # seconds of play between two looks at the messages
-HURRY = 0.02  # seconds that a result may wait for company
-AHEAD = 0.02  # seconds of play that should be at hand beyond what is on the lanes
+HURRY = 0.02  # seconds that a result may wait for company: each message costs the dispatcher some 0.1 ms
+AHEAD = 0.04  # seconds of play that should be at hand beyond what is on the lanes: until new ones come, and 20 ms more
 FIRST_LANES = 32  # more as long as a tick stays short: slow players gain nothing from many, and show nothing for long
 SHORT_TICK = 0.004
 FRAME = 1 / 60  # seconds: a live match tells what it did this often
@@ -171,25 +171,28 @@ class Worker:
         suspects = arena.take_suspects()
         if suspects:
             self._send(["suspects", [int(spec.id) for spec in suspects]])
+        if self._lanes < self._settings.lanes and self._tick < SHORT_TICK and arena.running * 4 >= self._lanes * 3:
+            self._lanes = min(2 * self._lanes, self._settings.lanes)
+            self._ask_for_more()
         self._report(arena)
 
     def _report(self, arena: Arena) -> None:
         now = time.perf_counter()
-        due = len(self._results) >= self._settings.batch or now - self._sent > HURRY or arena.idle
-        if not due:
+        if now - self._sent < HURRY and not arena.idle:
             return
         elapsed = now - self._sent
         if elapsed < 1:
             self._rate += (len(self._results) / elapsed - self._rate) * min(elapsed / 0.2, 1.0)
         self._sent = now
-        if arena.queued == 0 and self._tick < SHORT_TICK:
-            self._lanes = min(self._lanes * 2, self._settings.lanes)
-        want = self._lanes + max(self._settings.batch, int(self._rate * AHEAD))
         results, self._results = self._results, []
+        self._ask_for_more()
+        self._send_results(results)
+
+    def _ask_for_more(self) -> None:
+        want = self._lanes + max(self._settings.batch, int(self._rate * AHEAD))
         if abs(want - self._want) > self._want // 16:
             self._want = want
             self._send(["want", want])
-        self._send_results(results)
 
     def _send_results(self, results: Sequence[MatchResult]) -> None:
         """One message for each kind of shape: games differ in seats and statistics."""

@@ -22,9 +22,20 @@ from engine.play.marks import Call, Mark, Marks, size_of
 from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchResult, MatchSpec
 from engine.play.process import OUT_OF_MEMORY, WorkerSettings
 from engine.play.wire import Channel, spec_row
+from engine.telemetry import WorkerView
 
 TAIL = 2000  # bytes of what a worker last printed
 PAYLOADS = 64 << 20  # bytes of agents' payloads that a worker keeps for later
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What a worker may do before it is killed."""
+
+    call: float = 10.0  # seconds for one call of an agent's code
+    row: float = 0.01  # or this much for each row of it, if that is more
+    memory: int | None = 2 << 30  # bytes beyond what it starts with
+    failures: int | None = 3  # confirmed ones, after which an agent is out for the run
 
 
 @dataclass(eq=False, slots=True)
@@ -61,23 +72,22 @@ class Directory:
         self._games: dict[GameSpec, int] = {}
         self._agents: dict[AgentSpec, int] = {}
         self.digests: dict[int, str] = {}  # of an agent's payload
-        self._seen: dict[int, tuple[object, int]] = {}  # by id(): hashing a spec costs more than its identity
+        self._seen: dict[int, int] = {}  # by id(): hashing a spec costs far more
+        self._kept: list[object] = []  # so that no id() comes to mean another one
 
-    def game(self, spec: GameSpec) -> int:
-        return self._number(spec, self._games)
+    def number(self, spec: GameSpec | AgentSpec) -> int:
+        number = self._seen.get(id(spec))
+        return self._new(spec) if number is None else number
 
-    def agent(self, spec: AgentSpec) -> int:
-        number = self._number(spec, self._agents)
-        if number not in self.digests:
-            self.digests[number] = hashlib.blake2b(spec.payload, digest_size=16).hexdigest()
-        return number
-
-    def _number(self, spec: Any, table: dict[Any, int]) -> int:
-        seen = self._seen.get(id(spec))
-        if seen is not None and seen[0] is spec:
-            return seen[1]
-        number = table.setdefault(spec, len(table))
-        self._seen[id(spec)] = (spec, number)
+    def _new(self, spec: GameSpec | AgentSpec) -> int:
+        if isinstance(spec, GameSpec):
+            number = self._games.setdefault(spec, len(self._games))
+        else:
+            number = self._agents.setdefault(spec, len(self._agents))
+            if number not in self.digests:
+                self.digests[number] = hashlib.blake2b(spec.payload, digest_size=16).hexdigest()
+        self._seen[id(spec)] = number
+        self._kept.append(spec)
         return number
 
 
@@ -125,12 +135,29 @@ class Worker:
         return not self.held
 
     @property
+    def gone(self) -> bool:
+        process = self.process
+        return bool(self.stillborn) or (process is not None and not process.is_alive())
+
+    @property
     def stillborn(self) -> str:
         """Why it could not even be started, if so."""
         return str(self._birth.exception()) if self._birth.done() and self._birth.exception() else ""
 
     def open_to_company(self) -> bool:
         return self.isolated is None and not (self.retiring or self.draining)
+
+    def view(self) -> WorkerView:
+        if not self.ready:
+            state = "restarting" if self.restarts else "starting"
+        elif self.retiring or self.leaving:
+            state = "retiring"
+        else:
+            state = "playing" if self.held else "idle"
+        first = next(iter(self.held.values()), None)
+        playing = " - ".join(player.id for player in first.spec.players) if first else ""
+        more = f" and {len(self.held) - 1} more" if len(self.held) > 1 else ""
+        return WorkerView(self.slot, self.pid, state, playing + more, self.done, self.restarts)
 
     # Telling it
 
@@ -165,15 +192,16 @@ class Worker:
 
     def _row(self, job: Job, directory: Directory) -> list[object]:
         spec = job.spec
-        game = directory.game(spec.game)
+        game = directory.number(spec.game)
         if game not in self._known.games:
             self._known.games.add(game)
             self.channel.put(["game", game, spec.game.name, spec.game.version, spec.game.options])
-        players = [directory.agent(player) for player in spec.players]
-        for number, player in zip(players, spec.players, strict=True):
-            if number not in self._known.agents:
-                self._known.agents.add(number)
-                self._tell_agent(number, player, directory.digests[number])
+        players = [directory.number(player) for player in spec.players]
+        known = self._known.agents
+        for seat, number in enumerate(players):
+            if number not in known:
+                known.add(number)
+                self._tell_agent(number, spec.players[seat], directory.digests[number])
         return spec_row(job.number, spec, game, players)
 
     def _tell_agent(self, number: int, agent: AgentSpec, digest: str) -> None:
@@ -212,12 +240,13 @@ class Worker:
 
     def overdue(self, now: float, limit: float, row_limit: float) -> Mark | None:
         """The call that has gone on for too long."""
-        mark = self.marks.read()
-        if mark.sequence != self._last[0]:
-            self._last = (mark.sequence, now)
+        pulse = self.marks.pulse
+        if pulse != self._last[0] or self.idle or not self.ready:
+            self._last = (pulse, now)
             return None
-        if self.idle or not self.ready or mark.compiling:
-            self._last = (mark.sequence, now)
+        mark = self.marks.read()
+        if mark.compiling:
+            self._last = (pulse, now)
             return None
         allowed = mark.allowed or max(limit, mark.rows * row_limit)
         if mark.call is Call.NONE:  # the rules themselves hang; or a live match is paused, and may be for long

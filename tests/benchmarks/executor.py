@@ -1,4 +1,4 @@
-"""The executor: more workers, no-op tasks beside ready-made pools, starting, memory, crashes, and what looking costs."""
+"""The executor: more workers, no-op tasks beside ready-made pools, starting, memory, crashes, the cost of looking."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def two_cores() -> float:
 
 def more_workers(quick: bool) -> Iterator[Figure]:
     """Pong with network players, from spec to MatchResult in this process; all records equal."""
-    specs = matches(list(SIX_NODES.samples(GAME)), 1200 if quick else 16_000)
+    specs = matches(list(SIX_NODES.samples(GAME)), 1200 if quick else 6000)
     digests: dict[str, str] = {}
     steps = 0
     with (
@@ -79,7 +79,7 @@ def more_workers(quick: bool) -> Iterator[Figure]:
         }
         for play in jobs.values():
             play()
-        taken = in_turns(jobs, 1 if quick else 7)
+        taken = in_turns(jobs, 1 if quick else 5)
     if len(set(digests.values())) != 1:
         raise AssertionError(f"the records differ, so the figures would mean nothing: {digests}")
     for name in jobs:

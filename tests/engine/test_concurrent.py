@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from engine.errors import BadSpec, BadValue, RingsideError, UnknownName
+from engine.play import nursery
 from engine.play.concurrent import ConcurrentMatchExecutor, default_workers
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
@@ -178,7 +179,7 @@ def test_a_setting_that_makes_no_sense_is_refused_by_name(settings: dict[str, fl
 
 def test_an_impossible_match_is_refused_before_any_is_played(two: ConcurrentMatchExecutor) -> None:
     good = all_sorts(5)
-    done = two.status().done
+    done = two.status().run.done
     wrong = MatchSpec("wrong", QUICK.spec, (agent("fast"), agent("fasst")), 1)
     with pytest.raises(UnknownName, match="did you mean 'fast'"):
         two.execute_matches([*good, wrong])
@@ -188,7 +189,7 @@ def test_an_impossible_match_is_refused_before_any_is_played(two: ConcurrentMatc
     clash = MatchSpec("clash", toe.spec, (AgentSpec("fast", "slow"), agent("fast", "other")), 1)
     with pytest.raises(BadSpec, match="two different agents have the id 'fast'"):
         two.execute_matches([MatchSpec("first", QUICK.spec, (agent("fast"), agent("slow")), 1), clash])
-    assert two.status().done == done
+    assert two.status().run.done == done
 
 
 def test_a_second_run_at_the_same_time_is_refused_and_a_broken_off_one_leaves_no_trace(
@@ -287,3 +288,14 @@ def test_a_run_from_another_thread_is_as_good(expected: list[MatchResult]) -> No
         again = executor.execute_matches(all_sorts(400))
         assert {worker.pid for worker in executor.status().workers} == pids
     assert run_digest(results) == run_digest(again) == run_digest(expected)
+
+
+def test_where_there_is_no_fork_server_workers_are_spawned(
+    monkeypatch: pytest.MonkeyPatch, expected: list[MatchResult]
+) -> None:
+    monkeypatch.setattr(nursery, "METHOD", "spawn")
+    with ConcurrentMatchExecutor(2, plugins=PLUGINS) as executor:
+        results = executor.execute_matches(all_sorts(400))
+        parents = {psutil.Process(worker.pid).ppid() for worker in executor.status().workers}
+    assert parents == {os.getpid()}, "directly"
+    assert run_digest(results) == run_digest(expected)

@@ -9,7 +9,7 @@ import psutil
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.match import MatchSpec
 from engine.registry import KINDS, new_game
-from engine.telemetry import Trace
+from engine.telemetry import RunView, Trace
 
 GAME = new_game("pong", points=3)
 
@@ -28,12 +28,12 @@ def test_the_status_of_a_run_adds_up() -> None:
         later = executor.status()
         taken += stream
         final = executor.status()
-    assert status.total == 2000
-    assert 300 <= status.done < later.done < 2000
-    assert status.done + status.playing + status.waiting <= 2000
+    assert status.run.total == 2000
+    assert 300 <= status.run.done < later.run.done < 2000
+    assert status.run.done + status.run.playing + status.run.waiting <= 2000
     assert later.rate > 0
-    assert later.seconds_left == (2000 - later.done) / later.rate
-    assert (final.done, final.failures, final.playing, final.waiting) == (2000, 0, 0, 0)
+    assert later.seconds_left == (2000 - later.run.done) / later.rate
+    assert final.run == RunView(total=2000, done=2000)
     assert sum(worker.done for worker in final.workers) == 2000
     assert {worker.state for worker in status.workers} <= {"playing", "starting", "idle"}
     assert {worker.state for worker in final.workers} == {"idle"}
