@@ -113,7 +113,8 @@ def _demo(options: argparse.Namespace) -> None:
         f"[bold]Demo league[/]: {game.info.title} to {options.points}, {len(agents)} bots, "
         f"{pairs} side-swapped pairs each: {total:,} matches"
     )
-    results, signals = _play_all(list(demo.plan(game, agents, pairs, options.seed)), options.workers, options.lanes)
+    specs = demo.plan(game, agents, pairs, options.seed)
+    results, signals = _play_all(specs, total, options.workers, options.lanes)
     console.print(_standings(demo.table(agents, results)))
     if signals:
         played = sum(result.ending.kind is not EndingKind.CANCELLED for result in results)
@@ -236,7 +237,9 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:,.0f}/s" if speed else "", "cyan")
 
 
-def _play_all(specs: Sequence[MatchSpec], workers: int | None, lanes: int) -> tuple[list[MatchResult], list[int]]:
+def _play_all(
+    specs: Iterable[MatchSpec], total: int, workers: int | None, lanes: int
+) -> tuple[list[MatchResult], list[int]]:
     """The results, and the signals that came: the first ends it when the running matches are over, the second now."""
     columns = (TextColumn("{task.description}"), BarColumn(40), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
     results = []
@@ -245,7 +248,7 @@ def _play_all(specs: Sequence[MatchSpec], workers: int | None, lanes: int) -> tu
         Progress(*columns, console=console) as progress,
         stopping_on_signals(executor) as signals,
     ):
-        task = progress.add_task("playing", total=len(specs))
+        task = progress.add_task("playing", total=total)
         for result in executor.run(specs):
             results.append(result)
             if result.ending.kind is not EndingKind.CANCELLED:

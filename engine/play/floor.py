@@ -24,6 +24,7 @@ from engine.telemetry import Trace
 
 STARTS = 3  # workers in a row that may fail to start
 COUNT = 0.5  # seconds between two counts of the living
+LAST_GASP = 0.5  # seconds between the end of a worker's socket and its own
 AGAIN = 0.2  # seconds before another try
 FAREWELL = 2.0  # seconds that a worker with nothing left may take to end
 BACKLOG = 100_000  # results that wait to be taken, beyond which no more matches are begun
@@ -135,9 +136,10 @@ class Floor:
                     self._hear(worker, words, body)
             self._mind(worker)
         except Broken as error:
-            if worker.process is not None and worker.process.is_alive():
-                worker.process.join(0.2)
-                worker.kill(EndingKind.CRASH, f"its process {error}")
+            if worker.process is not None:
+                worker.process.join(LAST_GASP)
+                if worker.process.is_alive():
+                    worker.kill(EndingKind.CRASH, f"its process {error}")
             self._died(worker)
 
     def _hear(self, worker: Worker, words: list[Any], body: bytes) -> None:
@@ -387,7 +389,8 @@ class Floor:
             self._never_started(worker, reason)
         elif held and worker.isolated is not None and worker.isolated.alone:
             verdict = worker.verdict(held[0].spec, kind, reason)
-            if verdict.ending.kind is EndingKind.VOID and self.run is not None and held[0].starts < 2:
+            doubtful = verdict.ending.kind is EndingKind.VOID or worker.shot
+            if doubtful and self.run is not None and held[0].starts < 2:
                 self.run.interrupted(held)  # it has another try
             else:
                 self._finish(worker, verdict)

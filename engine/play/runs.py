@@ -113,10 +113,10 @@ class Run:
             self.isolated.append(Isolated(crowd[first : first + FEW], alone=False))
 
     def interrupted(self, jobs: list[Job]) -> None:
-        """These were merely there."""
+        """These were merely there, or nobody can tell."""
         for job in reversed(jobs):
             job.starts += 1
-            if job.starts >= 2:
+            if job.starts >= 2 or self.conduct.suspicious(job.spec):
                 self.isolated.append(Isolated([job]))
             else:
                 self.queue.appendleft(job)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import signal
 import socket
 import time
@@ -12,6 +13,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,11 @@ from engine.play.process import OUT_OF_MEMORY, WorkerSettings
 from engine.play.wire import Channel, spec_row
 from engine.telemetry import WorkerView
 
-TAIL = 2000  # bytes of what a worker last printed
+TAIL = 1 << 14  # bytes of what a worker last printed
+WORDS = 400  # letters of it that a record keeps
+OURS = str(Path(__file__).parents[1])
+FRAME = re.compile(r'^File "(.*)", line (\d+) in (.*)$', re.M)  # as Python prints it when it crashes
+KILLED = 9  # the signal that no process survives
 PAYLOADS = 64 << 20  # bytes of agents' payloads that a worker keeps for later
 
 
@@ -233,10 +239,19 @@ class Worker:
         return True
 
     @property
-    def tail(self) -> str:
-        """What it printed last, in one line."""
+    def last_words(self) -> str:
+        """What it printed last, in one line; of Python's own account of a crash, where it happened."""
         text = b"".join(self._printed)[-TAIL:].decode(errors="replace")
-        return " | ".join(line.strip() for line in text.splitlines() if line.strip())
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        fatal = max((n for n, line in enumerate(lines) if line.startswith("Fatal Python error")), default=None)
+        if fatal is None:
+            return " | ".join(lines)[-WORDS:]
+        told = [lines[fatal]]
+        for file, line, function in FRAME.findall("\n".join(lines[fatal:])):
+            if file.startswith(OURS):  # from here on it is how we got there
+                break
+            told.append(f"{Path(file).name}, line {line}, in {function}")
+        return " | ".join(told)[:WORDS]
 
     def overdue(self, now: float, limit: float, row_limit: float) -> Mark | None:
         """The call that has gone on for too long."""
@@ -271,6 +286,12 @@ class Worker:
             with suppress(ProcessLookupError):
                 process.kill()
 
+    @property
+    def shot(self) -> bool:
+        """Whether it was killed, and not by us: by an agent in it, or by somebody outside."""
+        process = self.process
+        return self.sentence is None and process is not None and process.exitcode == -KILLED
+
     def cause_of_death(self) -> tuple[EndingKind, str]:
         """Once it is dead: what to say of it."""
         process = self.process
@@ -284,7 +305,7 @@ class Worker:
         else:
             kind, reason = EndingKind.CRASH, f"its process {_exit_words(process.exitcode)}"
         self.read_output()
-        return kind, f"{reason}; it last printed: {self.tail}" if self.tail else reason
+        return kind, f"{reason}; it last printed: {self.last_words}" if self.last_words else reason
 
     def verdict(self, spec: MatchSpec, kind: EndingKind, reason: str) -> MatchResult:
         """It died over a match that it played alone: who was in a call is guilty; if nobody was, nobody is."""

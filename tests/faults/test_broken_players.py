@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from engine.errors import GameFailed
@@ -103,8 +105,9 @@ def test_who_breaks_on_one_side_only_breaks_there_and_only_there(kind: str, heal
 def test_the_record_of_a_crash_says_how_and_where() -> None:
     spec = sick_matches(sick("segfault"), 1)[0]
     reason = play([spec])[spec.id].ending.reason
-    assert reason.startswith("its process died of SIGSEGV; it last printed: ")
-    assert "ringside_faults.py" in reason, "Python's own account of it"
+    assert reason.startswith("its process died of SIGSEGV; it last printed: Fatal Python error: Segmentation fault | ")
+    assert re.search(r" \| ringside_faults.py, line \d+, in _segfault \| ", reason), "and no word of how it was called"
+    assert "plain.py" not in reason
 
 
 def test_two_that_break_the_same_call_are_both_found(healthy: dict[str, MatchResult]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,10 +36,10 @@ def test_without_a_command_it_plays_the_demo_league() -> None:
     assert "3000/3000" in done.stdout
 
 
-def test_the_demo_has_one_digest_for_any_number_of_lanes() -> None:
+def test_the_demo_has_one_digest_for_any_number_of_workers_and_lanes() -> None:
     digests = {
-        re.search(r"digest (\w+)", ringside("demo", "--matches", "60", "--lanes", lanes).stdout).group(1)
-        for lanes in ("1", "33", "2048")
+        re.search(r"digest (\w+)", ringside("demo", "--matches", "60", *options).stdout).group(1)
+        for options in (["--lanes", "1"], ["--workers", "2", "--lanes", "33"], ["--workers", "4"])
     }
     assert len(digests) == 1
     other = re.search(r"digest (\w+)", ringside("demo", "--matches", "60", "--seed", "2").stdout).group(1)
@@ -151,15 +153,34 @@ def test_list_and_check_tell_what_is_installed(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a single process there")
-def test_an_interrupted_demo_stops_with_a_word(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_demo_shows_what_it_has(number: signal.Signals, status: int) -> None:
     command = [sys.executable, "-u", "-m", "league_app", "demo", "--matches", "10000000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert "Demo league" in process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert said.strip() == "ringside: stopped"
+        time.sleep(3)  # until it plays: no word of that reaches a pipe
+        process.send_signal(number)
+        table, said = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert re.fullmatch(r"ringside: stopped: .* the [\d,]+ matches of 10,000,020 that were played\n", said), said
+    assert "Predictor" in table
+    assert "digest" not in table, "which would be that of no run"
+
+
+def test_who_breaks_is_told_under_the_table() -> None:
+    site = Path(__file__).parents[1] / "faults" / "site"
+    done = subprocess.run(
+        [sys.executable, "-m", "league_app", "demo", "--with", "fault:segfault", "--matches", "84"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(site)},
+    )
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stdout.split())
+    assert re.search(r"fault:segfault: crash \d times: its process died of SIGSEGV; .*, in _segfault", told), told
+    assert re.search(r"fault:segfault: quarantined \d+ times: fault:segfault failed 3 times in this run", told)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device there")
