@@ -20,9 +20,8 @@ from engine.games.pong import Pong, PongOptions
 from engine.play.arena import Arena
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
-from engine.registry import KINDS
 from engine.seeding import derive
-from tests.benchmarks import native, reference
+from tests.benchmarks import native, reference, registered  # noqa: F401 - registers the network players
 from tests.benchmarks.measure import Figure, in_turns, ratio
 from tests.benchmarks.players import SIX_NODES, SixNodePilot, network
 
@@ -32,14 +31,11 @@ GAME = Pong(PongOptions())
 
 def figures(quick: bool) -> Iterator[Figure]:
     yield from boards_alone(quick)
-    try:
-        lib = native.library()
-        yield from whole_matches("network players", list(SIX_NODES.samples(GAME)), lib, quick)
-        yield from whole_matches("scripted players", list(BOTS.samples(GAME)), lib, quick)
-        if lib is not None:
-            yield from order_of_rows(lib)
-    finally:
-        KINDS.remove(SIX_NODES.name)
+    lib = native.library()
+    yield from whole_matches("network players", list(SIX_NODES.samples(GAME)), lib, quick)
+    yield from whole_matches("scripted players", list(BOTS.samples(GAME)), lib, quick)
+    if lib is not None:
+        yield from order_of_rows(lib)
     yield from compiling()
 
 

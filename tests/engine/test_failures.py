@@ -316,3 +316,22 @@ def test_a_seat_that_resigns_waits_for_the_others_answer(pong: Game) -> None:
         KINDS.remove("late")
         KINDS.remove("now")
     assert result.ending.seats == (0, 1)
+
+
+@pytest.mark.parametrize(("limit", "played"), [(3, 3), (1, 1), (None, 8)])
+def test_who_fails_too_often_is_not_asked_again_in_that_run(limit: int | None, played: int) -> None:
+    game = new_game("pong", **QUICK)
+    sick = [MatchSpec(f"s{n}", game.spec, (agent("raising"), agent("fast")), n) for n in range(8)]
+    healthy = specs_of(game, [("fast", "slow", n) for n in range(5)])
+    with SequentialMatchExecutor(2, quarantine_after=limit) as executor:
+        for _ in range(2):  # a new run, a new chance
+            results = {result.id: result for result in executor.execute_matches([*sick, *healthy])}
+            kinds = [results[spec.id].ending.kind for spec in sick]
+            assert kinds.count(EndingKind.EXCEPTION) == played
+            assert kinds.count(EndingKind.QUARANTINED) == 8 - played
+    for spec in sick:
+        result = results[spec.id]
+        if result.ending.kind is EndingKind.QUARANTINED:
+            assert (result.ending.seats, result.ranks, result.repeatable) == ((0,), (1, 1), False)
+            assert result.ending.reason == f"raising failed {limit} times in this run"
+    assert run_digest(results[spec.id] for spec in healthy) == run_digest(run(healthy, 3).values())

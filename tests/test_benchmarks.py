@@ -1,0 +1,22 @@
+"""The benchmarks run: what they measure is in the README, that they work is tested here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.__main__ import TOPICS
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_every_topic_gives_figures(topic: str) -> None:
+    command = [sys.executable, "-m", "tests.benchmarks", topic, "--quick", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[1])
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert len(figures) >= 8
+    assert all(figure["topic"] == topic and figure["value"] > 0 for figure in figures)
