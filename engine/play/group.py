@@ -256,9 +256,10 @@ class Group:
 
     def _answer(self, crew: Crew, rows: Indices) -> int:
         n = rows.shape[1]
-        seat = int(rows[2, 0])
-        if not (self._steady and not self._alone and self._marks.again(Call.ACT, crew)):
-            self._marks.enter(Call.ACT, self._numbers, rows[1], seat, None if self._alone else crew)
+        if self._alone:
+            self._marks.enter(Call.ACT, self._numbers, rows[1], seat=int(rows[2, 0]))
+        elif not (self._steady and self._marks.again(Call.ACT, crew)):
+            self._marks.enter(Call.ACT, self._numbers, rows[1], owner=crew)
         rows.flags.writeable = False  # what a pilot is shown is what the arena goes by
         legal = None
         if self.info.masked:

@@ -78,12 +78,12 @@ class Marks:
         self._words[COUNTS + region] = lanes.size
         self._begin(call, region, seat)
 
-    def again(self, call: Call, owner: object, seat: int = 0) -> bool:
+    def again(self, call: Call, owner: object) -> bool:
         """The same call for the same matches as before; False when they are not written down any more."""
         region = _region(owner)
         if self._owners[region] is not owner:
             return False
-        self._begin(call, region, seat)
+        self._begin(call, region, 0)
         return True
 
     def _begin(self, call: Call, region: int, seat: int) -> None:
