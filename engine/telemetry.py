@@ -18,7 +18,7 @@ class Event(NamedTuple):
 
     at: float  # time.monotonic()
     worker: int  # slot; -1 for the run itself, below that for live matches
-    what: str  # start, ready, play, alone, results, suspects, died, dismissed, broken off, run, stop
+    what: str  # start, ready, play, alone, results, suspects, died, dismissed, broken off; run, stop, stop now, failed
     detail: str
 
 

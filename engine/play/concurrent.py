@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
+import importlib.util
 import itertools
 import os
 import signal
+import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
@@ -59,7 +60,7 @@ class ConcurrentMatchExecutor:
         """
         _check("batch_size", batch_size, 1, 10_000)
         _check("lanes", lanes, 1, MOST_LANES)
-        _check("watchdog", watchdog, 0.05, 1e6)
+        _check("watchdog", watchdog, 0.05, 1_000_000, whole=False)
         if memory_mb is not None:
             _check("memory_mb", memory_mb, 16, 1 << 24)
         if quarantine_after is not None:
@@ -67,15 +68,16 @@ class ConcurrentMatchExecutor:
         workers = default_workers() if max_workers is None else max_workers
         _check("max_workers", workers, 1, MOST_WORKERS)
         memory = None if memory_mb is None else memory_mb << 20
-        settings = WorkerSettings(lanes, record, batch_size, memory, tuple(plugins), rows=4 * lanes)
+        settings = WorkerSettings(lanes, record, batch_size, memory, _check_plugins(plugins), rows=4 * lanes)
         self._dispatcher = Dispatcher(workers, settings, Watch(watchdog, memory=memory, failures=quarantine_after))
         self._workers, self._ahead = workers, 2 * lanes
         self._visual = False
         self.visual_mode = visual_mode
         self._run: Run | None = None
         self._recalled = False
+        self._feeding, self._looking = threading.RLock(), threading.Lock()
         self._monitor = Monitor()
-        _open.add(self)
+        self._end = weakref.finalize(self, self._dispatcher.close)  # at the latest when the program ends
 
     def __enter__(self) -> ConcurrentMatchExecutor:
         return self
@@ -111,29 +113,38 @@ class ConcurrentMatchExecutor:
         self._recalled = False
         coming = distinct(specs) if entry is not None else iter(specs)
         try:
-            more = True
-            while True:
-                while more and not run.stopping and self._dispatcher.waiting(run) < self._ahead * self._workers:
-                    batch = [] if self._recalled else list(itertools.islice(coming, FEED))
-                    if entry is not None:
-                        for spec in batch:
-                            entry.check(spec)
-                    self._dispatcher.submit(run, batch)
-                    more = len(batch) == FEED
-                results = self._dispatcher.take(run, PATIENCE)
+            more = over = True
+            while more or not over:
+                while more and self._dispatcher.waiting(run) < self._ahead * self._workers:
+                    more = self._feed(run, coming, entry)
+                results, over = self._dispatcher.take(run, PATIENCE)
                 yield from results
-                if not results and run.done == run.taken and (run.stopping or not more):
-                    return
         finally:
             self._run = None
             self._dispatcher.end(run)
 
+    def _feed(self, run: Run, coming: Iterator[MatchSpec], entry: Entry | None) -> bool:
+        """Take some more from the plan; whether there may be any left."""
+        with self._feeding:  # nothing is taken while it is being recalled
+            if self._recalled or run.stopping:
+                return False
+            batch = list(itertools.islice(coming, FEED))
+            if entry is not None:
+                for spec in batch:
+                    entry.check(spec)
+            self._dispatcher.submit(run, batch)
+            return len(batch) == FEED
+
     # While it runs
 
     def recall(self) -> list[MatchSpec]:
-        """Take back what was taken from the plan and is not being played; what is being played gives its results."""
-        self._recalled = True
-        return self._dispatcher.recall()
+        """Take back what was taken from the plan and is not being played; what is being played gives its results.
+
+        What had not been taken from the plan yet is left there.
+        """
+        with self._feeding:
+            self._recalled = True
+            return self._dispatcher.recall()
 
     def stop(self, now: bool = False) -> None:
         """End the run when the matches that are being played are over, or now; the rest is recorded as cancelled."""
@@ -165,17 +176,16 @@ class ConcurrentMatchExecutor:
         return self._dispatcher.watch_live(spec, check_pace(pace))
 
     def status(self) -> Status:
-        return self._monitor.sample(*self._dispatcher.view())
+        with self._looking:
+            return self._monitor.sample(*self._dispatcher.view())
 
     def events(self, since: int = 0) -> tuple[int, list[Event]]:
-        """What happened after the first so many events, and how many there have been by now."""
-        trace = self._dispatcher.trace
-        return trace.count, trace.since(since)
+        """How many events there have been, and those after the first so many."""
+        return self._dispatcher.events(since)
 
     def close(self) -> None:
         """End all workers now, whatever they do."""
-        self._dispatcher.close()
-        _open.discard(self)
+        self._end()
 
 
 class Entry:
@@ -231,17 +241,20 @@ def default_workers() -> int:
     return max(cores - 1, 1)
 
 
-def _check(name: str, value: float, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise BadValue(name, value, f"from {low:g} to {high:g}")
-    if name not in ("watchdog",) and not isinstance(value, int):
-        raise BadValue(name, value, "a whole number")
+def _check(name: str, value: object, low: float, high: float, whole: bool = True) -> None:
+    number = isinstance(value, int) or (isinstance(value, float) and not whole)
+    if isinstance(value, bool) or not number or not low <= value <= high:  # type: ignore[operator]
+        raise BadValue(name, value, f"{'a whole number ' if whole else ''}from {low:,} to {high:,}")
 
 
-_open: weakref.WeakSet[ConcurrentMatchExecutor] = weakref.WeakSet()
-
-
-@atexit.register
-def _close_all() -> None:
-    for executor in list(_open):
-        executor.close()
+def _check_plugins(names: object) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise BadValue("plugins", names, "a list of names of modules")
+    for name in (given := tuple(names)):
+        try:
+            found = isinstance(name, str) and importlib.util.find_spec(name) is not None
+        except (ImportError, ValueError):
+            found = False
+        if not found:
+            raise BadValue("plugins", name, "the name of a module that can be imported")
+    return given

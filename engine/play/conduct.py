@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,9 +32,10 @@ class Conduct:
     def quarantined(self) -> frozenset[str]:
         return frozenset(agent for agent, count in self._failures.items() if self._limit and count >= self._limit)
 
-    def note(self, result: MatchResult) -> bool:
+    def note(self, spec: MatchSpec, result: MatchResult | CutShort) -> bool:
         """What came of a match that was played alone; whether somebody failed for the first time."""
-        if not result.ending.kind.failure:
+        kind = result.ending.kind
+        if not kind.failure or (kind is EndingKind.TIMEOUT and spec.limits.clock is not None):  # that is a loss on time
             return False
         guilty = {result.players[seat] for seat in result.ending.seats}
         news = not guilty <= self._failures.keys()
@@ -51,8 +53,9 @@ class Conduct:
         out = tuple(seat for seat, player in enumerate(spec.players) if self._failures.get(player.id, 0) >= self._limit)
         if not out:
             return None
-        names = " and ".join(dict.fromkeys(spec.players[seat].id for seat in out))
-        return unplayed(spec, EndingKind.QUARANTINED, f"{names} failed {self._limit} times in this run", out)
+        names = dict.fromkeys(spec.players[seat].id for seat in out)
+        told = " and ".join(f"{name} has failed {self._failures[name]} times" for name in names)
+        return unplayed(spec, EndingKind.QUARANTINED, f"{told} in this run", out)
 
 
 def unplayed(spec: MatchSpec, kind: EndingKind, reason: str, seats: tuple[int, ...] = ()) -> MatchResult:
@@ -63,29 +66,41 @@ def unplayed(spec: MatchSpec, kind: EndingKind, reason: str, seats: tuple[int, .
     return MatchResult(spec.id, players, (0.0,) * n, ranks, 0, Ending(kind, seats, reason), ((),) * n, b"", False)
 
 
-def forfeited(spec: MatchSpec, kind: EndingKind, reason: str, seat: int, steps: int, actions: bytes) -> MatchResult:
-    """The record of a match that was cut short when its process died: what was played until then counts."""
-    try:
-        playback = Playback(spec)
-        bits = bits_for(playback.game.info.actions)
-        playback.feed(unpack(actions, bits).tolist(), until=steps)
-        playback.seek(steps)
+@dataclass(frozen=True)
+class CutShort:
+    """A match whose process died, as it was found. Playing it again to see what it had come to takes time, so that is
+    left to whoever wants the record."""
+
+    spec: MatchSpec
+    ending: Ending
+    steps: int
+    actions: bytes  # as they were logged
+    keep: bool = True  # the actions
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        return tuple(player.id for player in self.spec.players)
+
+    def record(self) -> MatchResult:
+        """What was played until then counts."""
+        kind, seats = self.ending.kind, self.ending.seats
+        try:
+            playback = Playback(self.spec)
+            playback.feed(unpack(self.actions, bits_for(playback.game.info.actions)).tolist(), until=self.steps)
+            playback.seek(self.steps)
+        except (RingsideError, ValueError, IndexError):  # the dying process may have left nonsense
+            return unplayed(self.spec, kind, self.ending.reason, seats)
         scores: Floats = np.array([playback.scores()])
-        forfeits = np.arange(scores.shape[1])[None, :] == seat
         ranks: Ints = np.empty(scores.shape, np.int64)
-        rank(scores, forfeits, ranks)
-        stats, steps = playback.stats(), playback.steps
-    except (RingsideError, ValueError, IndexError):  # the dying process may have left nonsense
-        return unplayed(spec, kind, reason, (seat,))
-    repeatable = kind not in (EndingKind.MEMORY, EndingKind.TIMEOUT) and spec.limits.clock is None
-    return MatchResult(
-        spec.id,
-        tuple(player.id for player in spec.players),
-        tuple(scores[0].tolist()),
-        tuple(ranks[0].tolist()),
-        steps,
-        Ending(kind, (seat,), reason),
-        stats,
-        actions,
-        repeatable,
-    )
+        rank(scores, np.array([[seat in seats for seat in range(scores.shape[1])]]), ranks)
+        return MatchResult(
+            self.spec.id,
+            self.players,
+            tuple(scores[0].tolist()),
+            tuple(ranks[0].tolist()),
+            playback.steps,
+            self.ending,
+            playback.stats(),
+            self.actions if self.keep else b"",
+            kind not in (EndingKind.MEMORY, EndingKind.TIMEOUT) and self.spec.limits.clock is None,
+        )

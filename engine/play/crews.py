@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +17,11 @@ from engine.play.match import AgentSpec, MatchSpec
 from engine.registry import kind_of
 
 log = logging.getLogger("ringside")
-AGENT_ERRORS = (Exception, SystemExit)  # what an agent's code may raise: a bot that calls sys.exit() has failed too
+# What an agent's code may raise: a bot that calls sys.exit() has failed too. Where nobody can press Ctrl-C, as in a
+# worker, a KeyboardInterrupt is a bot's own.
+AGENT_ERRORS: tuple[type[BaseException], ...] = (Exception, SystemExit)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    AGENT_ERRORS += (KeyboardInterrupt,)
 REASON = 500  # letters of an agent's error that a record keeps
 AGENTS_KEPT = 1024  # a pilot that has loaded more is replaced when there is nothing to do: trainers make new agents
 

@@ -1,7 +1,7 @@
 """The dispatcher: one thread that keeps workers busy, notices when one dies or hangs, and loses nothing.
 
-It waits on all its sockets and for the next look at the clock, never on a worker. What a worker holds is always known,
-so what is lost with it is known too.
+It waits on all its sockets and for the next look at the clock, not on any worker: only for one that has just died or
+been killed, and then for a moment. What a worker holds is always known, so what is lost with it is known too.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from engine.errors import RingsideError
+from engine.play.conduct import CutShort
 from engine.play.floor import Floor
 from engine.play.live import LiveMatch
-from engine.play.match import MatchResult, MatchSpec
+from engine.play.match import EndingKind, MatchResult, MatchSpec
 from engine.play.process import WorkerSettings
 from engine.play.runs import Run
 from engine.play.workers import Watch
-from engine.telemetry import RunView, Trace, WorkerView
+from engine.telemetry import Event, RunView, WorkerView
 
 LOOK = 0.05  # seconds between two looks at marks, memory and the dead
 NEWS = 0.01  # seconds between two times that whoever waits for results is woken: that costs more than the results
@@ -32,6 +33,7 @@ class Dispatcher:
     def __init__(self, workers: int, settings: WorkerSettings, watch: Watch) -> None:
         self._lock = threading.RLock()
         self._news = threading.Condition(self._lock)
+        self._recalling = threading.RLock()
         self._closed = False
         self._selector = selectors.DefaultSelector()
         self._floor = Floor(workers, settings, watch, self._selector)
@@ -42,9 +44,10 @@ class Dispatcher:
         self._thread = threading.Thread(target=self._loop, name="ringside-dispatcher", daemon=True)
         self._thread.start()
 
-    @property
-    def trace(self) -> Trace:
-        return self._floor.trace
+    def events(self, since: int) -> tuple[int, list[Event]]:
+        """What happened after the first so many events, and how many there have been by now."""
+        with self._lock:
+            return self._floor.trace.count, self._floor.trace.since(since)
 
     def begin(self, total: int | None) -> Run:
         with self._lock:
@@ -62,16 +65,17 @@ class Dispatcher:
             run.add(specs)
         self._ring()
 
-    def take(self, run: Run, timeout: float | None = None) -> list[MatchResult]:
-        """Results that have come; waits for some, unless there is nothing to wait for."""
+    def take(self, run: Run, timeout: float | None = None) -> tuple[list[MatchResult], bool]:
+        """Results that have come, and whether they are the last; waits for some unless there is nothing to wait for."""
         with self._lock:
-            self._news.wait_for(lambda: run.results or run.error or self._closed or run.done == run.taken, timeout)
+            self._news.wait_for(lambda: run.results or run.error or self._closed or run.over, timeout)
             taken, run.results = run.results, []
             if not taken and run.error is not None:
                 raise run.error
-            if not taken and self._closed and run.done < run.taken:
+            if not taken and self._closed and not run.over:
                 raise RingsideError("the executor was closed in the middle of this run")
-            return taken
+            over = run.over
+        return [one.record() if isinstance(one, CutShort) else one for one in taken], over
 
     def stop(self, now: bool) -> None:
         """Finish what is being played, or break it off too; the rest is cancelled."""
@@ -82,20 +86,21 @@ class Dispatcher:
 
     def recall(self) -> list[MatchSpec]:
         """Take back what is not being played."""
-        with self._lock:
+        with self._recalling, self._lock:  # one at a time
             floor, run = self._floor, self._floor.run
             if run is None:
                 return []
             floor.recall()
             self._ring()
             # A worker that is in the middle of a long call keeps what it has, and plays it.
-            self._news.wait_for(lambda: not any(worker.recalling for worker in floor.players), 1.0)
+            self._news.wait_for(lambda: not any(worker.recalling for worker in floor.staff.players), 1.0)
             back, floor.recalled = floor.recalled or [], None
             return run.forget(back)
 
     def resize(self, workers: int) -> None:
         with self._lock:
             self._floor.wanted = workers
+            self._floor.trim()
         self._ring()
 
     def one_by_one(self, yes: bool) -> None:
@@ -121,14 +126,14 @@ class Dispatcher:
         """The workers there are, and the run they work on, or last worked on."""
         with self._lock:
             floor, run = self._floor, self._floor.last
-            workers = [one.view() for one in (*floor.workers.values(), *(leaving for leaving, _ in floor.leaving))]
+            workers = [worker.view() for worker in floor.staff.everybody()]
             if run is None:
                 return workers, RunView()
             return workers, RunView(
                 run.total,
                 run.done,
                 run.failures,
-                playing=sum(len(worker.held) for worker in floor.players),
+                playing=sum(len(worker.held) for worker in floor.staff.players),
                 waiting=run.waiting,
                 suspects=sum(len(one.jobs) for one in run.isolated),
                 quarantined=tuple(sorted(run.conduct.quarantined)),
@@ -148,7 +153,7 @@ class Dispatcher:
     def _stop_live(self, live: LiveMatch) -> None:
         with self._lock:
             if not self._closed:
-                self._floor.stop_live(live, "nobody watched it to the end")
+                self._floor.end_live(live, EndingKind.CANCELLED, "nobody watched it to the end")
 
     def _check_open(self) -> None:
         if self._closed:
@@ -177,11 +182,9 @@ class Dispatcher:
                 self._news.notify_all()
 
     def _serve(self) -> None:
-        look = told = 0.0
+        look = told = pause = 0.0
         while not self._closed:
-            busy = self._floor.run is not None or self._floor.lives or self._floor.leaving
-            waiting = self._floor.run is not None and self._floor.run.results
-            events = self._selector.select(NEWS if waiting else LOOK if busy else 10 * LOOK)
+            events = self._selector.select(pause)
             with self._lock:
                 for key, mask in events:
                     if key.data is None:
@@ -196,3 +199,11 @@ class Dispatcher:
                 if now - told > NEWS or not self._floor.playing:
                     self._news.notify_all()
                     told = now
+                pause = self._pause()
+
+    def _pause(self) -> float:
+        """How long nothing needs to be looked at, unless something comes."""
+        floor = self._floor
+        if floor.run is not None:
+            return NEWS if floor.run.results else LOOK
+        return LOOK if floor.lives or floor.staff.leaving else 10 * LOOK

@@ -112,7 +112,7 @@ class SequentialMatchExecutor:
             while not arena.idle:
                 arena.advance(TICKS)
             result = arena.take_results()[0]
-        if self._conduct.note(result):
+        if self._conduct.note(spec, result):
             self._sort_out()
         return result
 

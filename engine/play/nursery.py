@@ -2,38 +2,69 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import functools
+import importlib
 import multiprocessing
 import multiprocessing.process
-import multiprocessing.spawn
 import socket
 import sys
-import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing import forkserver, spawn
 from multiprocessing.process import BaseProcess
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from engine.play.process import WorkerSettings, enter
 
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-HAS_OUTPUT = sys.platform != "win32"  # there a socket cannot stand in for a file
+WINDOWS = sys.platform == "win32"
 
 # One thread starts them all and lasts as long as this process, because they die with the thread that started them.
 _starter = ThreadPoolExecutor(1, "ringside-nursery")
-_prepare = multiprocessing.spawn.get_preparation_data
 
 
-def _prepare_lean(name: str) -> dict[str, Any]:
-    """Our children do not import this program's main module: they need none of it, it may import Qt, and a script
-    would need an `if __name__ == "__main__"`."""
-    data: dict[str, Any] = _prepare(name)
-    if threading.current_thread().name.startswith("ringside-nursery"):
-        data.pop("init_main_from_name", None)
-        data.pop("init_main_from_path", None)
+def _prepare(name: str) -> dict[str, Any]:
+    """What a child is told of this program, without its main module: workers need none of it, it may import Qt, and a
+    script would need an `if __name__ == "__main__"`."""
+    data: dict[str, Any] = spawn.get_preparation_data(name)
+    data.pop("init_main_from_name", None)
+    data.pop("init_main_from_path", None)
     return data
 
 
-multiprocessing.spawn.get_preparation_data = _prepare_lean
+def _with(function: Any, names: dict[str, object]) -> FunctionType:
+    """The same function, to which these global names mean something else."""
+    return FunctionType(function.__code__, {**function.__globals__, **names}, closure=function.__closure__)
+
+
+@functools.cache
+def _launcher(method: str) -> Any:
+    """multiprocessing's own way to start a process, but lean, and from a server that is ours alone: the program may
+    use another one for purposes of its own."""
+    names: dict[str, object] = {"spawn": SimpleNamespace(**{**vars(spawn), "get_preparation_data": _prepare})}
+    module = "popen_forkserver" if method == "forkserver" else "popen_spawn_win32" if WINDOWS else "popen_spawn_posix"
+    launcher: Any = importlib.import_module(f"multiprocessing.{module}").Popen
+    if method == "forkserver":
+        server = forkserver.ForkServer()
+        server.set_forkserver_preload(["engine.play.preload"])
+        own = {**vars(forkserver), "connect_to_new_process": server.connect_to_new_process}
+        names["forkserver"] = SimpleNamespace(**own)
+        atexit.register(server._stop)  # type: ignore[attr-defined]  # and wait for its end
+    changed = "__init__" if WINDOWS else "_launch"
+    return type("LeanPopen", (launcher,), {changed: _with(getattr(launcher, changed), names)})
+
+
+class LeanProcess(BaseProcess):
+    """A process that is started by one of our launchers."""
+
+    method = METHOD
+    _start_method = None  # what its own children would use: the usual one
+
+    @staticmethod
+    def _Popen(process: LeanProcess) -> Any:  # noqa: N802 - multiprocessing asks for it by this name
+        return _launcher(process.method)(process)
 
 
 def shared_memory(size: int) -> Any:
@@ -43,18 +74,23 @@ def shared_memory(size: int) -> Any:
 
 def start(end: socket.socket, output: socket.socket, memory: Any, settings: WorkerSettings) -> Future[BaseProcess]:
     """A worker with these ends of its sockets, which are closed here once it has them."""
-    return _starter.submit(_start, end, output, memory, settings, METHOD)
+    try:
+        return _starter.submit(_start, end, output, memory, settings, METHOD)
+    except RuntimeError as error:  # no new processes while the program ends
+        end.close()
+        output.close()
+        failed: Future[BaseProcess] = Future()
+        failed.set_exception(error)
+        return failed
 
 
 def _start(
     end: socket.socket, output: socket.socket, memory: Any, settings: WorkerSettings, method: str
 ) -> BaseProcess:
-    context: Any = multiprocessing.get_context(method)
-    if method == "forkserver":
-        context.set_forkserver_preload(["engine.play.preload"])
-    arguments = (end, output if HAS_OUTPUT else None, memory, settings)
-    process: BaseProcess = context.Process(target=enter, args=arguments, name="ringside-worker", daemon=True)
     try:
+        arguments = (end, None if WINDOWS else output, memory, settings)
+        process = LeanProcess(target=enter, args=arguments, name="ringside-worker", daemon=True)
+        process.method = method
         process.start()
     finally:
         end.close()

@@ -13,9 +13,9 @@ process.use_one_thread()
 process.die_with_parent(None)
 process.ignore_signals()
 
-import contextlib  # noqa: E402 - numpy reads the number of threads when it is imported
-import gc  # noqa: E402
+import gc  # noqa: E402 - numpy reads the number of threads when it is imported
 import os  # noqa: E402
+import traceback  # noqa: E402
 
 import engine.play.worker  # noqa: E402, F401
 from engine.play.executors import SequentialMatchExecutor  # noqa: E402
@@ -38,7 +38,9 @@ def warm() -> None:
                     executor.execute_match(MatchSpec("0", game.spec, players, 1, None, Limits(5)))
 
 
-with contextlib.suppress(Exception):  # a slow start is better than none; what is broken shows when it is played
+try:
     warm()
+except Exception:  # a slow start is better than none: workers compile what they need, and say what is broken
+    traceback.print_exc()
 gc.collect()
 gc.freeze()  # what is here now is shared with all workers: looking through it for garbage would copy it

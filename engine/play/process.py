@@ -87,6 +87,8 @@ def enter(end: socket.socket, output: socket.socket | None, memory: Any, setting
     above = multiprocessing.parent_process()
     die_with_parent(server if server is not None else above.pid if above else None)
     ignore_signals()
+    if hasattr(os, "setsid"):
+        os.setsid()  # so that whatever its agents start can be ended with it
     use_one_thread()
     if output is not None:
         sys.stdout.flush()

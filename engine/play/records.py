@@ -12,6 +12,7 @@ from engine.play.lanes import LANE, bits_for, rank, unpack
 from engine.play.marks import Marks
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
 
+RESULT_CAP = 16 << 20  # bytes of one match's actions: beyond that the match has no result
 ENDINGS = (  # by what `Boards.over` says
     Ending(EndingKind.STEP_LIMIT),  # the rules would go on, but the limit of the match is reached
     Ending(EndingKind.FINISHED),
@@ -104,15 +105,20 @@ class Records:
         for lane, score, ranks, steps, over, stats, size, duration in columns:
             spec = specs[lane]
             assert spec is not None
+            actions = b"".join([*self._full.get(lane, ()), self.log[lane].tobytes()[:size]])
+            ending = self._ending(lane, over) if self._faults else ENDINGS[over]
+            if len(actions) > RESULT_CAP:
+                reason = f"its actions take {len(actions) >> 20} MB, {RESULT_CAP >> 20} are allowed"
+                actions, ending = b"", Ending(EndingKind.VOID, (), reason)
             results[lane] = MatchResult(
                 spec.id,
                 tuple([player.id for player in spec.players]),
                 tuple(score),
                 tuple(ranks),
                 steps,
-                self._ending(lane, over) if self._faults else ENDINGS[over],
+                ending,
                 tuple([tuple(row) for row in stats]),
-                b"".join([*self._full.get(lane, ()), self.log[lane].tobytes()[:size]]),
+                actions,
                 spec.limits.clock is None and all([repeatable[player.kind] for player in spec.players]),  # noqa: C419
                 duration,
             )

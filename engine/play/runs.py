@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from engine.errors import RingsideError
-from engine.play.conduct import Conduct, unplayed
+from engine.play.conduct import Conduct, CutShort, unplayed
 from engine.play.match import EndingKind, MatchResult, MatchSpec
 from engine.play.workers import Directory, Isolated, Job
 
@@ -28,7 +28,8 @@ class Run:
         self.directory = Directory()
         self.queue: deque[Job] = deque()
         self.isolated: deque[Isolated] = deque()
-        self.results: list[MatchResult] = []  # not yet taken
+        self.results: list[MatchResult | CutShort] = []  # not yet taken
+        self.clocked = False  # whether real time matters to some of them
         self.taken = self.done = self.failures = 0
         self.error: RingsideError | None = None
         self.stopping = False
@@ -59,6 +60,7 @@ class Run:
             if self.conduct.failed and self.conduct.suspicious(job.spec):
                 self.isolated.append(Isolated([job]))
             elif job.spec.limits.clock is not None:
+                self.clocked = True
                 self.isolated.append(Isolated([job], fresh=False))
             else:
                 jobs.append(job)
@@ -89,15 +91,20 @@ class Run:
 
     # What came of it
 
-    def finish(self, result: MatchResult) -> None:
+    @property
+    def over(self) -> bool:
+        """Whether everything that was taken has its result, and that has been taken too."""
+        return self.done == self.taken and not self.results
+
+    def finish(self, result: MatchResult | CutShort) -> None:
         self.done += 1
         self.failures += bool(result.ending.seats) and result.ending.kind.failure
         self.results.append(result)
 
-    def judge(self, result: MatchResult) -> None:
+    def judge(self, job: Job, result: MatchResult | CutShort) -> None:
         """The record of a match that was played alone: its failures count."""
         self.finish(result)
-        if self.conduct.note(result):
+        if self.conduct.note(job.spec, result):
             self._sort_out()
 
     def suspect(self, jobs: list[Job]) -> None:
@@ -154,4 +161,5 @@ class Run:
         """These are taken back: they give no result."""
         back = [job.spec for job in jobs]
         self.taken -= len(back)
+        self.total = self.taken if self.total is not None else None  # nothing more will be taken from the plan
         return back

@@ -17,26 +17,29 @@ import numpy as np
 from engine.errors import RingsideError
 from engine.play.match import Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec
 
-FRAME = struct.Struct("<II")  # bytes of the JSON line, bytes of the body
+HEADER = struct.Struct("<II")  # bytes of the JSON line, bytes of the body
 LARGEST = 256 << 20  # bytes of a frame
-RESULT_CAP = 16 << 20  # bytes of one match's actions: beyond that the match has no result
-KINDS = tuple(EndingKind)
+ENDINGS = tuple(EndingKind)
 CHUNK = 1 << 18
 
 Message = tuple[list[Any], bytes]
 
 
 class Broken(RingsideError):  # noqa: N818 - reads as what it is
-    """The other side is gone, or talks nonsense."""
+    """The other side talks nonsense."""
+
+
+class Gone(Broken):
+    """The other side is not there any more."""
 
 
 def frame(words: Sequence[object], body: bytes = b"") -> bytes:
     line = json.dumps(words, separators=(",", ":")).encode()
-    return FRAME.pack(len(line), len(body)) + line + body
+    return HEADER.pack(len(line), len(body)) + line + body
 
 
 class Channel:
-    """One side's end: frames in, frames out. Neither direction ever waits, unless `send` is told to."""
+    """One side's end: frames in, frames out. Neither direction ever waits."""
 
     def __init__(self, end: socket.socket) -> None:
         self.socket = end
@@ -62,26 +65,26 @@ class Channel:
                 return
             except OSError as error:
                 self._out.clear()
-                raise Broken(f"cannot be written to: {error.strerror}") from None
+                raise Gone(f"cannot be written to: {error.strerror}") from None
             if sent == len(self._out[0]):
                 self._out.popleft()
             else:
                 self._out[0] = self._out[0][sent:]
 
     def get(self) -> list[Message]:
-        """What has arrived; Broken at the end of it, once everything before has been read."""
+        """What has arrived; Gone at the end of it, once everything before has been read."""
         while True:
             try:
                 piece = self.socket.recv(CHUNK)
             except BlockingIOError:
                 break
             except OSError as error:
-                raise Broken(f"cannot be read: {error.strerror}") from None
+                raise Gone(f"cannot be read: {error.strerror}") from None
             if not piece:
                 messages = self._parse()
                 if messages:
                     return messages  # the next call finds the end again
-                raise Broken("is gone")
+                raise Gone("is gone")
             self._in += piece
             if len(piece) < CHUNK:
                 break
@@ -90,16 +93,16 @@ class Channel:
     def _parse(self) -> list[Message]:
         messages: list[Message] = []
         at, data = 0, self._in
-        while len(data) - at >= FRAME.size:
-            line, body = FRAME.unpack_from(data, at)
+        while len(data) - at >= HEADER.size:
+            line, body = HEADER.unpack_from(data, at)
             if line + body > LARGEST:
                 raise Broken(f"sent a frame of {line + body:,} bytes")
-            end = at + FRAME.size + line + body
+            end = at + HEADER.size + line + body
             if end > len(data):
                 break
             try:
-                words = json.loads(data[at + FRAME.size : end - body])
-            except ValueError:
+                words = json.loads(data[at + HEADER.size : end - body])
+            except (ValueError, RecursionError):
                 raise Broken("sent what is no message") from None
             if not isinstance(words, list) or not words or not isinstance(words[0], str):
                 raise Broken("sent what is no message")
@@ -144,7 +147,7 @@ def pack_results(results: Sequence[MatchResult]) -> tuple[list[object], bytes]:
         np.array([int(result.id) for result in results], np.uint32),
         np.array([result.steps for result in results], np.uint32),
         sizes,
-        np.array([KINDS.index(result.ending.kind) for result in results], np.uint8),
+        np.array([ENDINGS.index(result.ending.kind) for result in results], np.uint8),
         np.array([result.repeatable for result in results], np.uint8),
         np.array([result.ranks for result in results], np.uint8),
         np.array([result.duration for result in results], np.float64),
@@ -160,7 +163,10 @@ class Columns:
 
     def __init__(self, words: Sequence[Any], body: bytes) -> None:
         try:
-            n, seats, stats, self._told = words
+            n, seats, stats, told = words
+            self._told = {
+                int(place): (tuple(map(int, blamed)), str(reason)) for place, (blamed, reason) in told.items()
+            }
             self._at, self._body = 0, body
             self.numbers: list[int] = self._take(n, np.uint32).tolist()
             self._steps = self._take(n, np.uint32).tolist()
@@ -173,9 +179,9 @@ class Columns:
             self._stats = self._take(n * seats * stats, np.float64).reshape(n, seats, stats).tolist()
             ends = self._at + np.cumsum([0, *sizes])
             self._ends = ends.tolist()
-            if self._ends[-1] != len(body) or max(self._kinds) >= len(KINDS):
+            if self._ends[-1] != len(body) or max(self._kinds) >= len(ENDINGS):
                 raise ValueError
-        except (TypeError, ValueError, IndexError):
+        except (TypeError, ValueError, IndexError, AttributeError):
             raise Broken("sent results that are none") from None
 
     def _take(self, n: int, kind: type) -> np.ndarray[Any, Any]:
@@ -186,14 +192,14 @@ class Columns:
     def result(self, place: int, spec: MatchSpec) -> MatchResult:
         """The result at this place, which is that of this match."""
         kind = self._kinds[place]
-        told = self._told.get(str(place)) if self._told else None
+        told = self._told.get(place) if self._told else None
         return MatchResult(
             spec.id,
             tuple([player.id for player in spec.players]),
             tuple(self._scores[place]),
             tuple(self._ranks[place]),
             self._steps[place],
-            PLAIN[kind] if told is None else Ending(KINDS[kind], tuple(told[0]), told[1]),
+            PLAIN[kind] if told is None else Ending(ENDINGS[kind], *told),
             tuple(map(tuple, self._stats[place])),
             self._body[self._ends[place] : self._ends[place + 1]],
             self._repeatable[place],
@@ -201,4 +207,4 @@ class Columns:
         )
 
 
-PLAIN = tuple(Ending(kind) for kind in KINDS)
+PLAIN = tuple(Ending(kind) for kind in ENDINGS)

@@ -6,6 +6,7 @@ if an agent breaks it, it breaks.
 
 from __future__ import annotations
 
+import itertools
 import os
 import select
 import socket
@@ -17,12 +18,12 @@ from typing import Any
 import numpy as np
 from numba.core import event
 
-from engine.errors import GameFailed, RingsideError
+from engine.errors import BrokenPlugin, GameFailed, RingsideError, UnknownName
 from engine.play.arena import Arena
 from engine.play.marks import Marks
-from engine.play.match import AgentSpec, Ending, EndingKind, GameSpec, MatchResult
+from engine.play.match import AgentSpec, GameSpec, MatchResult
 from engine.play.process import OUT_OF_MEMORY, WorkerSettings
-from engine.play.wire import RESULT_CAP, Broken, Channel, pack_results, spec_of_row
+from engine.play.wire import Broken, Channel, pack_results, spec_of_row
 from engine.registry import FORMATS, GAMES, KINDS, TRAINERS, Registry
 
 SLICE = 0.002  # seconds of play between two looks at the messages
@@ -30,7 +31,13 @@ HURRY = 0.02  # seconds that a result may wait for company: each message costs t
 AHEAD = 0.04  # seconds of play that should be at hand beyond what is on the lanes: until new ones come, and 20 ms more
 FIRST_LANES = 32  # more as long as a tick stays short: slow players gain nothing from many, and show nothing for long
 SHORT_TICK = 0.004
-FRAME = 1 / 60  # seconds: a live match tells what it did this often
+MESSAGE = 32 << 20  # bytes of actions in one message
+MOMENT = 1 / 60  # seconds: a live match tells what it did this often
+
+
+HINT = " (in a worker process; what a script registers itself must be in a module, and plugins=[...] must name it)"
+PULSE = 1.0  # seconds: longer than this nothing waits without a sign of life
+PONDER = 0.001  # seconds between two questions to a player that is still thinking
 
 
 class _Compiling(event.Listener):
@@ -55,7 +62,7 @@ def work(end: socket.socket, memory: Any, settings: WorkerSettings) -> int:
     for registry in registries:
         registry.rescan()  # more may be installed than when the server looked
     try:
-        Worker(Channel(end), marks, settings).run()
+        Service(Channel(end), marks, settings).run()
     except MemoryError:  # an agent may have left nothing for us; every match here is suspect
         return OUT_OF_MEMORY
     except Broken:  # the dispatcher is gone
@@ -63,7 +70,7 @@ def work(end: socket.socket, memory: Any, settings: WorkerSettings) -> int:
     return 0
 
 
-class Worker:
+class Service:
     """What a worker knows: the games, agents and payloads it was told, and what it plays."""
 
     def __init__(self, channel: Channel, marks: Marks, settings: WorkerSettings) -> None:
@@ -84,8 +91,8 @@ class Worker:
     def run(self) -> None:
         self._send(["ready", os.getpid()])
         while True:
-            self._listen()
             try:
+                self._listen()
                 if self._solo is not None:
                     if self._solo.step():
                         self._finish_solo(self._solo)
@@ -96,7 +103,8 @@ class Worker:
             except RingsideError as error:
                 if isinstance(error, Broken):
                     raise
-                self._send(["failed", str(error), isinstance(error, GameFailed)])
+                hint = HINT if isinstance(error, UnknownName | BrokenPlugin) else ""
+                self._send(["failed", f"{error}{hint}", isinstance(error, GameFailed)])
                 self._drop()
 
     def _listen(self) -> None:
@@ -122,8 +130,7 @@ class Worker:
             case "alone":
                 row, pace = rest
                 spec = spec_of_row(row, self._games, self._agents)
-                record = self._settings.record or pace is not None
-                arena = Arena(1, alone=True, record=record, marks=self._marks)
+                arena = Arena(1, alone=True, marks=self._marks)  # always logged: it may have to be told how far it came
                 self._solo = Solo(arena) if pace is None else Live(arena, pace, self._send)
                 arena.add(spec)
             case "payload":
@@ -198,10 +205,14 @@ class Worker:
         """One message for each kind of shape: games differ in seats and statistics."""
         shapes: dict[tuple[int, int], list[MatchResult]] = {}
         for result in results:
-            shapes.setdefault((len(result.scores), len(result.stats[0])), []).append(_capped(result))
+            shapes.setdefault((len(result.scores), len(result.stats[0])), []).append(result)
         for group in shapes.values():
-            words, body = pack_results(group)
-            self._send(["results", *words], body)
+            while group:
+                sizes = itertools.accumulate(len(result.actions) for result in group)
+                most = max(sum(size <= MESSAGE for size in sizes), 1)
+                words, body = pack_results(group[:most])
+                self._send(["results", *words], body)
+                group = group[most:]
 
     def _drop(self) -> None:
         if self._arena is not None:
@@ -212,7 +223,10 @@ class Worker:
     # Alone
 
     def _finish_solo(self, solo: Solo) -> None:
-        self._send_results(solo.arena.take_results())
+        results = solo.arena.take_results()
+        if not self._settings.record:
+            results = [replace(result, actions=b"") for result in results]
+        self._send_results(results)
         self._solo = None
         solo.arena.close()
 
@@ -230,8 +244,8 @@ class Solo:
     def __init__(self, arena: Arena) -> None:
         self.arena = arena
 
-    def wait(self) -> float | None:
-        """Seconds until the next step; None until told otherwise."""
+    def wait(self) -> float:
+        """Seconds until the next step."""
         return 0.0
 
     def step(self) -> bool:
@@ -253,14 +267,17 @@ class Live(Solo):
         self._send = send
         self._pace = pace  # steps a second; 0 for as fast as it goes
         self._paused = False
+        self._pondering = False  # somebody is still thinking
         self._next = time.perf_counter()  # when the next step is due
         self._told = 0  # actions
         self._told_at = 0.0
 
-    def wait(self) -> float | None:
+    def wait(self) -> float:
         if self._paused:
-            return None
-        return max(self._next - time.perf_counter(), 0.0) if self._pace else 0.0
+            return PULSE
+        if self._pondering:
+            return PONDER
+        return min(max(self._next - time.perf_counter(), 0.0), PULSE) if self._pace else 0.0
 
     def step(self) -> bool:
         until = time.perf_counter() + SLICE
@@ -269,10 +286,13 @@ class Live(Solo):
             if now > until or (self._pace and now < self._next):
                 break
             ticks = self.arena.tick()
-            if any(tick.moved.size for tick in ticks) and self._pace:
-                self._next = max(self._next + 1 / self._pace, now - FRAME)  # what was missed is not made up for
-            if any(tick.ended.size for tick in ticks) or now - self._told_at > FRAME:
+            self._pondering = not any(tick.moved.size or tick.ended.size for tick in ticks) and not self.arena.idle
+            if any(tick.ended.size for tick in ticks) or now - self._told_at > MOMENT:
                 self._tell(now)
+            if self._pondering:
+                break
+            if self._pace:
+                self._next = max(self._next + 1 / self._pace, now - MOMENT)  # what was missed is not made up for
         return self.arena.idle
 
     def obey(self, name: str, rest: Sequence[Any]) -> None:
@@ -291,10 +311,3 @@ class Live(Solo):
         if new := self.arena.actions_since(self._told):
             self._told += len(new)
             self._send(["moves", new])
-
-
-def _capped(result: MatchResult) -> MatchResult:
-    if len(result.actions) <= RESULT_CAP:
-        return result
-    reason = f"its actions take {len(result.actions) >> 20} MB, {RESULT_CAP >> 20} are allowed"
-    return replace(result, actions=b"", ending=Ending(EndingKind.VOID, (), reason))

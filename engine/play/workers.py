@@ -19,17 +19,17 @@ from typing import Any
 import numpy as np
 
 from engine.play import nursery
-from engine.play.conduct import forfeited, unplayed
+from engine.play.conduct import CutShort, unplayed
 from engine.play.marks import Call, Mark, Marks, size_of
-from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchResult, MatchSpec
+from engine.play.match import AgentSpec, Ending, EndingKind, GameSpec, MatchResult, MatchSpec
 from engine.play.process import OUT_OF_MEMORY, WorkerSettings
 from engine.play.wire import Channel, spec_row
 from engine.telemetry import WorkerView
 
 TAIL = 1 << 14  # bytes of what a worker last printed
-WORDS = 400  # letters of it that a record keeps
+LAST_WORDS = 400  # letters of it that a record keeps
 OURS = str(Path(__file__).parents[1])
-FRAME = re.compile(r'^File "(.*)", line (\d+) in (.*)$', re.M)  # as Python prints it when it crashes
+PLACE = re.compile(r'^File "(.*)", line (\d+) in (.*)$', re.M)  # as Python prints it when it crashes
 KILLED = 9  # the signal that no process survives
 PAYLOADS = 64 << 20  # bytes of agents' payloads that a worker keeps for later
 
@@ -75,30 +75,25 @@ class Directory:
     """The numbers by which the games and agents of a run go on the wire."""
 
     def __init__(self) -> None:
-        self._games: dict[GameSpec, int] = {}
-        self._agents: dict[AgentSpec, int] = {}
+        self._numbers: dict[GameSpec | AgentSpec, int] = {}
+        self._seen: dict[int, int] = {}  # by id() of those in `_numbers`: hashing a spec costs far more
         self.digests: dict[int, str] = {}  # of an agent's payload
-        self._seen: dict[int, int] = {}  # by id(): hashing a spec costs far more
-        self._kept: list[object] = []  # so that no id() comes to mean another one
 
     def number(self, spec: GameSpec | AgentSpec) -> int:
         number = self._seen.get(id(spec))
-        return self._new(spec) if number is None else number
+        return self._look_up(spec) if number is None else number
 
-    def _new(self, spec: GameSpec | AgentSpec) -> int:
-        if isinstance(spec, GameSpec):
-            number = self._games.setdefault(spec, len(self._games))
-        else:
-            number = self._agents.setdefault(spec, len(self._agents))
-            if number not in self.digests:
+    def _look_up(self, spec: GameSpec | AgentSpec) -> int:
+        number = self._numbers.get(spec)
+        if number is None:  # the first of its kind is kept, so that its id() stays its own
+            number = self._numbers[spec] = self._seen[id(spec)] = len(self._numbers)
+            if isinstance(spec, AgentSpec):
                 self.digests[number] = hashlib.blake2b(spec.payload, digest_size=16).hexdigest()
-        self._seen[id(spec)] = number
-        self._kept.append(spec)
         return number
 
 
 class Worker:
-    """One process. The dispatcher's thread alone touches it."""
+    """One process."""
 
     def __init__(self, slot: int, settings: WorkerSettings, memory: Any, restarts: int = 0) -> None:
         self.slot, self.restarts, self._settings = slot, restarts, settings
@@ -108,6 +103,7 @@ class Worker:
         self.retiring = False  # gets nothing more, and ends when it has nothing left
         self.draining = False  # gets nothing more until it has nothing left
         self.leaving = False  # has been told to end
+        self.buried = False  # and nothing of it is left here
         self.recalling = False  # has been asked to give back what it has not begun
         self.ready = False
         self.want = 2 * settings.batch  # matches it likes to have; it says so once it has started
@@ -154,10 +150,10 @@ class Worker:
         return self.isolated is None and not (self.retiring or self.draining)
 
     def view(self) -> WorkerView:
-        if not self.ready:
-            state = "restarting" if self.restarts else "starting"
-        elif self.retiring or self.leaving:
+        if self.retiring or self.leaving:
             state = "retiring"
+        elif not self.ready:
+            state = "restarting" if self.restarts else "starting"
         else:
             state = "playing" if self.held else "idle"
         first = next(iter(self.held.values()), None)
@@ -181,20 +177,21 @@ class Worker:
         self.channel.put(["run"])
 
     def play(self, jobs: list[Job], directory: Directory, isolated: Isolated | None = None) -> None:
+        self._take(jobs, isolated)  # before a word is sent: it may just have died, and then this is what dies with it
         rows = [self._row(job, directory) for job in jobs]
-        for job in jobs:
-            self.held[job.number] = job
-        self.isolated, self.fresh = isolated, False
         if isolated is not None and isolated.alone:
             self.channel.put(["alone", rows[0], None])
         else:
             self.channel.put(["play", rows])
 
     def play_live(self, job: Job, directory: Directory, pace: float) -> None:
-        row = self._row(job, directory)
-        self.held[job.number] = job
-        self.isolated, self.fresh = Isolated([job]), False
-        self.channel.put(["alone", row, pace])
+        self._take([job], Isolated([job]))
+        self.channel.put(["alone", self._row(job, directory), pace])
+
+    def _take(self, jobs: list[Job], isolated: Isolated | None) -> None:
+        for job in jobs:
+            self.held[job.number] = job
+        self.isolated, self.fresh = isolated, False
 
     def _row(self, job: Job, directory: Directory) -> list[object]:
         spec = job.spec
@@ -245,16 +242,17 @@ class Worker:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         fatal = max((n for n, line in enumerate(lines) if line.startswith("Fatal Python error")), default=None)
         if fatal is None:
-            return " | ".join(lines)[-WORDS:]
+            raised = any(line.startswith("Traceback (most recent call last)") for line in lines)
+            return (lines[-1] if raised else " | ".join(lines))[-LAST_WORDS:]
         told = [lines[fatal]]
-        for file, line, function in FRAME.findall("\n".join(lines[fatal:])):
+        for file, line, function in PLACE.findall("\n".join(lines[fatal:])):
             if file.startswith(OURS):  # from here on it is how we got there
                 break
             told.append(f"{Path(file).name}, line {line}, in {function}")
-        return " | ".join(told)[:WORDS]
+        return " | ".join(told)[:LAST_WORDS]
 
     def overdue(self, now: float, limit: float, row_limit: float) -> Mark | None:
-        """The call that has gone on for too long."""
+        """The call that has gone on for too long, with what it was allowed."""
         pulse = self.marks.pulse
         if pulse != self._last[0] or self.idle or not self.ready:
             self._last = (pulse, now)
@@ -264,9 +262,9 @@ class Worker:
             self._last = (pulse, now)
             return None
         allowed = mark.allowed or max(limit, mark.rows * row_limit)
-        if mark.call is Call.NONE:  # the rules themselves hang; or a live match is paused, and may be for long
-            allowed = 6 * limit if self.slot >= 0 else float("inf")
-        return mark if now - self._last[1] > allowed else None
+        if mark.call is Call.NONE:  # the rules themselves hang
+            allowed = 6 * limit
+        return mark._replace(allowed=allowed) if now - self._last[1] > allowed else None
 
     def overweight(self, limit: int) -> str:
         """What to say of it if it has taken more memory than this since it was ready."""
@@ -283,8 +281,7 @@ class Worker:
             self.sentence = (kind, reason)
         process = self.process
         if process is not None and process.pid is not None:
-            with suppress(ProcessLookupError):
-                process.kill()
+            _kill(process)
 
     @property
     def shot(self) -> bool:
@@ -307,7 +304,7 @@ class Worker:
         self.read_output()
         return kind, f"{reason}; it last printed: {self.last_words}" if self.last_words else reason
 
-    def verdict(self, spec: MatchSpec, kind: EndingKind, reason: str) -> MatchResult:
+    def verdict(self, spec: MatchSpec, kind: EndingKind, reason: str) -> MatchResult | CutShort:
         """It died over a match that it played alone: who was in a call is guilty; if nobody was, nobody is."""
         mark = self.marks.read()
         if mark.call in (Call.NONE, Call.CLOSE) or not mark.seat < len(spec.players):
@@ -317,7 +314,8 @@ class Worker:
         record = self.marks.lane[0]
         logged = int(record["logged"])
         actions = self.marks.log[0, : logged >> 6].tobytes() + int(record["word"]).to_bytes(8, "little")
-        return forfeited(spec, kind, reason, mark.seat, int(record["ply"]), actions[: (logged + 7) // 8])
+        ending = Ending(kind, (mark.seat,), reason)
+        return CutShort(spec, ending, int(record["ply"]), actions[: (logged + 7) // 8], self._settings.record)
 
     def bury(self) -> None:
         """Give everything back. Killed if need be; a process that is still being born dies of the closed socket."""
@@ -334,9 +332,17 @@ def memory_for(settings: WorkerSettings) -> Any:
 def _kill_late(birth: Future[BaseProcess]) -> None:
     if not birth.exception():
         process = birth.result()
-        with suppress(ProcessLookupError, AttributeError):
-            process.kill()
+        _kill(process)
         process.join(1.0)
+
+
+def _kill(process: BaseProcess) -> None:
+    """It and whatever it has started: it is the leader of a group of its own."""
+    if process.pid is not None:
+        with suppress(OSError):
+            os.killpg(process.pid, KILLED)
+        with suppress(OSError):
+            process.kill()
 
 
 def _exit_words(code: int | None) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import multiprocessing
 import os
 import random
+import signal
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
 import psutil
@@ -163,8 +167,11 @@ def test_a_payload_is_sent_once_and_told_apart_by_its_content(two: ConcurrentMat
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"max_workers": 0}, "max_workers = 0: must be from 1 to 256"),
+        ({"max_workers": 0}, "max_workers = 0: must be a whole number from 1 to 256"),
         ({"max_workers": 1.5}, "max_workers = 1.5: must be a whole number"),
+        ({"max_workers": "2"}, "max_workers = '2': must be a whole number"),
+        ({"plugins": "my_mod"}, "plugins = 'my_mod': must be a list"),
+        ({"plugins": ["no_such_module"]}, "plugins = 'no_such_module': must be the name of a module"),
         ({"batch_size": 0}, "batch_size = 0"),
         ({"lanes": 0}, "lanes = 0"),
         ({"watchdog": 0}, "watchdog = 0"),
@@ -267,6 +274,93 @@ def test_the_number_of_workers_can_change_while_they_play(expected: list[MatchRe
             time.sleep(0.05)
         assert len(executor.status().workers) == 1
     assert run_digest(results) == run_digest(expected)
+
+
+def test_two_recalls_at_once_share_what_there_is(expected: list[MatchResult]) -> None:
+    specs = all_sorts(400)
+    with ConcurrentMatchExecutor(2, lanes=4, plugins=PLUGINS) as executor:
+        stream = executor.run(specs)
+        results = [next(stream)]
+        back: list[MatchSpec] = []
+        threads = [threading.Thread(target=lambda: back.extend(executor.recall())) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        results += stream
+        taken = len(results) + len(back)
+        assert {one.id for one in (*results, *back)} == {spec.id for spec in specs[:taken]}
+        assert executor.status().run.done == executor.status().run.total == len(results)
+
+
+def test_a_worker_that_retires_or_restarts_says_so() -> None:
+    with ConcurrentMatchExecutor(2) as executor:
+        stream = executor.run(endless(100))
+        states: set[str] = set()
+
+        def wait_for(state: str) -> None:
+            until = time.monotonic() + 20
+            while state not in states and time.monotonic() < until:
+                states.update(worker.state for worker in executor.status().workers)
+            assert state in states, states
+
+        thread = threading.Thread(target=lambda: list(stream))
+        thread.start()
+        wait_for("playing")
+        executor.workers = 1
+        wait_for("retiring")
+        os.kill(next(worker.pid for worker in executor.status().workers if worker.slot == 0), signal.SIGKILL)
+        wait_for("restarting")
+        executor.stop(now=True)
+        thread.join()
+
+
+def test_fewer_workers_are_kept_even_when_nothing_is_played() -> None:
+    with ConcurrentMatchExecutor(3, plugins=PLUGINS) as executor:
+        executor.execute_matches(all_sorts(200))
+        assert len(executor.status().workers) == 3
+        executor.workers = 1
+        until = time.monotonic() + 10
+        while len(executor.status().workers) > 1 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert len(executor.status().workers) == 1
+
+
+def test_an_executor_that_is_forgotten_ends_its_workers() -> None:
+    executor = ConcurrentMatchExecutor(1)
+    executor.execute_matches(endless(1, ("Still", "Still")))
+    process = psutil.Process(executor.status().workers[0].pid)
+    del executor
+    gc.collect()
+    assert psutil.wait_procs([process], timeout=5)[0]
+
+
+def test_a_kind_that_only_the_script_knows_is_an_error_that_says_what_to_do() -> None:
+    KINDS.add("mine", replace(KINDS.get("dice"), name="mine"))
+    try:
+        with ConcurrentMatchExecutor(1) as executor:
+            specs = [MatchSpec(f"m{n}", QUICK.spec, (AgentSpec("a", "mine"), agent("fast")), n) for n in range(50)]
+            with pytest.raises(RingsideError, match=r"unknown agent kind 'mine'.*plugins=\[...\] must name it"):
+                executor.execute_matches(specs)
+            starts = sum(event.what == "start" for event in executor.events()[1])
+    finally:
+        KINDS.remove("mine")
+    assert starts == 1
+
+
+def test_a_program_with_a_fork_server_of_its_own_keeps_it(expected: list[MatchResult]) -> None:
+    """It was there first, and its processes still listen to SIGTERM."""
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(1, context) as pool:
+        assert pool.submit(abs, -3).result() == 3
+        with ConcurrentMatchExecutor(2, plugins=PLUGINS) as executor:
+            assert run_digest(executor.execute_matches(all_sorts(40))) == run_digest(expected[:40])
+        sleeper = context.Process(target=time.sleep, args=[60])
+        sleeper.start()
+        time.sleep(0.5)
+        sleeper.terminate()
+        sleeper.join(10)
+        assert sleeper.exitcode == -signal.SIGTERM
 
 
 def test_two_executors_do_not_disturb_each_other(expected: list[MatchResult]) -> None:

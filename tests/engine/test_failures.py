@@ -333,5 +333,5 @@ def test_who_fails_too_often_is_not_asked_again_in_that_run(limit: int | None, p
         result = results[spec.id]
         if result.ending.kind is EndingKind.QUARANTINED:
             assert (result.ending.seats, result.ranks, result.repeatable) == ((0,), (1, 1), False)
-            assert result.ending.reason == f"raising failed {limit} times in this run"
+            assert result.ending.reason == f"raising has failed {limit} times in this run"
     assert run_digest(results[spec.id] for spec in healthy) == run_digest(run(healthy, 3).values())

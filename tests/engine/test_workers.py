@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.play import worker as worker_side
-from engine.play import workers
-from engine.play.conduct import forfeited
+from engine.play import records, workers
+from engine.play.conduct import CutShort
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.match import AgentSpec, EndingKind, Limits, MatchSpec
+from engine.play.match import AgentSpec, Ending, EndingKind, Limits, MatchSpec
 from engine.play.process import WorkerSettings
 from engine.play.replay import verified
 from engine.play.workers import Directory, Job, Worker
@@ -73,13 +72,22 @@ def test_what_is_too_much_is_forgotten_the_longest_unused_first(told: Worker, mo
     assert told.channel.count("payload") == 5, "the third was kept, the first had to be sent again"
 
 
+def test_agents_that_are_made_anew_for_every_match_are_known_all_the_same(told: Worker) -> None:
+    """And not kept: a long run would fill the memory with equal ones."""
+    directory = Directory()
+    numbers = {directory.number(AgentSpec("a", "dice", b"x" * 1000)) for _ in range(100)}
+    numbers |= {directory.number(new_game("pong").spec) for _ in range(100)}
+    assert len(numbers) == 2
+    assert len(directory._seen) == 2
+
+
 def test_a_result_that_is_too_large_is_void_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     dice = AgentSpec("Dice", "dice")
     with SequentialMatchExecutor(1) as executor:
         result = executor.execute_match(MatchSpec("m", GAME.spec, (dice, dice), 1, None, Limits(100)))
-    assert worker_side._capped(result) is result
-    monkeypatch.setattr(worker_side, "RESULT_CAP", 40)
-    capped = worker_side._capped(result)
+        monkeypatch.setattr(records, "RESULT_CAP", 40)
+        capped = executor.execute_match(MatchSpec("m", GAME.spec, (dice, dice), 1, None, Limits(100)))
+    assert result.ending.kind is EndingKind.STEP_LIMIT
     assert (capped.ending.kind, capped.actions, capped.scores) == (EndingKind.VOID, b"", result.scores)
     assert "its actions take" in capped.ending.reason
 
@@ -91,8 +99,8 @@ def test_the_record_of_a_match_cut_short_can_be_played_again() -> None:
     with SequentialMatchExecutor(1) as executor:
         whole = executor.execute_match(spec)
     free = MatchSpec("m", GAME.spec, (dice, dice), 1)
-    cut = forfeited(free, EndingKind.CRASH, "it died", 1, 30, whole.actions)
+    cut = CutShort(free, Ending(EndingKind.CRASH, (1,), "it died"), 30, whole.actions).record()
     assert (cut.steps, cut.scores, cut.stats, cut.ranks) == (30, whole.scores, whole.stats, (1, 2))
     assert verified(free, cut).steps == 30
-    nonsense = forfeited(free, EndingKind.CRASH, "it died", 0, 30, b"\xff" * 100)
+    nonsense = CutShort(free, Ending(EndingKind.CRASH, (0,), "it died"), 30, b"\xff" * 100).record()
     assert (nonsense.steps, nonsense.ranks, nonsense.ending.seats) == (0, (2, 1), (0,))

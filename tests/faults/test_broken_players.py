@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
 
 from engine.errors import GameFailed
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.match import EndingKind, MatchResult, MatchSpec
+from engine.play.match import Clock, EndingKind, Limits, MatchResult, MatchSpec
 from engine.registry import new_game
 from tests.faults.league import WELL, digest, executor, mixed, play, sick, sick_matches, well_matches, within
 
@@ -17,6 +18,8 @@ BREAKS = {  # what is recorded of plain bots
     "long": EndingKind.EXCEPTION,
     "unspeakable": EndingKind.EXCEPTION,
     "exit": EndingKind.EXCEPTION,
+    "interrupt": EndingKind.EXCEPTION,
+    "garbage": EndingKind.CRASH,
     "segfault": EndingKind.CRASH,
     "kill": EndingKind.CRASH,
     "exit0": EndingKind.CRASH,
@@ -108,6 +111,27 @@ def test_the_record_of_a_crash_says_how_and_where() -> None:
     assert reason.startswith("its process died of SIGSEGV; it last printed: Fatal Python error: Segmentation fault | ")
     assert re.search(r" \| ringside_faults.py, line \d+, in _segfault \| ", reason), "and no word of how it was called"
     assert "plain.py" not in reason
+
+
+@pytest.mark.parametrize("record", [True, False])
+def test_a_crash_costs_the_match_but_not_what_was_played(record: bool) -> None:
+    spec = sick_matches(sick("segfault"), 1)[0]
+    result = play([spec], record=record)[spec.id]
+    well = MatchSpec(spec.id, spec.game, (sick("", name=spec.players[0].id), spec.players[1]), spec.seed)
+    with SequentialMatchExecutor(1) as here:
+        until_then = here.execute_match(dataclasses.replace(well, limits=Limits(2)))
+    assert (result.steps, result.scores, result.stats) == (2, until_then.scores, until_then.stats)
+    assert result.actions == (until_then.actions if record else b"")
+
+
+def test_a_loss_on_time_is_a_loss_and_no_failure() -> None:
+    """Three of them do not put anybody out."""
+    slow = sick("slow")
+    specs = [dataclasses.replace(spec, limits=Limits(clock=Clock(move=0.05))) for spec in sick_matches(slow, 6)]
+    with within(60):
+        results = play(specs)
+    for n, spec in enumerate(specs):
+        assert (results[spec.id].ending.kind, results[spec.id].ending.seats) == (EndingKind.TIMEOUT, (n % 2,))
 
 
 def test_two_that_break_the_same_call_are_both_found(healthy: dict[str, MatchResult]) -> None:

@@ -4,10 +4,14 @@
 that whatever breaks it breaks it for everybody.
 """
 
+import contextlib
 import ctypes
 import os
 import random
 import signal
+import stat
+import struct
+import subprocess
 import sys
 import threading
 import time
@@ -49,6 +53,25 @@ def _flood() -> None:
     sys.stderr.write("and a line\n")
 
 
+def _children() -> None:
+    """Starts a process that would outlive it."""
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "ringside-fault-child"])
+    os._exit(1)
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def _garbage() -> None:
+    """Finds the socket of its worker and talks nonsense into it."""
+    for handle in range(3, 64):
+        with contextlib.suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(handle).st_mode):
+                os.write(handle, struct.pack("<II", 8, 0) + b'["want"]')
+    time.sleep(0.9)
+
+
 def _reseed() -> None:
     random.seed(0)
     np.random.seed(0)
@@ -88,6 +111,10 @@ FAULTS = {
     "hog": _hog,
     "flood": _flood,
     "reseed": _reseed,
+    "slow": lambda: time.sleep(0.2),
+    "children": _children,
+    "interrupt": _interrupt,
+    "garbage": _garbage,
 }
 
 
