@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadSpec
-from engine.play.match import SEED_LIMIT, AgentSpec, GameSpec, MatchResult, MatchSpec
+from engine.play.match import SEED_LIMIT, AgentSpec, Clock, GameSpec, MatchResult, MatchSpec
 from engine.scene import Scene
 
 Floats = NDArray[np.float64]
@@ -27,6 +27,10 @@ Observations = NDArray[np.float32]
 PENDING = -1  # "I am still thinking": the lane waits, the others go on
 RESIGN = -2
 LONGEST = 1e6  # seconds that a clock may give: eleven days
+
+
+class NoAction(TypeError):  # noqa: N818 - reads as what it is
+    """What an agent answered is no action at all."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +208,8 @@ def check_match(spec: MatchSpec, game: Game) -> None:
         raise BadSpec(f"{what}: limits.steps = {steps}: must be a whole number from 1 to 2**32 - 1, or None")
     clock = spec.limits.clock
     if clock is not None:
+        if not isinstance(clock, Clock):
+            raise BadSpec(f"{what}: limits.clock = {clock!r}: must be a Clock(base, increment, move), or None")
         for name, seconds in (("base", clock.base), ("increment", clock.increment), ("move", clock.move)):
             if type(seconds) not in (int, float) or not 0 <= seconds <= LONGEST:
                 raise BadSpec(f"{what}: limits.clock.{name} = {seconds!r}: must be from 0 to {LONGEST:.0f} seconds")

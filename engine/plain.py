@@ -16,7 +16,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.errors import BadValue
-from engine.game import RESIGN, AgentKind, Bools, Floats, GameInfo, Indices, Ints, Observations, Position, Seeds, Views
+from engine.game import (
+    RESIGN,
+    AgentKind,
+    Bools,
+    Floats,
+    GameInfo,
+    Indices,
+    Ints,
+    NoAction,
+    Observations,
+    Position,
+    Seeds,
+    Views,
+)
 from engine.play.match import AgentSpec, MatchResult
 from engine.registry import spec_of
 from engine.scene import Scene, Text
@@ -195,7 +208,7 @@ def _action(answer: object) -> int:
     try:
         action = operator.index(answer)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"act() must return a whole number, not {answer!r}") from None
+        raise NoAction(f"act() must return a whole number, not {answer!r}") from None
     return action if action == RESIGN or 0 <= action < 2**62 else NO_ACTION
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -20,8 +21,8 @@ from engine.errors import BadValue, RingsideError, UnknownName
 from engine.game import Game
 from engine.kernels import sweep_cache
 from engine.play import replay
-from engine.play.arena import DEFAULT_LANES
-from engine.play.concurrent import ConcurrentMatchExecutor, default_workers, stopping_on_signals
+from engine.play.arena import DEFAULT_LANES, MOST_LANES
+from engine.play.concurrent import MOST_WORKERS, ConcurrentMatchExecutor, default_workers, stopping_on_signals
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.lanes import compile_general_path
 from engine.play.match import SEED_LIMIT, AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
@@ -29,6 +30,7 @@ from engine.registry import FORMATS, GAMES, KINDS, TRAINERS, Registry, agents_fo
 from league_app import demo
 
 console = Console(highlight=False)
+SAME = "the same however it is run"
 REGISTRIES: tuple[Registry[Any], ...] = (GAMES, KINDS, FORMATS, TRAINERS)
 
 
@@ -77,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--steps", type=int, help="end it after so many steps")
     one.add_argument("--option", "-o", action="append", default=[], metavar="NAME=VALUE", help="an option of the game")
     one.add_argument("--save", type=Path, metavar="FILE", help="keep it as a replay")
+    one.add_argument("--here", action="store_true", help="in this process, unprotected: what a bot prints is seen")
 
     one = commands.add_parser("replay", help="play a saved match again and check that it leads to the same result")
     one.set_defaults(run=_replay)
@@ -104,23 +107,29 @@ def _demo(options: argparse.Namespace) -> None:
     agents = list(KINDS.get("pong-bot").samples(game))
     agents += [_agent(game, name) for name in options.entrants if name not in {agent.id for agent in agents}]
     per_round = len(agents) * (len(agents) - 1)
-    if options.matches < 1:
-        raise BadValue("matches", options.matches, "at least 1")
+    _check_whole("--matches", options.matches, 1, 10**12)
+    _check_whole("--lanes", options.lanes, 1, MOST_LANES)
+    if options.workers is not None:
+        _check_whole("--workers", options.workers, 1, MOST_WORKERS)
     pairs = -(-options.matches // per_round)
     total = pairs * per_round
     _check_seed(options.seed)
     console.print(
         f"[bold]Demo league[/]: {game.info.title} to {options.points}, {len(agents)} bots, "
-        f"{pairs} side-swapped pairs each: {total:,} matches"
+        f"{pairs:,} side-swapped {'pair' if pairs == 1 else 'pairs'} each: {total:,} matches"
     )
     specs = demo.plan(game, agents, pairs, options.seed)
     results, signals = _play_all(specs, total, options.workers, options.lanes)
-    console.print(_standings(demo.table(agents, results)))
-    if signals:
-        played = sum(result.ending.kind is not EndingKind.CANCELLED for result in results)
-        _stop(f"stopped: this is the table of the {played:,} matches of {total:,} that were played", 128 + signals[0])
-    console.print(f"[dim]digest {run_digest(results)}, the same however it is run[/]")
+    played = sum(result.ending.kind is not EndingKind.CANCELLED for result in results)
+    if played:
+        console.print(_standings(demo.table(agents, results)))
     _tell_failures(results)
+    if signals:
+        what = f"stopped: this is the table of the {played:,} matches of {total:,} that were played"
+        _stop(what if played else "stopped before anything was played", 128 + signals[0])
+    odd = sum(not result.repeatable for result in results)
+    same = f"not to be had again: {odd:,} matches depend on time, memory or who failed first" if odd else SAME
+    console.print(f"[dim]digest {run_digest(results)}, {same}[/]")
 
 
 def _play(options: argparse.Namespace) -> None:
@@ -129,7 +138,8 @@ def _play(options: argparse.Namespace) -> None:
     players = tuple(_agent(game, name) for name in options.agents)
     _check_seed(options.seed)
     spec = MatchSpec("match", game.spec, players, options.seed, options.start, Limits(options.steps))
-    with SequentialMatchExecutor(lanes=1) as executor:
+    executor = SequentialMatchExecutor(lanes=1) if options.here else ConcurrentMatchExecutor(1)
+    with executor:
         result = executor.execute_match(spec)
     _tell(game, result)
     if options.save:
@@ -249,26 +259,27 @@ def _play_all(
         stopping_on_signals(executor) as signals,
     ):
         task = progress.add_task("playing", total=total)
-        for result in executor.run(specs):
+        for result in executor.run(itertools.takewhile(lambda _: not signals, specs)):
             results.append(result)
             if result.ending.kind is not EndingKind.CANCELLED:
                 progress.advance(task)
             if signals:
-                progress.update(task, description="finishing")
+                progress.update(task, description="finishing, Ctrl-C again stops at once", total=None)
     return results, signals
 
 
 def _tell_failures(results: Iterable[MatchResult]) -> None:
-    """Who broke, how often and how; one line for each."""
-    told: dict[tuple[str, str], list[str]] = {}
+    """Who broke, how often and how; one line for each, and one for the matches that are nobody's fault."""
+    told: dict[tuple[str, int, str], list[str]] = {}
     for result in results:
         kind = result.ending.kind
-        if kind.failure or kind is EndingKind.QUARANTINED:
-            for seat in result.ending.seats:
-                told.setdefault((result.players[seat], kind.value), []).append(result.ending.reason)
-    for (agent, kind_name), reasons in sorted(told.items()):
-        times = "once" if len(reasons) == 1 else f"{len(reasons)} times"
-        console.print(Text(plain(f"{agent}: {kind_name.replace('_', ' ')} {times}: {reasons[0]}")))
+        if kind.failure or kind in (EndingKind.ILLEGAL_ACTION, EndingKind.QUARANTINED, EndingKind.VOID):
+            for name in [result.players[seat] for seat in result.ending.seats] or ["nobody's fault"]:
+                place = list(EndingKind).index(kind)  # quarantine after its causes
+                told.setdefault((name, place, kind.value.replace("_", " ")), []).append(result.ending.reason)
+    for (name, _, kind_name), reasons in sorted(told.items()):
+        times = "once" if len(reasons) == 1 else f"{len(reasons):,} times"
+        console.print(Text(plain(f"{name}: {kind_name} {times}: {reasons[0]}")))
 
 
 def _standings(rows: Sequence[demo.Row]) -> Table:
@@ -287,7 +298,7 @@ def _standings(rows: Sequence[demo.Row]) -> Table:
             str(place),
             Text(row.agent, "bold"),
             f"{total.wins}-{total.draws}-{total.losses}",
-            f"{total.score:.1%}",
+            f"{total.score:.1%}" if total.played else "-",
             f"{row.scored / games:.1f}-{row.conceded / games:.1f}",
             *(f"{row.against[one.agent].score:.0%}" if one.agent in row.against else "-" for one in rows),
         )
@@ -327,12 +338,15 @@ def plain(text: str) -> str:
 
 
 def _holds(what: str, check: Callable[..., None], *subject: object) -> bool:
+    console.print(f"{what}: ", end="")  # before it is tried: it may take this program along
+    sys.stdout.flush()
     try:
         check(*subject)
     except Exception as error:  # whatever a plug-in's code raises; it is told, and the next one is checked
+        console.print("does not keep its promises")
         _say(f"{what}: {error}" if isinstance(error, AssertionError) else f"{what}: {type(error).__name__}: {error}")
         return False
-    console.print(f"{what}: keeps its promises")
+    console.print("keeps its promises")
     return True
 
 
@@ -353,6 +367,8 @@ def _agent(game: Game, name: str) -> AgentSpec:
             pilot.close()
         return made
     found = [agent for agents in kinds.values() for agent in agents if agent.id == name]
+    if not found and (problem := KINDS.problems.get(name)):
+        raise RingsideError(problem)
     if not found:
         raise UnknownName(f"agent for {game.spec.name}", name, [one.id for agents in kinds.values() for one in agents])
     if len(found) > 1:
@@ -366,6 +382,11 @@ def _pair(text: str) -> tuple[str, str]:
     if not equals:
         raise BadValue("--option", text, "NAME=VALUE")
     return name, value
+
+
+def _check_whole(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise BadValue(name, value, f"from {low:,} to {high:,}")
 
 
 def _check_seed(seed: int) -> None:

@@ -65,4 +65,6 @@ def table(agents: Sequence[AgentSpec], results: Iterable[MatchResult]) -> list[R
             row.against.setdefault(result.players[other], Tally()).add(result.ranks[seat], result.ranks[other])
             row.scored += result.scores[seat]
             row.conceded += result.scores[other]
-    return sorted(rows.values(), key=lambda row: (-row.total.score, row.conceded - row.scored, row.agent))
+    return sorted(
+        rows.values(), key=lambda row: (not row.total.played, -row.total.score, row.conceded - row.scored, row.agent)
+    )

@@ -39,7 +39,7 @@ class MatchClocks:
         used = time.perf_counter() - player.since
         allowed = player.left + self.clock.move
         if used > allowed:
-            return f"thought for {used:.2f} s, {allowed:.2f} s were left"
+            return f"thought for {used:.3g} s, {allowed:.3g} s were left"
         if answered:
             player.left = max(player.left - max(used - self.clock.move, 0.0), 0.0) + self.clock.increment
             player.since = None

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import BadSpec
-from engine.game import AgentKind, Game, Indices, Pilot
+from engine.game import AgentKind, Game, Indices, NoAction, Pilot
 from engine.play.match import AgentSpec, MatchSpec
 from engine.registry import kind_of
 
@@ -136,9 +136,19 @@ def told(error: BaseException) -> str:
         text = str(error)
     except AGENT_ERRORS as worse:
         text = f"(its text cannot be had: {type(worse).__name__})"
-    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, MemoryError):
+        text = text or "there is no more memory for it"
+    frames = traceback.extract_tb(error.__traceback__) if not isinstance(error, NoAction) else []  # that is our place
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {text[:REASON]}{'...' if len(text) > REASON else ''}{place}"
+    name = "" if isinstance(error, NoAction) else f"{type(error).__name__}: "
+    return f"{name}{text[:REASON]}{'...' if len(text) > REASON else ''}{place}"
+
+
+def illegal_words(answer: int, actions: int) -> str:
+    """What to say of an answer that is no legal action."""
+    if 0 <= answer < actions:
+        return f"answered {answer}, which was not legal then"
+    return f"answered {answer if abs(answer) < 2**62 else 'something else'}; the actions are 0 to {actions - 1}"
 
 
 def room(crews: list[Crew | BaseException], taken: dict[str, int], pilots: Indices) -> bool:

@@ -133,6 +133,8 @@ class SequentialMatchExecutor:
 def distinct(specs: Iterable[MatchSpec]) -> Iterator[MatchSpec]:
     seen: set[str] = set()
     for spec in specs:
+        if not isinstance(spec, MatchSpec):
+            raise BadSpec(f"{spec!r:.200} is no MatchSpec")
         if spec.id in seen:
             raise BadSpec(f"match id {spec.id!r} stands for two matches of one run")
         seen.add(spec.id)

@@ -14,9 +14,9 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from engine.errors import BadSpec
-from engine.game import PENDING, RESIGN, Boards, Bools, Floats, Game, Indices, Ints, Seeds, Views, check_match
+from engine.game import PENDING, RESIGN, Boards, Bools, Floats, Game, Indices, Ints, NoAction, Seeds, Views, check_match
 from engine.play.clocks import Clocks
-from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, log, told
+from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, illegal_words, log, told
 from engine.play.guarded import GuardedBoards
 from engine.play.lanes import (
     FAILED,
@@ -35,6 +35,7 @@ from engine.play.match import EndingKind, MatchResult, MatchSpec
 from engine.play.records import Records
 
 NOBODY = -1  # pilot of a slot on which no match is going on
+PROTOCOL = EndingKind.PROTOCOL
 CLOCK_GRACE = 1.0  # seconds beyond its clock after which a call is taken to hang
 
 
@@ -271,17 +272,22 @@ class Group:
         except AGENT_ERRORS as error:  # see Crews.seat
             if error is self._guarded.failure:
                 raise
-            self._failure(crew, rows[0], EndingKind.EXCEPTION, error)
+            self._failure(crew, rows[0], PROTOCOL if isinstance(error, NoAction) else EndingKind.EXCEPTION, error)
             return 0
         finally:
             self._marks.leave()
         if not isinstance(answers, np.ndarray) or answers.shape != (n,) or answers.dtype.kind != "i":
             what = f"{answers.dtype} of shape {answers.shape}" if isinstance(answers, np.ndarray) else repr(answers)
-            wrong = TypeError(f"act() must return a signed integer for each of {n} rows, not {what[:200]}")
-            self._failure(crew, rows[0], EndingKind.PROTOCOL, wrong)
+            wrong = NoAction(f"act() must return a signed integer for each of {n} rows, not {what[:200]}")
+            self._failure(crew, rows[0], PROTOCOL, wrong)
             return 0
         answers = answers.astype(np.int64, copy=False)
-        return int(hold(rows[1], rows[2], answers, self._legal, self.info.masked, self.info.actions, self._held))
+        count = int(hold(rows[1], rows[2], answers, self._legal, self.info.masked, self.info.actions, self._held))
+        if count < n:
+            for row in np.flatnonzero(self._held[rows[1], rows[2]] == ILLEGAL).tolist():
+                told = illegal_words(int(answers[row]), self.info.actions)
+                self._records.fault(int(rows[1, row]), int(rows[2, row]), EndingKind.ILLEGAL_ACTION, told)
+        return count
 
     def _commit(self, live: Indices, acting: Bools, answered: int) -> Indices:
         """Log the answers of the lanes that can move, and end those on which somebody forfeits."""
@@ -312,8 +318,6 @@ class Group:
             for seat, held in enumerate(self._held[lane].tolist()):
                 if held == RESIGN:
                     self._records.fault(lane, seat, EndingKind.RESIGNED)
-                elif held == ILLEGAL:
-                    self._records.fault(lane, seat, EndingKind.ILLEGAL_ACTION)
             self._held[lane] = PENDING
             self._lanes["running"][lane] = 0
             self._live = None

@@ -97,6 +97,6 @@ class LiveMatch:
 
 
 def check_pace(steps: float) -> float:
-    if not 0 <= steps <= 1e6:
+    if isinstance(steps, bool) or not isinstance(steps, int | float) or not 0 <= steps <= 1e6:
         raise BadValue("pace", steps, "from 0 (as fast as it goes) to 1,000,000 steps a second")
     return float(steps)

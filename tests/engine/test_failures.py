@@ -50,6 +50,7 @@ def test_whoever_forfeits_ranks_last_and_the_others_by_their_score() -> None:
 def test_an_action_that_is_none_or_illegal_forfeits() -> None:
     result = run(specs_of(new_game("pong"), [("fast", "illegal", 1)]), 2)["m0"]
     assert (result.ending.kind, result.ending.seats, result.steps) == (EndingKind.ILLEGAL_ACTION, (1,), 0)
+    assert result.ending.reason == "answered 3; the actions are 0 to 2"
     occupied = AgentKind(
         "stubborn", 1, lambda game, slots: pilots.RowPilot(lambda *_: 4), lambda game: True, lambda _: []
     )
@@ -60,6 +61,7 @@ def test_an_action_that_is_none_or_illegal_forfeits() -> None:
     finally:
         KINDS.remove("stubborn")
     assert (result.ending.kind, result.ending.seats, result.steps) == (EndingKind.ILLEGAL_ACTION, (1,), 1)
+    assert result.ending.reason == "answered 4, which was not legal then"
 
 
 @pytest.mark.parametrize("lanes", [1, 5, 64])
@@ -232,8 +234,8 @@ class Keeper:
         (lambda view: -1, EndingKind.ILLEGAL_ACTION),  # plain bots cannot say that they are still thinking
         (lambda view: -2, EndingKind.RESIGNED),
         (lambda view: 10**30, EndingKind.ILLEGAL_ACTION),
-        (lambda view: None, EndingKind.EXCEPTION),
-        (lambda view: view.obs[5] > 0, EndingKind.EXCEPTION),
+        (lambda view: None, EndingKind.PROTOCOL),
+        (lambda view: view.obs[5] > 0, EndingKind.PROTOCOL),
         (lambda view: sys.exit(3), EndingKind.EXCEPTION),
         (lambda view: view.position.legal(), EndingKind.EXCEPTION),
     ],

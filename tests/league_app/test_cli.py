@@ -84,7 +84,8 @@ def test_a_match_is_played_saved_replayed_and_drawn(tmp_path: Path) -> None:
         (["play", "pong", "Tracker", "Lazy", "--save", "/no/such/folder/x"], "/no/such/folder/x"),
         (["demo", "--matches", "0"], "matches = 0"),
         (["demo", "--points", "100"], "points = 100"),
-        (["demo", "--lanes", "0"], "lanes = 0"),
+        (["demo", "--lanes", "0"], "--lanes = 0"),
+        (["demo", "--workers", "0"], "--workers = 0: must be from 1 to 256"),
         (["replay", "/no/such/file"], "/no/such/file: No such file"),
         (["check", "pnog"], "did you mean 'pong'"),
         (["check", "homeless"], "1 of the promises do not hold"),
@@ -152,6 +153,30 @@ def test_list_and_check_tell_what_is_installed(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == "game pong: keeps its promises\n"
 
 
+def test_a_match_is_protected_from_its_players_unless_asked_otherwise() -> None:
+    site = Path(__file__).parents[1] / "faults" / "site"
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    command = [sys.executable, "-m", "league_app", "play", "pong", "Dice", "fault:exit3"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    told = " ".join(done.stdout.split())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Pong: crash by seat 1 after 2 steps: its process exited with status 3" in told
+    done = subprocess.run([*command, "--here"], capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 3, "it took the program along"
+
+
+@pytest.mark.parametrize("moment", [0.05, 0.2, 0.6])
+def test_ctrl_c_while_it_starts_is_a_word_and_no_traceback(moment: float) -> None:
+    command = [sys.executable, "-m", "league_app", "demo", "--matches", "100000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(moment)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    if process.returncode != -signal.SIGINT:  # Python itself was still starting
+        assert process.returncode == 130
+        assert said.startswith("ringside: stopped"), said
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a single process there")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_demo_shows_what_it_has(number: signal.Signals, status: int) -> None:
@@ -180,7 +205,8 @@ def test_who_breaks_is_told_under_the_table() -> None:
     assert done.returncode == 0, done.stderr
     told = " ".join(done.stdout.split())
     assert re.search(r"fault:segfault: crash \d times: its process died of SIGSEGV; .*, in _segfault", told), told
-    assert re.search(r"fault:segfault: quarantined \d+ times: fault:segfault failed 3 times in this run", told)
+    assert re.search(r"fault:segfault: quarantined \d+ times: fault:segfault has failed \d times in this run", told)
+    assert re.search(r"digest \w+, not to be had again: \d+ matches depend on", told)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device there")
