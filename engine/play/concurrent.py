@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-import os
 import signal
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Protocol
 
 from engine.errors import BadSpec, BadValue, RingsideError
@@ -19,10 +18,10 @@ from engine.play.arena import DEFAULT_LANES, MOST_LANES
 from engine.play.conduct import STRIKES, unplayed
 from engine.play.crews import Crews
 from engine.play.dispatcher import Dispatcher
-from engine.play.executors import distinct
+from engine.play.executors import MatchExecutor, distinct
 from engine.play.live import LiveMatch, check_pace
 from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchResult, MatchSpec
-from engine.play.process import WorkerSettings
+from engine.play.process import WorkerSettings, cores
 from engine.play.runs import Run
 from engine.play.workers import Watch
 from engine.registry import game_of
@@ -33,7 +32,7 @@ FEED = 256  # matches that are taken from a plan at once
 PATIENCE = 0.2  # seconds until the plan is looked at again
 
 
-class ConcurrentMatchExecutor:
+class ConcurrentMatchExecutor(MatchExecutor):
     """Plays matches on worker processes, which are started when there is work and kept for the next run.
 
     A failed match gives a record that says how and by whom; the others go on. Stop, resize and watch from any thread.
@@ -79,21 +78,9 @@ class ConcurrentMatchExecutor:
         self._monitor = Monitor()
         self._end = weakref.finalize(self, self._dispatcher.close)  # at the latest when the program ends
 
-    def __enter__(self) -> ConcurrentMatchExecutor:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     # Playing
 
-    def execute_match(self, spec: MatchSpec) -> MatchResult:
-        return self.execute_matches([spec])[0]
-
     def execute_matches(self, specs: Sequence[MatchSpec]) -> list[MatchResult]:
-        """Results in the order of the specs; all of them are checked before the first match is played."""
         entry = Entry()
         for spec in distinct(specs):
             entry.check(spec)
@@ -237,8 +224,7 @@ def stopping_on_signals(executor: Stoppable) -> Iterator[list[int]]:
 
 def default_workers() -> int:
     """One less than there are cores for us, so that the rest of the machine stays usable; at least one."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(cores - 1, 1)
+    return max(cores() - 1, 1)
 
 
 def _check(name: str, value: object, low: float, high: float, whole: bool = True) -> None:

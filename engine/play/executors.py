@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, Self
 
 from engine.errors import BadSpec, RingsideError
 from engine.play.arena import DEFAULT_LANES, Arena
@@ -25,7 +26,29 @@ class Executor(Protocol):
     def close(self) -> None: ...
 
 
-class SequentialMatchExecutor:
+class MatchExecutor(ABC):
+    """What both of ours have: lists of matches, and an end."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def execute_match(self, spec: MatchSpec) -> MatchResult:
+        return self.execute_matches([spec])[0]
+
+    @abstractmethod
+    def execute_matches(self, specs: Sequence[MatchSpec]) -> list[MatchResult]:
+        """Results in the order of the specs; all of them are checked before the first match is played."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+class SequentialMatchExecutor(MatchExecutor):
     """In this process, on this core. The reference for all others: they give the same records."""
 
     def __init__(
@@ -39,19 +62,7 @@ class SequentialMatchExecutor:
         self._recalled = False
         self._open = False
 
-    def __enter__(self) -> SequentialMatchExecutor:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def execute_match(self, spec: MatchSpec) -> MatchResult:
-        return self.execute_matches([spec])[0]
-
     def execute_matches(self, specs: Sequence[MatchSpec]) -> list[MatchResult]:
-        """Results in the order of the specs; all specs are checked before the first match is played."""
         self._arena.new_run()
         for spec in distinct(specs):
             self._arena.check(spec)

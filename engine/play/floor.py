@@ -6,7 +6,6 @@ Nothing here knows of threads: the dispatcher calls it with its lock held.
 from __future__ import annotations
 
 import itertools
-import os
 import selectors
 import time
 from typing import Any
@@ -16,7 +15,7 @@ from engine.play.conduct import CutShort, unplayed
 from engine.play.live import LiveMatch
 from engine.play.marks import Call
 from engine.play.match import EndingKind, MatchResult
-from engine.play.process import WorkerSettings
+from engine.play.process import WorkerSettings, cores
 from engine.play.runs import Run
 from engine.play.staff import Staff
 from engine.play.wire import Broken, Columns, Gone
@@ -28,7 +27,7 @@ AGAIN = 0.2  # seconds before another try
 COUNT = 0.5  # seconds between two counts of the living
 LAST_GASP = 0.5  # seconds between the end of a worker's socket and its own
 BACKLOG = 100_000  # results that wait to be taken, beyond which no more matches are begun
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+CORES = cores()
 
 
 class Floor:

@@ -40,6 +40,11 @@ class WorkerSettings:
     log_words: int = 1 << 17  # of a match that is played alone: 1 MB
 
 
+def cores() -> int:
+    """That this program may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def use_one_thread() -> None:
     """Of number crunching: workers share the cores among themselves."""
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))

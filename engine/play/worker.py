@@ -33,11 +33,9 @@ FIRST_LANES = 32  # more as long as a tick stays short: slow players gain nothin
 SHORT_TICK = 0.004
 MESSAGE = 32 << 20  # bytes of actions in one message
 MOMENT = 1 / 60  # seconds: a live match tells what it did this often
-
-
-HINT = " (in a worker process; what a script registers itself must be in a module, and plugins=[...] must name it)"
-PULSE = 1.0  # seconds: longer than this nothing waits without a sign of life
+PULSE = 0.2  # seconds: longer than this no match waits without a sign of life
 PONDER = 0.001  # seconds between two questions to a player that is still thinking
+HINT = " (in a worker process; what a script registers itself must be in a module, and plugins=[...] must name it)"
 
 
 class _Compiling(event.Listener):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 from engine.play import nursery
 from engine.play.conduct import CutShort, unplayed
@@ -109,13 +110,12 @@ class Worker:
         self.want = 2 * settings.batch  # matches it likes to have; it says so once it has started
         self.done = 0
         self._base: int | None = None  # bytes of memory when it was ready
-        self.born = time.monotonic()
         self.sentence: tuple[EndingKind, str] | None = None  # why it was killed
         self.memory = memory
         self.marks = Marks(memoryview(np.frombuffer(memory, np.uint8)), settings.rows, settings.log_words)  # type: ignore[arg-type]
         self.marks.clear()
         self._known = Known()
-        self._last: tuple[int, float] = (-1, self.born)  # the sequence of its marks, and since when it stands
+        self._last: tuple[int, float] = (-1, time.monotonic())  # the sequence of its marks, and since when it stands
         self._printed: deque[bytes] = deque(maxlen=64)
         ours, theirs = socket.socketpair()
         self.output, printed = socket.socketpair()
@@ -263,7 +263,7 @@ class Worker:
             return None
         allowed = mark.allowed or max(limit, mark.rows * row_limit)
         if mark.call is Call.NONE:  # the rules themselves hang
-            allowed = 6 * limit
+            allowed = max(6 * limit, 1.0)
         return mark._replace(allowed=allowed) if now - self._last[1] > allowed else None
 
     def overweight(self, limit: int) -> str:
@@ -340,9 +340,10 @@ def _kill(process: BaseProcess) -> None:
     """It and whatever it has started: it is the leader of a group of its own."""
     if process.pid is not None:
         with suppress(OSError):
-            os.killpg(process.pid, KILLED)
-        with suppress(OSError):
             process.kill()
+        if hasattr(os, "killpg"):
+            with suppress(OSError):
+                os.killpg(process.pid, KILLED)
 
 
 def _exit_words(code: int | None) -> str:
@@ -360,8 +361,6 @@ def resident(pid: int) -> int | None:
         with open(f"/proc/{pid}/statm", "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
-        import psutil
-
         try:
             return int(psutil.Process(pid).memory_info().rss)
         except psutil.Error:
