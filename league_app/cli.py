@@ -122,7 +122,10 @@ def _demo(options: argparse.Namespace) -> None:
     results, signals = _play_all(specs, total, options.workers, options.lanes)
     played = sum(result.ending.kind is not EndingKind.CANCELLED for result in results)
     if played:
-        console.print(_standings(demo.table(agents, results)))
+        rows, prior = demo.table(agents, results)
+        console.print(_standings(rows))
+        if prior:
+            console.print("[dim]somebody has only won, only lost or not met the rest: a virtual draw bounds the Elo[/]")
     _tell_failures(results)
     if signals:
         what = f"stopped: this is the table of the {played:,} matches of {total:,} that were played"
@@ -287,7 +290,7 @@ def _standings(rows: Sequence[demo.Row]) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     shown.add_column("#", justify="right")
     shown.add_column("agent")
-    for heading in ("w-d-l", "score", "points"):
+    for heading in ("w-d-l", "elo", "points"):
         shown.add_column(heading, justify="right")
     for place in range(1, len(rows) + 1):
         shown.add_column(f"v {place}", justify="right")
@@ -298,7 +301,7 @@ def _standings(rows: Sequence[demo.Row]) -> Table:
             str(place),
             Text(row.agent, "bold"),
             f"{total.wins}-{total.draws}-{total.losses}",
-            f"{total.score:.1%}" if total.played else "-",
+            f"{row.elo:+.0f} ±{row.error:.0f}" if total.played else "-",
             f"{row.scored / games:.1f}-{row.conceded / games:.1f}",
             *(f"{row.against[one.agent].score:.0%}" if one.agent in row.against else "-" for one in rows),
         )

@@ -1,0 +1,124 @@
+"""A whole table: everybody's strength from everybody's results, together.
+
+Ratings derive from the set of results, so the order in which matches finish cannot change them. Running Elo, which does
+depend on the order, is for the live chart and is computed in the order of the plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from openskill.models import PlackettLuce
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import ndtr
+
+from engine.errors import BadValue
+from engine.game import Floats
+from engine.league.statistics import Z, expected
+
+NATS = 400 / math.log(10)  # Elo in one natural unit of strength
+K, START = 32.0, 1200.0
+TIERS = ((1800.0, "Platinum"), (1600.0, "Gold"), (1400.0, "Silver"))
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Bradley-Terry by maximum likelihood, a draw counting half a win for each."""
+
+    agents: tuple[str, ...]
+    elo: Floats
+    error: Floats  # half of the 95 % interval of each
+    superiority: Floats  # [i, j]: likelihood that i is stronger than j
+    anchor: str | None  # who is fixed; None when the mean is
+    prior: bool  # some have only won, only lost, or never met the rest: a virtual draw with the mean keeps them finite
+
+
+def rate(
+    agents: Sequence[str], points: Floats, games: Floats, anchor: str | None = None, level: float = 0.0
+) -> Ratings:
+    """`points[i, j]` is what i scored against j in `games[i, j]` games; the mean, or the anchor, is put at `level`."""
+    n = len(agents)
+    _check(agents, points, games, anchor)
+    if n == 1:
+        return Ratings(tuple(agents), np.array([level]), np.zeros(1), np.full((1, 1), 0.5), anchor, False)
+    beaten = csr_array(points > 0)  # who has taken anything from whom
+    prior = bool(connected_components(beaten, directed=True, connection="strong")[0] > 1)
+    strength = np.zeros(n)
+    for _ in range(100):
+        slope, information = _slope(strength, points, games, prior)
+        step = np.linalg.lstsq(information, slope, rcond=None)[0]
+        step *= min(1.0, 2.0 / max(np.abs(step).max(), 1e-300))  # far from the top a full step overshoots
+        strength += step
+        if np.abs(step).max() < 1e-10:
+            break
+    covariance = np.linalg.pinv(_slope(strength, points, games, prior)[1], hermitian=True)
+    fixed = agents.index(anchor) if anchor is not None else None
+    zero = strength.mean() if fixed is None else strength[fixed]
+    between = np.diag(covariance)[:, None] + np.diag(covariance)[None, :] - 2 * covariance
+    variance = np.diag(covariance) if fixed is None else between[:, fixed]
+    spread = np.sqrt(np.maximum(between, 1e-300))
+    superiority = ndtr((strength[:, None] - strength[None, :]) / spread)
+    np.fill_diagonal(superiority, 0.5)
+    error = Z * NATS * np.sqrt(np.maximum(variance, 0.0))
+    return Ratings(tuple(agents), level + NATS * (strength - zero), error, superiority, anchor, prior)
+
+
+def _slope(strength: Floats, points: Floats, games: Floats, prior: bool) -> tuple[Floats, Floats]:
+    """Gradient and Fisher information of the likelihood."""
+    chance = 1 / (1 + np.exp(strength[None, :] - strength[:, None]))
+    slope = (points - games * chance).sum(1)
+    weight = games * chance * (1 - chance)
+    information = np.diag(weight.sum(1)) - weight
+    if prior:
+        own = 1 / (1 + np.exp(-strength))
+        slope += 0.5 - own
+        information += np.diag(own * (1 - own))
+    return slope, information
+
+
+def _check(agents: Sequence[str], points: Floats, games: Floats, anchor: str | None) -> None:
+    n = len(agents)
+    if n == 0 or len(set(agents)) != n:
+        raise BadValue("agents", tuple(agents), "at least one, each once")
+    if points.shape != (n, n) or games.shape != (n, n):
+        raise BadValue("points, games", (points.shape, games.shape), f"of shape {(n, n)}, a row and a column each")
+    whole = np.allclose(points + points.T, games) and np.allclose(games, games.T) and (points >= 0).all()
+    if not whole or np.diag(games).any():
+        raise BadValue("points", points.tolist(), "such that what both score adds up to the games they played")
+    if anchor is not None and anchor not in agents:
+        raise BadValue("anchor", anchor, f"one of {', '.join(agents)}")
+
+
+def running_elo(
+    results: Iterable[tuple[str, str, float]], start: Mapping[str, float] | None = None
+) -> dict[str, list[float]]:
+    """By agent, the rating after each of its games; `results` are (first, second, score of the first) in plan order."""
+    lines: dict[str, list[float]] = {agent: [value] for agent, value in (start or {}).items()}
+    for first, second, score in results:
+        a, b = lines.setdefault(first, [START]), lines.setdefault(second, [START])
+        change = K * (score - expected(a[-1] - b[-1]))
+        if first != second:
+            a.append(a[-1] + change)
+            b.append(b[-1] - change)
+    return lines
+
+
+def tier(rating: float) -> str:
+    return next((name for limit, name in TIERS if rating >= limit), "Bronze")
+
+
+def many_seats(matches: Iterable[tuple[Sequence[str], Sequence[int]]]) -> dict[str, tuple[float, float]]:
+    """Plackett-Luce for games of more than two seats: (players, ranks) in plan order; mean and deviation by agent."""
+    model = PlackettLuce()
+    known: dict[str, object] = {}
+    for players, ranks in matches:
+        if len(set(players)) != len(players):
+            continue  # an agent that sits at several seats says nothing about itself
+        teams = [[known.setdefault(player, model.rating(name=player))] for player in players]
+        for [rated] in model.rate(teams, ranks=[float(rank) for rank in ranks]):  # type: ignore[arg-type]
+            known[str(rated.name)] = rated
+    return {player: (one.mu, one.sigma) for player, one in known.items()}  # type: ignore[attr-defined]

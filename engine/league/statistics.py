@@ -1,0 +1,169 @@
+"""Two players: how much stronger the first is than the second, how sure that is, and when to stop playing.
+
+Everything is from the first player's point of view. Counts are of single games (losses, draws, wins) or, better, of
+side-swapped pairs on one seed (LL, LD, DD or WL, WD, WW): what favours a seed or a side then cancels out. The formulas
+are those of engine testing; the pentanomial model is by Van den Bergh, the normalised scale by the same author.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr
+
+from engine.errors import BadValue
+from engine.game import Floats
+
+Z = 1.959963984540054  # 95 % of a normal distribution lie within so many standard deviations
+SCALE = 800 / math.log(10)  # normalised Elo per standard deviation of one game
+CLAMP = 0.001  # a clean sheet would be infinitely strong
+NOTHING = 1e-3  # what a count of zero is taken for, where its logarithm is needed
+Model = Literal["logistic", "normalised"]
+
+
+def elo(score: float) -> float:
+    """The difference in Elo that makes this score likely."""
+    kept = min(max(score, CLAMP), 1 - CLAMP)
+    return -400 * math.log10(1 / kept - 1)
+
+
+def expected(difference: float) -> float:
+    """The score that this difference in Elo makes likely."""
+    return 1 / (1 + 10 ** (-difference / 400))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The first player against the second."""
+
+    counts: tuple[int, ...]
+    unit: Literal["games", "pairs"]
+    score: float  # of the first, from 0 to 1
+    elo: float
+    elo_error: float  # half of the 95 % interval
+    normalised: float  # Elo in units of how much single results scatter: compares across kinds of opening and draw rate
+    normalised_error: float
+    superiority: float  # likelihood that the first is the stronger one
+    draw_ratio: float  # of games drawn, or of pairs that are even
+    pairs_ratio: float | None  # pairs won by pairs lost; None for games, or when none was lost
+
+
+def compare(counts: Sequence[int]) -> Comparison:
+    """What the counts say; three of them are games, five are pairs."""
+    _check(counts)
+    n = sum(counts)
+    values, shares = _shares(counts, 0.0)
+    mean, deviation = _moments(values, shares)
+    if deviation == 0:  # all alike: take what never happened for what hardly ever does
+        values, shares = _shares(counts, NOTHING)
+        _, deviation = _moments(values, shares)
+    error = deviation / math.sqrt(n)
+    step = math.sqrt(2) if len(counts) == 5 else 1.0
+    lost = counts[0] + counts[1]
+    return Comparison(
+        tuple(counts),
+        "pairs" if len(counts) == 5 else "games",
+        mean,
+        elo(mean),
+        (elo(mean + Z * error) - elo(mean - Z * error)) / 2,
+        SCALE * (mean - 0.5) / (deviation * step),
+        SCALE * Z * error / (deviation * step),
+        float(ndtr((mean - 0.5) / error)),
+        counts[len(counts) // 2] / n,
+        (counts[3] + counts[4]) / lost if len(counts) == 5 and lost else None,
+    )
+
+
+@dataclass(frozen=True)
+class Sprt:
+    """Where a sequential test stands: is the first player rather `elo1` or rather `elo0` stronger than the second?"""
+
+    elo0: float
+    elo1: float
+    model: Model
+    unit: Literal["games", "pairs"]
+    llr: float  # logarithm of the likelihood ratio
+    lower: float
+    upper: float
+
+    @property
+    def verdict(self) -> str | None:
+        """`elo1` or `elo0` is accepted; None as long as it is open."""
+        return "elo1" if self.llr >= self.upper else "elo0" if self.llr <= self.lower else None
+
+
+def sprt(
+    counts: Sequence[int],
+    elo0: float,
+    elo1: float,
+    alpha: float = 0.05,
+    beta: float = 0.05,
+    model: Model = "normalised",
+) -> Sprt:
+    """Decide after every result: `alpha` and `beta` are the risks of accepting elo1 and elo0 wrongly."""
+    _check(counts, empty=True)
+    for name, risk in (("alpha", alpha), ("beta", beta)):
+        if not 0 < risk < 0.5:
+            raise BadValue(name, risk, "above 0 and below 0.5")
+    if not -1000 <= elo0 < elo1 <= 1000:
+        raise BadValue("elo0, elo1", (elo0, elo1), "two differences from -1000 to 1000, the smaller one first")
+    if model not in ("logistic", "normalised"):
+        raise BadValue("model", model, "logistic or normalised")
+    unit: Literal["games", "pairs"] = "pairs" if len(counts) == 5 else "games"
+    lower, upper = math.log(beta / (1 - alpha)), math.log((1 - beta) / alpha)
+    llr = 0.0
+    if sum(counts):
+        values, shares = _shares(counts, NOTHING)
+        n = sum(count or NOTHING for count in counts)
+        fits = [_fit(values, shares, one, model) for one in (elo0, elo1)]
+        llr = n * float(np.sum(shares * np.log(fits[1] / fits[0])))
+    return Sprt(elo0, elo1, model, unit, llr, lower, upper)
+
+
+def _fit(values: Floats, shares: Floats, difference: float, model: Model) -> Floats:
+    """The distribution nearest to what was seen among those with this difference."""
+    if model == "logistic":
+        return _tilt(values - expected(difference), shares)
+    step = math.sqrt(2) if len(values) == 5 else 1.0
+    target = step * difference / SCALE
+    fitted = np.full(len(values), 1 / len(values))
+    for _ in range(10):
+        mean, deviation = _moments(values, fitted)
+        pull = values - 0.5 - target * deviation / 2 * (1 + ((values - mean) / deviation) ** 2)
+        before, fitted = fitted, _tilt(pull, shares)
+        if np.abs(fitted - before).max() < 1e-9:
+            break
+    return fitted
+
+
+def _tilt(pull: Floats, shares: Floats) -> Floats:
+    """shares / (1 + theta * pull), with theta such that the mean of `pull` is 0 (Owen's empirical likelihood)."""
+    low, high = -1 / pull.max(), -1 / pull.min()
+    edge = 1e-9 * (high - low)
+    theta = brentq(lambda x: float(np.sum(shares * pull / (1 + x * pull))), low + edge, high - edge)
+    tilted: Floats = shares / (1 + theta * pull)
+    return tilted
+
+
+def _shares(counts: Sequence[int], nothing: float) -> tuple[Floats, Floats]:
+    taken = np.array([count or nothing for count in counts], np.float64)
+    return np.linspace(0.0, 1.0, len(counts)), taken / taken.sum()
+
+
+def _moments(values: Floats, shares: Floats) -> tuple[float, float]:
+    mean = float(np.sum(shares * values))
+    return mean, math.sqrt(float(np.sum(shares * (values - mean) ** 2)))
+
+
+def _check(counts: Sequence[int], empty: bool = False) -> None:
+    if len(counts) not in (3, 5):
+        raise BadValue("counts", tuple(counts), "three (losses, draws, wins) or five (pairs: LL, LD, DD+WL, WD, WW)")
+    if any(isinstance(count, bool) or not isinstance(count, int) or count < 0 for count in counts):
+        raise BadValue("counts", tuple(counts), "whole numbers that are not negative")
+    if not empty and not sum(counts):
+        raise BadValue("counts", tuple(counts), "of at least one game")

@@ -1,0 +1,179 @@
+"""Figures that others have published for the same counts, and what must hold for all counts."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import BadValue
+from engine.league.ratings import many_seats, rate, running_elo, tier
+from engine.league.statistics import compare, elo, expected, sprt
+
+counts = st.one_of(
+    st.lists(st.integers(0, 2000), min_size=3, max_size=3), st.lists(st.integers(0, 2000), min_size=5, max_size=5)
+).filter(any)
+
+
+def test_pairs_as_princhess_343_printed_them() -> None:
+    pairs = [1, 22, 52, 21, 4]
+    seen = compare(pairs)
+    assert (round(seen.elo, 2), round(seen.elo_error, 2)) == (8.69, 27.04)
+    assert (round(seen.normalised, 2), round(seen.normalised_error, 2)) == (15.51, 48.15)
+    assert round(100 * seen.superiority, 2) == 73.60
+    assert (seen.unit, seen.draw_ratio, seen.pairs_ratio) == ("pairs", 0.52, 25 / 23)
+    assert round(sprt(pairs, -5, 0, alpha=0.05, beta=0.10).llr, 2) == 0.15
+
+
+def test_games_as_fastchess_tests_them() -> None:
+    seen = compare([96, 111, 136])
+    assert (round(seen.elo, 2), round(seen.elo_error, 2)) == (40.70, 30.43)
+    assert (round(seen.normalised, 2), round(seen.normalised_error, 2)) == (49.77, 36.77)
+    assert (round(100 * seen.superiority, 2), seen.unit) == (99.60, "games")
+    assert round(sprt([36027, 68692, 36433], 0, 2).llr, 2) == 0.92
+
+
+@given(counts)
+def test_the_other_side_sees_the_opposite(seen: list[int]) -> None:
+    ours, theirs = compare(seen), compare(seen[::-1])
+    assert ours.elo == pytest.approx(-theirs.elo, abs=1e-6)
+    assert ours.superiority == pytest.approx(1 - theirs.superiority, abs=1e-9)
+    assert all(math.isfinite(value) for value in (ours.elo, ours.elo_error, ours.normalised, ours.normalised_error))
+    for model in ("logistic", "normalised"):
+        test = sprt(seen, -3, 4, model=model)
+        assert math.isfinite(test.llr)
+        assert test.llr == pytest.approx(-sprt(seen[::-1], -4, 3, model=model).llr, abs=1e-4, rel=1e-5)
+
+
+def test_a_sequential_test_decides_for_the_truth_about_as_often_as_it_promises() -> None:
+    """Pairs drawn from players that are even: elo1 is accepted wrongly in about alpha of all tests."""
+    drawn = random.Random(3)
+    wrong = 0
+    for _ in range(200):
+        pairs = [0] * 5
+        test = sprt(pairs, 0, 60, alpha=0.05, beta=0.05)
+        while test.verdict is None:
+            for _ in range(10):
+                pairs[drawn.choices(range(5), [1, 4, 10, 4, 1])[0]] += 1
+            test = sprt(pairs, 0, 60, alpha=0.05, beta=0.05)
+        wrong += test.verdict == "elo1"
+    assert wrong <= 20, "0.05 of 200 is 10; 20 would happen in one of 500 such tests"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (([1, 2], 0, 5), "counts = (1, 2): must be three"),
+        (([1, -2, 3], 0, 5), "not negative"),
+        (([1, 2, 3], 5, 0), "the smaller one first"),
+        (([1, 2, 3], 0, 5, 0.7), "alpha = 0.7"),
+        (([1, 2, 3], 0, 5, 0.05, 0.05, "odd"), "model = 'odd'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(arguments: tuple[object, ...], words: str) -> None:
+    with pytest.raises(BadValue) as refused:
+        sprt(*arguments)
+    assert words in str(refused.value)
+    with pytest.raises(BadValue, match="at least one game"):
+        compare([0, 0, 0])
+
+
+def test_elo_and_score_are_inverse() -> None:
+    for difference in (-400.0, -3.5, 0.0, 120.0):
+        assert elo(expected(difference)) == pytest.approx(difference)
+    assert (elo(1.0), elo(0.0)) == (pytest.approx(1199.83, abs=0.01), pytest.approx(-1199.83, abs=0.01))
+
+
+# Tables
+
+
+def table(scores: dict[tuple[int, int], tuple[float, float]], n: int) -> tuple[np.ndarray, np.ndarray]:
+    points, games = np.zeros((n, n)), np.zeros((n, n))
+    for (i, j), (scored, played) in scores.items():
+        points[i, j], points[j, i] = scored, played - scored
+        games[i, j] = games[j, i] = played
+    return points, games
+
+
+def test_three_engines_are_rated_as_published() -> None:
+    points, games = table({(0, 1): (22.5, 30), (1, 2): (22.5, 30), (0, 2): (27, 30)}, 3)
+    rated = rate(["one", "two", "three"], points, games)
+    assert [round(value) for value in rated.elo] == [191, 0, -191]
+    assert not rated.prior
+    assert rated.superiority[0, 1] > 0.99
+    assert rated.superiority[0, 1] + rated.superiority[1, 0] == pytest.approx(1)
+    to_last = rate(["one", "two", "three"], points, games, anchor="three", level=1000)
+    assert [round(value) for value in to_last.elo] == [1382, 1191, 1000]
+    assert to_last.error[2] == pytest.approx(0, abs=1e-3)
+    assert np.allclose(to_last.superiority, rated.superiority)
+
+
+def test_two_players_agree_with_the_comparison_of_two() -> None:
+    points, games = table({(0, 1): (60, 100)}, 2)
+    rated = rate(["a", "b"], points, games)
+    assert rated.elo[0] - rated.elo[1] == pytest.approx(compare([40, 0, 60]).elo)
+    assert rated.superiority[0, 1] == pytest.approx(compare([40, 0, 60]).superiority, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        {(0, 1): (10.0, 10.0)},  # a clean sheet, and two who never played
+        {(0, 1): (5.0, 10.0), (2, 3): (5.0, 10.0)},  # two groups that never met
+        {(0, 1): (0.0, 10.0), (1, 2): (0.0, 10.0), (2, 3): (0.0, 10.0)},
+        {},
+    ],
+)
+def test_clean_sheets_and_strangers_stay_finite_and_it_says_so(scores: dict) -> None:
+    rated = rate(list("abcd"), *table(scores, 4))
+    assert rated.prior
+    assert np.isfinite(rated.elo).all()
+    assert np.isfinite(rated.error).all()
+    assert rated.elo.mean() == pytest.approx(0, abs=1e-6)
+
+
+def test_two_hundred_agents_and_their_true_strengths() -> None:
+    """A round robin of 100,000 matches drawn from known strengths: 95 % intervals hold the truth in about 95 %."""
+    drawn = np.random.default_rng(5)
+    truth = drawn.normal(0, 200, 200)
+    truth -= truth.mean()
+    points, games = np.zeros((200, 200)), np.zeros((200, 200))
+    for i in range(200):
+        for j in range(i + 1, 200):
+            won = drawn.binomial(5, expected(truth[i] - truth[j]))
+            points[i, j], points[j, i] = won, 5 - won
+            games[i, j] = games[j, i] = 5
+    rated = rate([f"a{n}" for n in range(200)], points, games)
+    inside = np.abs(rated.elo - truth) <= rated.error
+    assert 0.88 <= inside.mean() <= 1.0
+    order = drawn.permutation(200)
+    again = rate([f"a{n}" for n in order], points[np.ix_(order, order)], games[np.ix_(order, order)])
+    assert np.allclose(again.elo, rated.elo[order], atol=1e-6)
+
+
+def test_points_that_do_not_add_up_are_refused() -> None:
+    points, games = table({(0, 1): (5, 10)}, 2)
+    points[0, 1] = 7
+    with pytest.raises(BadValue, match="adds up"):
+        rate(["a", "b"], points, games)
+    with pytest.raises(BadValue, match="anchor = 'c'"):
+        rate(["a", "b"], *table({(0, 1): (5, 10)}, 2), anchor="c")
+
+
+def test_running_elo_moves_both_by_the_same_and_has_tiers() -> None:
+    lines = running_elo([("a", "b", 1.0), ("a", "b", 0.5), ("b", "a", 0.0)])
+    assert lines["a"][:2] == [1200.0, 1216.0]
+    assert lines["b"][:2] == [1200.0, 1184.0]
+    assert lines["a"][-1] + lines["b"][-1] == pytest.approx(2400)
+    assert lines["a"][2] < lines["a"][1], "a draw against a weaker one costs"
+    assert [tier(value) for value in (1399.9, 1400, 1600, 1800)] == ["Bronze", "Silver", "Gold", "Platinum"]
+
+
+def test_many_seats_are_rated_by_their_ranks() -> None:
+    rated = many_seats([(("a", "b", "c"), (1, 2, 3))] * 20 + [(("a", "a", "b"), (1, 2, 3))])
+    assert rated["a"][0] > rated["b"][0] > rated["c"][0]
+    assert rated["a"][1] < 25 / 3, "and it is surer than at the start"
