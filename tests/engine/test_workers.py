@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
+from concurrent.futures import Future
 
 import pytest
 
@@ -34,7 +36,13 @@ class Recorder:
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
     """A worker that is no process."""
-    monkeypatch.setattr(workers.nursery, "start", lambda end, output, memory, settings: (end.close(), output.close()))
+
+    def start(end: socket.socket, output: socket.socket, memory: object, settings: object) -> Future[object]:
+        end.close()
+        output.close()
+        return Future()
+
+    monkeypatch.setattr(workers.nursery, "start", start)
     settings = WorkerSettings(lanes=4, record=True, batch=10, memory=None)
     one = Worker(0, settings, workers.memory_for(settings))
     real, one.channel = one.channel, Recorder()
@@ -46,6 +54,18 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
 def jobs(payloads: list[bytes]) -> list[Job]:
     players = [AgentSpec(f"a{n}", "dice", payload) for n, payload in enumerate(payloads)]
     return [Job(n, MatchSpec(f"m{n}", GAME.spec, (one, players[0]), n)) for n, one in enumerate(players)]
+
+
+def test_the_state_of_a_worker_is_told_in_a_word(told: Worker) -> None:
+    assert told.view().state == "starting"
+    told.restarts = 1
+    assert told.view().state == "restarting"
+    told.ready = True
+    assert told.view().state == "idle"
+    told.play(jobs([b"x", b"y", b"z"]), Directory())
+    assert (told.view().state, told.view().playing) == ("playing", "a0 - a0 and 2 more")
+    told.retiring = True
+    assert told.view().state == "retiring"
 
 
 def test_a_payload_travels_once_whoever_has_it(told: Worker) -> None:
