@@ -86,26 +86,34 @@ def test_workers_that_cannot_start_are_told_after_a_few_tries() -> None:
 
 
 PARENT = """
-import sys
+import threading, time
 from engine.play.concurrent import ConcurrentMatchExecutor, stopping_on_signals
+from tests.engine.test_concurrent import endless
 from tests.faults.test_lost_processes import matches
 print("begun", flush=True)
 with ConcurrentMatchExecutor(2, lanes={lanes}) as executor, stopping_on_signals(executor) as signals:
     results = []
-    for result in executor.run(matches(200_000)):
+    def tell():
+        while len([one for one in executor.status().workers if one.state == "playing"]) < 2:
+            time.sleep(0.05)
+        while executor.status().run.done < {done}:
+            time.sleep(0.05)
+        print("playing", flush=True)
+    threading.Thread(target=tell, daemon=True).start()
+    for result in executor.run({plan}):
         results.append(result)
-        if len(results) == 100:
-            print("playing", flush=True)
 kinds = [result.ending.kind.value for result in results]
 print(len(results), kinds.count("cancelled"), len(signals), flush=True)
 """
 
 
 @contextmanager
-def parent_at_work(lanes: int) -> Iterator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
+def parent_at_work(
+    lanes: int, plan: str = "matches(200_000)", done: int = 100
+) -> Iterator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
     """A program in the middle of a long run, and all the processes it has started; they are gone at the end."""
     root = Path(__file__).parents[2]
-    command = [sys.executable, "-c", PARENT.format(lanes=lanes)]
+    command = [sys.executable, "-c", PARENT.format(lanes=lanes, plan=plan, done=done)]
     with (
         within(60),
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root, start_new_session=True) as parent,
@@ -137,9 +145,13 @@ def test_an_interrupted_parent_finishes_what_is_being_played(number: signal.Sign
 
 
 def test_a_second_interrupt_ends_it_now() -> None:
-    with parent_at_work(1024) as (parent, _):
+    """After the first it waits for matches that never end."""
+    with parent_at_work(1024, "endless(100)", done=0) as (parent, _):
         os.killpg(parent.pid, signal.SIGINT)
+        time.sleep(1)
+        assert parent.poll() is None
         os.killpg(parent.pid, signal.SIGTERM)
+        assert list(map(int, parent.stdout.readline().split())) == [100, 100, 2], "all cancelled"
         assert parent.wait() == 0
 
 
