@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-import numpy as np
-
-from engine.errors import RingsideError
-from engine.game import Floats, Ints
-from engine.play.lanes import bits_for, rank, unpack
+from engine.play.lanes import bits_for, unpack
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
-from engine.play.replay import Playback
+from engine.play.replay import Playback, ranks_after
 
 STRIKES = 3  # failures, each in a match played alone, after which an agent is not asked again in this run
 
@@ -88,19 +84,17 @@ class CutShort:
             playback = Playback(self.spec)
             playback.feed(unpack(self.actions, bits_for(playback.game.info.actions)).tolist(), until=self.steps)
             playback.seek(self.steps)
-        except (RingsideError, ValueError, IndexError):  # the dying process may have left nonsense
+            scores, ranks, stats = playback.scores(), ranks_after(playback, seats), playback.stats()
+        except Exception:  # the dying process may have left nonsense, and rules may raise anything when they meet it
             return unplayed(self.spec, kind, self.ending.reason, seats)
-        scores: Floats = np.array([playback.scores()])
-        ranks: Ints = np.empty(scores.shape, np.int64)
-        rank(scores, np.array([[seat in seats for seat in range(scores.shape[1])]]), ranks)
         return MatchResult(
             self.spec.id,
             self.players,
-            tuple(scores[0].tolist()),
-            tuple(ranks[0].tolist()),
+            scores,
+            ranks,
             playback.steps,
             self.ending,
-            playback.stats(),
+            stats,
             self.actions if self.keep else b"",
             kind not in (EndingKind.MEMORY, EndingKind.TIMEOUT) and self.spec.limits.clock is None,
         )

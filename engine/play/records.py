@@ -119,7 +119,9 @@ class Records:
                 ending,
                 tuple([tuple(row) for row in stats]),
                 actions,
-                spec.limits.clock is None and all([repeatable[player.kind] for player in spec.players]),  # noqa: C419
+                ending.kind is not EndingKind.MEMORY
+                and spec.limits.clock is None
+                and all([repeatable[player.kind] for player in spec.players]),  # noqa: C419 - a list is much faster here
                 duration,
             )
         return results

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -145,7 +145,7 @@ def verified(match: MatchSpec, result: MatchResult) -> Playback:
     for name, recorded, played in (
         ("steps", result.steps, playback.steps),
         ("scores", result.scores, playback.scores()),
-        ("ranks", result.ranks, _ranks(result, playback)),
+        ("ranks", result.ranks, ranks_after(playback, result.ending.seats)),
         ("statistics", result.stats, playback.stats()),
     ):
         if recorded != played:
@@ -213,9 +213,10 @@ def write_whole(path: Path, data: bytes) -> None:
         raise
 
 
-def _ranks(result: MatchResult, playback: Playback) -> tuple[int, ...]:
+def ranks_after(playback: Playback, forfeited: Sequence[int]) -> tuple[int, ...]:
+    """Who stands where at the step that is shown, if these seats forfeit then."""
     scores: Floats = np.array([playback.scores()])
-    forfeits = np.array([[seat in result.ending.seats for seat in range(scores.shape[1])]])
+    forfeits = np.array([[seat in forfeited for seat in range(scores.shape[1])]])
     ranks: Ints = np.empty(scores.shape, np.int64)
     rank(scores, forfeits, ranks)
     return tuple(ranks[0].tolist())

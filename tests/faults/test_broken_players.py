@@ -52,6 +52,7 @@ def check(result: MatchResult, seat: int, kind: EndingKind) -> None:
         assert (result.ending.kind, result.ranks) == (kind, (2, 1) if seat == 0 else (1, 2)), result
         assert result.ending.reason
         assert len(result.ending.reason) < 5000
+        assert result.repeatable == (kind not in (EndingKind.MEMORY, EndingKind.TIMEOUT))
         assert result.steps == (0 if kind is EndingKind.CANNOT_START else 2), "what was played until then counts"
     assert result.ending.seats == (seat,)
 
