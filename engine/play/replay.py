@@ -6,8 +6,6 @@ Actions are logged as one stream, step by step and by seat among those that act,
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ import numpy as np
 
 from engine import codec
 from engine.errors import BadReplay, RingsideError
+from engine.files import write_whole
 from engine.game import Floats, Game, Indices, Ints, check_match
 from engine.play.lanes import bits_for, rank, unpack
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
@@ -188,29 +187,6 @@ def load(path: Path) -> tuple[Replay, Playback]:
         raise BadReplay(f"{path}: {error.strerror or error}") from None
     except RingsideError as error:
         raise BadReplay(f"{path}: {error}") from error
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """To a temporary name, to the disk, then in place: a crash leaves the old file or the new one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)  # as any new file; temporary ones are for their owner alone
-        os.replace(name, path)
-        if os.name == "posix":
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def ranks_after(playback: Playback, forfeited: Sequence[int]) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine import files
 from engine.errors import BadReplay
 from engine.game import AgentKind
 from engine.plain import View, plain_kind
@@ -116,7 +117,7 @@ def test_a_failed_save_leaves_the_old_replay(tmp_path: Path, monkeypatch: pytest
     def full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(replay.os, "fsync", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         replay.save(file, spec, dataclasses.replace(result, steps=1))
     assert file.read_bytes() == before
