@@ -111,11 +111,12 @@ def _dataclass(kind: type, raw: Any, where: str) -> object:
     if type(raw) is not dict:
         raise BadValue(where, raw, f"an object ({kind.__name__})")
     hints = get_type_hints(kind)
-    names = [field.name for field in dataclasses.fields(kind)]
+    fields = dataclasses.fields(kind)
+    names = [field.name for field in fields]
     for name in raw:
         if name not in names:
             raise BadValue(where, name, f"without that key; it knows {', '.join(names)}")
-    for name in names:
-        if name not in raw:
-            raise BadValue(f"{where}.{name}", None, "given")
-    return kind(**{name: _typed(hints[name], raw[name], f"{where}.{name}") for name in names})
+    for field in fields:  # what has a default may be absent: a file may be older than the field
+        if field.name not in raw and field.default is field.default_factory is dataclasses.MISSING:
+            raise BadValue(f"{where}.{field.name}", None, "given")
+    return kind(**{name: _typed(hints[name], raw[name], f"{where}.{name}") for name in names if name in raw})

@@ -190,7 +190,7 @@ class Floor:
             job = worker.held.pop(number, None)
             if job is not None:  # else it was broken off in the meantime
                 worker.done += 1
-                self._finish(worker, job, columns.result(place, job.spec))
+                self._finish(worker, job, columns.result(place, job.spec, worker.slot))
         self.trace.add(worker.slot, "results", str(len(columns.numbers)))
         if worker.idle:
             self._rest(worker)

@@ -124,6 +124,7 @@ class MatchResult:
     actions: bytes = field(repr=False)  # see `engine.play.replay`
     repeatable: bool = True
     duration: float = 0.0  # seconds; never part of the digest
+    worker: int = -1  # which process played it, -1 for the program's own; never part of the digest either
 
     def digest(self) -> bytes:
         """Sixteen bytes that are equal exactly when the match went the same way."""
@@ -140,7 +141,12 @@ class MatchResult:
 
 def run_digest(results: Iterable[MatchResult]) -> str:
     """One digest for a whole run, whatever the order in which its matches finished."""
+    return joint_digest((result.id, result.digest()) for result in results)
+
+
+def joint_digest(digests: Iterable[tuple[str, bytes]]) -> str:
+    """The same from ids and digests."""
     h = hashlib.blake2b(digest_size=16)
-    for _, one in sorted((result.id, result.digest()) for result in results):
+    for _, one in sorted(digests):
         h.update(one)
     return h.hexdigest()

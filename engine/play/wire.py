@@ -189,7 +189,7 @@ class Columns:
         self._at += column.nbytes
         return column
 
-    def result(self, place: int, spec: MatchSpec) -> MatchResult:
+    def result(self, place: int, spec: MatchSpec, worker: int = -1) -> MatchResult:
         """The result at this place, which is that of this match."""
         kind = self._kinds[place]
         told = self._told.get(place) if self._told else None
@@ -204,6 +204,7 @@ class Columns:
             self._body[self._ends[place] : self._ends[place + 1]],
             self._repeatable[place],
             self._durations[place],
+            worker,
         )
 
 
