@@ -8,7 +8,14 @@ RingsideError
 ├── BrokenPlugin      an installed plug-in that cannot be loaded; the rest goes on without it
 ├── WorkersFailed     worker processes cannot be started here
 ├── GameFailed        rules that raise an error while a match is played: nobody's forfeit, and no result can be trusted
-└── BadReplay         a replay that is malformed, or that does not lead to the result it states
+├── BadReplay         a replay that is malformed, or that does not lead to the result it states
+├── BadAgentFile      an .agent file that is malformed or hostile; names the field, and nothing of it is used
+└── LeagueError       a league file
+    ├── BadLeague     it is no league, it is damaged, or a newer Ringside made it
+    ├── LeagueHeld    another program has it open for writing; names it
+    ├── ReadOnly      it was opened for looking only
+    ├── StorageFailed what was to be written is not on the disk: it is full, or gone; nothing acknowledged is lost
+    └── NotNow        what was asked for does not fit what is going on, such as resuming what is finished
 """
 
 from __future__ import annotations
@@ -83,3 +90,31 @@ class WorkersFailed(RingsideError):  # noqa: N818
 
 class BadReplay(RingsideError):  # noqa: N818
     """A replay that cannot be trusted."""
+
+
+class BadAgentFile(RingsideError):  # noqa: N818
+    """An agent that cannot be imported."""
+
+
+class LeagueError(RingsideError):
+    """Something about a league file."""
+
+
+class BadLeague(LeagueError):  # noqa: N818
+    """A file that is not, or no longer, a league of ours."""
+
+
+class LeagueHeld(LeagueError):  # noqa: N818
+    """Somebody else writes to it."""
+
+
+class ReadOnly(LeagueError):  # noqa: N818
+    """Looking is all that is allowed."""
+
+
+class StorageFailed(LeagueError):  # noqa: N818
+    """The disk did not take it."""
+
+
+class NotNow(LeagueError):  # noqa: N818
+    """Right in itself, but not in the present state."""

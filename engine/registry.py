@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from engine.errors import BadSpec, BadValue, BrokenPlugin, UnknownName, VersionMismatch
 from engine.game import AgentKind, Game, GameClass
@@ -106,6 +106,13 @@ def _check_kind(name: str, value: object) -> None:
     _check_name(name, value.name)
 
 
+def _check_format(name: str, value: object) -> None:
+    missing = [one for one in ("name", "about", "Options", "rounds") if not hasattr(value, one)]
+    if missing:
+        raise TypeError(f"{value!r} is not a Format: it has no {', '.join(missing)}")
+    _check_name(name, value.name)  # type: ignore[attr-defined]
+
+
 def _check_name(name: str, own: str) -> None:
     if own != name:
         raise BadValue("name", own, f"{name!r}, the name it is registered under")
@@ -113,7 +120,7 @@ def _check_name(name: str, own: str) -> None:
 
 GAMES: Registry[GameClass] = Registry("game", "ringside.games", _check_game)
 KINDS: Registry[AgentKind] = Registry("agent kind", "ringside.agents", _check_kind)
-FORMATS: Registry[object] = Registry("tournament format", "ringside.formats")
+FORMATS: Registry[Any] = Registry("tournament format", "ringside.formats", _check_format)
 TRAINERS: Registry[object] = Registry("trainer", "ringside.trainers")
 
 

@@ -1,21 +1,172 @@
-"""From pairings to matches: pairs of games with sides swapped, which share a seed and a start."""
+"""From a tournament's settings to its matches: what is to be played, in which order, with which seeds.
+
+A plan is a function of settings, entrants and results so far, and of nothing else: whoever draws it up again, here or
+elsewhere, sooner or later, gets the same matches with the same ids.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from engine.play.match import AgentSpec, GameSpec, MatchSpec
+from engine import codec
+from engine.errors import BadValue
+from engine.game import Game
+from engine.league.formats import Format, Group, Meeting
+from engine.league.formats.round_robin import turned
+from engine.league.records import Lineup, Settings
+from engine.options import build
+from engine.play.match import SEED_LIMIT, AgentSpec, Limits, MatchSpec
+from engine.registry import FORMATS, game_of
 from engine.seeding import derive
 
+MOST_MATCHES = 10_000_000
+Scores = Callable[[int, int, Group], tuple[float, ...]]  # (first place, games, group): points per game of each
 
-def swapped_pairs(
-    game: GameSpec, pairings: Iterable[tuple[AgentSpec, AgentSpec]], pairs: int, seed: int
-) -> Iterator[MatchSpec]:
-    """`pairs` pairs of games for each pairing, all pairings in turn, so that a part of the plan is a fair sample of it;
-    what favours a side favours both players once."""
-    every = list(pairings)
-    for pair in range(pairs):
-        for first, second in every:
-            shared = derive(seed, first.id, second.id, pair)
-            for players, sides in (((first, second), "a"), ((second, first), "b")):
-                yield MatchSpec(f"{first.id!r} - {second.id!r} {pair + 1}{sides}", game, players, shared)
+
+@dataclass(frozen=True)
+class Planned:
+    """A match and its place in the plan, from 1."""
+
+    place: int
+    spec: MatchSpec
+
+
+class Plan:
+    """The plan of one tournament, as far as it is decided."""
+
+    def __init__(self, settings: Settings, lineups: Sequence[Lineup]) -> None:
+        self.settings = settings
+        self.game: Game = game_of(settings.game)
+        self._format: Format = FORMATS.get(settings.format)
+        self._options = build(self._format.Options, dict(settings.options), f"option of {settings.format}")
+        check_settings(settings, self.game)
+        self._lineups = list(lineups)
+        for lineup in lineups:
+            check_entrants(lineup.entrants, self.game)
+        self._identity = fingerprint(settings, lineups[0].entrants)
+        self.per_meeting = settings.games * (self.game.info.seats if settings.swap else 1)
+        self._rounds: list[tuple[int, int, Sequence[Group]]] = []  # plan version, place before it, groups
+        self.length = 0  # matches decided so far
+        self.complete = False  # nothing will be added any more
+
+    @property
+    def rounds(self) -> int:
+        """How many are decided."""
+        return len(self._rounds)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether more may follow from results."""
+        return self._format.adaptive
+
+    @property
+    def paired(self) -> bool:
+        """Whether two games in a row are one encounter with sides swapped."""
+        return self.game.info.seats == 2 and self.settings.swap
+
+    def extend(self, scores: Scores) -> bool:
+        """Ask the format for more, once all that is decided has been played; whether there is any."""
+        before = self.length
+        for place, lineup in enumerate(self._lineups):
+            until = self._lineups[place + 1].first_round if place + 1 < len(self._lineups) else None
+            if until is not None and self.rounds >= until:
+                continue
+            played = [
+                [self._meeting(first, n, group, scores) for n, group in enumerate(groups)]
+                for _, first, groups in self._rounds
+            ]
+            for groups in self._format.rounds(lineup.entrants, played, self.game.info.seats, self._options):
+                if until is not None and self.rounds >= until:
+                    break
+                self._append(lineup.version, groups)
+            if self.length > before:
+                self.complete = until is None and not self.adaptive  # then it has said everything
+                return True
+        self.complete = True
+        return False
+
+    def _append(self, version: int, groups: Sequence[Group]) -> None:
+        self._rounds.append((version, self.length, groups))
+        self.length += len(groups) * self.per_meeting
+        if self.length > MOST_MATCHES:
+            raise BadValue("matches", self.length, f"at most {MOST_MATCHES:,} in one tournament: ask for fewer rounds")
+
+    def _meeting(self, first: int, n: int, group: Group, scores: Scores) -> Meeting:
+        at = first + 1 + n * self.per_meeting
+        return Meeting(group, self.per_meeting, lambda: scores(at, self.per_meeting, group))
+
+    def round_of(self, place: int) -> int:
+        """Which round, from 0, a place of the plan is in."""
+        low, high = 0, len(self._rounds) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self._rounds[middle][1] < place else (low, middle - 1)
+        return low
+
+    def pairings(self) -> Iterator[tuple[int, Group]]:
+        """Round and group, in order: what a dry run shows."""
+        for number, (_, _, groups) in enumerate(self._rounds):
+            for group in groups:
+                yield number, group
+
+    def matches(self, agents: Mapping[str, AgentSpec], present: bytearray | None = None) -> Iterator[Planned]:
+        """All that is decided, but for the places that are present already."""
+        seats, settings, limits = self.game.info.seats, self.settings, self.settings.limits
+        turns = range(seats) if settings.swap else range(1)
+        for number, (version, place, groups) in enumerate(self._rounds):
+            for board, group in enumerate(groups):
+                for encounter in range(settings.games):
+                    shared = None
+                    for turn in turns:
+                        place += 1
+                        if present is not None and place < len(present) and present[place]:
+                            continue
+                        if shared is None:
+                            shared = self._shared(number, board, group, encounter)
+                        # without swapping, the seats go round from one encounter to the next
+                        players = turned(group, turn if settings.swap else encounter)
+                        name = self._id(version, number, board, group, encounter, turn)
+                        seated = tuple([agents[player] for player in players])
+                        yield Planned(place, MatchSpec(name, settings.game, seated, *shared, limits))
+
+    def _shared(self, number: int, board: int, group: Group, encounter: int) -> tuple[int, str | None]:
+        """Seed and start of an encounter, whoever sits where in it."""
+        seed = derive(self.settings.seed, number, board, *sorted(group), encounter)
+        starts = self.settings.starts
+        return seed, starts[derive(seed, "start") % len(starts)] if starts else None
+
+    def _id(self, version: int, number: int, board: int, group: Group, encounter: int, turn: int) -> str:
+        text = repr((self._identity, version, number, board, group, encounter, turn))
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def fingerprint(settings: Settings, entrants: Sequence[str]) -> str:
+    """What makes a tournament this one rather than another: the same plan in another league is the same tournament."""
+    text = codec.dump(settings) + repr(tuple(entrants))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def check_settings(settings: Settings, game: Game) -> None:
+    """Raise an error that names the field, unless a tournament can be played like this."""
+    if game.info.seats < 2:
+        raise BadValue("game", settings.game.name, "a game for at least two: nobody can win against nobody")
+    for name, value, high in (("games", settings.games, 100_000), ("seed", settings.seed, SEED_LIMIT - 1)):
+        low = 1 if name == "games" else 0
+        if type(value) is not int or not low <= value <= high:
+            raise BadValue(name, value, f"a whole number from {low} to {high:,}")
+    for start in settings.starts:
+        game.check_start(start)
+    if not isinstance(settings.limits, Limits):
+        raise BadValue("limits", settings.limits, "Limits")
+
+
+def check_entrants(entrants: Sequence[str], game: Game) -> None:
+    if len(set(entrants)) != len(entrants):
+        twice = next(one for place, one in enumerate(entrants) if one in entrants[:place])
+        raise BadValue("entrants", twice, "entered once; add a copy under another name to have it play itself")
+    if len(entrants) < game.info.seats:
+        raise BadValue(
+            "entrants", tuple(entrants), f"at least {game.info.seats}: {game.info.title} has that many seats"
+        )

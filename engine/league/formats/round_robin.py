@@ -1,22 +1,61 @@
-"""Round robin: everybody meets everybody once, in rounds in which nobody plays twice."""
+"""Round robin: everybody meets everybody, once or more often, in rounds in which nobody plays twice."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from engine.play.match import MatchResult
+from engine.errors import BadValue
+from engine.league.formats import Format, Group, Round
+from engine.options import option
 
-
-def round_robin(entrants: Sequence[str], results: Sequence[MatchResult]) -> list[list[tuple[str, str]]]:
-    """Rounds of pairings by the circle method: one entrant stays, the others move on by one place each round."""
-    circle: list[str | None] = [*entrants, None] if len(entrants) % 2 else [*entrants]
-    half = len(circle) // 2
-    rounds = []
-    for turn in range(len(circle) - 1):
-        places = [circle[0], *(circle[1 + (k - turn) % (len(circle) - 1)] for k in range(len(circle) - 1))]
-        pairs = zip(places[:half], reversed(places[half:]), strict=True)
-        rounds.append([(a, b) for a, b in pairs if a is not None and b is not None])
-    return rounds
+MOST_GROUPS = 20_000  # of more than two: 20 agents at 10 seats could sit down in 184,756 ways
 
 
-FORMAT = round_robin
+@dataclass(frozen=True)
+class Options:
+    rounds: int = option(1, low=1, high=1_000_000, help="how often everybody meets everybody: 1 is single, 2 double")
+
+
+def rounds(entrants: Sequence[str], played: Sequence[Round], seats: int, options: Options) -> Iterator[list[Group]]:
+    """What is left of the cycles; who joins late is met by all, and who has left by nobody."""
+    met = Counter(frozenset(meeting.group) for one in played for meeting in one)
+    whole = list(circle(entrants) if seats == 2 else everybody(entrants, seats))
+    turns = [[[turned(group, turn) for group in groups] for groups in whole] for turn in range(seats)]
+    for cycle in range(options.rounds):
+        for groups in turns[cycle % seats]:
+            left = groups if not played else [group for group in groups if met[frozenset(group)] <= cycle]
+            if left:
+                yield left  # the same list in every second cycle, and so on: a plan of millions stays small
+
+
+def circle(entrants: Sequence[str]) -> Iterator[list[Group]]:
+    """The circle method: one entrant stays, the others move on by one place each round."""
+    places: list[str | None] = [*entrants, None] if len(entrants) % 2 else [*entrants]
+    half, others = len(places) // 2, len(places) - 1
+    for turn in range(others):
+        now = [places[0], *(places[1 + (k - turn) % others] for k in range(others))]
+        pairs = list(zip(now[:half], reversed(now[half:]), strict=True))
+        if turn % 2:
+            pairs[0] = pairs[0][::-1]  # or the one that stays would always have the same side
+        yield [(a, b) for a, b in pairs if a is not None and b is not None]
+
+
+def everybody(entrants: Sequence[str], seats: int) -> Iterator[list[Group]]:
+    """Games of more than two seats: every choice of entrants, in one round; seats go round from group to group."""
+    if math.comb(len(entrants), seats) > MOST_GROUPS:
+        count = f"{len(entrants)} agents at {seats} seats"
+        raise BadValue("entrants", count, f"few enough to sit down in at most {MOST_GROUPS:,} ways; try a gauntlet")
+    yield [turned(group, place) for place, group in enumerate(itertools.combinations(entrants, seats))]
+
+
+def turned(group: Group, by: int) -> Group:
+    """The same group, everybody some seats further."""
+    by %= len(group)
+    return (*group[by:], *group[:by])
+
+
+FORMAT = Format("round-robin", "everybody meets everybody", Options, rounds)

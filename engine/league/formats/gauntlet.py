@@ -1,0 +1,47 @@
+"""Gauntlet: one or a few challengers meet everybody else; the others do not meet each other."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from engine.errors import BadValue
+from engine.league.formats import Format, Group, Round
+from engine.league.formats.round_robin import MOST_GROUPS, turned
+from engine.options import option
+
+
+@dataclass(frozen=True)
+class Options:
+    challengers: int = option(1, low=1, high=1000, help="so many of the entrants, the first ones, are challengers")
+    rounds: int = option(1, low=1, high=1_000_000, help="how often each of them meets everybody else")
+
+
+def rounds(entrants: Sequence[str], played: Sequence[Round], seats: int, options: Options) -> Iterator[list[Group]]:
+    """A round is one challenger against the whole field."""
+    challengers, field = entrants[: options.challengers], entrants[options.challengers :]
+    if len(field) < seats - 1:
+        raise BadValue(
+            "challengers", options.challengers, f"few enough to leave {seats - 1} of {len(entrants)} entrants"
+        )
+    if math.comb(len(field), seats - 1) > MOST_GROUPS:
+        raise BadValue(
+            "entrants", f"{len(entrants)} agents at {seats} seats", f"at most {MOST_GROUPS:,} boards a round"
+        )
+    met = Counter(frozenset(meeting.group) for one in played for meeting in one)
+    boards = [[(one, *others) for others in itertools.combinations(field, seats - 1)] for one in challengers]
+    turns = [
+        [[turned(group, turn + place) for place, group in enumerate(groups)] for groups in boards]
+        for turn in range(seats)
+    ]
+    for cycle in range(options.rounds):
+        for groups in turns[cycle % seats]:
+            left = [group for group in groups if met[frozenset(group)] <= cycle]
+            if left:
+                yield left
+
+
+FORMAT = Format("gauntlet", "challengers meet everybody else", Options, rounds)

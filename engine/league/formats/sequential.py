@@ -1,0 +1,55 @@
+"""Sequential test: two agents meet until it is clear enough which of two claims about their difference is true.
+
+Wald's sequential probability ratio test, looked at after whole steps, so that workers need not wait for each other
+after every pair; looking less often than after every result only lowers the risks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from engine.errors import BadValue
+from engine.league.formats import Format, Group, Round
+from engine.league.statistics import Sprt, sprt
+from engine.options import option
+
+
+@dataclass(frozen=True)
+class Options:
+    elo0: float = option(0.0, low=-1000.0, high=1000.0, help="the first is so much stronger than the second, or less")
+    elo1: float = option(10.0, low=-1000.0, high=1000.0, help="the first is so much stronger than the second, or more")
+    alpha: float = option(0.05, low=1e-6, high=0.4999, help="risk of accepting elo1 wrongly")
+    beta: float = option(0.05, low=1e-6, high=0.4999, help="risk of accepting elo0 wrongly")
+    model: str = option("normalised", choices=("normalised", "logistic"), help="the scale of elo0 and elo1")
+    step: int = option(16, low=1, high=100_000, help="encounters before it is looked at; an eighth more each time")
+    most: int = option(50_000, low=1, high=10_000_000, help="encounters after which it stays undecided")
+
+
+def rounds(entrants: Sequence[str], played: Sequence[Round], seats: int, options: Options) -> Iterator[list[Group]]:
+    """The next step, unless the ones so far have decided it."""
+    if len(entrants) != 2 or seats != 2:
+        raise BadValue("entrants", tuple(entrants), "two agents, in a game of two seats")
+    done = sum(map(len, played))
+    if done < options.most and stand(played, options).verdict is None:
+        size = min(max(options.step, done // 8), options.most - done)
+        yield [(entrants[0], entrants[1])] * size
+
+
+def stand(played: Sequence[Round], options: Options) -> Sprt:
+    """Where the test stands, from the first entrant's point of view; in pairs, where sides were swapped."""
+    meetings = [meeting for one in played for meeting in one]
+    games = meetings[0].games if meetings else 2
+    if games > 2:
+        raise BadValue("games", games // 2, "1: every encounter is one result of the test")
+    counts = [0] * (2 * games + 1)
+    for meeting in meetings:
+        counts[round(meeting.scores[0] * 2 * games)] += 1
+    return evaluate(counts, options)
+
+
+def evaluate(counts: Sequence[int], options: Options) -> Sprt:
+    return sprt(counts, options.elo0, options.elo1, options.alpha, options.beta, options.model)  # type: ignore[arg-type]
+
+
+FORMAT = Format("sequential-test", "two agents meet until it is clear who is stronger (SPRT)", Options, rounds, True)
