@@ -1,0 +1,79 @@
+"""The tables of a league file, and how older ones become today's."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+
+APPLICATION = 0x52494E47  # "RING": an empty or foreign file cannot be taken for a league
+VERSION = 1
+PLACES = 1 << 32  # a match's number is its tournament's, times this, plus its place in the plan
+
+SCHEMA = """
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE payloads (hash TEXT PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE agents (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, game TEXT NOT NULL,
+    payload TEXT NOT NULL REFERENCES payloads, record TEXT NOT NULL, archived REAL, seal BLOB NOT NULL,
+    UNIQUE (game, name));
+CREATE TABLE pools (number INTEGER PRIMARY KEY, game TEXT NOT NULL UNIQUE);
+CREATE TABLE tournaments (
+    number INTEGER PRIMARY KEY, pool INTEGER NOT NULL REFERENCES pools, name TEXT NOT NULL, settings TEXT NOT NULL,
+    lineups TEXT NOT NULL, state TEXT NOT NULL, created REAL NOT NULL, finished REAL, played INTEGER NOT NULL,
+    total INTEGER, note TEXT NOT NULL, seal BLOB NOT NULL);
+CREATE TABLE matches (
+    number INTEGER PRIMARY KEY, id BLOB NOT NULL, at REAL NOT NULL, players BLOB NOT NULL, seed INTEGER NOT NULL,
+    start TEXT, ranks BLOB NOT NULL, numbers BLOB NOT NULL, steps INTEGER NOT NULL, ending TEXT NOT NULL,
+    blamed INTEGER NOT NULL, reason TEXT NOT NULL, repeatable INTEGER NOT NULL, duration REAL NOT NULL,
+    worker INTEGER NOT NULL, game INTEGER NOT NULL, digest BLOB NOT NULL, seal BLOB NOT NULL);
+CREATE INDEX failed ON matches (number) WHERE blamed != 0;
+CREATE TABLE actions (match INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE seats (agent INTEGER NOT NULL, match INTEGER NOT NULL, PRIMARY KEY (agent, match)) WITHOUT ROWID;
+CREATE TABLE tallies (
+    pool INTEGER NOT NULL, tournament INTEGER NOT NULL, first INTEGER NOT NULL, second INTEGER NOT NULL,
+    wins INTEGER NOT NULL, draws INTEGER NOT NULL, losses INTEGER NOT NULL,
+    scored REAL NOT NULL, conceded REAL NOT NULL,
+    ll INTEGER NOT NULL, ld INTEGER NOT NULL, even INTEGER NOT NULL, wd INTEGER NOT NULL, ww INTEGER NOT NULL,
+    PRIMARY KEY (pool, tournament, first, second)) WITHOUT ROWID;
+CREATE TABLE forfeits (
+    tournament INTEGER NOT NULL, agent INTEGER NOT NULL, ending TEXT NOT NULL, count INTEGER NOT NULL,
+    latest INTEGER NOT NULL, PRIMARY KEY (tournament, agent, ending)) WITHOUT ROWID;
+CREATE TABLE skills (
+    pool INTEGER NOT NULL, tournament INTEGER NOT NULL, agent INTEGER NOT NULL, mean REAL NOT NULL,
+    deviation REAL NOT NULL, PRIMARY KEY (pool, tournament, agent)) WITHOUT ROWID;
+CREATE TABLE ratings (
+    pool INTEGER NOT NULL, tournament INTEGER NOT NULL, at REAL NOT NULL, agent INTEGER NOT NULL, rating REAL NOT NULL,
+    error REAL NOT NULL, PRIMARY KEY (pool, at, agent)) WITHOUT ROWID;
+CREATE TABLE sessions (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL, trainer TEXT NOT NULL, game TEXT NOT NULL, config TEXT NOT NULL,
+    state TEXT NOT NULL, created REAL NOT NULL, finished REAL, note TEXT NOT NULL, seal BLOB NOT NULL);
+CREATE TABLE metrics (
+    session INTEGER NOT NULL REFERENCES sessions, name TEXT NOT NULL, step INTEGER NOT NULL, at REAL NOT NULL,
+    value BLOB NOT NULL, PRIMARY KEY (session, name, step)) WITHOUT ROWID;
+CREATE TABLE checkpoints (
+    number INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES sessions, step INTEGER NOT NULL, at REAL NOT NULL,
+    payload TEXT NOT NULL REFERENCES payloads, agent INTEGER REFERENCES agents, record TEXT NOT NULL,
+    seal BLOB NOT NULL);
+CREATE INDEX checkpoints_by_session ON checkpoints (session, step);
+"""
+"""In `tallies` and `skills` tournament 0 is the whole pool; wins, scores and pairs are those of `first`. A `seal` is a
+hash of the rest of its row; NaN would become NULL, so numbers that may be anything are kept as raw bytes."""
+
+LARGE = ("matches", "actions", "seats", "metrics")  # grow with use; their rows are checked when they are read
+
+MIGRATIONS: Mapping[int, Callable[[sqlite3.Connection], None]] = {}
+"""By version: what makes a file of that version one of the next. It runs inside a transaction, after a backup."""
+
+
+def expected() -> set[tuple[str, str, str]]:
+    """What a file of today's version defines, and nothing else: no trigger or view of somebody's own."""
+    with sqlite3.connect(":memory:") as fresh:
+        fresh.executescript(SCHEMA)
+        found = defined(fresh)
+    fresh.close()
+    return found
+
+
+def defined(db: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    rows = db.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master WHERE name NOT GLOB 'sqlite_stat*'")
+    return {(kind, name, sql) for kind, name, sql in rows}
