@@ -7,8 +7,9 @@ depend on the order, is for the live chart and is computed in the order of the p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from openskill.models import PlackettLuce
@@ -20,6 +21,7 @@ from engine.errors import BadValue
 from engine.game import Floats
 from engine.league.statistics import Z, expected
 
+T = TypeVar("T", bound=Hashable)
 NATS = 400 / math.log(10)  # Elo in one natural unit of strength
 K, START = 32.0, 1200.0
 TIERS = ((1800.0, "Platinum"), (1600.0, "Gold"), (1400.0, "Silver"))
@@ -35,6 +37,7 @@ class Ratings:
     superiority: Floats  # [i, j]: likelihood that i is stronger than j
     anchor: str | None  # who is fixed; None when the mean is
     prior: bool  # some have only won, only lost, or never met the rest: a virtual draw with the mean keeps them finite
+    groups: int = 1  # of agents that have met, directly or through others
 
 
 def rate(
@@ -47,6 +50,7 @@ def rate(
         return Ratings(tuple(agents), np.array([level]), np.zeros(1), np.full((1, 1), 0.5), anchor, False)
     beaten = csr_array(points > 0)  # who has taken anything from whom
     prior = bool(connected_components(beaten, directed=True, connection="strong")[0] > 1)
+    groups = int(connected_components(csr_array(games > 0), directed=False)[0])
     strength = np.zeros(n)
     for _ in range(100):
         slope, information = _slope(strength, points, games, prior)
@@ -59,12 +63,20 @@ def rate(
     fixed = agents.index(anchor) if anchor is not None else None
     zero = strength.mean() if fixed is None else strength[fixed]
     between = np.diag(covariance)[:, None] + np.diag(covariance)[None, :] - 2 * covariance
-    variance = np.diag(covariance) if fixed is None else between[:, fixed]
+    centred = covariance - covariance.mean(0)[None, :] - covariance.mean(1)[:, None] + covariance.mean()
+    variance = np.diag(centred) if fixed is None else between[:, fixed]
     spread = np.sqrt(np.maximum(between, 1e-300))
     superiority = ndtr((strength[:, None] - strength[None, :]) / spread)
     np.fill_diagonal(superiority, 0.5)
     error = Z * NATS * np.sqrt(np.maximum(variance, 0.0))
-    return Ratings(tuple(agents), level + NATS * (strength - zero), error, superiority, anchor, prior)
+    return Ratings(tuple(agents), level + NATS * (strength - zero), error, superiority, anchor, prior, groups)
+
+
+def errors_to_expect(games: Floats) -> Floats:
+    """Half of everybody's 95 % interval after so many games, if all are equally strong and nothing is drawn."""
+    weight = games / 4
+    information = np.diag(weight.sum(1)) - weight
+    return Z * NATS * np.sqrt(np.maximum(np.diag(np.linalg.pinv(information, hermitian=True)), 0.0))
 
 
 def _slope(strength: Floats, points: Floats, games: Floats, prior: bool) -> tuple[Floats, Floats]:
@@ -111,14 +123,22 @@ def tier(rating: float) -> str:
     return next((name for limit, name in TIERS if rating >= limit), "Bronze")
 
 
-def many_seats(matches: Iterable[tuple[Sequence[str], Sequence[int]]]) -> dict[str, tuple[float, float]]:
-    """Plackett-Luce for games of more than two seats: (players, ranks) in plan order; mean and deviation by agent."""
-    model = PlackettLuce()
-    known: dict[str, object] = {}
+Skill = tuple[float, float]  # mean and deviation
+MODEL = PlackettLuce()
+
+
+def update_skills(skills: MutableMapping[T, Skill], players: Sequence[T], ranks: Sequence[int]) -> None:
+    """Plackett-Luce for games of more than two seats: what one match says about those who played it."""
+    if len(set(players)) != len(players):
+        return  # an agent that sits at several seats says nothing about itself
+    teams = [[MODEL.rating(*skills[one]) if one in skills else MODEL.rating()] for one in players]
+    for player, [rated] in zip(players, MODEL.rate(teams, ranks=[float(rank) for rank in ranks]), strict=True):
+        skills[player] = (rated.mu, rated.sigma)
+
+
+def many_seats(matches: Iterable[tuple[Sequence[str], Sequence[int]]]) -> dict[str, Skill]:
+    """(players, ranks) in plan order; mean and deviation by agent."""
+    skills: dict[str, Skill] = {}
     for players, ranks in matches:
-        if len(set(players)) != len(players):
-            continue  # an agent that sits at several seats says nothing about itself
-        teams = [[known.setdefault(player, model.rating(name=player))] for player in players]
-        for [rated] in model.rate(teams, ranks=[float(rank) for rank in ranks]):  # type: ignore[arg-type]
-            known[str(rated.name)] = rated
-    return {player: (one.mu, one.sigma) for player, one in known.items()}  # type: ignore[attr-defined]
+        update_skills(skills, players, ranks)
+    return skills

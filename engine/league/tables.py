@@ -1,0 +1,363 @@
+"""What the matches of a league amount to: standings, ratings over time, pages of history, what is worth knowing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engine.errors import BadValue, UnknownName
+from engine.game import Floats
+from engine.league.ratings import START, Ratings, rate, running_elo
+from engine.league.records import PlayedMatch, Snapshot, Tournament
+from engine.league.rows import COLUMNS, unpack_match, unpack_players
+from engine.league.schema import PLACES
+from engine.league.statistics import Z
+from engine.league.store import League
+from engine.play.match import EndingKind, GameSpec, joint_digest
+from engine.registry import game_of
+
+
+@dataclass
+class Tally:
+    """Games of one agent, against another or altogether."""
+
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+    scored: float = 0.0  # the game's own points
+    conceded: float = 0.0
+    pairs: tuple[int, ...] = (0, 0, 0, 0, 0)  # LL, LD, DD or WL, WD, WW: encounters with sides swapped
+
+    @property
+    def played(self) -> int:
+        return self.wins + self.draws + self.losses
+
+    @property
+    def points(self) -> float:
+        return self.wins + self.draws / 2
+
+    @property
+    def score(self) -> float:
+        """Share of what could be won."""
+        return self.points / max(self.played, 1)
+
+    def add(self, other: Tally) -> None:
+        self.wins, self.draws, self.losses = (
+            self.wins + other.wins,
+            self.draws + other.draws,
+            self.losses + other.losses,
+        )
+        self.scored, self.conceded = self.scored + other.scored, self.conceded + other.conceded
+        self.pairs = tuple(a + b for a, b in zip(self.pairs, other.pairs, strict=True))
+
+
+@dataclass
+class Row:
+    """One agent's line."""
+
+    agent: str  # its id
+    name: str
+    total: Tally = field(default_factory=Tally)
+    against: dict[str, Tally] = field(default_factory=dict)  # by opponent's id
+    rating: float = START
+    error: float = 0.0  # half of the 95 % interval
+    forfeits: dict[str, int] = field(default_factory=dict)  # by kind of ending
+
+
+@dataclass(frozen=True)
+class Standings:
+    """A table, best first, and how to read it."""
+
+    game: GameSpec
+    rows: tuple[Row, ...]
+    model: str  # in words
+    notes: tuple[str, ...]  # what to keep in mind
+    superiority: Floats  # [i, j]: likelihood that row i is stronger than row j; empty beyond two seats
+    matches: int
+
+
+def standings(
+    league: League, game: GameSpec, tournament: int = 0, anchor: str | None = None, level: float = START
+) -> Standings:
+    """Of a pool, or of one of its tournaments alone; the mean of the table, or the anchor, is put at `level`."""
+    pool = league.pool(game)
+    rows = _rows(league, pool, game, tournament)
+    for row in rows.values():
+        for tally in row.against.values():
+            row.total.add(tally)
+    if anchor is not None:
+        anchor = league.agent(anchor, game.name).id
+        if anchor not in rows or not rows[anchor].total.played:
+            raise BadValue("anchor", anchor, "somebody who has played in this table")
+    seats = game_of(game).info.seats
+    [(matches,)] = league.file.read(
+        "SELECT coalesce(sum(played), 0) FROM tournaments WHERE pool = ? AND (? = 0 OR number = ?)",
+        pool,
+        tournament,
+        tournament,
+    )
+    if seats > 2:
+        return _by_skill(league, game, pool, tournament, rows, matches)
+    return _by_elo(game, rows, anchor, level, matches)
+
+
+def _rows(league: League, pool: int | None, game: GameSpec, tournament: int) -> dict[str, Row]:
+    names, ids = league.names(), league.ids()
+    if tournament:
+        entered: Sequence[str] = league.tournament(tournament).everybody
+    else:
+        entered = [agent.id for agent in league.agents(game.name)]
+    rows = {id: Row(id, names[id]) for id in entered}
+    sql = "SELECT * FROM tallies WHERE pool = ? AND tournament = ?"
+    for _, _, first, second, wins, draws, losses, scored, conceded, *pairs in league.file.read(sql, pool, tournament):
+        a, b = ids[first], ids[second]
+        for own, other in ((a, b), (b, a)):
+            row = rows.setdefault(own, Row(own, names[own]))
+            tally = Tally(wins, draws, losses, scored, conceded, tuple(pairs))
+            row.against[other] = tally if own == a else reverse(tally)
+    sql = "SELECT f.agent, f.ending, sum(f.count) FROM forfeits f JOIN tournaments t ON t.number = f.tournament"
+    sql += " WHERE t.pool = ? AND (? = 0 OR t.number = ?) GROUP BY f.agent, f.ending"
+    for agent, ending, count in league.file.read(sql, pool, tournament, tournament):
+        if ids[agent] in rows:
+            rows[ids[agent]].forfeits[ending] = count
+    return rows
+
+
+def reverse(tally: Tally) -> Tally:
+    """The same games, seen by the other one."""
+    return Tally(tally.losses, tally.draws, tally.wins, tally.conceded, tally.scored, tally.pairs[::-1])
+
+
+def _by_elo(game: GameSpec, rows: dict[str, Row], anchor: str | None, level: float, matches: int) -> Standings:
+    playing = [row for row in rows.values() if row.total.played]
+    notes: list[str] = []
+    superiority: Floats = np.zeros((0, 0))
+    order = {row.agent: place for place, row in enumerate(playing)}
+    if playing:
+        rated = rate([row.agent for row in playing], *_matrices(playing), anchor, level)
+        for row, rating, error in zip(playing, rated.elo.tolist(), rated.error.tolist(), strict=True):
+            row.rating, row.error = rating, error
+        notes = _notes(rated)
+        superiority = rated.superiority
+    best = _ordered(rows)
+    chosen = [order[row.agent] for row in best if row.agent in order]
+    fixed = f"{rows[anchor].name} at {level:g}" if anchor else f"the mean of the table at {level:g}"
+    model = f"Elo by Bradley-Terry (maximum likelihood of all games together), {fixed}, +- 95 % interval"
+    return Standings(game, best, model, tuple(notes), superiority[np.ix_(chosen, chosen)], matches)
+
+
+def _matrices(playing: Sequence[Row]) -> tuple[Floats, Floats]:
+    places = {row.agent: place for place, row in enumerate(playing)}
+    points, games = np.zeros((len(playing),) * 2), np.zeros((len(playing),) * 2)
+    for row in playing:
+        for other, tally in row.against.items():
+            points[places[row.agent], places[other]] = tally.points
+            games[places[row.agent], places[other]] = tally.played
+    return points, games
+
+
+def _notes(rated: Ratings) -> list[str]:
+    if rated.groups > 1:
+        return [
+            f"{rated.groups} groups have never met: their ratings compare only through a virtual draw with the mean"
+        ]
+    if rated.prior:
+        return [
+            "somebody has only won or only lost against the others: a virtual draw with the mean bounds the ratings"
+        ]
+    return []
+
+
+def _by_skill(
+    league: League, game: GameSpec, pool: int | None, tournament: int, rows: dict[str, Row], matches: int
+) -> Standings:
+    ids = league.ids()
+    sql = "SELECT agent, mean, deviation FROM skills WHERE pool = ? AND tournament = ?"
+    for agent, mean, deviation in league.file.read(sql, pool, tournament):
+        if ids[agent] in rows:
+            rows[ids[agent]].rating, rows[ids[agent]].error = mean, Z * deviation
+    model = "Plackett-Luce (openskill), in the order of the plan: mean +- 1.96 deviations; w-d-l counts every two seats"
+    return Standings(game, _ordered(rows), model, (), np.zeros((0, 0)), matches)
+
+
+def _ordered(rows: dict[str, Row]) -> tuple[Row, ...]:
+    """Best first; equal ones by points, then by name; who has not played comes last."""
+
+    def key(row: Row) -> tuple[bool, float, float, str]:
+        return (not row.total.played, -row.rating, row.total.conceded - row.total.scored, row.name)
+
+    return tuple(sorted(rows.values(), key=key))
+
+
+# Ratings over time
+
+
+def snapshot(league: League, tournament: Tournament) -> None:
+    """Keep the ratings of a pool as they are now."""
+    table = standings(league, tournament.settings.game)
+    pool, now = league.pool(tournament.settings.game), time.time()
+    rows = [
+        (pool, tournament.number, now, league.number(row.agent), row.rating, row.error)
+        for row in table.rows
+        if row.total.played
+    ]
+    with league.file.transaction() as db:
+        db.executemany("INSERT OR REPLACE INTO ratings VALUES (?,?,?,?,?,?)", rows)
+
+
+def rating_history(league: League, game: GameSpec) -> list[Snapshot]:
+    """Oldest first: one for each time a tournament of the pool came to an end."""
+    ids, found = league.ids(), dict[tuple[int, int, float], list[tuple[str, float, float]]]()
+    sql = "SELECT pool, tournament, at, agent, rating, error FROM ratings WHERE pool = ? ORDER BY at, agent"
+    for pool, number, at, agent, rating, error in league.file.read(sql, league.pool(game)):
+        found.setdefault((pool, number, at), []).append((ids[agent], rating, error))
+    return [Snapshot(*key, tuple(ratings)) for key, ratings in found.items()]
+
+
+def elo_lines(league: League, tournament: int) -> dict[str, list[float]]:
+    """Running Elo of everybody, game by game in the order of the plan: for the live chart of a game of two seats."""
+    ids = league.ids()
+
+    def games() -> Iterator[tuple[str, str, float]]:
+        for players, ranks in _ranked(league, tournament):
+            if len(ranks) == 2:
+                score = 0.5 if ranks[0] == ranks[1] else float(ranks[0] < ranks[1])
+                yield ids[players[0]], ids[players[1]], score
+
+    return running_elo(games())
+
+
+def _ranked(league: League, tournament: int) -> Iterator[tuple[tuple[int, ...], bytes]]:
+    unrated = [kind.value for kind in EndingKind if not kind.rated]
+    marks = ",".join("?" * len(unrated))
+    sql = f"SELECT players, ranks FROM matches WHERE number BETWEEN ? AND ? AND ending NOT IN ({marks})"
+    for players, ranks in league.file.stream(sql, *span(tournament), *unrated):
+        yield unpack_players(players), ranks
+
+
+# Matches
+
+
+def span(tournament: int) -> tuple[int, int]:
+    return tournament * PLACES, (tournament + 1) * PLACES - 1
+
+
+def match(league: League, reference: str) -> PlayedMatch:
+    """By what a person calls it: tournament.place."""
+    tournament, dot, place = reference.partition(".")
+    if not (dot and tournament.isdecimal() and place.isdecimal() and len(reference) <= 20):
+        raise BadValue("match", reference, "two numbers such as 3.17: the tournament, and the place in its plan")
+    number = int(tournament) * PLACES + int(place)
+    found = _matches(league, f"SELECT {COLUMNS} FROM matches WHERE number = ?", number)
+    if not found:
+        raise UnknownName(f"match of {league.path.name}", reference, [])
+    return found[0]
+
+
+def history(
+    league: League,
+    *,
+    tournament: int | None = None,
+    agent: str | None = None,
+    failed: bool = False,
+    before: int | None = None,
+    limit: int = 50,
+) -> list[PlayedMatch]:
+    """A page of it, newest first; `before` is the last number of the page before (see `number_of`)."""
+    low, high = span(tournament) if tournament is not None else (0, 2**63 - 1)
+    high = high if before is None else min(high, before - 1)
+    where, values = "number BETWEEN ? AND ?", [low, high]
+    if failed:
+        where += " AND blamed != 0"
+    if agent is not None:
+        where += " AND number IN (SELECT match FROM seats WHERE agent = ? AND match BETWEEN ? AND ? ORDER BY match DESC"
+        where += f" LIMIT {2**31 if failed else limit})"
+        values += [league.number(league.agent(agent).id), low, high]
+    sql = f"SELECT {COLUMNS} FROM matches WHERE {where} ORDER BY number DESC LIMIT ?"
+    return _matches(league, sql, *values, limit)
+
+
+def number_of(match: PlayedMatch) -> int:
+    return match.tournament * PLACES + match.place
+
+
+def _matches(league: League, sql: str, *values: object) -> list[PlayedMatch]:
+    return list(_unpacked(league, league.file.read(sql, *values)))
+
+
+def every_match(league: League, tournament: int | None = None) -> Iterator[PlayedMatch]:
+    """All of them, in the order of the plan."""
+    low, high = span(tournament) if tournament is not None else (0, 2**63 - 1)
+    sql = f"SELECT {COLUMNS} FROM matches WHERE number BETWEEN ? AND ? ORDER BY number"
+    return _unpacked(league, league.file.stream(sql, low, high))
+
+
+def _unpacked(league: League, rows: Any) -> Iterator[PlayedMatch]:
+    specs = {number: league.spec(id) for number, id in league.ids().items()}
+    settings = {one.number: one.settings for one in league.tournaments()}
+    for row in rows:
+        actions = league.file.read("SELECT data FROM actions WHERE match = ?", row[0])
+        data = actions[0][0] if actions else b""
+        yield unpack_match(row, data, settings[row[0] // PLACES], specs, league.path)
+
+
+# What is worth knowing about a tournament
+
+
+def digest(league: League, tournament: int) -> tuple[str, int]:
+    """The fingerprint of all that was played, and how many matches of it would not come out the same again."""
+    sql = "SELECT id, digest, repeatable FROM matches WHERE number BETWEEN ? AND ?"
+    rows = league.file.read(sql, *span(tournament))
+    return joint_digest((id.hex(), one) for id, one, _ in rows), sum(not repeatable for *_, repeatable in rows)
+
+
+def identical_games(league: League, tournament: int) -> int:
+    """Games that went exactly as an earlier one of the same players on the same seats: they say nothing new."""
+    sql = "SELECT count(*) - count(DISTINCT game) FROM matches WHERE number BETWEEN ? AND ? AND game != 0"
+    return int(league.file.read(sql, *span(tournament))[0][0])
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How somebody forfeited in a tournament, with the latest reason and what its process wrote last."""
+
+    agent: str  # its name, or "nobody's fault"
+    ending: str
+    reason: str
+    times: int
+    match: str  # to be reproduced
+
+
+def failures(league: League, tournament: int) -> list[Failure]:
+    """By agent and kind of ending, quarantine after its causes; resigning is no failure."""
+    names, ids, order = league.names(), league.ids(), [kind.value for kind in EndingKind]
+    sql = "SELECT f.agent, f.ending, m.reason, f.count, f.latest FROM forfeits f"
+    sql += " JOIN matches m ON m.number = ? + f.latest WHERE f.tournament = ? AND f.ending != ?"
+    base = tournament * PLACES
+    rows = league.file.read(sql, base, tournament, EndingKind.RESIGNED.value)
+    found = [
+        Failure(names[ids[agent]], ending, reason, count, f"{tournament}.{place}")
+        for agent, ending, reason, count, place in rows
+    ]
+    sql = "SELECT count(*), max(number), reason FROM matches WHERE number BETWEEN ? AND ? AND ending = ?"
+    [(count, number, reason)] = league.file.read(sql, *span(tournament), EndingKind.VOID.value)
+    if count:
+        found.append(Failure("nobody's fault", "void", reason, count, f"{tournament}.{number - base}"))
+    return sorted(found, key=lambda one: (one.agent, order.index(one.ending)))
+
+
+def overload(league: League, tournament: Tournament) -> str | None:
+    """Time losses that point at the machine rather than at a player."""
+    sql = "SELECT agent, count FROM forfeits WHERE tournament = ? AND ending = ?"
+    late = league.file.read(sql, tournament.number, EndingKind.TIMEOUT.value)
+    losses = sum(count for _, count in late)
+    if losses < 3 or len(late) < 2 or len(late) * 2 < len(tournament.everybody):
+        return None
+    return (
+        f"{losses:,} losses on time by {len(late)} different agents: the machine may be overloaded. "
+        "Use fewer workers, close other programs, or give more time"
+    )
