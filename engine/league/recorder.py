@@ -1,0 +1,110 @@
+"""Brings results to the disk, a batch at a time, in a thread of its own, while the next ones are being played."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from engine.errors import StorageFailed
+from engine.league.book import Book, Entry
+
+GATHER = 0.1  # seconds for which results are collected into one transaction
+BATCH = 2000  # and how many at most
+BACKLOG = 20_000  # results that may wait; beyond that whoever plays must wait too
+RETRY = 1.0  # seconds until a full disk is tried again
+
+
+class Recorder:
+    """`put` results from one thread; `saved` hears what is on the disk, `trouble` why nothing gets there."""
+
+    def __init__(self, book: Book, saved: Callable[[list[Entry]], None], trouble: Callable[[str | None], None]) -> None:
+        self._book, self._saved, self._trouble = book, saved, trouble
+        self._entries: list[Entry] = []
+        self._news = threading.Condition()
+        self._closing = self._hurry = self._busy = self._give_up = False
+        self._error: BaseException | None = None
+        self.unsaved = 0  # results that were given up
+        self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
+        self._thread.start()
+
+    def put(self, entry: Entry, wait: bool = True) -> None:
+        """Where too many are waiting already, so does this, unless it must not."""
+        with self._news:
+            self._news.wait_for(lambda: not wait or len(self._entries) < BACKLOG or self._error or self._give_up)
+            self._check()
+            self._entries.append(entry)
+            if len(self._entries) in (1, BATCH):
+                self._news.notify_all()
+
+    def drain(self) -> None:
+        """Wait until everything is on the disk, however long that takes; or until it is given up."""
+        with self._news:
+            self._hurry = True
+            self._news.notify_all()
+            self._news.wait_for(lambda: (not self._entries and not self._busy) or self._error)
+            self._hurry = False
+            self._check()
+
+    def give_up(self) -> None:
+        """Do not wait for a disk that takes nothing: what it does not take is to be played again."""
+        with self._news:
+            self._give_up = True
+            self._news.notify_all()
+
+    def close(self) -> None:
+        with self._news:
+            self._closing = True
+            self._news.notify_all()
+        self._thread.join()
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _work(self) -> None:
+        try:
+            while self._collect():
+                self._save()
+        except BaseException as error:  # it is raised again in the thread that plays
+            with self._news:
+                self._error, self._busy = error, False
+                self._news.notify_all()
+
+    def _collect(self) -> bool:
+        """Wait for some, and a little for more; whether there are any."""
+        with self._news:
+            self._news.wait_for(lambda: self._entries or self._closing)
+            until = time.monotonic() + GATHER
+            while len(self._entries) < BATCH and not (self._hurry or self._closing):
+                left = until - time.monotonic()
+                if left <= 0:
+                    break
+                self._news.wait(left)
+            self._busy = bool(self._entries)
+            return self._busy
+
+    def _save(self) -> None:
+        batch, told = self._entries[:BATCH], False
+        while True:
+            try:
+                added = self._book.record(batch)
+                break
+            except StorageFailed as error:
+                told = True
+                self._trouble(str(error))
+                with self._news:
+                    self._news.wait_for(lambda: self._give_up or self._closing, RETRY)
+                    if self._give_up or self._closing:
+                        self.unsaved += len(self._entries)
+                        self._entries.clear()
+                        added = []
+                        break
+        if told:
+            self._trouble(None)
+        if added:
+            self._saved(added)
+        with self._news:
+            del self._entries[: len(batch)]
+            self._busy = False
+            self._news.notify_all()

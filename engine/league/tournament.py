@@ -1,0 +1,308 @@
+"""Plays a tournament: what is missing goes to an executor or, when it is watched, to a live match at a time.
+
+Pause, resume, stop and the visual toggle may be used at any moment from any thread. Whatever is pressed when, every
+match is recorded once: what to play next is always asked of the books.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+from engine.errors import LeagueError, NotNow, RingsideError
+from engine.league.book import Book, Entry
+from engine.league.plan import Planned
+from engine.league.recorder import Recorder
+from engine.league.records import State, Tournament
+from engine.league.store import League
+from engine.play.conduct import Conduct, unplayed
+from engine.play.executors import Executor
+from engine.play.live import LiveMatch
+from engine.play.match import EndingKind, MatchResult, MatchSpec
+
+
+class Stage(Protocol):
+    """Where matches are played: many at once, or one for a viewer."""
+
+    def executor(self) -> Executor: ...
+    def watch(self, spec: MatchSpec) -> LiveMatch: ...
+    def recall(self) -> list[MatchSpec]:
+        """Take back what is not being played yet; from any thread."""
+
+    def stop_now(self) -> None:
+        """Break off what the executor plays, if it can; else it ends with the next result."""
+
+
+class Wish(IntEnum):
+    """What was asked for last; each is stronger than the one before."""
+
+    PLAY = 0
+    PAUSE = 1
+    FINISH = 2  # what is being played, then stop
+    STOP = 3  # now
+    CANCEL = 4  # now, and for good
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far it is, and what is happening in a few words."""
+
+    tournament: int
+    state: State
+    played: int
+    total: int
+    text: str
+
+
+class TournamentRun:
+    """One tournament while it is played; `run` it in a thread of your own."""
+
+    def __init__(
+        self,
+        league: League,
+        number: int,
+        stage: Stage,
+        *,
+        visual: bool = False,
+        heard: Callable[[list[Entry]], None] = lambda entries: None,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`heard` is told what has been saved, in batches; `changed` that `progress` or `live` is another."""
+        self.book = Book(league, number)
+        if not self.book.tournament.state.open:
+            state = self.book.tournament.state.value
+            raise NotNow(f"{self.book.tournament.name!r} is {state}: start another one, or lift its quarantine")
+        self._stage, self._heard, self._changed = stage, heard, changed
+        self._news = threading.Condition()
+        self._wish, self._visual = Wish.PLAY, visual
+        self._dealing: dict[str, Planned] = {}
+        self._live: LiveMatch | None = None
+        self._batch: Executor | None = None
+        self._conduct = Conduct()
+        self._trouble: str | None = None
+        self._paused = False
+        self.watched = False  # whether any match of it was shown
+        self.error: RingsideError | None = None
+        self.unsaved = 0
+        self._recorder: Recorder | None = None
+
+    # What a person may ask for
+
+    def pause(self) -> None:
+        """What is being played in batches is finished; a match that is watched stands still, its clocks too."""
+        with self._news:
+            if self._wish is Wish.PLAY:
+                self._ask(Wish.PAUSE)
+                if self._live is not None:
+                    self._live.pause()
+
+    def resume(self) -> None:
+        with self._news:
+            if self._wish in (Wish.PAUSE, Wish.FINISH):
+                self._ask(Wish.PLAY)
+                if self._live is not None:
+                    self._live.resume() if self._visual else self._live.finish()
+
+    def finish(self) -> None:
+        """Stop when what is being played is over."""
+        with self._news:
+            if self._wish < Wish.FINISH:
+                if self._live is not None and self._wish is Wish.PAUSE:
+                    self._live.resume() if self._visual else self._live.finish()
+                self._ask(Wish.FINISH)
+
+    def stop(self, cancel: bool = False) -> None:
+        """Now: what is being played is broken off, and played again should it be resumed. Cancelled is for good."""
+        with self._news:
+            self._ask(Wish.CANCEL if cancel else max(self._wish, Wish.STOP))
+            if self._recorder is not None:
+                self._recorder.give_up()
+            if self._live is not None:
+                self._live.close()
+            if self._batch is not None:
+                self._stage.stop_now()
+
+    @property
+    def visual(self) -> bool:
+        return self._visual
+
+    @visual.setter
+    def visual(self, on: bool) -> None:
+        """On: batches run out, then one match at a time. Off: the match that is shown is played on at full speed."""
+        with self._news:
+            if on == self._visual:
+                return
+            self._visual = on
+            if on:
+                self._recall()
+            if not on and self._live is not None and self._wish is not Wish.PAUSE:
+                self._live.finish()
+        self._changed()
+
+    @property
+    def live(self) -> LiveMatch | None:
+        """The match that is shown."""
+        return self._live
+
+    def _ask(self, wish: Wish) -> None:
+        self._wish = wish
+        if wish is not Wish.PLAY:
+            self._recall()
+        self._news.notify_all()
+
+    def _recall(self) -> None:
+        if self._batch is not None:
+            for spec in self._stage.recall():
+                self._dealing.pop(spec.id, None)
+
+    def progress(self) -> Progress:
+        tournament, played = self.book.tournament, self.book.played
+        still = self._paused or (self._wish is Wish.PAUSE and self._live is not None)
+        state = State.PAUSED if still else tournament.state
+        return Progress(tournament.number, state, played, max(self.book.plan.length, played), self._text())
+
+    def _text(self) -> str:
+        if self._trouble is not None:
+            return f"waiting: {self._trouble}"
+        with self._news:
+            finishing = len(self._dealing)
+            if self._wish is Wish.PAUSE:
+                return "paused" if self._paused or self._live is not None else f"{finishing} finishing, then paused"
+            if self._wish is not Wish.PLAY:
+                return "stopping" if self._wish > Wish.FINISH else f"{finishing} finishing, then stopped"
+            if self._live is not None:
+                return "live" if self._visual else "finishing the live match, then batches"
+            return f"{finishing} finishing, then live" if self._visual and self._batch is not None else "playing"
+
+    # Playing
+
+    def run(self) -> Tournament:
+        """Until it is over or was stopped; what went wrong is in `error` and in the tournament's note."""
+        self.book.settle(State.RUNNING)
+        self._changed()
+        self._recorder = Recorder(self.book, self._save, self._have_trouble)
+        try:
+            while not self.book.over and self._ready():
+                self._play_live() if self._visual else self._play_batch()
+                self._recorder.drain()
+        except RingsideError as error:
+            self.error = error
+        finally:
+            self._recorder.close()
+            self.unsaved = self._recorder.unsaved
+        return self._end()
+
+    def _ready(self) -> bool:
+        """Wait while it is paused; whether to go on."""
+        with self._news:
+            pausing = self._wish is Wish.PAUSE
+        if pausing:
+            self._set_paused(True)
+            with self._news:
+                self._news.wait_for(lambda: self._wish is not Wish.PAUSE)
+            self._set_paused(False)
+        return self._wish < Wish.FINISH
+
+    def _set_paused(self, paused: bool) -> None:
+        self._paused = paused
+        self.book.settle(State.PAUSED if paused else State.RUNNING)
+        self._changed()
+
+    def _play_batch(self) -> None:
+        executor = self._stage.executor()
+        with self._news:
+            self._batch = executor
+        self._changed()
+        results = executor.run(self._coming())
+        try:
+            for result in results:
+                self._take(result)
+                if self._wish > Wish.FINISH:
+                    break  # the concurrent one ends by itself; the one in this process ends here
+        finally:
+            if hasattr(results, "close"):
+                results.close()
+            with self._news:
+                self._batch = None
+            self._dealing.clear()
+
+    def _coming(self) -> Iterator[MatchSpec]:
+        """What is missing; as soon as something else is wished for, nothing more."""
+        for planned in self.book.missing():
+            if self._wish is not Wish.PLAY or self._visual:
+                return
+            if not self._refused(planned):
+                self._dealing[planned.spec.id] = planned
+                yield planned.spec
+
+    def _refused(self, planned: Planned) -> bool:
+        """Whether somebody in it is quarantined, in this run or in one before."""
+        spec = planned.spec
+        seats = tuple(seat for seat, one in enumerate(spec.players) if one.id in self.book.quarantined)
+        refusal = self._conduct.refusal(spec)
+        if seats:
+            names = " and ".join(dict.fromkeys(spec.players[seat].id for seat in seats))
+            refusal = unplayed(spec, EndingKind.QUARANTINED, f"{names} failed too often before", seats)
+        if refusal is not None:
+            self._put(planned, refusal, wait=False)  # the executor holds a lock while it asks for matches
+        return refusal is not None
+
+    def _play_live(self) -> None:
+        planned = next(self.book.missing(), None)
+        if planned is None or self._refused(planned):
+            return
+        with self._news:
+            if self._wish is not Wish.PLAY or not self._visual:
+                return
+            live = self._live = self._stage.watch(planned.spec)
+            self.watched = True
+        self._changed()
+        try:
+            result = live.wait()
+        finally:
+            with self._news:
+                self._live = None
+            live.close()
+        assert result is not None
+        self._conduct.note(planned.spec, result)
+        self._put(planned, result)
+        self._changed()
+
+    def _take(self, result: MatchResult) -> None:
+        self._put(self._dealing.pop(result.id), result)
+
+    def _put(self, planned: Planned, result: MatchResult, wait: bool = True) -> None:
+        assert self._recorder is not None
+        self._recorder.put(Entry(planned.place, planned.spec, result), wait)
+
+    def _save(self, entries: list[Entry]) -> None:
+        self._heard(entries)
+        self._changed()
+
+    def _have_trouble(self, told: str | None) -> None:
+        self._trouble = told
+        self._changed()
+
+    def _end(self) -> Tournament:
+        over = self.book.over
+        state = State.FINISHED if over else State.CANCELLED if self._wish is Wish.CANCEL else State.STOPPED
+        note = "" if over else str(self.error) if self.error else ""
+        if self.unsaved:
+            note = f"{self.unsaved:,} results could not be saved, and will be played again. {note}".strip()
+        try:
+            self.book.settle(state, note)
+        except LeagueError as error:  # the disk is still full: the file says "running", which can be resumed too
+            self.error = self.error or error
+        self._changed()
+        return self.book.tournament
+
+
+def lift(league: League, number: int) -> int:
+    """Give those another chance who failed too often, and void matches another try; how many are to be played."""
+    tournament = league.tournament(number)
+    if tournament.state in (State.RUNNING, State.CANCELLED):
+        raise NotNow(f"{tournament.name!r} is {tournament.state.value}: its quarantine cannot be lifted")
+    return Book(league, number).forget_unfinished()
