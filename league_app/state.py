@@ -1,0 +1,316 @@
+"""LeagueState: the open league, what runs in it, and the settings of both. The window is one view of it, the command
+line another; it knows neither."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from engine.errors import BadValue, NotNow, RingsideError
+from engine.league import tables
+from engine.league.records import Agent, Settings, Tournament
+from engine.league.store import League
+from engine.league.tournament import lift
+from engine.options import build, items, parse
+from engine.play.arena import DEFAULT_LANES
+from engine.play.live import LiveMatch
+from engine.play.match import SEED_LIMIT, AgentSpec, GameSpec, Limits
+from engine.registry import FORMATS, KINDS, agents_for, game_of, new_game
+from engine.telemetry import Status
+from league_app.budget import Budget
+from league_app.changes import Change, Notices
+from league_app.job import TournamentJob
+from league_app.stage import Stage
+
+
+class LeagueState:
+    """Open one, look, change, play. Observers hear of changes in batches, from whichever thread made them."""
+
+    def __init__(
+        self, path: Path | str, *, read_only: bool = False, lanes: int = DEFAULT_LANES, plugins: Sequence[str] = ()
+    ) -> None:
+        self.league = League(path, read_only)
+        self._lanes = lanes
+        self.budget = Budget()
+        self._plugins = tuple(plugins)
+        self.notices = Notices()  # subscribe to hear of changes
+        self._lock = threading.RLock()
+        self._job: TournamentJob | None = None
+        self._stage: Stage | None = None
+        self._show_visuals = False
+        self._use_concurrent = True
+        self._batch_size = 10
+        self.start = _start_thread  # how a job gets its thread; a window brings its own
+
+    @classmethod
+    def new(cls, path: Path | str, **settings: object) -> LeagueState:
+        League.new(path).close()
+        return cls(path, **settings)  # type: ignore[arg-type]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop what runs, now; it can be resumed when the league is opened again."""
+        job = self._job
+        if job is not None:
+            job.stop()
+            job.wait()
+        if self._stage is not None:
+            self._stage.close()
+        self.league.close()
+
+    # Settings
+
+    @property
+    def show_visuals(self) -> bool:
+        """Whether a tournament is played one live match at a time; it may be changed at any moment."""
+        return self._show_visuals
+
+    @show_visuals.setter
+    def show_visuals(self, on: bool) -> None:
+        self._show_visuals = bool(on)
+        job = self._job
+        if job is not None:
+            job.run.visual = bool(on)
+        self.notices.add(Change("settings"))
+
+    @property
+    def use_concurrent(self) -> bool:
+        """Whether batches go to worker processes; without them everything is played in this one, unprotected."""
+        return self._use_concurrent
+
+    @use_concurrent.setter
+    def use_concurrent(self, on: bool) -> None:
+        self._set_stage("_use_concurrent", bool(on))
+
+    @property
+    def batch_size(self) -> int:
+        """Matches in a message to a worker."""
+        return self._batch_size
+
+    @batch_size.setter
+    def batch_size(self, size: int) -> None:
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 10_000:
+            raise BadValue("batch_size", size, "a whole number from 1 to 10,000")
+        self._set_stage("_batch_size", size)
+
+    def _set_stage(self, name: str, value: object) -> None:
+        with self._lock:
+            if self.running:
+                raise NotNow(
+                    f"{name[1:]} cannot change while a tournament is played: pause does not help, stop it first"
+                )
+            setattr(self, name, value)
+            if self._stage is not None:
+                self._stage.close()
+                self._stage = None
+        self.notices.add(Change("settings"))
+
+    @property
+    def toggle_text(self) -> str:
+        """What stands beside the visual toggle."""
+        if self._job is not None:
+            return self._job.run.progress().text
+        if self._show_visuals:
+            return "the next tournament will be shown"
+        if not self._use_concurrent:
+            return "the next tournament runs in this process"
+        count = self.budget.cores
+        return f"the next tournament runs on {count} {'worker' if count == 1 else 'workers'}"
+
+    # Agents
+
+    def agents(self, game: str | None = None, archived: bool = False) -> list[Agent]:
+        return self.league.agents(game, archived)
+
+    def add_samples(self, game: str, names: Iterable[str] | None = None) -> list[Agent]:
+        """Enter the ready-made agents of a game, or those of these names."""
+        offered = {one.id: one for agents in agents_for(new_game(game)).values() for one in agents}
+        wanted = list(offered) if names is None else list(names)
+        added = []
+        for name in wanted:
+            if name not in offered:
+                raise BadValue("agent", name, f"one of {', '.join(offered)}")
+            added.append(self.league.add_agent(name, game, offered[name], origin="ready-made"))
+        self.notices.add(Change("agents"))
+        return added
+
+    def add_agent(self, name: str, game: str, kind: str, payload: bytes, **said: object) -> Agent:
+        """Enter somebody made of this payload; its kind must accept it."""
+        spec = AgentSpec(name, kind, payload, KINDS.get(kind).version)
+        check_playable(spec, game)
+        agent = self.league.add_agent(name, game, spec, **said)  # type: ignore[arg-type]
+        self.notices.add(Change("agents"))
+        return agent
+
+    def archive(self, agent: str, undo: bool = False) -> Agent:
+        changed = self.league.archive(agent, undo)
+        self.notices.add(Change("agents"))
+        return changed
+
+    # Tournaments
+
+    @property
+    def job(self) -> TournamentJob | None:
+        """What runs now."""
+        return self._job
+
+    @property
+    def running(self) -> bool:
+        return self._job is not None
+
+    @property
+    def live(self) -> LiveMatch | None:
+        """The match that is shown: feed what it tells to a `Playback`."""
+        return self._job.run.live if self._job is not None else None
+
+    def unfinished(self) -> list[Tournament]:
+        """What can be resumed."""
+        job = self._job
+        return [
+            one for one in self.league.tournaments() if one.state.open and (job is None or job.number != one.number)
+        ]
+
+    def plan_tournament(
+        self,
+        name: str | None = None,
+        *,
+        game: GameSpec | str | None = None,
+        agents: Sequence[str] | None = None,
+        format: str | None = None,
+        options: Mapping[str, object] | None = None,
+        **more: object,
+    ) -> Tournament:
+        """Draw one up without playing it. Without agents everybody who plays the game takes part; without a game, the
+        one that was played last, or the only one there is; with nothing at all, the last tournament with a new seed."""
+        before = self.league.tournaments()
+        if before and game is None and agents is None and format is None and not options and not more:
+            settings = replace(before[-1].settings, seed=(before[-1].settings.seed + 1) % SEED_LIMIT)
+        else:
+            settings = make_settings(self.game_of(game), format or "round-robin", options or {}, **more)
+        spec, format = settings.game, settings.format
+        entrants = [one.id for one in self.agents(spec.name)] if agents is None else list(agents)
+        told = name or f"{game_of(spec).info.title} {format.replace('-', ' ')} {len(before) + 1}"
+        made = self.league.add_tournament(told, settings, entrants)
+        self.notices.add(Change("tournaments", made.number))
+        return made
+
+    def start_tournament(self, tournament: int | str | None = None, **plan: object) -> TournamentJob:
+        """Play one: the given one, or one that is drawn up from `plan` as in `plan_tournament`.
+
+        With `show_visuals` off it runs in batches on worker processes by itself; on, one live match at a time.
+        """
+        with self._lock:
+            if self._job is not None:
+                raise NotNow(f"{self._job.name!r} is being played: pause it or stop it first")
+            if self.league.read_only:
+                raise NotNow(f"{self.league.path.name} was opened read-only: nothing can be played in it")
+            if tournament is None:
+                number = self.plan_tournament(**plan).number  # type: ignore[arg-type]
+            else:
+                number = self.league.tournament(tournament).number
+            self._job = job = TournamentJob(self, number)
+        self.start(job)
+        return job
+
+    def resume_tournament(self, tournament: int | str | None = None, lift_quarantine: bool = False) -> TournamentJob:
+        """Go on where it was stopped; without a name, with the latest that can be."""
+        if tournament is None:
+            found = self.unfinished()
+            if not found:
+                raise NotNow(f"{self.league.path.name} has no tournament that could be resumed")
+            tournament = found[-1].number
+        if lift_quarantine:
+            lift(self.league, self.league.tournament(tournament).number)
+        return self.start_tournament(tournament)
+
+    def change_entrants(self, tournament: int | str, join: Iterable[str] = (), leave: Iterable[str] = ()) -> Tournament:
+        """Who joins or leaves does so with the next round."""
+        number = self.league.tournament(tournament).number
+        if self._job is not None and self._job.number == number:
+            raise NotNow(f"{self._job.name!r} is being played: stop it, change who takes part, and resume it")
+        changed = self.league.change_entrants(number, join, leave)
+        self.notices.add(Change("tournaments", number))
+        return changed
+
+    def standings(
+        self, game: GameSpec | str | None = None, tournament: int = 0, anchor: str | None = None
+    ) -> tables.Standings:
+        if tournament:
+            return tables.standings(self.league, self.league.tournament(tournament).settings.game, tournament, anchor)
+        return tables.standings(self.league, self.game_of(game), 0, anchor)
+
+    def status(self) -> Status | None:
+        """Machine, workers, progress: for the panels."""
+        return self._stage.workers.status() if self._stage is not None else None
+
+    def stage(self, workers: int) -> Stage:
+        """The worker processes; they are kept for the next tournament."""
+        with self._lock:
+            if self._stage is None:
+                self._stage = Stage(workers, self._batch_size, self._use_concurrent, self._lanes, self._plugins)
+            self._stage.workers.workers = workers
+            return self._stage
+
+    def game_of(self, game: GameSpec | str | None = None) -> GameSpec:
+        """The one that is meant: by name it is the pool used last, or the game with its usual options."""
+        if isinstance(game, GameSpec):
+            return game
+        played = [one.settings.game for one in self.league.tournaments()]
+        if game is not None:
+            played = [one for one in played if one.name == game]
+            return played[-1] if played else new_game(game).spec
+        if played:
+            return played[-1]
+        games = list(dict.fromkeys(agent.game for agent in self.agents()))
+        if len(games) != 1:
+            raise BadValue("game", None, f"given: the league has agents for {', '.join(games) or 'no game yet'}")
+        return new_game(games[0]).spec
+
+    def job_ended(self, job: TournamentJob) -> None:
+        with self._lock:
+            self._job = None
+        job.remember_rate()
+        self.notices.add(Change("tournaments", job.number))
+
+
+def _start_thread(job: Callable[[], None]) -> None:
+    threading.Thread(target=job, name="tournament", daemon=True).start()
+
+
+def make_settings(game: GameSpec, format: str, options: Mapping[str, object], **more: object) -> Settings:
+    """From what a person gives; texts are read as the option's type."""
+    kind = FORMATS.get(format)
+    noun = f"option of {format}"
+    texts = {name: value for name, value in options.items() if isinstance(value, str)}
+    rest = {name: value for name, value in options.items() if name not in texts}
+    made = parse(kind.Options, texts, noun) if texts else build(kind.Options, rest, noun)
+    if texts and rest:
+        made = build(kind.Options, {**dict(items(made)), **rest}, noun)
+    limits = more.pop("limits", None) or Limits()
+    return Settings(game, format, items(made), limits=limits, **more)  # type: ignore[arg-type]
+
+
+def check_playable(spec: AgentSpec, game: str) -> None:
+    """Have its kind look at it, so that a payload that cannot be played is refused before it is kept."""
+    kind, board = KINDS.get(spec.kind), new_game(game)
+    if not kind.plays(board):
+        raise BadValue("kind", spec.kind, f"one that plays {game}")
+    pilot = kind.pilot(board, board.info.seats)
+    try:
+        pilot.load(spec)
+    except Exception as error:  # the kind's own code says what is wrong with the payload
+        told = str(error) if isinstance(error, RingsideError) else f"{type(error).__name__}: {error}"
+        raise BadValue("payload", spec.payload[:80], f"what {spec.kind} can play ({told})") from None
+    finally:
+        pilot.close()
