@@ -33,7 +33,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
 def test_the_demo_and_the_match_it_shows_are_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     demo, match = blocks("text")
     assert printed(capsys, "demo") == demo.splitlines()
-    assert printed(capsys, "play", "pong", "Shaky", "Predictor", "--seed", "3") == match.splitlines()
+    assert printed(capsys, "match", "pong", "Shaky", "Predictor", "--seed", "3") == match.splitlines()
 
 
 def test_the_commands_it_shows_run(
@@ -96,7 +96,7 @@ def test_every_command_is_in_its_table(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(SystemExit):
         main(["--help"])
     commands = re.findall(r"^    (\w+)  ", capsys.readouterr().out, re.M)
-    assert {"demo", "play", "compile"} <= set(commands)
+    assert {"demo", "match", "compile"} <= set(commands)
     for command in commands:
         assert f"`ringside {command}" in README, command
 

@@ -159,7 +159,7 @@ def compiling() -> Iterator[Figure]:
         for _ in range(2):
             since = time.perf_counter()
             environment = {**os.environ, "RINGSIDE_CACHE": cache}
-            command = [sys.executable, "-m", "league_app", "play", "pong", "Tracker", "Lazy", "--steps", "10"]
+            command = [sys.executable, "-m", "league_app", "match", "pong", "Tracker", "Lazy", "--steps", "10"]
             subprocess.run(command, check=True, env=environment, capture_output=True)
             times.append(time.perf_counter() - since)
     yield Figure("first match of a process, nothing compiled yet", times[0], "s")

@@ -58,7 +58,7 @@ def test_the_demo_imports_neither_torch_nor_qt_nor_pygame() -> None:
 
 def test_a_match_is_played_saved_replayed_and_drawn(tmp_path: Path) -> None:
     saved, drawn = tmp_path / "one.replay", tmp_path / "one.png"
-    done = ringside("play", "pong", "Tracker", "Predictor", "--seed", "3", "-o", "points=2", "--save", str(saved))
+    done = ringside("match", "pong", "Tracker", "Predictor", "--seed", "3", "-o", "points=2", "--save", str(saved))
     assert done.returncode == 0, done.stderr
     assert "longest rally" in done.stdout
     again = ringside("replay", str(saved), "--step", "100", "--png", str(drawn))
@@ -66,30 +66,29 @@ def test_a_match_is_played_saved_replayed_and_drawn(tmp_path: Path) -> None:
     assert "the same scores and statistics" in again.stdout
     assert "step 100" in again.stdout
     assert drawn.read_bytes()[:4] == b"\x89PNG"
-    assert ringside("play", "pong", "pong-bot:{}", "Tracker", "--steps", "50").returncode == 0
+    assert ringside("match", "pong", "pong-bot:{}", "Tracker", "--steps", "50").returncode == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["play", "pnog", "Tracker", "Lazy"], "did you mean 'pong'"),
-        (["play", "pong", "Traker", "Lazy"], "did you mean 'Tracker'"),
-        (["play", "pong", "Tracker"], "pong has 2 seats, 1 players are given"),
-        (["play", "pong", "Tracker", "Lazy", "-o", "points=0"], "points = 0: must be from 1 to 99"),
-        (["play", "pong", "Tracker", "Lazy", "-o", "points=five"], "points = 'five'"),
-        (["play", "pong", "Tracker", "Lazy", "-o", "points"], "must be NAME=VALUE"),
-        (["play", "pong", "Tracker", "Lazy", "--seed", "-1"], "--seed = -1"),
-        (["play", "pong", "Tracker", "Lazy", "--start", "up"], "start = 'up'"),
-        (["play", "pong", "pong-bt:{}", "Lazy"], "did you mean 'pong-bot'"),
-        (["play", "pong", "Tracker", "Lazy", "--save", "/no/such/folder/x"], "/no/such/folder/x"),
+        (["match", "pnog", "Tracker", "Lazy"], "did you mean 'pong'"),
+        (["match", "pong", "Traker", "Lazy"], "did you mean 'Tracker'"),
+        (["match", "pong", "Tracker"], "pong has 2 seats, 1 players are given"),
+        (["match", "pong", "Tracker", "Lazy", "-o", "points=0"], "points = 0: must be from 1 to 99"),
+        (["match", "pong", "Tracker", "Lazy", "-o", "points=five"], "points = 'five'"),
+        (["match", "pong", "Tracker", "Lazy", "-o", "points"], "must be NAME=VALUE"),
+        (["match", "pong", "Tracker", "Lazy", "--seed", "-1"], "--seed = -1"),
+        (["match", "pong", "Tracker", "Lazy", "--start", "up"], "start = 'up'"),
+        (["match", "pong", "pong-bt:{}", "Lazy"], "did you mean 'pong-bot'"),
+        (["match", "pong", "Tracker", "Lazy", "--save", "/no/such/folder/x"], "/no/such/folder/x"),
         (["demo", "--matches", "0"], "matches = 0"),
         (["demo", "--points", "100"], "points = 100"),
         (["demo", "--lanes", "0"], "--lanes = 0"),
         (["demo", "--workers", "0"], "--workers = 0: must be from 1 to 256"),
         (["replay", "/no/such/file"], "/no/such/file: No such file"),
         (["check", "pnog"], "did you mean 'pong'"),
-        (["check", "homeless"], "1 of the promises do not hold"),
-        (["play", "pong", "pong-bot:tracker", "Lazy"], "must be JSON"),
+        (["match", "pong", "pong-bot:tracker", "Lazy"], "must be JSON"),
         (["demo", "--with", "Traker"], "did you mean 'Tracker'"),
         (["demo", "--lanes", "1000000000"], "lanes = 1000000000"),
     ],
@@ -118,7 +117,7 @@ def test_a_picture_that_cannot_be_written_is_told(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    main(["play", "pong", "Dice", "Dice", "--steps", "9", "--save", "a[b].replay"])
+    main(["match", "pong", "Dice", "Dice", "--steps", "9", "--save", "a[b].replay"])
     assert "saved as a[b].replay" in capsys.readouterr().out
     with pytest.raises(SystemExit) as stopped:
         main(["replay", "a[b].replay", "--png", name])
@@ -140,7 +139,7 @@ def test_two_agents_of_one_name_are_told_apart(capsys: pytest.CaptureFixture[str
     KINDS.add("copycat", plain_kind("copycat", 1, lambda payload: object(), ["pong"], {"Tracker": b""}))
     try:
         with pytest.raises(SystemExit):
-            main(["play", "pong", "Tracker", "Lazy"])
+            main(["match", "pong", "Tracker", "Lazy"])
     finally:
         KINDS.remove("copycat")
     assert "copycat and pong-bot offer one of that name" in capsys.readouterr().err
@@ -156,7 +155,7 @@ def test_list_and_check_tell_what_is_installed(capsys: pytest.CaptureFixture[str
 def test_a_match_is_protected_from_its_players_unless_asked_otherwise() -> None:
     site = Path(__file__).parents[1] / "faults" / "site"
     environment = {**os.environ, "PYTHONPATH": str(site)}
-    command = [sys.executable, "-m", "league_app", "play", "pong", "Dice", "fault:exit3"]
+    command = [sys.executable, "-m", "league_app", "match", "pong", "Dice", "fault:exit3"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     told = " ".join(done.stdout.split())
     assert (done.returncode, done.stderr) == (0, "")
@@ -186,7 +185,7 @@ def test_ctrl_c_while_it_starts_is_a_word_and_no_traceback(moment: float) -> Non
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a single process there")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_demo_shows_what_it_has(number: signal.Signals, status: int) -> None:
-    command = [sys.executable, "-u", "-m", "league_app", "demo", "--matches", "10000000"]
+    command = [sys.executable, "-u", "-m", "league_app", "demo", "--matches", "1000000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert "Demo league" in process.stdout.readline()
@@ -194,7 +193,7 @@ def test_an_interrupted_demo_shows_what_it_has(number: signal.Signals, status: i
         process.send_signal(number)
         table, said = process.communicate(timeout=60)
     assert process.returncode == status
-    assert re.fullmatch(r"ringside: stopped: .* the [\d,]+ matches of 10,000,020 that were played\n", said), said
+    assert re.fullmatch(r"ringside: stopped: .* the [\d,]+ matches of 1,000,020 that were played\n", said), said
     assert "Predictor" in table
     assert "digest" not in table, "which would be that of no run"
 
@@ -217,7 +216,7 @@ def test_who_breaks_is_told_under_the_table() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device there")
 def test_output_that_cannot_be_written_is_told() -> None:
-    command = [sys.executable, "-m", "league_app", "play", "pong", "Dice", "Dice", "--steps", "5"]
+    command = [sys.executable, "-m", "league_app", "match", "pong", "Dice", "Dice", "--steps", "5"]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert done.returncode == 1
@@ -234,3 +233,10 @@ def test_pyside_keeps_its_hands_off_none() -> None:
     for _ in range(500):
         timer.stop()
     assert abs(sys.getrefcount(None) - before) < 100
+
+
+def test_a_promise_that_does_not_hold_is_status_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["check", "homeless"])
+    assert stopped.value.code == 1
+    assert "1 of the promises do not hold" in capsys.readouterr().err

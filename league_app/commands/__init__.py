@@ -1,0 +1,91 @@
+"""The commands, by topic. Each module has `add(commands)`, which describes its commands to the parser; a command is a
+function of the options that gives an `Answer`, and `command` gives every one of them `--json` and its examples."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine.errors import BadValue, RingsideError, UnknownName
+from engine.game import Game
+from engine.league.store import League
+from engine.play.match import SEED_LIMIT, AgentSpec
+from engine.registry import KINDS, agents_for
+from league_app.state import check_playable
+from league_app.terminal import Answer
+
+Run = Callable[[argparse.Namespace], Answer]
+
+
+def command(
+    commands: Any, name: str, help: str, run: Run, examples: Sequence[str] = (), **more: Any
+) -> argparse.ArgumentParser:
+    """A parser for one command."""
+    epilog = "examples:\n" + "\n".join(f"  ringside {one}" for one in examples) if examples else None
+    one: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=help,
+        description=help[0].upper() + help[1:] + ".",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **more,
+    )
+    one.set_defaults(run=run)
+    one.add_argument("--json", action="store_true", help="as data, on standard output")
+    return one
+
+
+def topic(commands: Any, name: str, help: str) -> Any:
+    """A command that has commands of its own."""
+    one = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".")
+    return one.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+
+def looking(path: str) -> League:
+    """For looking only: it works while somebody else plays in it."""
+    return League(path, read_only=True)
+
+
+def ready_made(game: Game, name: str) -> AgentSpec:
+    """A ready-made agent by its name, or kind:payload."""
+    kinds = agents_for(game)
+    kind, colon, payload = name.partition(":")
+    if colon:
+        if kind not in kinds:
+            raise UnknownName(f"agent kind for {game.spec.name}", kind, kinds)
+        made = AgentSpec(name, kind, payload.encode(errors="surrogateescape"), KINDS.get(kind).version)
+        check_playable(made, game.spec.name)
+        return made
+    found = [agent for agents in kinds.values() for agent in agents if agent.id == name]
+    if not found and (problem := KINDS.problems.get(name)):
+        raise RingsideError(problem)
+    if not found:
+        raise UnknownName(f"agent for {game.spec.name}", name, [one.id for agents in kinds.values() for one in agents])
+    if len(found) > 1:
+        offered = " and ".join(agent.kind for agent in found)
+        raise BadValue("agent", name, f"one agent, but {offered} offer one of that name; say kind:payload")
+    return found[0]
+
+
+def pairs_of(texts: Sequence[str], option: str) -> dict[str, str]:
+    """NAME=VALUE, several times."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise BadValue(option, text, "NAME=VALUE")
+        if name in found:
+            raise BadValue(option, text, f"given once for {name}")
+        found[name] = value
+    return found
+
+
+def check_whole(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise BadValue(name, value, f"from {low:,} to {high:,}")
+
+
+def check_seed(seed: int) -> None:
+    if not 0 <= seed < SEED_LIMIT:
+        raise BadValue("--seed", seed, "from 0 to 2**64 - 1")

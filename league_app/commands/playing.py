@@ -1,0 +1,306 @@
+"""Playing without a league of your own: the demo, single matches, replays."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from engine.errors import BadValue
+from engine.league import tables
+from engine.league.file import SUFFIX
+from engine.league.records import State
+from engine.league.statistics import Comparison, compare
+from engine.league.store import League
+from engine.play import replay
+from engine.play.arena import DEFAULT_LANES, MOST_LANES
+from engine.play.concurrent import MOST_WORKERS, ConcurrentMatchExecutor, default_workers
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import Limits, MatchResult, MatchSpec
+from engine.play.replay import Playback
+from engine.registry import KINDS, game_of, new_game
+from league_app.commands import check_seed, check_whole, command, pairs_of, ready_made
+from league_app.commands.tournaments import finish, play
+from league_app.state import LeagueState
+from league_app.terminal import Answer, line, many, show_match, show_standings
+
+SEVERAL = 100_000  # pairs in one `match`
+
+
+def add(commands: Any) -> None:
+    one = command(
+        commands,
+        "demo",
+        "a league of scripted Pong bots (this is what runs without a command)",
+        demo,
+        ["demo", "demo --matches 30000 --workers 4", "demo --with Dice --keep first.league"],
+    )
+    one.add_argument("--matches", type=int, default=3000, help="how many, rounded up to whole rounds (3000)")
+    one.add_argument("--points", type=int, default=5, help="points that win a match (5)")
+    one.add_argument("--seed", type=int, default=1, help="another seed, another league (1)")
+    one.add_argument("--workers", type=int, help=f"worker processes (one less than cores: {default_workers()})")
+    one.add_argument("--lanes", type=int, default=DEFAULT_LANES, help=f"matches at once in a worker ({DEFAULT_LANES})")
+    one.add_argument("--with", dest="entrants", action="append", default=[], metavar="AGENT", help="enter this one too")
+    one.add_argument("--keep", metavar="LEAGUE", help="keep it as this file instead of throwing it away")
+
+    one = command(
+        commands,
+        "match",
+        "one match, or several pairs of games, between agents of a game or of a league",
+        match,
+        [
+            "match pong Tracker Shaky --seed 3",
+            "match pong Tracker Lazy -o points=2 --save short.replay",
+            "match my.league Tracker Shaky --pairs 200 --record",
+        ],
+    )
+    one.add_argument("where", metavar="GAME|LEAGUE", help="a game, or a league whose agents play")
+    one.add_argument("agents", nargs="+", help="one for each seat, by name or, in a game, as kind:payload")
+    one.add_argument("--seed", type=int, default=1)
+    one.add_argument("--start", help="how it begins, if the game offers a choice")
+    one.add_argument("--steps", type=int, help="end it after so many steps")
+    one.add_argument("--option", "-o", action="append", default=[], metavar="NAME=VALUE", help="an option of the game")
+    one.add_argument("--pairs", type=int, help="so many pairs of games with sides swapped, and how they compare")
+    one.add_argument("--record", action="store_true", help="keep them in the league, as a tournament of the two")
+    one.add_argument("--save", type=Path, metavar="FILE", help="keep a single match as a replay")
+    one.add_argument("--here", action="store_true", help="in this process, unprotected: what a bot prints is seen")
+
+    one = command(
+        commands,
+        "replay",
+        "a match again, from a replay file or from a league: the same result, or an error",
+        again,
+        ["replay short.replay", "replay my.league 3.17 --step 100 --png rally.png"],
+    )
+    one.add_argument("file", type=Path, metavar="FILE|LEAGUE")
+    one.add_argument("match", nargs="?", help="which match of the league, such as 3.17")
+    one.add_argument("--step", type=int, help="go to this step (the last one)")
+    one.add_argument("--png", type=Path, metavar="FILE", help="draw it there")
+    one.add_argument("--save", type=Path, metavar="FILE", help="keep it as a replay file")
+
+    one = command(
+        commands,
+        "reproduce",
+        "play a match of a league once more, with the same players, and compare",
+        reproduce,
+        ["reproduce my.league 3.17", "reproduce my.league 3.17 --here"],
+    )
+    one.add_argument("league")
+    one.add_argument("match", help="such as 3.17: the tournament, and the place in its plan")
+    one.add_argument(
+        "--here", action="store_true", help="in this process: what a bot prints is seen, and debuggers work"
+    )
+
+
+def demo(options: argparse.Namespace) -> Answer:
+    game = new_game("pong", points=options.points)
+    agents = list(KINDS.get("pong-bot").samples(game))
+    agents += [ready_made(game, name) for name in options.entrants if name not in {agent.id for agent in agents}]
+    per_round = len(agents) * (len(agents) - 1)
+    check_whole("--matches", options.matches, 1, 10**7)
+    check_whole("--lanes", options.lanes, 1, MOST_LANES)
+    check_seed(options.seed)
+    if options.workers is not None:
+        check_whole("--workers", options.workers, 1, MOST_WORKERS)
+    rounds = -(-options.matches // per_round)
+    with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
+        path = options.keep or Path(folder) / f"demo{SUFFIX}"
+        with LeagueState.new(path, lanes=options.lanes) as state:
+            for agent in agents:
+                state.league.add_agent(agent.id, "pong", agent, origin="ready-made")
+            if options.workers is not None:
+                state.budget.cores = options.workers
+            made = state.plan_tournament("Demo league", game=game.spec, options={"rounds": rounds}, seed=options.seed)
+            if not options.json:
+                line(
+                    f"Demo league: {game.info.title} to {options.points}, {len(agents)} bots, "
+                    f"{many(rounds, 'side-swapped pair')} each: {many(made.total or 0, 'match')}"
+                )
+            signals = play(state.start_tournament(made.number), options.json)
+            return finish(state.league, made.number, signals, options.keep)
+
+
+def match(options: argparse.Namespace) -> Answer:
+    check_seed(options.seed)
+    league = League(options.where, read_only=not options.record) if is_league(options.where) else None
+    with league or nullcontext():
+        if league is None and options.record:
+            raise BadValue("--record", options.where, "with a league rather than a game")
+        if league is None:
+            game = new_game(options.where, pairs_of(options.option, "--option"))
+            players = tuple(ready_made(game, name) for name in options.agents)
+            names = {player.id: player.id for player in players}
+        else:
+            found = [league.agent(name) for name in options.agents]
+            game = new_game(found[0].game, pairs_of(options.option, "--option"))
+            players = tuple(league.spec(agent.id) for agent in found)
+            names = {agent.id: agent.name for agent in found}
+        if options.pairs is None and not options.record:
+            return single(options, game, players, names)
+    if len(players) != 2:
+        raise BadValue("--pairs", options.pairs, "for two agents")
+    return several(options, game, players, names)
+
+
+def single(options: argparse.Namespace, game: Any, players: Any, names: dict[str, str]) -> Answer:
+    spec = MatchSpec("match", game.spec, players, options.seed, options.start, Limits(options.steps))
+    executor = SequentialMatchExecutor(lanes=1) if options.here else ConcurrentMatchExecutor(1)
+    with executor:
+        result = executor.execute_match(spec)
+    if options.save:
+        save(options.save, spec, result)
+
+    def show() -> None:
+        show_match(game, result, [names[player] for player in result.players])
+        if options.save:
+            line(f"saved as {options.save}")
+
+    return Answer({"match": spec_data(spec), "result": result_data(result)}, show)
+
+
+def several(options: argparse.Namespace, game: Any, players: Any, names: dict[str, str]) -> Answer:
+    """Pairs of games as a tournament of two: in the league if they are to be kept, else in one that is thrown away."""
+    pairs = 1 if options.pairs is None else options.pairs
+    check_whole("--pairs", pairs, 1, SEVERAL)
+    if options.save:
+        raise BadValue("--save", str(options.save), "with a single match: leave out --pairs and --record")
+    with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
+        kept = options.where if options.record else None
+        state = LeagueState(kept) if kept else LeagueState.new(Path(folder) / f"match{SUFFIX}")
+        with state:
+            if not kept:
+                for player in players:
+                    state.league.add_agent(names[player.id], game.spec.name, player)
+            first, second = (names[player.id] for player in players)
+            plan = {"options": {"rounds": pairs}, "seed": options.seed, "limits": Limits(options.steps)}
+            starts = (options.start,) if options.start else ()
+            made = state.plan_tournament(
+                f"{first} - {second}"[:120], game=game.spec, agents=[first, second], starts=starts, **plan
+            )
+            signals = play(state.start_tournament(made.number), options.json)
+            table = tables.standings(state.league, game.spec, made.number)
+            [row] = [one for one in table.rows if one.name == first]
+            pairs = next((tally.pairs for tally in row.against.values()), ())
+            compared = compare(pairs) if any(pairs) else None
+            ended = state.league.tournament(made.number)
+
+    def show() -> None:
+        show_standings(table)
+        if compared is not None:
+            line(in_words(compared, first, second))
+        if kept:
+            line(f"kept in {kept} as tournament {made.number}")
+
+    status = 128 + signals[0] if signals and ended.state is not State.FINISHED else 0
+    return Answer({"standings": table, "comparison": compared, "first": first, "second": second}, show, status)
+
+
+def in_words(one: Comparison, first: str, second: str) -> str:
+    return (
+        f"{first} against {second}, from {first}'s point of view, by {one.unit}: "
+        f"Elo {one.elo:+.1f} ±{one.elo_error:.1f}, "
+        f"normalised Elo {one.normalised:+.1f} ±{one.normalised_error:.1f}, "
+        f"likelihood of superiority {one.superiority:.1%}, even {one.unit} {one.draw_ratio:.0%}"
+    )
+
+
+def again(options: argparse.Namespace) -> Answer:
+    if is_league(options.file):
+        if options.match is None:
+            raise BadValue("match", None, "given: which match of the league, such as 3.17")
+        with League(options.file, read_only=True) as league:
+            found, names = tables.match(league, options.match), league.names()
+        spec, result = found.spec, found.result
+        playback = replay.verified(spec, result)
+    else:
+        record, playback = replay.load(options.file)
+        spec, result, names = record.match, record.result, {}
+    step = playback.steps if options.step is None else options.step
+    if not 0 <= step <= playback.steps:
+        raise BadValue("--step", step, f"from 0 to {playback.steps}")
+    playback.seek(step)
+    if options.png:
+        draw(playback, options.png)
+    if options.save:
+        save(options.save, spec, result)
+
+    def show() -> None:
+        show_match(playback.game, result, [names.get(player, player) for player in result.players])
+        told = f"Step {step} of {playback.steps}: {playback.scene().caption}."
+        line(f"Played again: the same scores and statistics. {told}")
+        for what, path in (("drawn to", options.png), ("saved as", options.save)):
+            if path:
+                line(f"{what} {path}")
+
+    data = {"match": spec_data(spec), "result": result_data(result), "step": step, "caption": playback.scene().caption}
+    return Answer(data, show)
+
+
+def reproduce(options: argparse.Namespace) -> Answer:
+    with League(options.league, read_only=True) as league:
+        found, names = tables.match(league, options.match), league.names()
+    executor = SequentialMatchExecutor(lanes=1) if options.here else ConcurrentMatchExecutor(1)
+    with executor:
+        result = executor.execute_match(found.spec)
+    same = result.digest() == found.result.digest()
+
+    def show() -> None:
+        who = [names[player] for player in result.players]
+        show_match(game_of(found.spec.game), result, who)
+        if same:
+            line(f"{options.match} came out the same, to the bit.")
+            return
+        line(f"{options.match} came out differently. As it was recorded:")
+        show_match(game_of(found.spec.game), found.result, who)
+        if not found.result.repeatable:
+            line("It was recorded as not repeatable: it depended on time, memory or who failed first.")
+
+    data = {"same": same, "repeatable": found.result.repeatable, "recorded": result_data(found.result)}
+    return Answer({**data, "result": result_data(result), "match": spec_data(found.spec)}, show, 0 if same else 1)
+
+
+def is_league(where: object) -> bool:
+    return str(where).endswith(SUFFIX)
+
+
+def save(path: Path, spec: MatchSpec, result: MatchResult) -> None:
+    try:
+        replay.save(path, spec, result)
+    except OSError as error:
+        raise BadValue("--save", str(path), f"a file that can be written ({error.strerror})") from None
+
+
+def draw(playback: Playback, path: Path) -> None:
+    from league_app.visual.paint import save_png  # pygame is needed for pictures only
+
+    try:
+        save_png(playback.scene(), path)
+    except OSError as error:
+        raise BadValue("--png", str(path), f"a file name that ends in .png and can be written ({error})") from None
+
+
+def spec_data(spec: MatchSpec) -> dict[str, object]:
+    return {
+        "id": spec.id,
+        "game": {"name": spec.game.name, "version": spec.game.version, "options": dict(spec.game.options)},
+        "players": [player.id for player in spec.players],
+        "seed": spec.seed,
+        "start": spec.start,
+        "limits": spec.limits,
+    }
+
+
+def result_data(result: MatchResult) -> dict[str, object]:
+    return {
+        "players": result.players,
+        "scores": result.scores,
+        "ranks": result.ranks,
+        "steps": result.steps,
+        "ending": result.ending,
+        "stats": result.stats,
+        "repeatable": result.repeatable,
+        "duration": result.duration,
+        "digest": result.digest(),
+    }

@@ -1,0 +1,227 @@
+"""What a terminal shows: sentences, tables that fit it, progress. And the same as data, for programs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from engine.game import Game
+from engine.league.records import PlayedMatch, Tournament
+from engine.league.tables import Standings
+from engine.play.match import MatchResult
+
+console = Console(highlight=False)
+errors = Console(highlight=False, stderr=True)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command has to say: as data, in words, and as an exit status."""
+
+    data: Any
+    show: Callable[[], None]
+    status: int = 0
+
+
+def tell(answer: Answer, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps(as_data(answer.data), indent=1, allow_nan=False) + "\n")
+    else:
+        answer.show()
+
+
+def as_data(value: object) -> Any:
+    """Plain JSON; a number that is none becomes null, bytes hexadecimal."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: as_data(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(name): as_data(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [as_data(one) for one in value]
+    if isinstance(value, np.ndarray):
+        return as_data(value.tolist())
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def say(sentence: str) -> None:
+    """What went wrong, on standard error."""
+    print(f"ringside: {plain(' '.join(sentence.splitlines()))}", file=sys.stderr)  # noqa: T201
+
+
+def plain(text: str) -> str:
+    """Names come from files and plug-ins: none of their control characters may reach the terminal."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def words(text: object, style: str = "") -> Text:
+    """Text from outside: shown as it is, never read as markup."""
+    return Text(plain(str(text)), style)
+
+
+def line(text: str, style: str = "") -> None:
+    console.print(words(text, style))
+
+
+def many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}es" if noun.endswith("ch") else f"{count:,} {noun}s"
+
+
+def lasting(seconds: float) -> str:
+    """A time as a person says it."""
+    if seconds < 90:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"
+
+
+def table(*headings: str) -> Table:
+    """Numbers to the right: a heading that begins with > is that of a number."""
+    shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for heading in headings:
+        right = heading.startswith(">")
+        shown.add_column(heading.removeprefix(">"), justify="right" if right else "left", no_wrap=right)
+    return shown
+
+
+class _Rate(ProgressColumn):
+    """Matches a second."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:,.0f}/s" if speed else "", "cyan")
+
+
+def progress(quiet: bool) -> Progress:
+    """Bar, count, rate and time left; on standard error where standard output is data."""
+    columns = (TextColumn("{task.description}"), BarColumn(40), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    return Progress(*columns, console=errors if quiet else console)
+
+
+# Tables of a league
+
+
+def show_standings(standings: Standings, against: bool = True) -> None:
+    """Places, games, ratings, and as far as it fits the share won against each of the others."""
+    rows = standings.rows
+    crossed = rows if against and len(rows) <= 8 else ()
+    failing = any(row.forfeits for row in rows)
+    skill = not standings.superiority.size and "Plackett" in standings.model
+    headings = [">#", "agent", ">w-d-l", ">skill" if skill else ">elo", ">points"]
+    shown = table(*headings, *([">forfeits"] if failing else []), *(f">v {n}" for n in range(1, len(crossed) + 1)))
+    for place, row in enumerate(rows, 1):
+        total, games = row.total, max(row.total.played, 1)
+        rating = f"{row.rating:.1f} ±{row.error:.1f}" if skill else f"{row.rating:.0f} ±{row.error:.0f}"
+        cells: list[str | Text] = [
+            str(place),
+            words(row.name, "bold"),
+            f"{total.wins}-{total.draws}-{total.losses}",
+            rating if total.played else "-",
+            f"{total.scored / games:.1f}-{total.conceded / games:.1f}",
+        ]
+        if failing:
+            cells.append(str(sum(row.forfeits.values()) or "-"))
+        shares = [row.against[one.agent].score if one.agent in row.against else None for one in crossed]
+        shown.add_row(*cells, *("-" if share is None else f"{share:.0%}" for share in shares))
+    console.print(shown)
+    line(standings.model, "dim")
+    for note in standings.notes:
+        line(note, "dim")
+
+
+def show_crosstable(standings: Standings) -> None:
+    """Games won, drawn and lost against each of the others; as many columns as fit."""
+    rows = standings.rows
+    widths = [max([len(_wdl(row, other.agent)) for row in rows] + [len(f"v {n}")]) for n, other in enumerate(rows, 1)]
+    room = console.width - 6 - max((len(row.name) for row in rows), default=0)
+    shown_columns = 0
+    while shown_columns < len(rows) and room >= widths[shown_columns] + 2:
+        room -= widths[shown_columns] + 2
+        shown_columns += 1
+    shown = table(">#", "agent", *(f">v {n}" for n in range(1, shown_columns + 1)))
+    for place, row in enumerate(rows, 1):
+        cells = (_wdl(row, other.agent) for other in rows[:shown_columns])
+        shown.add_row(str(place), words(row.name, "bold"), *cells)
+    console.print(shown)
+    line("won-drawn-lost by the agent of the row", "dim")
+    if shown_columns < len(rows):
+        line(f"{len(rows) - shown_columns} more columns do not fit here: widen the terminal, or use --json", "dim")
+
+
+def _wdl(row: Any, other: str) -> str:
+    tally = row.against.get(other)
+    return "" if tally is None else f"{tally.wins}-{tally.draws}-{tally.losses}"
+
+
+def show_match(game: Game, result: MatchResult, names: Sequence[str]) -> None:
+    """One match: who, how it ended, and the statistics of each seat."""
+    shown = table("seat", *(f">{seat} {plain(name)}" for seat, name in enumerate(names)))
+    for column, name in enumerate(names, 1):
+        shown.columns[column].header = words(f"{column - 1} {name}")
+    shown.add_row("rank", *(str(rank) for rank in result.ranks))
+    shown.add_row("score", *(f"{score:g}" for score in result.scores))
+    for row, name in enumerate(game.info.stats if result.stats[0] else ()):
+        shown.add_row(name.replace("_", " "), *(f"{stats[row]:.4g}" for stats in result.stats))
+    console.print(shown)
+    line(f"{game.info.title}: {how(result)} after {result.steps} steps{reason(result)}")
+
+
+def how(result: MatchResult) -> str:
+    blame = f" by seat {', '.join(map(str, result.ending.seats))}" if result.ending.seats else ""
+    return f"{result.ending.kind.value.replace('_', ' ')}{blame}"
+
+
+def reason(result: MatchResult) -> str:
+    return f": {result.ending.reason}" if result.ending.reason else ""
+
+
+def show_failures(failures: Iterable[tuple[str, str, str, int, str]]) -> None:
+    """Who broke, how often and how, one line for each: (agent, ending, reason, times, a match to reproduce)."""
+    for name, ending, told, times, match in failures:
+        often = "once" if times == 1 else f"{times:,} times"
+        line(f"{name}: {ending.replace('_', ' ')} {often}: {told or 'no reason given'} (match {match})")
+
+
+def show_history(matches: Iterable[PlayedMatch], names: dict[str, str]) -> None:
+    shown = table("match", "players", ">score", "ending", ">steps")
+    for one in matches:
+        result = one.result
+        who = " - ".join(names.get(player, player) for player in result.players)
+        shown.add_row(
+            one.reference, words(who), "-".join(f"{score:g}" for score in result.scores), how(result), str(result.steps)
+        )
+    console.print(shown)
+
+
+def show_tournaments(tournaments: Iterable[Tournament]) -> None:
+    shown = table(">number", "name", "game", "format", ">agents", ">matches", "state")
+    for one in tournaments:
+        played = f"{one.played:,}/{one.total:,}" if one.total is not None else f"{one.played:,}"
+        shown.add_row(
+            str(one.number),
+            words(one.name),
+            one.settings.game.name,
+            one.settings.format,
+            str(len(one.entrants)),
+            played,
+            one.state.value,
+        )
+    console.print(shown)

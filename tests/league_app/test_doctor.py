@@ -1,0 +1,313 @@
+"""What the doctor says of this machine, and of one where something is broken."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.play import nursery
+from engine.registry import GAMES
+from league_app import doctor
+from league_app.doctor import Finding
+
+EXAMINED = """
+import dataclasses, json, sys
+from league_app.doctor import examine
+found = [dataclasses.asdict(one) for one in examine()]
+print(json.dumps([found, sorted({"torch", "PySide6", "shiboken6", "pygame", "neat"} & set(sys.modules))]))
+"""
+ESSENTIAL = {
+    *("Python", "numpy", "numba", "scipy", "psutil", "rich", "cores", "memory", "current folder", "SQLite"),
+    *("kernel cache", "compiled kernels", "worker processes", "games", "agent kinds", "tournament formats"),
+}
+
+Examine = Callable[[str], list[Finding]]
+
+
+@pytest.fixture(scope="module")
+def examined(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Finding], list[str]]:
+    """One whole examination in a process of its own: the findings, and the heavy modules that are there after it."""
+    folder = tmp_path_factory.mktemp("league")
+    environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    done = subprocess.run(
+        [sys.executable, "-c", EXAMINED], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert not list(folder.iterdir()), "it leaves nothing behind"
+    found, heavy = json.loads(done.stdout)
+    return [Finding(**one) for one in found], heavy
+
+
+@pytest.fixture
+def only(monkeypatch: pytest.MonkeyPatch) -> Examine:
+    """The findings of a single check."""
+
+    def run(what: str) -> list[Finding]:
+        monkeypatch.setattr(doctor, "CHECKS", tuple(check for check in doctor.CHECKS if check[0] == what))
+        return list(doctor.examine())
+
+    return run
+
+
+def dist_info(folder: Path, name: str, version: str, points: str = "") -> None:
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text(points)
+
+
+def no_process(end: socket.socket, output: socket.socket, *rest: object) -> None:
+    end.close()
+    output.close()
+    raise BlockingIOError(11, "Resource temporarily unavailable")
+
+
+def test_everything_essential_is_good_here(examined: tuple[list[Finding], list[str]]) -> None:
+    found = {one.what: one for one in examined[0]}
+    assert set(found) >= ESSENTIAL
+    assert {what: found[what] for what in ESSENTIAL if found[what].state != "good"} == {}
+    assert "pong" in found["games"].told
+    assert "pong-bot" in found["agent kinds"].told
+
+
+def test_what_is_not_good_has_a_remedy_and_the_rest_needs_none(examined: tuple[list[Finding], list[str]]) -> None:
+    for one in examined[0]:
+        assert one.told
+        assert "\n" not in one.told + one.remedy
+        assert bool(one.remedy) == (one.state != "good"), one
+
+
+def test_pictures_window_and_training_are_tried_without_loading_them_here(
+    examined: tuple[list[Finding], list[str]],
+) -> None:
+    found = {one.what: one.state for one in examined[0]}
+    assert found["pictures"] == found["Qt without a display"] == found["training with torch"] == "good"
+    assert examined[1] == []
+
+
+def test_without_a_display_the_window_is_missing_and_the_command_line_is_not(
+    examined: tuple[list[Finding], list[str]],
+) -> None:
+    found = {one.what: one for one in examined[0]}
+    assert found["display"].state == "missing"
+    assert "the window needs one; the command line does not" in found["display"].told
+    assert "ssh -X" in found["display"].remedy
+    assert "Qt on the display" not in found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="X11 is Linux's")
+def test_a_display_that_does_not_answer_is_broken(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISPLAY", ":4077")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.delenv("QT_QPA_PLATFORM", raising=False)
+    display, offscreen, real = only("window")
+    assert (display.state, offscreen.state, real.state) == ("good", "good", "broken")
+    assert ":4077" in display.told
+    assert real.remedy
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere Qt brings all it needs")
+def test_missing_libraries_are_named_with_their_packages(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "QT", "raise ImportError('libnowhere.so.3: cannot open shared object file')")
+    monkeypatch.setattr(doctor, "QT_LIBRARIES", "libc.so.6=libc6 libnowhere.so.3=libnowhere3 libgone.so.1=libgone1 ")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    _, offscreen = only("window")
+    assert offscreen.state == "broken"
+    assert offscreen.told == "libnowhere.so.3, libgone.so.1 cannot be loaded"
+    assert "apt-get install libnowhere3 libgone1" in offscreen.remedy
+
+
+@pytest.mark.parametrize("version", ["6.11.0", "6.11.1", "6.12.0", "6.12.3", "7.0"])
+def test_a_pyside6_that_crashes_is_broken(
+    version: str, only: Examine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dist_info(tmp_path, "PySide6-Essentials", version)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (qt,) = (one for one in only("packages") if one.what == "pyside6-essentials")
+    assert qt.state == "broken"
+    assert version in qt.told
+    assert "pip install" in qt.remedy
+    assert "<6.12" in qt.remedy
+
+
+def test_packages_that_are_not_there_are_missing_or_broken(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs = ["nonesuch>=2,<3", "torch==2.13.0", "pytest<10; extra == 'dev'"]
+    monkeypatch.setattr(doctor, "requires", lambda name: needs)
+    monkeypatch.setattr(doctor, "_installed", lambda name: None)
+    nonesuch, torch = only("packages")
+    assert (nonesuch.what, nonesuch.state) == ("nonesuch", "broken")
+    assert nonesuch.remedy.endswith('-m pip install "nonesuch>=2,<3"')
+    assert (torch.what, torch.state) == ("torch", "missing")
+
+
+@pytest.mark.parametrize(
+    ("version", "needed", "holds"),
+    [
+        ("2.13.0+cpu", "torch==2.13.0", True),
+        ("2.13.1", "torch==2.13.0", False),
+        ("2.10", "numpy>=2.9,<2.11", True),
+        ("2.5.0", "numpy<2.5,>=2.0", False),
+        ("2.0.0", "neat-python==2", True),
+        ("6.9.post1", "x!=6.9.1, >=6.9", True),
+        ("1.4rc2", "scipy<1.4", False),
+    ],
+)
+def test_versions_are_compared_as_numbers(version: str, needed: str, holds: bool) -> None:
+    assert doctor._satisfies(version, needed) is holds
+
+
+def test_a_broken_plug_in_is_named_with_its_package(
+    only: Examine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dist_info(tmp_path, "a-plugin", "1.0", "[ringside.games]\nunsound = does_explode:Game\n")
+    (tmp_path / "does_explode.py").write_text("raise RuntimeError('boom')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(GAMES, "problems", {})
+    monkeypatch.setattr(GAMES, "_points", None)  # looks again now, and forgets it afterwards
+    found = only("plug-ins")
+    (broken,) = (one for one in found if one.state == "broken")
+    assert "'unsound' of a-plugin cannot be loaded: RuntimeError: boom" in broken.told
+    assert broken.remedy.endswith("pip uninstall a-plugin")
+    assert any(one.what == "games" and "pong" in one.told for one in found)
+
+
+def test_a_package_that_does_not_load_is_installed_anew_and_ringside_is_not_uninstalled() -> None:
+    """In a process of its own, where numba has not been imported yet."""
+    code = "import sys; sys.modules['numba'] = None; from league_app import doctor\n"
+    code += "doctor.CHECKS = [one for one in doctor.CHECKS if one[0] in ('worker processes', 'plug-ins')]" + EXAMINED
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    broken = [one for one in json.loads(done.stdout)[0] if one["state"] == "broken"]
+    assert {"worker processes", "plug-in"} == {one["what"] for one in broken}
+    assert {one["remedy"] for one in broken} == {doctor.ANEW}
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder that even root cannot write to")
+def test_a_folder_that_cannot_be_written_is_told_and_sqlite_is_tried_elsewhere(
+    only: Examine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/proc")
+    everything = doctor.CHECKS
+    (folder,) = only("current folder")
+    assert folder.state == "broken"
+    assert folder.told.startswith("/proc cannot be written: ")
+    assert "cd ~" in folder.remedy
+    monkeypatch.setattr(doctor, "CHECKS", everything)
+    (sqlite,) = only("SQLite")
+    assert sqlite.state == "good"
+    assert "/proc" not in sqlite.told
+
+
+def test_a_kernel_cache_that_cannot_be_made_is_told(
+    only: Examine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("RINGSIDE_CACHE", str(tmp_path / "file"))
+    (cache,) = only("kernel cache")
+    assert cache.state == "broken"
+    assert "cannot be written" in cache.told
+    assert "RINGSIDE_CACHE" in cache.remedy
+
+
+def test_a_disk_and_a_memory_with_little_left_are_told(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "LITTLE", 1e18)
+    everything = doctor.CHECKS
+    (folder,) = only("current folder")
+    monkeypatch.setattr(doctor, "CHECKS", everything)
+    _, memory = only("machine")
+    assert folder.state == memory.state == "missing"
+    assert folder.remedy
+    assert "--workers 1" in memory.remedy
+
+
+def test_workers_that_do_not_start_are_broken(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nursery, "_start", no_process)
+    (worker,) = only("worker processes")
+    assert worker.state == "broken"
+    assert "could not be started" in worker.told
+    assert "Resource temporarily unavailable" in worker.told
+    assert "ulimit -u" in worker.remedy
+
+
+def test_a_worker_that_does_not_come_up_in_time_is_given_up(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+
+    def dawdle(*sockets: Any) -> None:
+        over.wait(30)
+        no_process(*sockets)
+
+    monkeypatch.setattr(nursery, "_start", dawdle)
+    monkeypatch.setattr(doctor, "PATIENCE", 0.5)
+    since = time.monotonic()
+    (worker,) = only("worker processes")
+    over.set()
+    assert time.monotonic() - since < 20
+    assert worker.state == "broken"
+    assert "cancelled" in worker.told
+
+
+def test_a_program_that_hangs_is_ended_and_told(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    hangs = functools.partial(doctor._trial, "sleep", "numpy", "import time; time.sleep(60)", 0.3)
+    monkeypatch.setattr(doctor, "CHECKS", (("sleep", hangs, "wake it"),))
+    assert only("sleep") == [Finding("sleep", "broken", "no answer within 0.3 s", "wake it")]
+
+
+def test_a_program_that_aborts_is_told_by_its_first_words(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "import os, sys; sys.stderr.write('no screen\\nand more\\n'); sys.stderr.flush(); os.abort()"
+    aborts = functools.partial(doctor._trial, "abort", "numpy", code)
+    monkeypatch.setattr(doctor, "CHECKS", (("abort", aborts, "mend it"),))
+    assert only("abort") == [Finding("abort", "broken", "no screen", "mend it")]
+
+
+def test_output_that_cannot_show_a_plus_minus_is_broken(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(os.devnull, "w", encoding="ascii") as plain:
+        monkeypatch.setattr(sys, "stdout", plain)
+        (terminal,) = only("terminal")
+    assert terminal.state == "broken"
+    assert "PYTHONUTF8" in terminal.remedy
+
+
+@pytest.mark.parametrize("error", [OSError("gone"), SystemExit(3), MemoryError(), ValueError("one\ntwo")])
+def test_a_check_that_fails_unexpectedly_is_a_finding_and_the_next_is_made(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> Iterator[Finding]:
+        yield Finding("half", "good", "done")
+        raise error
+
+    checks: Any = (("all", fail, "mend it"), ("Python", doctor._python, ""))
+    monkeypatch.setattr(doctor, "CHECKS", checks)
+    half, broken, python = doctor.examine()
+    assert (half.what, python.state) == ("half", "good")
+    assert dataclasses.replace(broken, told="") == Finding("all", "broken", "", "mend it")
+    assert broken.told.startswith(type(error).__name__)
+    assert "\n" not in broken.told
+
+
+def test_nothing_is_raised_where_no_program_can_be_started_and_nothing_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*arguments: object, **options: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    for module, name in ((doctor.subprocess, "run"), (doctor.tempfile, "TemporaryFile"), (doctor.shutil, "disk_usage")):
+        monkeypatch.setattr(module, name, refuse)
+    monkeypatch.setattr(doctor.tempfile, "TemporaryDirectory", refuse)
+    monkeypatch.setattr(nursery, "_start", no_process)
+    found = {one.what: one for one in doctor.examine()}
+    for what in ("current folder", "SQLite", "kernel cache", "worker processes", "pictures", "training with torch"):
+        assert found[what].state == "broken"
+        assert found[what].remedy
