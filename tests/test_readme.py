@@ -12,8 +12,9 @@ import pygame
 import pytest
 
 from engine.checks import check_game, check_kind
-from engine.registry import GAMES, KINDS, new_game
+from engine.registry import FORMATS, GAMES, KINDS, new_game
 from league_app.cli import main
+from league_app.state import LeagueState
 from tests import screens
 
 ROOT = Path(__file__).parents[1]
@@ -27,22 +28,31 @@ def blocks(language: str) -> list[str]:
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
     main(arguments)
     lines = (line.rstrip() for line in capsys.readouterr().out.splitlines())
-    return [line for line in lines if not line.startswith("playing")]
+    return [line for line in lines if not line.startswith(("played", "playing"))]
 
 
-def test_the_demo_and_the_match_it_shows_are_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    demo, match = blocks("text")
+@pytest.mark.usefixtures("only_ours")
+def test_the_tables_it_shows_are_what_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    demo, standings, match = blocks("text")
     assert printed(capsys, "demo") == demo.splitlines()
+    main(["new", "my.league", "--game", "pong"])
+    main(["tournament", "run", "my.league", "--rounds", "20"])
+    capsys.readouterr()
+    assert printed(capsys, "standings", "my.league") == standings.splitlines()
     assert printed(capsys, "match", "pong", "Shaky", "Predictor", "--seed", "3") == match.splitlines()
 
 
+@pytest.mark.usefixtures("only_ours")
 def test_the_commands_it_shows_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     commands = [shlex.split(line, comments=True) for block in blocks("sh") for line in block.splitlines()]
     commands = [words[2:] for words in commands if words[:2] == ["python3", "launch.py"] and words[2:3] != ["test"]]
-    assert len(commands) >= 4
+    assert len(commands) >= 10
     for words in commands:
         main(words)
     assert (tmp_path / "rally.png").exists()
@@ -84,7 +94,29 @@ def test_the_game_it_shows_keeps_its_promises() -> None:
         GAMES.remove("nim")
 
 
-def test_the_python_it_shows_runs(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("only_ours")
+def test_the_format_it_shows_works(tmp_path: Path) -> None:
+    names: dict[str, object] = {"__name__": "tests.test_readme"}
+    exec(next(block for block in blocks("python") if "King of the hill" in block), names)
+    FORMATS.add("hill", names["FORMAT"])
+    try:
+        with LeagueState.new(tmp_path / "hill.league") as state:
+            state.add_samples("pong")
+            game = new_game("pong", points=1).spec
+            job = state.start_tournament(game=game, format="hill", options={"rounds": 8})
+            assert job.wait().state.value == "finished"
+            assert job.progress().played == 16
+    finally:
+        FORMATS.remove("hill")
+
+
+@pytest.mark.usefixtures("only_ours")
+def test_the_python_it_shows_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(next(block for block in blocks("python") if "LeagueState" in block), {})
+    assert re.fullmatch(r"(\w+ \d+ \+- \d+\n){3}", capsys.readouterr().out)
     many, live = (block for block in blocks("python") if "executor" in block)
     exec(many, {})
     assert re.fullmatch(r"\d+ of 100 won by Tracker\n", capsys.readouterr().out)

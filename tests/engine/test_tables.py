@@ -1,0 +1,191 @@
+"""What a league says about its tournaments: forfeits and reasons, overload, ratings over time, notes, estimates."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.league import tables
+from engine.league.book import Book, Entry
+from engine.league.estimate import estimate, rate_name
+from engine.league.ratings import START
+from engine.league.records import Settings, State
+from engine.league.store import League
+from engine.play.match import Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec
+from engine.registry import KINDS, new_game
+
+GAME = new_game("pong", points=1)
+Outcome = Callable[[MatchSpec], MatchResult]
+
+
+@pytest.fixture
+def league(tmp_path: Path) -> Iterator[League]:
+    with League.new(tmp_path / "t.league") as one:
+        for agent in KINDS.get("pong-bot").samples(GAME):
+            one.add_agent(agent.id, "pong", agent)
+        yield one
+
+
+def decided(spec: MatchSpec, winner: str, ending: Ending | None = None, actions: bytes = b"") -> MatchResult:
+    players = tuple(player.id for player in spec.players)
+    scores = tuple(float(player == winner) for player in players)
+    ranks = tuple(1 if player == winner else 2 for player in players)
+    ending = ending or Ending(EndingKind.FINISHED)
+    return MatchResult(spec.id, players, scores, ranks, 100, ending, ((), ()), actions or spec.id.encode())
+
+
+def stronger(spec: MatchSpec) -> MatchResult:
+    """Whoever comes first in the alphabet wins."""
+    return decided(spec, min(player.id for player in spec.players))
+
+
+def late(*agents: str) -> Outcome:
+    """These lose on time, as far as they play at all."""
+
+    def outcome(spec: MatchSpec) -> MatchResult:
+        players = [player.id for player in spec.players]
+        losers = [seat for seat, player in enumerate(players) if player in agents]
+        if not losers:
+            return stronger(spec)
+        ending = Ending(EndingKind.TIMEOUT, (losers[0],), "took 0.3 s too long; it wrote: thinking hard")
+        return decided(spec, players[1 - losers[0]], ending)
+
+    return outcome
+
+
+def play(league: League, outcome: Outcome, entrants: list[str], rounds: int = 2, **more: object) -> Book:
+    settings = Settings(GAME.spec, options=(("rounds", rounds),), **more)
+    book = Book(league, league.add_tournament("t", settings, entrants).number)
+    book.record([Entry(one.place, one.spec, outcome(one.spec)) for one in book.missing()])
+    book.settle(State.FINISHED)
+    return book
+
+
+def test_forfeits_are_told_by_agent_and_kind_with_the_reason_and_a_match_to_reproduce(league: League) -> None:
+    book = play(league, late("Lazy"), ["Lazy", "Still", "Tracker"])
+    [failure] = tables.failures(league, book.tournament.number)
+    assert (failure.agent, failure.ending, failure.times) == ("Lazy", "timeout", 8)
+    assert "it wrote: thinking hard" in failure.reason
+    match = tables.match(league, failure.match)
+    assert match.result.players[match.result.ending.seats[0]] == "Lazy"
+    rows = {row.name: row for row in tables.standings(league, GAME.spec).rows}
+    assert rows["Lazy"].forfeits == {"timeout": 8}
+    assert rows["Still"].forfeits == {}
+
+
+def test_resigning_is_no_failure(league: League) -> None:
+    def resigned(spec: MatchSpec) -> MatchResult:
+        return decided(spec, spec.players[0].id, Ending(EndingKind.RESIGNED, (1,)))
+
+    assert tables.failures(league, play(league, resigned, ["Lazy", "Still"]).tournament.number) == []
+
+
+@pytest.mark.parametrize(
+    ("losers", "overloaded"), [(["Lazy", "Still", "Random"], True), (["Lazy"], False), ([], False)]
+)
+def test_time_losses_of_many_point_at_the_machine(league: League, losers: list[str], overloaded: bool) -> None:
+    agents = ["Lazy", "Still", "Tracker", "Random"]
+    book = play(league, late(*losers), agents, limits=Limits(clock=Clock(move=0.1)))
+    hint = tables.overload(league, book.tournament)
+    assert (hint is not None) == overloaded
+    if hint:
+        assert "the machine may be overloaded" in hint
+
+
+def test_a_void_match_is_nobodys_fault_and_is_not_rated(league: League) -> None:
+    def void(spec: MatchSpec) -> MatchResult:
+        return decided(spec, "nobody", Ending(EndingKind.VOID, (), "killed from outside, three times"))
+
+    book = play(league, void, ["Lazy", "Still"])
+    [failure] = tables.failures(league, book.tournament.number)
+    assert (failure.agent, failure.reason) == ("nobody's fault", "killed from outside, three times")
+    assert not any(row.total.played for row in tables.standings(league, GAME.spec).rows)
+
+
+def test_the_ratings_of_a_pool_are_kept_at_the_end_of_each_tournament(league: League) -> None:
+    for seed in (1, 2):
+        play(league, stronger, ["Lazy", "Still", "Tracker"], seed=seed)
+    first, second = tables.rating_history(league, GAME.spec)
+    assert first.at < second.at
+    now = {row.agent: row.rating for row in tables.standings(league, GAME.spec).rows if row.total.played}
+    assert {agent: rating for agent, rating, _ in second.ratings} == pytest.approx(now)
+    assert {agent for agent, _, _ in first.ratings} == {"Lazy", "Still", "Tracker"}
+
+
+def test_running_elo_starts_at_1200_and_follows_the_plan(league: League) -> None:
+    book = play(league, stronger, ["Lazy", "Still"], rounds=3)
+    lines = tables.elo_lines(league, book.tournament.number)
+    assert lines["Lazy"][:2] == [START, START + 16]
+    assert len(lines["Lazy"]) == 7
+    assert [a + b for a, b in zip(lines["Lazy"], lines["Still"], strict=True)] == pytest.approx([2 * START] * 7)
+
+
+def test_groups_that_never_met_and_clean_sheets_are_finite_and_said(league: League) -> None:
+    play(league, stronger, ["Lazy", "Still"])
+    table = tables.standings(league, GAME.spec)
+    assert "only won or only lost" in table.notes[0]
+    play(league, stronger, ["Tracker", "Random"])
+    table = tables.standings(league, GAME.spec)
+    assert "2 groups have never met" in table.notes[0]
+    assert all(abs(row.rating) < 5000 and row.error < 5000 for row in table.rows)
+
+
+def test_the_table_says_by_which_model_and_whose_superiority_it_shows(league: League) -> None:
+    play(league, stronger, ["Lazy", "Still", "Tracker"], rounds=20)
+    table = tables.standings(league, GAME.spec)
+    assert "mean of the table at 1200" in table.model
+    played = [row for row in table.rows if row.total.played]
+    assert [row.name for row in played] == ["Lazy", "Still", "Tracker"]
+    assert table.superiority.shape == (3, 3)
+    assert table.superiority[0, 2] > table.superiority[0, 1] > 0.5 > table.superiority[2, 0]
+    anchored = tables.standings(league, GAME.spec, anchor="Tracker")
+    assert next(row for row in anchored.rows if row.name == "Tracker").rating == START
+    assert "Tracker at 1200" in anchored.model
+
+
+def test_identical_games_are_counted_by_players_and_seats(league: League) -> None:
+    def always(spec: MatchSpec) -> MatchResult:
+        return decided(spec, spec.players[0].id, actions=b"the same")
+
+    book = play(league, always, ["Lazy", "Still"], rounds=5)
+    assert tables.identical_games(league, book.tournament.number) == 8, "of ten games, one for each seating is new"
+    book = play(league, stronger, ["Lazy", "Still"], rounds=5, seed=2)
+    assert tables.identical_games(league, book.tournament.number) == 0
+
+
+def test_an_estimate_uses_what_is_known_and_tries_what_is_not(league: League) -> None:
+    settings = Settings(GAME.spec, options=(("rounds", 10),))
+    book = Book(league, league.add_tournament("t", settings, ["Lazy", "Still", "Tracker"]).number)
+    tried = estimate(league, book.plan, book.agents(), workers=1)
+    assert tried.measured
+    assert tried.matches == 60
+    assert tried.seconds == pytest.approx(60 / tried.rate)
+    assert tried.seconds_shown is not None
+    league.remember(rate_name(GAME.spec), 30.0)
+    known = estimate(league, book.plan, book.agents(), workers=2)
+    assert not known.measured
+    assert known.seconds == pytest.approx(1.0)
+    assert known.width == tried.width
+
+
+def test_order_of_arrival_changes_no_table(league: League, tmp_path: Path) -> None:
+    book = play(league, stronger, ["Lazy", "Still", "Tracker"], rounds=5)
+    before = tables.standings(league, GAME.spec)
+    with League.new(tmp_path / "other.league") as other:
+        for agent in reversed(KINDS.get("pong-bot").samples(GAME)):
+            other.add_agent(agent.id, "pong", agent)
+        settings = book.tournament.settings
+        again = Book(other, other.add_tournament("t", settings, ["Lazy", "Still", "Tracker"]).number)
+        entries = [Entry(one.place, one.spec, stronger(one.spec)) for one in again.missing()]
+        for entry in reversed(entries):
+            again.record([entry])
+        after = tables.standings(other, GAME.spec)
+        assert tables.digest(other, 1) == tables.digest(league, 1)
+    assert [dataclasses.replace(row, rating=0, error=0) for row in before.rows] == [
+        dataclasses.replace(row, rating=0, error=0) for row in after.rows
+    ]
+    for one, other_row in zip(before.rows, after.rows, strict=True):
+        assert (one.rating, one.error) == pytest.approx((other_row.rating, other_row.error))
