@@ -29,6 +29,7 @@ class Notices:
         self._observers: list[Observer] = []
         self._waiting: list[Change] = []
         self._told = 0.0
+        self._late: threading.Timer | None = None  # tells what was held back, if nothing else does
         self._lock = threading.Lock()
 
     def subscribe(self, observer: Observer) -> Callable[[], None]:
@@ -41,10 +42,21 @@ class Notices:
         with self._lock:
             self._waiting.append(change)
             if not now and time.monotonic() - self._told < NOTICE:
+                if self._late is None:
+                    self._late = threading.Timer(NOTICE, self._tell)
+                    self._late.daemon = True
+                    self._late.start()
                 return
+        self._tell()
+
+    def _tell(self) -> None:
+        with self._lock:
+            if self._late is not None:
+                self._late.cancel()
+                self._late = None
             told, self._waiting = _merged(self._waiting), []
             self._told = time.monotonic()
-        for observer in list(self._observers):
+        for observer in list(self._observers) if told else ():
             observer(told)
 
 

@@ -18,7 +18,7 @@ from engine.league.rows import INSERT, pack_match, pack_players, points, unpack_
 from engine.league.schema import PLACES
 from engine.league.skills import Finish, SkillBook
 from engine.league.store import League
-from engine.play.match import AgentSpec, EndingKind, MatchResult, MatchSpec
+from engine.play.match import UNRATED, AgentSpec, EndingKind, MatchResult, MatchSpec
 
 UNFINISHED = (EndingKind.QUARANTINED.value, EndingKind.VOID.value)
 TALLY = """
@@ -169,10 +169,10 @@ class Book:
         for entry in entries:
             result = entry.result
             agents, ranks, scores = numbers[result.players], result.ranks, result.scores
+            rated = result.ending.kind not in UNRATED
             if self.plan.paired:
-                rated = bytes(ranks) if result.ending.kind.rated else None
-                self._count_pair(self._pair(halves, entry.place, agents, rated), agents, sums)
-            if not result.ending.kind.rated:
+                self._count_pair(self._pair(halves, entry.place, agents, ranks if rated else None), agents, sums)
+            if not rated:
                 continue
             for i in range(len(agents)):
                 for j in range(i + 1, len(agents)):
@@ -185,7 +185,7 @@ class Book:
         return [(self._pool, scope, *pair, *tally) for scope in scopes for pair, tally in sums.items()]
 
     def _pair(
-        self, halves: dict[int, float | None], place: int, players: Sequence[int], ranks: bytes | None
+        self, halves: dict[int, float | None], place: int, players: Sequence[int], ranks: Sequence[int] | None
     ) -> float | None:
         """What the older one has made of an encounter, from 0 to 2, once both of its games are there and count."""
         own = None if ranks is None else points(ranks, 0 if players[0] < players[1] else 1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from engine import codec
 from engine.errors import BadValue
-from engine.game import Game
+from engine.game import Game, check_match
 from engine.league.formats import Format, Group, Meeting
 from engine.league.formats.round_robin import turned
 from engine.league.records import Lineup, Settings
@@ -156,10 +156,11 @@ def check_settings(settings: Settings, game: Game) -> None:
         low = 1 if name == "games" else 0
         if type(value) is not int or not low <= value <= high:
             raise BadValue(name, value, f"a whole number from {low} to {high:,}")
-    for start in settings.starts:
-        game.check_start(start)
     if not isinstance(settings.limits, Limits):
         raise BadValue("limits", settings.limits, "Limits")
+    anybody = (AgentSpec("anybody", ""),) * game.info.seats
+    for start in settings.starts or (None,):
+        check_match(MatchSpec("of the plan", settings.game, anybody, settings.seed, start, settings.limits), game)
 
 
 def check_entrants(entrants: Sequence[str], game: Game) -> None:

@@ -6,20 +6,20 @@ depend on the order, is for the live chart and is computed in the order of the p
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Hashable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from openskill.models import PlackettLuce
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
-from scipy.special import ndtr
 
 from engine.errors import BadValue
 from engine.game import Floats
 from engine.league.statistics import Z, expected
+
+if TYPE_CHECKING:
+    from openskill.models import PlackettLuce
 
 T = TypeVar("T", bound=Hashable)
 NATS = 400 / math.log(10)  # Elo in one natural unit of strength
@@ -44,6 +44,10 @@ def rate(
     agents: Sequence[str], points: Floats, games: Floats, anchor: str | None = None, level: float = 0.0
 ) -> Ratings:
     """`points[i, j]` is what i scored against j in `games[i, j]` games; the mean, or the anchor, is put at `level`."""
+    from scipy.sparse import csr_array  # scipy takes half a second to load: only who needs it waits
+    from scipy.sparse.csgraph import connected_components
+    from scipy.special import ndtr
+
     n = len(agents)
     _check(agents, points, games, anchor)
     if n == 1:
@@ -124,15 +128,22 @@ def tier(rating: float) -> str:
 
 
 Skill = tuple[float, float]  # mean and deviation
-MODEL = PlackettLuce()
+
+
+@functools.cache
+def _plackett_luce() -> PlackettLuce:
+    from openskill.models import PlackettLuce  # loaded for games of more than two seats only
+
+    return PlackettLuce()
 
 
 def update_skills(skills: MutableMapping[T, Skill], players: Sequence[T], ranks: Sequence[int]) -> None:
     """Plackett-Luce for games of more than two seats: what one match says about those who played it."""
     if len(set(players)) != len(players):
         return  # an agent that sits at several seats says nothing about itself
-    teams = [[MODEL.rating(*skills[one]) if one in skills else MODEL.rating()] for one in players]
-    for player, [rated] in zip(players, MODEL.rate(teams, ranks=[float(rank) for rank in ranks]), strict=True):
+    model = _plackett_luce()
+    teams = [[model.rating(*skills[one]) if one in skills else model.rating()] for one in players]
+    for player, [rated] in zip(players, model.rate(teams, ranks=[float(rank) for rank in ranks]), strict=True):
         skills[player] = (rated.mu, rated.sigma)
 
 

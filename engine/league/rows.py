@@ -30,9 +30,9 @@ def unpack_players(packed: bytes) -> tuple[int, ...]:
 
 def pack_match(number: int, at: float, spec: MatchSpec, result: MatchResult, players: bytes) -> tuple[object, ...]:
     """The row; its actions are kept elsewhere, because most readers do without them."""
-    id, digest, ending = bytes.fromhex(spec.id), result.digest(), result.ending
+    id, numbers, ending = bytes.fromhex(spec.id), result.numbers(), result.ending
+    digest = result.digested(numbers)
     seed = spec.seed - (spec.seed >> 63 << 64)  # SQLite's whole numbers have a sign
-    figures = [*result.scores, *[value for row in result.stats for value in row]]
     game = hashlib.blake2b(players + result.actions, digest_size=8).digest() if result.steps else bytes(8)
     seal = _seal(id, digest, number, at, seed, result, spec.start)
     return (
@@ -43,7 +43,7 @@ def pack_match(number: int, at: float, spec: MatchSpec, result: MatchResult, pla
         seed,
         spec.start,
         bytes(result.ranks),
-        struct.pack(f"<{len(figures)}d", *figures),
+        numbers,
         result.steps,
         ending.kind.value,
         sum([1 << seat for seat in ending.seats]),
@@ -95,5 +95,8 @@ def _seal(id: bytes, digest: bytes, number: int, at: float, seed: int, result: M
 def points(ranks: Sequence[int], seat: int) -> float:
     """What a seat has made of a match: 1 for beating everybody else, 1/2 for each that it is level with."""
     own = ranks[seat]
+    if len(ranks) == 2:
+        other = ranks[1 - seat]
+        return 1.0 if own < other else 0.5 if own == other else 0.0
     beaten = sum((own < other) + (own == other) / 2 for other in ranks) - 0.5
     return beaten / (len(ranks) - 1)

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import ndtr
 
 from engine.errors import BadValue
 from engine.game import Floats
@@ -55,6 +53,8 @@ class Comparison:
 
 def compare(counts: Sequence[int]) -> Comparison:
     """What the counts say; three of them are games, five are pairs."""
+    from scipy.special import ndtr  # scipy takes half a second to load: only who needs it waits
+
     _check(counts)
     n = sum(counts)
     values, shares = _shares(counts, 0.0)
@@ -143,6 +143,8 @@ def _fit(values: Floats, shares: Floats, difference: float, model: Model) -> Flo
 
 def _tilt(pull: Floats, shares: Floats) -> Floats:
     """shares / (1 + theta * pull), with theta such that the mean of `pull` is 0 (Owen's empirical likelihood)."""
+    from scipy.optimize import brentq  # as above
+
     low, high = -1 / pull.max(), -1 / pull.min()
     edge = 1e-9 * (high - low)
     theta = brentq(lambda x: float(np.sum(shares * pull / (1 + x * pull))), low + edge, high - edge)

@@ -11,13 +11,13 @@ import numpy as np
 
 from engine.errors import BadValue, UnknownName
 from engine.game import Floats
-from engine.league.ratings import START, Ratings, rate, running_elo
+from engine.league.ratings import START, Ratings, rate, running_elo, tier
 from engine.league.records import PlayedMatch, Snapshot, Tournament
 from engine.league.rows import COLUMNS, unpack_match, unpack_players
 from engine.league.schema import PLACES
 from engine.league.statistics import Z
 from engine.league.store import League
-from engine.play.match import EndingKind, GameSpec, joint_digest
+from engine.play.match import AgentSpec, EndingKind, GameSpec, joint_digest
 from engine.registry import game_of
 
 
@@ -231,6 +231,12 @@ def elo_lines(league: League, tournament: int) -> dict[str, list[float]]:
     return running_elo(games())
 
 
+def running(league: League, tournament: int) -> dict[str, tuple[float, str]]:
+    """By name: where running Elo has come to, and its tier."""
+    names = league.names()
+    return {names[id]: (line[-1], tier(line[-1])) for id, line in elo_lines(league, tournament).items()}
+
+
 def _ranked(league: League, tournament: int) -> Iterator[tuple[tuple[int, ...], bytes]]:
     unrated = [kind.value for kind in EndingKind if not kind.rated]
     marks = ",".join("?" * len(unrated))
@@ -297,12 +303,24 @@ def every_match(league: League, tournament: int | None = None) -> Iterator[Playe
 
 
 def _unpacked(league: League, rows: Any) -> Iterator[PlayedMatch]:
-    specs = {number: league.spec(id) for number, id in league.ids().items()}
+    specs = _Specs(league)
     settings = {one.number: one.settings for one in league.tournaments()}
     for row in rows:
         actions = league.file.read("SELECT data FROM actions WHERE match = ?", row[0])
         data = actions[0][0] if actions else b""
         yield unpack_match(row, data, settings[row[0] // PLACES], specs, league.path)
+
+
+class _Specs(dict[int, AgentSpec]):
+    """By number, each read when it is first needed: payloads may be large."""
+
+    def __init__(self, league: League) -> None:
+        super().__init__()
+        self._league, self._ids = league, league.ids()
+
+    def __missing__(self, number: int) -> AgentSpec:
+        self[number] = self._league.spec(self._ids[number])
+        return self[number]
 
 
 # What is worth knowing about a tournament

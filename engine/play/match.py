@@ -81,7 +81,7 @@ class EndingKind(Enum):
 
     @property
     def rated(self) -> bool:
-        return self not in (EndingKind.QUARANTINED, EndingKind.VOID, EndingKind.CANCELLED)
+        return self not in UNRATED
 
     @property
     def failure(self) -> bool:
@@ -89,6 +89,7 @@ class EndingKind(Enum):
         return self in FAILURES
 
 
+UNRATED = (EndingKind.QUARANTINED, EndingKind.VOID, EndingKind.CANCELLED)
 FAILURES = frozenset(
     {
         EndingKind.EXCEPTION,
@@ -128,15 +129,22 @@ class MatchResult:
 
     def digest(self) -> bytes:
         """Sixteen bytes that are equal exactly when the match went the same way."""
-        h = hashlib.blake2b(digest_size=16)
-        for text in (self.id, *self.players, self.ending.kind.value):
-            raw = text.encode()
-            h.update(struct.pack("<I", len(raw)) + raw)
-        numbers = [*self.scores, *(value for row in self.stats for value in row)]
-        whole = [*self.ranks, self.steps, len(self.ending.seats), *self.ending.seats]
-        h.update(struct.pack(f"<II{len(numbers)}d{len(whole)}q", len(numbers), len(whole), *numbers, *whole))
-        h.update(self.actions)
-        return h.digest()
+        return self.digested(self.numbers())
+
+    def digested(self, numbers: bytes) -> bytes:
+        """The digest, for whoever has the numbers at hand."""
+        seats = self.ending.seats
+        texts = [text.encode() for text in (self.id, *self.players, self.ending.kind.value)]
+        told = b"".join([len(text).to_bytes(4, "little") + text for text in texts])
+        whole = [*self.ranks, self.steps, len(seats), *seats]
+        sizes = struct.pack("<II", len(numbers) // 8, len(whole))
+        rest = struct.pack(f"<{len(whole)}q", *whole)
+        return hashlib.blake2b(b"".join((told, sizes, numbers, rest, self.actions)), digest_size=16).digest()
+
+    def numbers(self) -> bytes:
+        """Scores, then statistics by seat, as raw 64-bit floats."""
+        values = [*self.scores, *[value for row in self.stats for value in row]]
+        return struct.pack(f"<{len(values)}d", *values)
 
 
 def run_digest(results: Iterable[MatchResult]) -> str:

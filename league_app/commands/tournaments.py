@@ -316,6 +316,8 @@ def show(options: argparse.Namespace) -> Answer:
     with looking(options.league) as league:
         one = find(league, options.tournament)
         told = summary(league, one)
+        if len(told["standings"].superiority):
+            told["running_elo"] = tables.running(league, one.number)
         names = league.names()
 
     def shown() -> None:
@@ -323,6 +325,9 @@ def show(options: argparse.Namespace) -> Answer:
         made = f"{settings.format}, {settings.game.name}, seed {settings.seed}"
         line(f"{one.number}: {one.name}, {made}, {one.state.value}")
         show_summary(told)
+        if told.get("running_elo"):
+            best = sorted(told["running_elo"].items(), key=lambda item: -item[1][0])
+            line(f"running Elo: {', '.join(f'{name} {elo:.0f} ({tier})' for name, (elo, tier) in best)}", "dim")
         for lineup in one.lineups[1:]:
             line(f"from round {lineup.first_round + 1}: {', '.join(names[id] for id in lineup.entrants)}")
 
