@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
+
+from engine.errors import BadValue
+
+
+def check_path(field: str, path: Path | str) -> Path:
+    """A path that the system could know; whether anything is there is another question."""
+    try:
+        os.lstat(path)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise BadValue(field, str(path), "a shorter name") from None
+    except ValueError:  # a zero byte, or letters that no file name can have
+        raise BadValue(field, str(path), "the name of a file") from None
+    return Path(path)
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -7,19 +7,22 @@ depends on the order in which results arrive.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import isclose
 
-from engine.errors import NotNow
+from engine.errors import BadLeague, NotNow
 from engine.league.formats import Group
-from engine.league.plan import Plan, Planned
+from engine.league.plan import MOST_MATCHES, Plan, Planned
 from engine.league.records import State, Tournament
 from engine.league.rows import INSERT, pack_match, pack_players, points, unpack_players
 from engine.league.schema import PLACES
-from engine.league.skills import Finish, SkillBook
+from engine.league.skills import Finish, SkillBook, rebuild
 from engine.league.store import League
 from engine.play.match import UNRATED, AgentSpec, EndingKind, MatchResult, MatchSpec
 
+STRETCH = 10_000  # matches that are read at once
 UNFINISHED = (EndingKind.QUARANTINED.value, EndingKind.VOID.value)
 TALLY = """
 INSERT INTO tallies VALUES (?,?,?,?, ?,?,?,?,?, ?,?,?,?,?) ON CONFLICT DO UPDATE SET
@@ -54,6 +57,7 @@ class Book:
         self._present = bytearray(1)
         self._halves: dict[int, float | None] = {}  # by encounter: what the first of a pair has made of its first game
         self._skills = SkillBook(league, self._pool, number) if self.plan.game.info.seats > 2 else None
+        self._points: dict[int, list[tuple[str, float]]] = {}  # by place, for formats that read results
         self.quarantined: set[str] = set()
         self.played = 0
         self._read()
@@ -85,6 +89,8 @@ class Book:
             self.plan.extend(self._scores)
 
     def _mark(self, place: int) -> None:
+        if not 0 < place <= MOST_MATCHES:
+            raise BadLeague(f"{self.league.path} is damaged: no plan has a match {self.tournament.number}.{place}")
         if place >= len(self._present):
             self._present.extend(bytes(place + 4096 - len(self._present)))
         self._present[place] = 1
@@ -92,15 +98,24 @@ class Book:
 
     def _scores(self, first: int, games: int, group: Group) -> tuple[float, ...]:
         """What a group has made of a meeting, per game. Who was quarantined has nothing of it, the others half."""
-        ids, sums = self.league.ids(), dict.fromkeys(group, 0.0)
-        sql = "SELECT players, ranks, ending, blamed FROM matches WHERE number BETWEEN ? AND ?"
-        for packed, ranks, ending, blamed in self.league.file.read(
-            sql, self._base + first, self._base + first + games - 1
-        ):
-            for seat, agent in enumerate(unpack_players(packed)):
-                unfinished = 0.0 if blamed >> seat & 1 else 0.5
-                sums[ids[agent]] += unfinished if ending in UNFINISHED else points(ranks, seat)
+        if first not in self._points:  # a stretch at a time: formats read them all
+            self._read_points(first)
+        sums = dict.fromkeys(group, 0.0)
+        for place in range(first, first + games):
+            for agent, made in self._points[place]:
+                sums[agent] += made
         return tuple(sums[agent] / games for agent in group)
+
+    def _read_points(self, first: int) -> None:
+        ids = self.league.ids()
+        sql = "SELECT number - ?, players, ranks, ending, blamed FROM matches WHERE number >= ? AND number < ?"
+        low = self._base + first
+        for place, packed, ranks, ending, blamed in self.league.file.read(sql, self._base, low, low + STRETCH):
+            unfinished = ending in UNFINISHED
+            self._points[place] = [
+                (ids[agent], (0.0 if blamed >> seat & 1 else 0.5) if unfinished else points(ranks, seat))
+                for seat, agent in enumerate(unpack_players(packed))
+            ]
 
     @property
     def over(self) -> bool:
@@ -112,6 +127,10 @@ class Book:
 
     def agents(self) -> dict[str, AgentSpec]:
         return {id: self.league.spec(id) for id in self.tournament.everybody}
+
+    def check_change(self, first_round: int, entrants: Sequence[str]) -> None:
+        """Raise BadValue unless it could go on with these entrants from this round on."""
+        self.plan.check_change(first_round, entrants, self._scores)
 
     def next_round(self) -> int:
         """The first round of which nothing has been played."""
@@ -132,7 +151,8 @@ class Book:
         added = list(fresh.values())
         halves, at = dict(self._halves), time.time()
         players = {entry.result.players for entry in added}
-        numbers = {group: tuple([self.league.number(agent) for agent in group]) for group in players}
+        agents = self.league.numbers()
+        numbers = {group: tuple([agents[agent] for agent in group]) for group in players}
         packed = {group: pack_players(agents) for group, agents in numbers.items()}
         rows = [
             pack_match(self._base + one.place, at, one.spec, one.result, packed[one.result.players]) for one in added
@@ -147,12 +167,14 @@ class Book:
             db.executemany("INSERT INTO seats VALUES (?, ?)", seats)
             db.executemany(TALLY, self._tallies(added, numbers, halves))
             db.executemany(FORFEIT, self._forfeits(added, numbers))
-            sql = "UPDATE tournaments SET played = played + ? WHERE number = ?"
-            db.execute(sql, (len(added), self.tournament.number))
+            self.league.update_tournament(self.tournament.number, played=len(added))
             skills = self._skills
             if skills is not None:
-                skills, changed = skills.add({one.place: self._finish(one.result) for one in added})
+                finishes = {one.place: self._finish(one.result, numbers) for one in added}
+                skills, changed = skills.add(finishes)
                 db.executemany("INSERT OR REPLACE INTO skills VALUES (?,?,?,?,?)", changed)
+                if not skills.latest:
+                    db.execute("DELETE FROM skills WHERE pool = ? AND tournament = 0", (self._pool,))
         self._halves, self._skills = halves, skills
         for entry in added:
             self._mark(entry.place)
@@ -203,9 +225,8 @@ class Book:
             pair = (min(agents), max(agents))
             sums.setdefault(pair, [0] * 10)[5 + int(made * 2)] += 1
 
-    def _finish(self, result: MatchResult) -> Finish:
-        agents = [self.league.number(agent) for agent in result.players]
-        return (agents, result.ranks) if result.ending.kind.rated else None
+    def _finish(self, result: MatchResult, numbers: dict[tuple[str, ...], tuple[int, ...]]) -> Finish:
+        return (numbers[result.players], result.ranks) if result.ending.kind.rated else None
 
     def _forfeits(
         self, entries: Sequence[Entry], numbers: dict[tuple[str, ...], tuple[int, ...]]
@@ -217,6 +238,37 @@ class Book:
             for seat in one.result.ending.seats
         ]
 
+    def audit(self) -> list[str]:
+        """What is kept and does not follow from the matches; nothing, if all is well."""
+        from engine.league.tables import every_match  # it reads what this module writes
+
+        seen, halves, numbers = 0, dict[int, float | None](), self.league.numbers()
+        tallies: dict[tuple[object, ...], list[float]] = {}
+        forfeits: Counter[tuple[object, ...]] = Counter()
+        seats: set[tuple[int, int]] = set()
+        for match in every_match(self.league, self.tournament.number):
+            seen += 1
+            entry = Entry(match.place, match.spec, match.result)
+            group = {match.result.players: tuple([numbers[agent] for agent in match.result.players])}
+            for row in self._tallies([entry], group, halves):
+                sums = tallies.setdefault(row[:4], [0] * 10)
+                tallies[row[:4]] = [a + b for a, b in zip(sums, row[4:], strict=True)]  # type: ignore[operator]
+            forfeits.update({row[:3]: 1 for row in self._forfeits([entry], group)})
+            seats |= {(agent, self._base + match.place) for agent in group[match.result.players]}
+        read, number = self.league.file.read, self.tournament.number
+        kept = {row[:4]: list(row[4:]) for row in read("SELECT * FROM tallies WHERE tournament = ?", number)}
+        counts = {row[:3]: row[3] for row in read("SELECT * FROM forfeits WHERE tournament = ?", number)}
+        sat = set(read("SELECT agent, match FROM seats WHERE match BETWEEN ? AND ?", *self._span()))
+        own = {key: sums for key, sums in tallies.items() if key[1] == number}
+        checks = {
+            "tallies": own.keys() == kept.keys()
+            and all(isclose(a, b) for key in own for a, b in zip(own[key], kept[key], strict=True)),
+            "forfeits": counts == forfeits,
+            "seats": sat == seats,
+            "played": seen == self.tournament.played,
+        }
+        return [name for name, sound in checks.items() if not sound]
+
     def forget_unfinished(self) -> int:
         """Quarantined and void matches are missing again; how many there were."""
         places = (*self._span(), *UNFINISHED)
@@ -227,10 +279,10 @@ class Book:
             count = db.execute(f"DELETE FROM matches WHERE {chosen}", places).rowcount
             gone = (self.tournament.number, *UNFINISHED)
             db.execute("DELETE FROM forfeits WHERE tournament = ? AND ending IN (?, ?)", gone)
-            sql = "UPDATE tournaments SET played = played - ? WHERE number = ?"
-            db.execute(sql, (count, self.tournament.number))
             if count:
-                self.league.update_tournament(self.tournament.number, State.STOPPED)
+                self.league.update_tournament(self.tournament.number, State.STOPPED, played=-count)
+                if self._skills is not None:
+                    rebuild(db, self._pool)
         return count
 
     def settle(self, state: State, note: str = "") -> None:
@@ -239,8 +291,10 @@ class Book:
             raise NotNow(f"{self.tournament.name!r} was cancelled")
         from engine.league.tables import snapshot  # it reads what this module writes
 
-        with self.league.file.transaction():
+        with self.league.file.transaction() as db:
             self.league.update_tournament(self.tournament.number, state, note, self.plan.length)
+            if self._skills is not None and not self._skills.latest and not state.open:
+                rebuild(db, self._pool)
             if state in (State.FINISHED, State.STOPPED, State.CANCELLED) and self.played:
                 snapshot(self.league, self.tournament)
         self.tournament = self.league.tournament(self.tournament.number)

@@ -7,7 +7,6 @@ is read in memory, within caps, and nothing is unpacked to the disk or run.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import math
@@ -28,7 +27,7 @@ from safetensors import SafetensorError, deserialize
 from engine import codec
 from engine.errors import BadAgentFile, BadValue, RingsideError
 from engine.files import write_whole
-from engine.league.records import check_colour, check_name, check_tags, check_text
+from engine.league.records import check_colour, check_name, check_tags, check_text, content_hash
 
 FORMAT = "ringside-agent"
 MB = 1024 * 1024
@@ -149,8 +148,8 @@ def _bundle(data: bytes) -> Bundle:
     if len(entries) > 1 or (entries and card.agent.payload):
         raise BadValue("payload", sorted(entries), f"either in {CARD} or in one entry of its own")
     place, payload = entries.popitem() if entries else (CARD, card.agent.payload)
-    if card.hash != _hash(payload):
-        raise BadValue("hash", card.hash, f"that of the payload, {_hash(payload)}")
+    if card.hash != content_hash(payload):
+        raise BadValue("hash", card.hash, f"that of the payload, {content_hash(payload)}")
     if place != (right := _place(payload)):
         raise BadValue(place, f"content for {right}", "what its name says")
     return _checked(replace(card.agent, payload=payload))
@@ -181,10 +180,6 @@ def _checked(bundle: Bundle) -> Bundle:
     )
 
 
-def _hash(payload: bytes) -> str:
-    return hashlib.blake2b(payload, digest_size=16).hexdigest()
-
-
 def _check_size(what: str, size: int, cap: int) -> None:
     if size > cap:
         raise BadValue(what, f"{size} bytes", f"at most {cap:,} bytes")
@@ -196,7 +191,7 @@ def _check_size(what: str, size: int, cap: int) -> None:
 def _packed(bundle: Bundle) -> bytes:
     place = _place(bundle.payload)
     agent = bundle if place == CARD else replace(bundle, payload=b"")
-    card = Card(FORMAT, 1, agent, _hash(bundle.payload))
+    card = Card(FORMAT, 1, agent, content_hash(bundle.payload))
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
         _add(archive, CARD, codec.dump(card).encode())

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from engine.errors import BadLeague, LeagueError, LeagueHeld, ReadOnly, StorageFailed
-from engine.files import settle
+from engine.errors import BadLeague, BadValue, LeagueError, LeagueHeld, ReadOnly, StorageFailed
+from engine.files import check_path, settle
 from engine.league import schema
 from engine.league.lock import Lock
 
@@ -27,11 +27,11 @@ class LeagueFile:
     """An open file: any number of readers at once, one writer."""
 
     def __init__(self, path: Path, read_only: bool = False) -> None:
-        self.path = Path(os.path.abspath(path))
+        self.path = Path(os.path.realpath(check_path("league", path)))  # one file has one lock, whatever leads to it
         self.read_only = read_only
         self._writing = threading.RLock()
         self._local = threading.local()
-        self._readers: list[sqlite3.Connection] = []
+        self._readers: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._lock: Lock | None = None
         self._closed = False
         self._check_place()
@@ -80,11 +80,15 @@ class LeagueFile:
 
     def _connect(self) -> sqlite3.Connection:
         address = f"{self.path.as_uri()}?{self._mode}"
-        db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=PATIENCE)
-        for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "foreign_keys=ON", "synchronous=FULL"):
-            db.execute(f"PRAGMA {pragma}")
-        if self.read_only:
-            db.execute("PRAGMA query_only=ON")
+        pragmas = ["trusted_schema=OFF", "cell_size_check=ON", "foreign_keys=ON", "synchronous=FULL"]
+        with self._told("open"):
+            db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=PATIENCE)
+            try:
+                for pragma in [*pragmas, *(["query_only=ON"] if self.read_only else [])]:
+                    db.execute(f"PRAGMA {pragma}")
+            except BaseException:
+                db.close()
+                raise
         return db
 
     def _examine(self) -> None:
@@ -97,13 +101,20 @@ class LeagueFile:
             if version > schema.VERSION:
                 known = f"this one knows versions up to {schema.VERSION}"
                 raise BadLeague(f"{self.path} is of version {version}, made by a newer Ringside ({known}): update it")
+            if version != schema.VERSION and version not in schema.MIGRATIONS:
+                raise BadLeague(f"{self.path} is damaged: there has never been a version {version}")
+            if version == schema.VERSION:
+                self._check_tables()
             self.check(whole=self.path.stat().st_size <= WHOLE)
             if version < schema.VERSION:
                 self._migrate(version)
-            if schema.defined(self._main) != schema.expected():
-                raise BadLeague(f"{self.path} has tables that no Ringside made: it is not opened")
             if not self.read_only:
                 self._main.execute("PRAGMA journal_mode=WAL")
+
+    def _check_tables(self) -> None:
+        """A trigger or a view of somebody's own would run when we read or write."""
+        if schema.defined(self._main) != schema.expected():
+            raise BadLeague(f"{self.path} has tables that no Ringside made: it is not opened")
 
     def check(self, whole: bool = True) -> None:
         """Raise BadLeague unless the file is sound; the large tables only if asked."""
@@ -127,6 +138,7 @@ class LeagueFile:
             for step in range(version, schema.VERSION):
                 schema.MIGRATIONS[step](db)
             db.execute(f"PRAGMA user_version = {schema.VERSION}")
+            self._check_tables()
 
     # Reading and writing
 
@@ -136,10 +148,20 @@ class LeagueFile:
             raise LeagueError(f"{self.path} has been closed")
         found: sqlite3.Connection | None = getattr(self._local, "db", None)
         if found is None:
-            found = self._local.db = self._connect()
+            found = self._connect()
             found.execute("PRAGMA query_only=ON")
-            self._readers.append(found)
+            self._keep(found)
+            self._local.db = found
         return found
+
+    def _keep(self, db: sqlite3.Connection) -> None:
+        """Until its thread is gone."""
+        with self._writing:
+            for thread, old in self._readers:
+                if not thread.is_alive():
+                    old.close()
+            alive = [(thread, old) for thread, old in self._readers if thread.is_alive()]
+            self._readers = [*alive, (threading.current_thread(), db)]
 
     def read(self, sql: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
         with self._told("read"):
@@ -148,7 +170,8 @@ class LeagueFile:
     def stream(self, sql: str, *values: object) -> Iterator[tuple]:  # type: ignore[type-arg]
         """Rows one by one, for what may be many."""
         with self._told("read"):
-            yield from self.reader().execute(sql, values)
+            for row in self.reader().execute(sql, values):  # noqa: UP028 - a cursor must not outlive the file
+                yield row
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -175,10 +198,17 @@ class LeagueFile:
         """What SQLite says, in words that help."""
         try:
             yield
+        except (UnicodeEncodeError, OverflowError) as error:
+            given = error.object if isinstance(error, UnicodeEncodeError) else error
+            raise BadValue("value", given, "text and numbers that a file can hold") from None
         except sqlite3.IntegrityError:
             raise
+        except sqlite3.ProgrammingError:
+            if self._closed:
+                raise LeagueError(f"{self.path} has been closed") from None
+            raise
         except sqlite3.DatabaseError as error:
-            name = getattr(error, "sqlite_errorname", "") or ""
+            name = getattr(error, "sqlite_errorname", "") or "SQLITE_CORRUPT"  # without one: text that is no text
             if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
                 what = "the disk is full" if name == "SQLITE_FULL" else str(error)
                 told = f"cannot {verb} {self.path}: {what}. Nothing that was saved is lost; make room or check the disk"
@@ -198,7 +228,7 @@ class LeagueFile:
 
     def backup(self, target: Path, replace: bool = False) -> None:
         """A copy of everything that is saved by now; the league stays in use meanwhile."""
-        target = Path(os.path.abspath(target))
+        target = Path(os.path.realpath(check_path("file", target)))
         if target == self.path:
             raise LeagueError(f"{target} is the league itself: choose another name")
 
@@ -211,7 +241,8 @@ class LeagueFile:
     def close(self) -> None:
         """Everything is on the disk already; this lets go of the file."""
         self._closed = True
-        for db in [*self._readers, *([self._main] if hasattr(self, "_main") else [])]:
+        main = [self._main] if hasattr(self, "_main") else []
+        for db in [*(reader for _, reader in self._readers), *main]:
             with suppress(sqlite3.Error):
                 db.close()
         if self._lock is not None:
@@ -227,7 +258,7 @@ def create(path: Path) -> None:
         db.execute(f"PRAGMA application_id = {schema.APPLICATION}")
         db.execute(f"PRAGMA user_version = {schema.VERSION}")
 
-    write_database(Path(os.path.abspath(path)), fill, replace=False)
+    write_database(Path(os.path.abspath(check_path("league", path))), fill, replace=False)
 
 
 def write_database(target: Path, fill: Callable[[sqlite3.Connection], None], replace: bool) -> None:

@@ -23,16 +23,25 @@ class Lock:
         while True:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
             if not _take(handle):
-                told = _holder(handle)
+                told = f"{league} is open for writing in {_holder(handle)}"
                 os.close(handle)
-                raise LeagueHeld(f"{league} is open for writing in {told}: close it there, or open it read-only here")
+                raise LeagueHeld(
+                    f"{league} is open for writing in {told}: close it there; looking at it works meanwhile"
+                )
             if self._still_there(handle):
                 break
             os.close(handle)  # its last holder has just removed it
         self._handle = handle
+        try:
+            self._sign()
+        except OSError:
+            self.release()
+            raise
+
+    def _sign(self) -> None:
         said = {"program": Path(sys.argv[0] or "python").name, "pid": os.getpid(), "host": socket.gethostname()}
-        os.truncate(handle, 0)
-        os.write(handle, json.dumps({**said, "since": time.strftime("%Y-%m-%d %H:%M:%S")}).encode())
+        os.truncate(self._handle, 0)
+        os.write(self._handle, json.dumps({**said, "since": time.strftime("%Y-%m-%d %H:%M:%S")}).encode())
 
     def release(self) -> None:
         if self._handle >= 0:
@@ -47,6 +56,18 @@ class Lock:
             return os.path.samestat(os.fstat(handle), os.stat(self._path))
         except FileNotFoundError:
             return False
+
+
+def held(league: Path) -> bool:
+    """Whether somebody has it now."""
+    try:
+        handle = os.open(league.with_name(league.name + "-lock"), os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return not _take(handle)
+    finally:
+        os.close(handle)
 
 
 def _take(handle: int) -> bool:

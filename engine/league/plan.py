@@ -7,13 +7,13 @@ elsewhere, sooner or later, gets the same matches with the same ids.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine import codec
 from engine.errors import BadValue
 from engine.game import Game, check_match
-from engine.league.formats import Format, Group, Meeting
+from engine.league.formats import Board, Format, Group, Meeting
 from engine.league.formats.round_robin import turned
 from engine.league.records import Lineup, Settings
 from engine.options import build
@@ -48,6 +48,7 @@ class Plan:
         self._identity = fingerprint(settings, lineups[0].entrants)
         self.per_meeting = settings.games * (self.game.info.seats if settings.swap else 1)
         self._rounds: list[tuple[int, int, Sequence[Group]]] = []  # plan version, place before it, groups
+        self._met: list[list[Meeting]] = []  # the same, as the format sees them; kept, because it asks again and again
         self.length = 0  # matches decided so far
         self.complete = False  # nothing will be added any more
 
@@ -73,19 +74,29 @@ class Plan:
             until = self._lineups[place + 1].first_round if place + 1 < len(self._lineups) else None
             if until is not None and self.rounds >= until:
                 continue
-            played = [
-                [self._meeting(first, n, group, scores) for n, group in enumerate(groups)]
-                for _, first, groups in self._rounds
-            ]
-            for groups in self._format.rounds(lineup.entrants, played, self.game.info.seats, self._options):
+            for groups in self._following(lineup.entrants, scores):
                 if until is not None and self.rounds >= until:
                     break
                 self._append(lineup.version, groups)
-            if self.length > before:
-                self.complete = until is None and not self.adaptive  # then it has said everything
+            if self.adaptive and self.length > before:
                 return True
-        self.complete = True
-        return False
+        self.complete = True  # one that does not depend on results has said everything
+        return self.length > before
+
+    def check_change(self, first_round: int, entrants: Sequence[str], scores: Scores) -> None:
+        """Raise BadValue unless the format can go on with these entrants from this round on."""
+        check_entrants(entrants, self.game)
+        next(iter(self._following(entrants, scores, first_round)), None)
+
+    def _following(
+        self, entrants: Sequence[str], scores: Scores, rounds: int | None = None
+    ) -> Iterable[Sequence[Group]]:
+        """What the format says to the rounds so far, or to the first of them."""
+        while len(self._met) < len(self._rounds):
+            _, first, groups = self._rounds[len(self._met)]
+            self._met.append([self._meeting(first, n, group, scores) for n, group in enumerate(groups)])
+        board = Board(self.game.info.seats, self.per_meeting)
+        return self._format.rounds(entrants, self._met[:rounds], board, self._options)
 
     def _append(self, version: int, groups: Sequence[Group]) -> None:
         self._rounds.append((version, self.length, groups))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import unicodedata
 from dataclasses import dataclass, field
 from enum import Enum
@@ -109,7 +110,6 @@ class PlayedMatch:
     spec: MatchSpec
     result: MatchResult
     at: float  # when it was recorded, in seconds since 1970
-    worker: int = -1  # which one played it
 
     @property
     def reference(self) -> str:
@@ -131,21 +131,29 @@ def check_name(field: str, name: object) -> str:
     """A name as it may be kept: anything a person can read, but nothing that tricks a screen."""
     if not isinstance(name, str) or not name.strip() or len(name) > NAME_LENGTH:
         raise BadValue(field, name, f"text of 1 to {NAME_LENGTH} characters")
+    given, name = name, unicodedata.normalize("NFC", name)  # two spellings of one name must not be two names
+    if len(name) > NAME_LENGTH:
+        raise BadValue(field, given, f"text of 1 to {NAME_LENGTH} characters when it is composed")
     for letter in name:
         if unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp", "Cn", "Co") or letter in BIDI:
             raise BadValue(field, name, f"text that can be shown, without {f'U+{ord(letter):04X}'}")
     if name != name.strip():
         raise BadValue(field, name, "text that neither begins nor ends with a blank")
-    return unicodedata.normalize("NFC", name)
+    return name
 
 
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # overrides: they make one name look like another
 
 
+def content_hash(payload: bytes) -> str:
+    """What a payload is known by."""
+    return hashlib.blake2b(payload, digest_size=16).hexdigest()
+
+
 def check_text(field: str, text: object, longest: int = NOTES_LENGTH) -> str:
     if not isinstance(text, str) or len(text) > longest:
         raise BadValue(field, text, f"text of at most {longest:,} characters")
-    if any(unicodedata.category(letter) == "Cs" or (letter < " " and letter not in "\n\t") for letter in text):
+    if any(unicodedata.category(letter) in ("Cs", "Cc") and letter not in "\n\t" for letter in text):
         raise BadValue(field, text, "text without control characters and lone surrogates")
     return text
 

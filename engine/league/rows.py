@@ -33,7 +33,8 @@ def pack_match(number: int, at: float, spec: MatchSpec, result: MatchResult, pla
     id, numbers, ending = bytes.fromhex(spec.id), result.numbers(), result.ending
     digest = result.digested(numbers)
     seed = spec.seed - (spec.seed >> 63 << 64)  # SQLite's whole numbers have a sign
-    game = hashlib.blake2b(players + result.actions, digest_size=8).digest() if result.steps else bytes(8)
+    moves = b"".join((players, repr(spec.start).encode(), numbers, result.actions))
+    game = hashlib.blake2b(moves, digest_size=8).digest() if result.steps else bytes(8)
     seal = _seal(id, digest, number, at, seed, result, spec.start)
     return (
         number,

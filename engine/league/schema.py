@@ -75,5 +75,5 @@ def expected() -> set[tuple[str, str, str]]:
 
 
 def defined(db: sqlite3.Connection) -> set[tuple[str, str, str]]:
-    rows = db.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master WHERE name NOT GLOB 'sqlite_stat*'")
+    rows = db.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master")
     return {(kind, name, sql) for kind, name, sql in rows}

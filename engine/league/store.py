@@ -7,15 +7,17 @@ import hashlib
 import json
 import sqlite3
 import time
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from engine import codec
-from engine.errors import BadLeague, BadValue, NotNow, UnknownName
+from engine.errors import BadLeague, BadValue, NotNow, RingsideError, UnknownName
 from engine.league.file import SUFFIX, LeagueFile, create
-from engine.league.plan import Plan, check_entrants
+from engine.league.lock import held
+from engine.league.plan import Plan
 from engine.league.records import (
     Agent,
     Lineup,
@@ -26,12 +28,15 @@ from engine.league.records import (
     check_name,
     check_tags,
     check_text,
+    content_hash,
 )
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import game_of, kind_of
 
+T = TypeVar("T")
 LARGEST_PAYLOAD = 512 << 20
 COLUMNS = "number, pool, name, settings, lineups, state, created, finished, played, total, note, seal"
+LINEUPS, STATE, FINISHED, PLAYED, TOTAL, NOTE = 4, 5, 7, 8, 9, 10  # places in such a row
 
 
 class League:
@@ -40,7 +45,10 @@ class League:
     def __init__(self, path: Path | str, read_only: bool = False) -> None:
         self.file = LeagueFile(Path(path), read_only)
         self._specs: dict[str, AgentSpec] = {}  # by id: payloads do not change
-        self._numbers: dict[str, int] = {}
+        self._known: dict[tuple[Any, ...], Agent] = {}  # by row, so that each is read with care only once
+        self._alone = read_only and not held(self.path)  # nobody plays, whatever the file says
+        if not read_only:
+            self._after_a_crash()
 
     @classmethod
     def new(cls, path: Path | str) -> League:
@@ -76,11 +84,20 @@ class League:
     def backup(self, target: Path | str) -> None:
         self.file.backup(Path(target))
 
+    def _after_a_crash(self) -> None:
+        """Nobody else writes, so what is said to be played is not: its program ended before it did."""
+        for one in self.tournaments():
+            if one.state in (State.RUNNING, State.PAUSED):
+                self.update_tournament(one.number, State.STOPPED, "the program ended before it did")
+
     # Settings last used
 
     def setting(self, name: str, default: Any = None) -> Any:
         found = self.file.read("SELECT value FROM settings WHERE name = ?", name)
-        return json.loads(found[0][0]) if found else default
+        try:
+            return json.loads(found[0][0]) if found else default
+        except ValueError:
+            raise BadLeague(f"{self.path}: the setting {name!r} is damaged") from None
 
     def remember(self, name: str, value: Any) -> None:
         with self.file.transaction() as db:
@@ -107,48 +124,60 @@ class League:
         if len(spec.payload) > LARGEST_PAYLOAD:
             raise BadValue("payload", f"{len(spec.payload):,} bytes", f"at most {LARGEST_PAYLOAD:,} bytes")
         made = time.time() if created is None else created
-        agent = Agent(
-            self._free_id(name, game),
-            name,
-            game,
-            spec.kind,
-            spec.version,
-            content_hash(spec.payload),
-            check_text("notes", notes),
-            check_colour(colour),
-            check_tags(tags),
-            made,
-            tuple(check_name("parents", parent) for parent in parents),
-            check_text("origin", origin, 1000),
-        )
-        self._check_free(game, name)
         with self.file.transaction() as db:
-            db.execute("INSERT OR IGNORE INTO payloads VALUES (?, ?)", (agent.payload, spec.payload))
-            row = (agent.id, name, game, agent.payload, *_sealed(agent))
-            db.execute(
-                "INSERT INTO agents (id, name, game, payload, record, archived, seal) VALUES (?,?,?,?,?,?,?)", row
+            self._check_free(game, name)
+            agent = Agent(
+                self._free_id(name, game),
+                name,
+                game,
+                spec.kind,
+                spec.version,
+                content_hash(spec.payload),
+                check_text("notes", notes),
+                check_colour(colour),
+                check_tags(tags),
+                made,
+                tuple(check_name("parents", parent) for parent in parents),
+                check_text("origin", origin, 1000),
             )
+            db.execute("INSERT OR IGNORE INTO payloads VALUES (?, ?)", (agent.payload, spec.payload))
+            [(last,)] = db.execute("SELECT coalesce(max(number), 0) FROM agents")
+            db.execute("INSERT INTO agents VALUES (?,?,?,?,?,?,?,?)", _sealed(last + 1, agent))
         return agent
 
     def agents(self, game: str | None = None, archived: bool = False) -> list[Agent]:
         """In the order in which they came."""
-        sql = "SELECT record, archived, seal FROM agents WHERE (? IS NULL OR game = ?) AND (? OR archived IS NULL)"
-        return [self._agent(*row) for row in self.file.read(f"{sql} ORDER BY number", game, game, archived)]
+        every = self._everybody().values()
+        return [one for one in every if game in (None, one.game) and (archived or one.archived is None)]
 
     def agent(self, name: str, game: str | None = None) -> Agent:
-        """By its name or id, archived ones included; among several games the name may need one."""
-        sql = "SELECT record, archived, seal FROM agents WHERE (name = ? OR id = ?) AND (? IS NULL OR game = ?)"
-        found = [self._agent(*row) for row in self.file.read(sql, name, name, game, game)]
+        """By its name, as a person says it, archived ones included; by its id if nobody has that name now."""
+        every = self.agents(game, archived=True)
+        name = unicodedata.normalize("NFC", name)
+        found = [one for one in every if one.name == name] or [one for one in every if one.id == name]
         if len(found) > 1:
-            exact = [agent for agent in found if agent.name == name]
-            if len(exact) != 1:
-                games = " and ".join(agent.game for agent in found)
-                raise BadValue("agent", name, f"one agent, but {games} have one of that name: say which game")
-            found = exact
+            games = " and ".join(agent.game for agent in found)
+            raise BadValue("agent", name, f"one agent, but {games} have one of that name: say which game")
         if not found:
             noun = f"agent of {self.path.name}" + (f" for {game}" if game else "")
-            raise UnknownName(noun, name, [agent.name for agent in self.agents(game, archived=True)])
+            raise UnknownName(noun, name, [agent.name for agent in every])
         return found[0]
+
+    def by_id(self, id: str) -> Agent:
+        """Ids stay when agents are renamed, and a name that has become free may be another's."""
+        for one in self._everybody().values():
+            if one.id == id:
+                return one
+        raise UnknownName(f"agent id in {self.path.name}", id, self.names())
+
+    def _everybody(self) -> Numbered[Agent]:
+        """By number; each record as it was written."""
+        found = Numbered[Agent](self.path)
+        for row in self.file.read("SELECT * FROM agents ORDER BY number"):
+            if row not in self._known:
+                self._known[row] = self._agent(row)
+            found[row[0]] = self._known[row]
+        return found
 
     def change_agent(self, id: str, **changes: Any) -> Agent:
         """What is said about it: name, notes, colour, tags."""
@@ -161,60 +190,70 @@ class League:
         for field in changes:
             if field not in checks:
                 raise UnknownName("changeable field of an agent", field, checks)
-        agent = self.agent(id)
-        changed = dataclasses.replace(agent, **{field: checks[field](value) for field, value in changes.items()})
-        if changed.name != agent.name:
-            self._check_free(agent.game, changed.name)
-        return self._put(changed)
+        checked = {field: checks[field](value) for field, value in changes.items()}
+        with self.file.transaction() as db:
+            agent = self.by_id(id)
+            changed = dataclasses.replace(agent, **checked)
+            if changed.name != agent.name:
+                self._check_free(agent.game, changed.name)
+            return self._put(db, changed)
 
     def archive(self, id: str, undo: bool = False) -> Agent:
         """Put it away, or fetch it back; its matches and its payload stay."""
-        agent = self.agent(id)
-        if (agent.archived is None) == undo:
-            raise NotNow(f"{agent.name} is {'not archived' if undo else 'archived already'}")
-        busy = [one.name for one in self.tournaments() if one.state.open and agent.id in one.entrants]
-        if busy and not undo:
-            raise NotNow(f"{agent.name} takes part in {busy[0]!r}, which is not over: withdraw it there first")
-        return self._put(dataclasses.replace(agent, archived=None if undo else time.time()))
+        with self.file.transaction() as db:
+            agent = self.by_id(id)
+            if (agent.archived is None) == undo:
+                raise NotNow(f"{agent.name} is {'not archived' if undo else 'archived already'}")
+            busy = [one.name for one in self.tournaments() if one.state.open and agent.id in one.entrants]
+            if busy and not undo:
+                raise NotNow(f"{agent.name} takes part in {busy[0]!r}, which is not over: withdraw it there first")
+            return self._put(db, dataclasses.replace(agent, archived=None if undo else time.time()))
 
     def spec(self, id: str) -> AgentSpec:
         """Everything that is needed to have it play; the payload is checked against its hash."""
         if id not in self._specs:
-            agent = self.agent(id)
+            agent = self.by_id(id)
             self._specs[agent.id] = AgentSpec(agent.id, agent.kind, self.payload(agent.payload), agent.version)
         return self._specs[id]
 
     def payload(self, content: str) -> bytes:
         found = self.file.read("SELECT data FROM payloads WHERE hash = ?", content)
-        if not found or content_hash(found[0][0]) != content:
+        if not found or not isinstance(found[0][0], bytes) or content_hash(found[0][0]) != content:
             raise BadLeague(f"{self.path}: the payload {content} is damaged: import its agent again, or take a backup")
         data: bytes = found[0][0]
         return data
 
     def number(self, id: str) -> int:
         """What the tables call an agent."""
-        if id not in self._numbers:
-            self._numbers |= {name: number for number, name in self.file.read("SELECT number, id FROM agents")}
-        return self._numbers[id]
+        return self.numbers()[id]
 
-    def ids(self) -> dict[int, str]:
-        return dict(self.file.read("SELECT number, id FROM agents"))
+    def numbers(self) -> dict[str, int]:
+        return {one.id: number for number, one in self._everybody().items()}
+
+    def ids(self) -> Numbered[str]:
+        found = Numbered[str](self.path)
+        found.update({number: one.id for number, one in self._everybody().items()})
+        return found
 
     def names(self) -> dict[str, str]:
         """By id, archived ones included."""
-        return dict(self.file.read("SELECT id, name FROM agents"))
+        return {one.id: one.name for one in self._everybody().values()}
 
-    def _put(self, agent: Agent) -> Agent:
-        with self.file.transaction() as db:
-            values = (agent.name, *_sealed(agent), agent.id)
-            db.execute("UPDATE agents SET name = ?, record = ?, archived = ?, seal = ? WHERE id = ?", values)
+    def _put(self, db: sqlite3.Connection, agent: Agent) -> Agent:
+        row = _sealed(self.number(agent.id), agent)
+        db.execute("INSERT OR REPLACE INTO agents VALUES (?,?,?,?,?,?,?,?)", row)
         return agent
 
-    def _agent(self, record: str, archived: float | None, seal: bytes) -> Agent:
-        if seal_of(record, archived) != seal:
-            raise BadLeague(f"{self.path}: the record of an agent is damaged: {record[:200]}")
-        agent = codec.load(Agent, record)
-        return dataclasses.replace(agent, archived=archived)
+    def _agent(self, row: tuple[Any, ...]) -> Agent:
+        number, *_, record, archived, _ = row
+        try:
+            agent = dataclasses.replace(codec.load(Agent, record), archived=archived)
+            sound = _sealed(number, agent) == row
+        except (RingsideError, TypeError, ValueError):
+            sound = False
+        if not sound:
+            raise BadLeague(f"{self.path}: the record of agent {number} is damaged: take a backup, if there is one")
+        return agent
 
     def _free_id(self, name: str, game: str) -> str:
         """The name itself, unless somebody had it before."""
@@ -231,89 +270,88 @@ class League:
     # Tournaments
 
     def add_tournament(self, name: str, settings: Settings, entrants: Iterable[str]) -> Tournament:
-        """Nothing is played yet; whatever is wrong with it is told now."""
-        agents = [self.agent(entrant) for entrant in entrants]
-        self._check_agents(agents, settings.game)
-        lineup = Lineup(1, 0, tuple(agent.id for agent in agents))
+        """Of these agents, by id. Nothing is played yet; whatever is wrong with it is told now."""
+        lineup = Lineup(1, 0, tuple(entrants))
         plan = Plan(settings, [lineup])
+        self.check_agents(lineup.entrants, settings.game)
         plan.extend(lambda *_: ())
         name = check_name("name", name)
         with self.file.transaction() as db:
-            row = (self._pool(db, settings.game), name, codec.dump(settings), _dump([lineup]), State.PLANNED.value)
-            row += (time.time(), None, 0, plan.length, "")  # type: ignore[assignment]
-            marks = ",".join("?" * 12)
-            number = db.execute(f"INSERT INTO tournaments VALUES ({marks})", (None, *row, b"")).lastrowid
-            seal = seal_of(number, *row[:4])
-            db.execute("UPDATE tournaments SET seal = ? WHERE number = ?", (seal, number))
-        assert number is not None
-        return self.tournament(number)
+            [(last,)] = db.execute("SELECT coalesce(max(number), 0) FROM tournaments")
+            pool = self._pool(db, settings.game)
+            row = (last + 1, pool, name, codec.dump(settings), _dump([lineup]), State.PLANNED.value, time.time())
+            self._write(db, (*row, None, 0, plan.length, ""))
+        return self.tournament(last + 1)
 
     def tournaments(self) -> list[Tournament]:
         return [self._tournament(row) for row in self.file.read(f"SELECT {COLUMNS} FROM tournaments ORDER BY number")]
 
     def tournament(self, which: int | str) -> Tournament:
         """By number, or by name if that is unique."""
-        number = int(which) if isinstance(which, int) or which.isdecimal() else -1
-        sql = f"SELECT {COLUMNS} FROM tournaments WHERE number = ? OR name = ? ORDER BY number = ? DESC, number"
-        found = [self._tournament(row) for row in self.file.read(sql, number, str(which), number)]
+        every = self.tournaments()
+        text = unicodedata.normalize("NFC", str(which))
+        found = [one for one in every if str(one.number) == text] or [one for one in every if one.name == text]
         if not found:
-            known = [f"{one.number} ({one.name})" for one in self.tournaments()]
+            known = [f"{one.number} ({one.name})" for one in every]
             raise UnknownName(f"tournament of {self.path.name}", which, known)
-        if len(found) > 1 and found[0].number != number:
+        if len(found) > 1:
             numbers = " and ".join(str(one.number) for one in found)
             raise BadValue("tournament", which, f"one of the numbers {numbers}, which share that name")
         return found[0]
 
     def update_tournament(
-        self, number: int, state: State | None = None, note: str | None = None, total: int | None = None
+        self,
+        number: int,
+        state: State | None = None,
+        note: str | None = None,
+        total: int | None = None,
+        played: int = 0,
     ) -> None:
+        """Its new state, note and total; `played` so many more."""
         with self.file.transaction() as db:
+            row = list(db.execute(f"SELECT {COLUMNS} FROM tournaments WHERE number = ?", (number,)).fetchone()[:-1])
+            self._tournament_row(row)
             if state is not None:
-                done = None if state.open else time.time()
-                db.execute(
-                    "UPDATE tournaments SET state = ?, finished = ? WHERE number = ?", (state.value, done, number)
-                )
-            if note is not None:
-                db.execute("UPDATE tournaments SET note = ? WHERE number = ?", (note, number))
-            if total is not None:
-                db.execute("UPDATE tournaments SET total = ? WHERE number = ?", (total, number))
+                row[STATE], row[FINISHED] = state.value, None if state.open else time.time()
+            row[PLAYED] += played
+            row[TOTAL] = row[TOTAL] if total is None else total
+            row[NOTE] = row[NOTE] if note is None else note
+            self._write(db, row)
 
     def change_entrants(self, number: int, join: Iterable[str], leave: Iterable[str]) -> Tournament:
-        """From the next round on; rounds of which something has been played are finished by those who began them."""
+        """By id, from the next round on; rounds of which something was played are finished by those who began them."""
         from engine.league.book import Book  # it needs this module
 
-        tournament = self.tournament(number)
-        if tournament.state is State.RUNNING:
-            raise NotNow(f"{tournament.name!r} is being played: pause it first")
-        if not tournament.state.open:
-            raise NotNow(f"{tournament.name!r} is {tournament.state.value}: nobody can join or leave any more")
-        joining, leaving = [self.agent(one) for one in join], [self.agent(one).id for one in leave]
-        for one in leaving:
-            if one not in tournament.entrants:
-                raise BadValue("withdraw", one, f"one of {', '.join(tournament.entrants)}")
-        self._check_agents(joining, tournament.settings.game)
-        entrants = tuple(one for one in tournament.entrants if one not in leaving) + tuple(one.id for one in joining)
-        check_entrants(entrants, game_of(tournament.settings.game))
         with self.file.transaction() as db:
-            first = Book(self, number).next_round()
-            kept = [one for one in tournament.lineups if one.first_round < first or (one.version == 1 and first == 0)]
-            if first == 0:
-                kept = []  # nothing played: as if it had been so from the start
+            tournament, book = self.tournament(number), Book(self, number)
+            if not tournament.state.open:
+                raise NotNow(f"{tournament.name!r} is {tournament.state.value}: nobody can join or leave any more")
+            joining, leaving = tuple(join), tuple(leave)
+            for one in leaving:
+                if one not in tournament.entrants:
+                    raise BadValue("leave", one, f"one of {', '.join(tournament.entrants)}")
+            self.check_agents(joining, tournament.settings.game)
+            entrants = tuple(one for one in tournament.entrants if one not in leaving) + joining
+            first = book.next_round()
+            book.check_change(first, entrants)
+            kept = [one for one in tournament.lineups if one.first_round < first]
             lineups = [*kept, Lineup(tournament.lineups[-1].version + bool(kept), first, entrants)]
-            self._put_lineups(db, tournament, lineups)
-        book = Book(self, number)
-        self.update_tournament(number, total=book.plan.length)
+            row = list(db.execute(f"SELECT {COLUMNS} FROM tournaments WHERE number = ?", (number,)).fetchone()[:-1])
+            row[LINEUPS] = _dump(lineups)
+            self._write(db, row)
+        self.update_tournament(number, total=Book(self, number).plan.length)
         return self.tournament(number)
 
-    def _put_lineups(self, db: sqlite3.Connection, tournament: Tournament, lineups: list[Lineup]) -> None:
-        text = _dump(lineups)
-        [(pool,)] = db.execute("SELECT pool FROM tournaments WHERE number = ?", (tournament.number,))
-        seal = seal_of(tournament.number, pool, tournament.name, codec.dump(tournament.settings), text)
-        db.execute("UPDATE tournaments SET lineups = ?, seal = ? WHERE number = ?", (text, seal, tournament.number))
+    def _write(self, db: sqlite3.Connection, row: Sequence[Any]) -> None:
+        marks = ",".join("?" * 12)
+        db.execute(f"INSERT OR REPLACE INTO tournaments ({COLUMNS}) VALUES ({marks})", (*row, seal_of(*row)))
 
     def pools(self) -> dict[int, GameSpec]:
         """Ratings of different games, or of one game with different options, are never mixed."""
-        return {number: codec.load(GameSpec, text) for number, text in self.file.read("SELECT * FROM pools")}
+        try:
+            return {number: codec.load(GameSpec, text) for number, text in self.file.read("SELECT * FROM pools")}
+        except BadValue as error:
+            raise BadLeague(f"{self.path}: its pools are damaged: {error}") from None
 
     def pool(self, game: GameSpec) -> int | None:
         found = self.file.read("SELECT number FROM pools WHERE game = ?", codec.dump(game))
@@ -326,17 +364,25 @@ class League:
         return int(number)
 
     def _tournament(self, row: Sequence[Any]) -> Tournament:
-        number, pool, name, settings, lineups, state, created, finished, played, total, note, seal = row
-        if seal_of(number, pool, name, settings, lineups) != seal:
-            raise BadLeague(
-                f"{self.path}: the record of tournament {number} is damaged: take a backup, if there is one"
-            )
-        line = codec.load(_Lineups, lineups).lineups
-        made = codec.load(Settings, settings)
-        return Tournament(number, name, made, line, State(state), created, finished, played, total, note)
+        *kept, seal = row
+        if seal_of(*kept) != seal:
+            raise BadLeague(f"{self.path}: tournament {row[0]} is damaged: take a backup, if there is one")
+        return self._tournament_row(kept)
 
-    def _check_agents(self, agents: Sequence[Agent], game: GameSpec) -> None:
-        for agent in agents:
+    def _tournament_row(self, row: Sequence[Any]) -> Tournament:
+        number, _, name, settings, lineups, state, created, finished, played, total, note = row
+        try:
+            made, line = codec.load(Settings, settings), codec.load(_Lineups, lineups).lineups
+            now = State(state)
+            if self._alone and now in (State.RUNNING, State.PAUSED):
+                now = State.STOPPED
+            return Tournament(number, name, made, line, now, created, finished, played, total, note)
+        except (RingsideError, ValueError) as error:
+            raise BadLeague(f"{self.path}: tournament {number} is damaged: {error}") from None
+
+    def check_agents(self, ids: Sequence[str], game: GameSpec) -> None:
+        """Raise BadValue unless they can all play this game here."""
+        for agent in map(self.by_id, ids):
             if agent.game != game.name:
                 raise BadValue("entrants", agent.name, f"an agent for {game.name}, and this one plays {agent.game}")
             if agent.archived is not None:
@@ -355,15 +401,24 @@ def _dump(lineups: Sequence[Lineup]) -> str:
     return codec.dump(_Lineups(tuple(lineups)))
 
 
-def _sealed(agent: Agent) -> tuple[str, float | None, bytes]:
+class Numbered(dict[int, T]):
+    """What the tables know by number; a number that nobody has is damage."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def __missing__(self, number: int) -> T:
+        raise BadLeague(f"{self._path} is damaged: it speaks of an agent {number} that it does not have")
+
+
+def _sealed(number: int, agent: Agent) -> tuple[Any, ...]:
+    """The row of an agent."""
     record = codec.dump(dataclasses.replace(agent, archived=None))
-    return record, agent.archived, seal_of(record, agent.archived)
+    row = (number, agent.id, agent.name, agent.game, agent.payload, record, agent.archived)
+    return (*row, seal_of(*row))
 
 
 def seal_of(*parts: object) -> bytes:
     """Eight bytes that change when anything in a record does."""
     return hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()
-
-
-def content_hash(payload: bytes) -> str:
-    return hashlib.blake2b(payload, digest_size=16).hexdigest()

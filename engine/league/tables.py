@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import BadValue, UnknownName
+from engine.errors import BadLeague, BadValue, RingsideError
 from engine.game import Floats
 from engine.league.ratings import START, Ratings, rate, running_elo, tier
 from engine.league.records import PlayedMatch, Snapshot, Tournament
 from engine.league.rows import COLUMNS, unpack_match, unpack_players
 from engine.league.schema import PLACES
+from engine.league.skills import pool_skills
 from engine.league.statistics import Z
 from engine.league.store import League
 from engine.play.match import AgentSpec, EndingKind, GameSpec, joint_digest
@@ -93,7 +94,9 @@ def standings(
         anchor = league.agent(anchor, game.name).id
         if anchor not in rows or not rows[anchor].total.played:
             raise BadValue("anchor", anchor, "somebody who has played in this table")
-    seats = game_of(game).info.seats
+    seats = _seats(league, game, pool)
+    if anchor is not None and seats > 2:
+        raise BadValue("anchor", anchor, "for games of two seats: skills of more have no zero")
     [(matches,)] = league.file.read(
         "SELECT coalesce(sum(played), 0) FROM tournaments WHERE pool = ? AND (? = 0 OR number = ?)",
         pool,
@@ -103,6 +106,16 @@ def standings(
     if seats > 2:
         return _by_skill(league, game, pool, tournament, rows, matches)
     return _by_elo(game, rows, anchor, level, matches)
+
+
+def _seats(league: League, game: GameSpec, pool: int | None) -> int:
+    """Tables outlive the rules that made them: where those are not installed, the matches tell."""
+    try:
+        return game_of(game).info.seats
+    except RingsideError:
+        sql = "SELECT length(m.players) / 4 FROM matches m JOIN tournaments t ON t.number = m.number >> 32"
+        found = league.file.read(f"{sql} WHERE t.pool = ? LIMIT 1", pool)
+        return int(found[0][0]) if found else 2
 
 
 def _rows(league: League, pool: int | None, game: GameSpec, tournament: int) -> dict[str, Row]:
@@ -176,8 +189,12 @@ def _by_skill(
     league: League, game: GameSpec, pool: int | None, tournament: int, rows: dict[str, Row], matches: int
 ) -> Standings:
     ids = league.ids()
-    sql = "SELECT agent, mean, deviation FROM skills WHERE pool = ? AND tournament = ?"
-    for agent, mean, deviation in league.file.read(sql, pool, tournament):
+    if tournament or pool is None:
+        sql = "SELECT agent, mean, deviation FROM skills WHERE pool = ? AND tournament = ?"
+        found = {agent: (mean, deviation) for agent, mean, deviation in league.file.read(sql, pool, tournament)}
+    else:
+        found = pool_skills(league, pool)
+    for agent, (mean, deviation) in found.items():
         if ids[agent] in rows:
             rows[ids[agent]].rating, rows[ids[agent]].error = mean, Z * deviation
     model = "Plackett-Luce (openskill), in the order of the plan: mean +- 1.96 deviations; w-d-l counts every two seats"
@@ -255,12 +272,14 @@ def span(tournament: int) -> tuple[int, int]:
 def match(league: League, reference: str) -> PlayedMatch:
     """By what a person calls it: tournament.place."""
     tournament, dot, place = reference.partition(".")
-    if not (dot and tournament.isdecimal() and place.isdecimal() and len(reference) <= 20):
+    if not (dot and tournament.isdecimal() and place.isdecimal() and len(tournament) <= 9 and len(place) <= 9):
         raise BadValue("match", reference, "two numbers such as 3.17: the tournament, and the place in its plan")
     number = int(tournament) * PLACES + int(place)
     found = _matches(league, f"SELECT {COLUMNS} FROM matches WHERE number = ?", number)
     if not found:
-        raise UnknownName(f"match of {league.path.name}", reference, [])
+        one = league.tournament(tournament)
+        needed = f"one that was played: tournament {one.number} has {one.played:,} of {one.total or one.played:,}"
+        raise BadValue("match", reference, needed)
     return found[0]
 
 
@@ -273,7 +292,7 @@ def history(
     before: int | None = None,
     limit: int = 50,
 ) -> list[PlayedMatch]:
-    """A page of it, newest first; `before` is the last number of the page before (see `number_of`)."""
+    """A page, newest first, of an agent by id; `before` is the last number of the page before (see `number_of`)."""
     low, high = span(tournament) if tournament is not None else (0, 2**63 - 1)
     high = high if before is None else min(high, before - 1)
     where, values = "number BETWEEN ? AND ?", [low, high]
@@ -282,7 +301,7 @@ def history(
     if agent is not None:
         where += " AND number IN (SELECT match FROM seats WHERE agent = ? AND match BETWEEN ? AND ? ORDER BY match DESC"
         where += f" LIMIT {2**31 if failed else limit})"
-        values += [league.number(league.agent(agent).id), low, high]
+        values += [league.number(agent), low, high]
     sql = f"SELECT {COLUMNS} FROM matches WHERE {where} ORDER BY number DESC LIMIT ?"
     return _matches(league, sql, *values, limit)
 
@@ -306,6 +325,8 @@ def _unpacked(league: League, rows: Any) -> Iterator[PlayedMatch]:
     specs = _Specs(league)
     settings = {one.number: one.settings for one in league.tournaments()}
     for row in rows:
+        if row[0] // PLACES not in settings:
+            raise BadLeague(f"{league.path} is damaged: match {row[0]} belongs to no tournament")
         actions = league.file.read("SELECT data FROM actions WHERE match = ?", row[0])
         data = actions[0][0] if actions else b""
         yield unpack_match(row, data, settings[row[0] // PLACES], specs, league.path)
@@ -321,6 +342,15 @@ class _Specs(dict[int, AgentSpec]):
     def __missing__(self, number: int) -> AgentSpec:
         self[number] = self._league.spec(self._ids[number])
         return self[number]
+
+
+def strays(league: League) -> int:
+    """Matches and tallies that no tournament or pool accounts for."""
+    sql = "SELECT count(*) FROM matches WHERE number >> 32 NOT IN (SELECT number FROM tournaments)"
+    lost = int(league.file.read(sql)[0][0])
+    sums = "sum(wins), sum(draws), sum(losses)"
+    sql = f"SELECT pool, first, second, {sums} FROM tallies WHERE tournament {{}} 0 GROUP BY pool, first, second"
+    return lost + len(set(league.file.read(sql.format("="))) ^ set(league.file.read(sql.format("!="))))
 
 
 # What is worth knowing about a tournament

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
-from engine.errors import LeagueError, NotNow, RingsideError
+from engine.errors import NotNow, RingsideError
 from engine.league.book import Book, Entry
 from engine.league.plan import Planned
 from engine.league.recorder import Recorder
@@ -83,9 +83,9 @@ class TournamentRun:
         self._batch: Executor | None = None
         self._conduct = Conduct()
         self._trouble: str | None = None
-        self._paused = False
-        self.watched = False  # whether any match of it was shown
-        self.error: RingsideError | None = None
+        self._paused = self._over = False
+        self.watched = self.was_paused = False  # whether any match of it was shown, whether it ever stood still
+        self.error: Exception | None = None
         self.unsaved = 0
         self._recorder: Recorder | None = None
 
@@ -165,6 +165,8 @@ class TournamentRun:
         return Progress(tournament.number, state, played, max(self.book.plan.length, played), self._text())
 
     def _text(self) -> str:
+        if self._over:
+            return self.book.tournament.state.value
         if self._trouble is not None:
             return f"waiting: {self._trouble}"
         with self._news:
@@ -181,14 +183,14 @@ class TournamentRun:
 
     def run(self) -> Tournament:
         """Until it is over or was stopped; what went wrong is in `error` and in the tournament's note."""
-        self.book.settle(State.RUNNING)
-        self._changed()
         self._recorder = Recorder(self.book, self._save, self._have_trouble)
         try:
+            self.book.settle(State.RUNNING)
+            self._changed()
             while not self.book.over and self._ready():
                 self._play_live() if self._visual else self._play_batch()
                 self._recorder.drain()
-        except RingsideError as error:
+        except Exception as error:  # whatever it is, it is told to whoever waits, and what was played is saved
             self.error = error
         finally:
             self._recorder.close()
@@ -208,6 +210,7 @@ class TournamentRun:
 
     def _set_paused(self, paused: bool) -> None:
         self._paused = paused
+        self.was_paused = True
         self.book.settle(State.PAUSED if paused else State.RUNNING)
         self._changed()
 
@@ -251,8 +254,8 @@ class TournamentRun:
         return refusal is not None
 
     def _play_live(self) -> None:
-        planned = next(self.book.missing(), None)
-        if planned is None or self._refused(planned):
+        planned = next((one for one in self.book.missing() if not self._refused(one)), None)
+        if planned is None:
             return
         with self._news:
             if self._wish is not Wish.PLAY or not self._visual:
@@ -294,8 +297,9 @@ class TournamentRun:
             note = f"{self.unsaved:,} results could not be saved, and will be played again. {note}".strip()
         try:
             self.book.settle(state, note)
-        except LeagueError as error:  # the disk is still full: the file says "running", which can be resumed too
+        except RingsideError as error:  # the disk is still full: the file says "running", which can be resumed too
             self.error = self.error or error
+        self._over = True
         self._changed()
         return self.book.tournament
 
@@ -303,6 +307,6 @@ class TournamentRun:
 def lift(league: League, number: int) -> int:
     """Give those another chance who failed too often, and void matches another try; how many are to be played."""
     tournament = league.tournament(number)
-    if tournament.state in (State.RUNNING, State.CANCELLED):
+    if tournament.state is State.CANCELLED:
         raise NotNow(f"{tournament.name!r} is {tournament.state.value}: its quarantine cannot be lifted")
     return Book(league, number).forget_unfinished()

@@ -67,7 +67,7 @@ class EndingKind(Enum):
     FINISHED = "finished"  # by the rules of the game
     STEP_LIMIT = "step_limit"
     RESIGNED = "resigned"
-    NO_CONTEST = "no_contest"  # by the rules, with no result: to be played again
+    NO_CONTEST = "no_contest"  # by the rules, with no winner: it counts as a draw
     ILLEGAL_ACTION = "illegal_action"
     EXCEPTION = "exception"
     CRASH = "crash"

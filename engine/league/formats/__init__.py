@@ -32,11 +32,21 @@ class Meeting:
 Round = Sequence[Meeting]
 
 
+@dataclass(frozen=True)
+class Board:
+    """What one meeting is."""
+
+    seats: int
+    games: int  # that are played in it, all seatings together
+
+
 class Rounds(Protocol):
-    """What a format is: it draws nothing, keeps nothing, and gives the same answer to the same question."""
+    """What a format is: it draws nothing, keeps nothing, and gives the same answer to the same question.
+
+    Entrants that it cannot go on with, such as after somebody has left, are a BadValue."""
 
     def __call__(
-        self, entrants: Sequence[str], played: Sequence[Round], seats: int, options: Any
+        self, entrants: Sequence[str], played: Sequence[Round], board: Board, options: Any
     ) -> Iterable[Sequence[Group]]: ...
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.errors import BadValue
-from engine.league.formats import Format, Group, Round
+from engine.league.formats import Board, Format, Group, Round
 from engine.league.formats.round_robin import MOST_GROUPS, turned
 from engine.options import option
 
@@ -20,21 +20,24 @@ class Options:
     rounds: int = option(1, low=1, high=1_000_000, help="how often each of them meets everybody else")
 
 
-def rounds(entrants: Sequence[str], played: Sequence[Round], seats: int, options: Options) -> Iterator[list[Group]]:
+def rounds(entrants: Sequence[str], played: Sequence[Round], board: Board, options: Options) -> Iterator[list[Group]]:
     """A round is one challenger against the whole field."""
+    seats = board.seats
     challengers, field = entrants[: options.challengers], entrants[options.challengers :]
     if len(field) < seats - 1:
         raise BadValue(
             "challengers", options.challengers, f"few enough to leave {seats - 1} of {len(entrants)} entrants"
         )
-    if math.comb(len(field), seats - 1) > MOST_GROUPS:
+    if math.comb(len(field), seats - 1) > MOST_GROUPS[1]:
         raise BadValue(
-            "entrants", f"{len(entrants)} agents at {seats} seats", f"at most {MOST_GROUPS:,} boards a round"
+            "entrants", f"{len(entrants)} agents at {seats} seats", f"at most {MOST_GROUPS[1]:,} boards a round"
         )
+    if any(not set(meeting.group) & set(challengers) for one in played for meeting in one):
+        raise BadValue("entrants", tuple(entrants), "such that those who challenged before still do; others may leave")
     met = Counter(frozenset(meeting.group) for one in played for meeting in one)
     boards = [[(one, *others) for others in itertools.combinations(field, seats - 1)] for one in challengers]
     turns = [
-        [[turned(group, turn + place) for place, group in enumerate(groups)] for groups in boards]
+        [[turned(group, turn + one + place) for place, group in enumerate(groups)] for one, groups in enumerate(boards)]
         for turn in range(seats)
     ]
     for cycle in range(options.rounds):

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.errors import BadValue
-from engine.league.formats import Format, Group, Round
+from engine.league.formats import Board, Format, Group, Round
 from engine.options import option
 
-MOST_GROUPS = 20_000  # of more than two: 20 agents at 10 seats could sit down in 184,756 ways
+MOST_GROUPS = (1_000_000, 20_000)  # of two, and of more: 20 agents at 10 seats could sit down in 184,756 ways
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,14 @@ class Options:
     rounds: int = option(1, low=1, high=1_000_000, help="how often everybody meets everybody: 1 is single, 2 double")
 
 
-def rounds(entrants: Sequence[str], played: Sequence[Round], seats: int, options: Options) -> Iterator[list[Group]]:
+def rounds(entrants: Sequence[str], played: Sequence[Round], board: Board, options: Options) -> Iterator[list[Group]]:
     """What is left of the cycles; who joins late is met by all, and who has left by nobody."""
+    seats = board.seats
+    if math.comb(len(entrants), seats) > MOST_GROUPS[seats > 2]:
+        count = f"{len(entrants)} agents at {seats} seats"
+        raise BadValue(
+            "entrants", count, f"few enough to meet in at most {MOST_GROUPS[seats > 2]:,} ways; try a gauntlet"
+        )
     met = Counter(frozenset(meeting.group) for one in played for meeting in one)
     whole = list(circle(entrants) if seats == 2 else everybody(entrants, seats))
     turns = [[[turned(group, turn) for group in groups] for groups in whole] for turn in range(seats)]
@@ -46,9 +52,6 @@ def circle(entrants: Sequence[str]) -> Iterator[list[Group]]:
 
 def everybody(entrants: Sequence[str], seats: int) -> Iterator[list[Group]]:
     """Games of more than two seats: every choice of entrants, in one round; seats go round from group to group."""
-    if math.comb(len(entrants), seats) > MOST_GROUPS:
-        count = f"{len(entrants)} agents at {seats} seats"
-        raise BadValue("entrants", count, f"few enough to sit down in at most {MOST_GROUPS:,} ways; try a gauntlet")
     yield [turned(group, place) for place, group in enumerate(itertools.combinations(entrants, seats))]
 
 

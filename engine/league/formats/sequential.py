@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.errors import BadValue
-from engine.league.formats import Format, Group, Round
+from engine.league.formats import Board, Format, Group, Round
 from engine.league.statistics import Sprt, sprt
 from engine.options import option
 
@@ -26,10 +26,14 @@ class Options:
     most: int = option(50_000, low=1, high=10_000_000, help="encounters after which it stays undecided")
 
 
-def rounds(entrants: Sequence[str], played: Sequence[Round], seats: int, options: Options) -> Iterator[list[Group]]:
+def rounds(entrants: Sequence[str], played: Sequence[Round], board: Board, options: Options) -> Iterator[list[Group]]:
     """The next step, unless the ones so far have decided it."""
-    if len(entrants) != 2 or seats != 2:
+    if len(entrants) != 2 or board.seats != 2:
         raise BadValue("entrants", tuple(entrants), "two agents, in a game of two seats")
+    if board.games > 2:
+        raise BadValue("games", board.games // 2, "1: every encounter is one result of the test")
+    if any(set(meeting.group) != set(entrants) for one in played for meeting in one):
+        raise BadValue("entrants", tuple(entrants), "the two who have met so far: start another test")
     done = sum(map(len, played))
     if done < options.most and stand(played, options).verdict is None:
         size = min(max(options.step, done // 8), options.most - done)
@@ -40,8 +44,6 @@ def stand(played: Sequence[Round], options: Options) -> Sprt:
     """Where the test stands, from the first entrant's point of view; in pairs, where sides were swapped."""
     meetings = [meeting for one in played for meeting in one]
     games = meetings[0].games if meetings else 2
-    if games > 2:
-        raise BadValue("games", games // 2, "1: every encounter is one result of the test")
     counts = [0] * (2 * games + 1)
     for meeting in meetings:
         counts[round(meeting.scores[0] * 2 * games)] += 1
