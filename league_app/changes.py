@@ -12,7 +12,7 @@ NOTICE = 0.05  # seconds between two notices at least: twenty a second
 
 @dataclass(frozen=True)
 class Change:
-    """What is another now: `agents`, `tournaments`, `matches`, `progress`, `live` or `settings`."""
+    """What is another now: agents, tournaments, matches, progress (with the match that is shown) or settings."""
 
     what: str
     tournament: int = 0

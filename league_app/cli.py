@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
+from typing import NoReturn
 
 from engine.errors import RingsideError
 from league_app.commands import leagues, playing, results, tools, tournaments
@@ -43,8 +45,16 @@ def _stop(sentence: str, status: int) -> None:
     sys.exit(status)
 
 
+class _Parser(argparse.ArgumentParser):
+    """What is wrong with a command line is one sentence too, and nothing in it reaches the terminal as it is."""
+
+    def error(self, message: str) -> NoReturn:
+        say(f"{message} (`{self.prog} --help` shows how)")
+        sys.exit(WRONG)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="ringside",
         description="A league for game-playing agents. Without a command it plays the demo league.",
         epilog=(
@@ -52,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
             "decided, 130 stopped by Ctrl-C"
         ),
     )
+    parser.add_argument("--version", action="version", version=f"ringside {version('ringside')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for module in (playing, leagues, tournaments, results, tools):
         module.add(commands)

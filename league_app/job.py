@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from engine.errors import StorageFailed
 from engine.league.book import Entry
 from engine.league.estimate import rate_name
 from engine.league.records import Tournament
@@ -43,17 +45,24 @@ class TournamentJob:
         """Play it: the body of its thread."""
         try:
             self.run.run()
+            self._remember_rate()
+        except Exception as error:  # whoever waits is told
+            self.run.error = self.run.error or error
         finally:
             self._lease.release()
-            self._state.job_ended(self)
-            self._over.set()
+            try:
+                self._state.job_ended(self)
+            finally:
+                self._over.set()
 
-    def remember_rate(self) -> None:
-        """How fast it went, for the next estimate."""
+    def _remember_rate(self) -> None:
+        """How fast it went, for the next estimate; unless it was watched, paused or played in this process."""
         book, seconds = self.run.book, time.monotonic() - self.began
-        if not self.run.watched and book.played - self.before >= ENOUGH and self.run.error is None:
+        plain = self._state.use_concurrent and not self.run.watched and not self.run.was_paused
+        if plain and book.played - self.before >= ENOUGH and self.run.error is None:
             rate = (book.played - self.before) / seconds / max(self._lease.cores, 1)
-            self._state.league.remember(rate_name(book.tournament.settings.game), rate)
+            with suppress(StorageFailed):  # no reason to call the tournament a failure
+                self._state.league.remember(rate_name(book.tournament.settings.game), rate)
 
     def pause(self) -> None:
         self.run.pause()
@@ -71,6 +80,10 @@ class TournamentJob:
 
     def progress(self) -> Progress:
         return self.run.progress()
+
+    def ended(self) -> None:
+        """Wait for its end, whatever that is like."""
+        self._over.wait()
 
     def wait(self, timeout: float | None = None) -> Tournament | None:
         """The tournament as it stands at the end; None when that takes longer. What failed is raised."""

@@ -12,6 +12,7 @@ from typing import Self
 
 from engine.errors import BadValue, NotNow, RingsideError
 from engine.league import tables
+from engine.league.plan import fingerprint
 from engine.league.records import Agent, Settings, Tournament
 from engine.league.store import League
 from engine.league.tournament import lift
@@ -41,9 +42,10 @@ class LeagueState:
         self._lock = threading.RLock()
         self._job: TournamentJob | None = None
         self._stage: Stage | None = None
-        self._show_visuals = False
-        self._use_concurrent = True
-        self._batch_size = 10
+        used = self.league.setting("play", {})
+        self._show_visuals = bool(used.get("show_visuals", False))
+        self._use_concurrent = bool(used.get("use_concurrent", True))
+        self._batch_size = check_size(used.get("batch_size", 10))
         self.start = _start_thread  # how a job gets its thread; a window brings its own
 
     @classmethod
@@ -62,12 +64,14 @@ class LeagueState:
     def close(self) -> None:
         """Stop what runs, now; it can be resumed when the league is opened again."""
         job = self._job
-        if job is not None:
-            job.stop()
-            job.wait()
-        if self._stage is not None:
-            self._stage.close()
-        self.league.close()
+        try:
+            if job is not None:
+                job.stop()
+                job.ended()
+        finally:
+            if self._stage is not None:
+                self._stage.close()
+            self.league.close()
 
     # Settings
 
@@ -78,10 +82,12 @@ class LeagueState:
 
     @show_visuals.setter
     def show_visuals(self, on: bool) -> None:
-        self._show_visuals = bool(on)
-        job = self._job
+        with self._lock:
+            self._show_visuals = bool(on)
+            job = self._job
         if job is not None:
             job.run.visual = bool(on)
+        self._remember_use()
         self.notices.add(Change("settings"))
 
     @property
@@ -100,9 +106,7 @@ class LeagueState:
 
     @batch_size.setter
     def batch_size(self, size: int) -> None:
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 10_000:
-            raise BadValue("batch_size", size, "a whole number from 1 to 10,000")
-        self._set_stage("_batch_size", size)
+        self._set_stage("_batch_size", check_size(size))
 
     def _set_stage(self, name: str, value: object) -> None:
         with self._lock:
@@ -114,13 +118,21 @@ class LeagueState:
             if self._stage is not None:
                 self._stage.close()
                 self._stage = None
+            self._remember_use()
         self.notices.add(Change("settings"))
+
+    def _remember_use(self) -> None:
+        """The settings last used are those of the next time."""
+        if not self.league.read_only:
+            used = {"show_visuals": self._show_visuals, "use_concurrent": self._use_concurrent}
+            self.league.remember("play", {**used, "batch_size": self._batch_size})
 
     @property
     def toggle_text(self) -> str:
         """What stands beside the visual toggle."""
-        if self._job is not None:
-            return self._job.run.progress().text
+        job = self._job
+        if job is not None:
+            return job.run.progress().text
         if self._show_visuals:
             return "the next tournament will be shown"
         if not self._use_concurrent:
@@ -153,8 +165,9 @@ class LeagueState:
         self.notices.add(Change("agents"))
         return agent
 
-    def archive(self, agent: str, undo: bool = False) -> Agent:
-        changed = self.league.archive(agent, undo)
+    def archive(self, agent: str, undo: bool = False, game: str | None = None) -> Agent:
+        """Put somebody away, or fetch it back."""
+        changed = self.league.archive(self.league.agent(agent, game).id, undo)
         self.notices.add(Change("agents"))
         return changed
 
@@ -172,7 +185,8 @@ class LeagueState:
     @property
     def live(self) -> LiveMatch | None:
         """The match that is shown: feed what it tells to a `Playback`."""
-        return self._job.run.live if self._job is not None else None
+        job = self._job
+        return job.run.live if job is not None else None
 
     def unfinished(self) -> list[Tournament]:
         """What can be resumed."""
@@ -194,16 +208,31 @@ class LeagueState:
         """Draw one up without playing it. Without agents everybody who plays the game takes part; without a game, the
         one that was played last, or the only one there is; with nothing at all, the last tournament with a new seed."""
         before = self.league.tournaments()
-        if before and game is None and agents is None and format is None and not options and not more:
+        again = bool(before) and game is None and agents is None and format is None and not options and not more
+        if again:
             settings = replace(before[-1].settings, seed=(before[-1].settings.seed + 1) % SEED_LIMIT)
         else:
+            more.setdefault("seed", len(before) + 1)  # the same seed again would count the same games again
             settings = make_settings(self.game_of(game), format or "round-robin", options or {}, **more)
         spec, format = settings.game, settings.format
-        entrants = [one.id for one in self.agents(spec.name)] if agents is None else list(agents)
-        told = name or f"{game_of(spec).info.title} {format.replace('-', ' ')} {len(before) + 1}"
-        made = self.league.add_tournament(told, settings, entrants)
+        if agents is not None:
+            entrants = [self.league.agent(one, spec.name).id for one in agents]
+        else:
+            everybody = [one.id for one in self.agents(spec.name)]
+            entrants = [one for one in before[-1].entrants if one in everybody] if again else everybody
+        usual = f"{game_of(spec).info.title} {format.replace('-', ' ')} {len(before) + 1}"
+        self._check_new(settings, entrants, before)
+        made = self.league.add_tournament(usual if name is None else name, settings, entrants)
         self.notices.add(Change("tournaments", made.number))
         return made
+
+    def _check_new(self, settings: Settings, entrants: Sequence[str], before: Sequence[Tournament]) -> None:
+        """A match is what its plan makes of it: played twice, it would only pretend to say more."""
+        same = fingerprint(settings, entrants)
+        for one in before:
+            if fingerprint(one.settings, one.lineups[0].entrants) == same:
+                told = f"another one: tournament {one.number} ({one.name}) is exactly this, and would be counted twice"
+                raise BadValue("seed", settings.seed, told)
 
     def start_tournament(self, tournament: int | str | None = None, **plan: object) -> TournamentJob:
         """Play one: the given one, or one that is drawn up from `plan` as in `plan_tournament`.
@@ -220,6 +249,7 @@ class LeagueState:
             else:
                 number = self.league.tournament(tournament).number
             self._job = job = TournamentJob(self, number)
+        job.run.visual = self._show_visuals  # it may have been switched meanwhile
         self.start(job)
         return job
 
@@ -237,9 +267,12 @@ class LeagueState:
     def change_entrants(self, tournament: int | str, join: Iterable[str] = (), leave: Iterable[str] = ()) -> Tournament:
         """Who joins or leaves does so with the next round."""
         number = self.league.tournament(tournament).number
-        if self._job is not None and self._job.number == number:
-            raise NotNow(f"{self._job.name!r} is being played: stop it, change who takes part, and resume it")
-        changed = self.league.change_entrants(number, join, leave)
+        job = self._job
+        if job is not None and job.number == number:
+            raise NotNow(f"{job.name!r} is being played: stop it, change who takes part, and resume it")
+        game = self.league.tournament(number).settings.game.name
+        joining, leaving = ([self.league.agent(one, game).id for one in names] for names in (join, leave))
+        changed = self.league.change_entrants(number, joining, leaving)
         self.notices.add(Change("tournaments", number))
         return changed
 
@@ -266,7 +299,7 @@ class LeagueState:
         """The one that is meant: by name it is the pool used last, or the game with its usual options."""
         if isinstance(game, GameSpec):
             return game
-        played = [one.settings.game for one in self.league.tournaments()]
+        played = [one.settings.game for one in self.league.tournaments() if playable(one.settings.game)]
         if game is not None:
             played = [one for one in played if one.name == game]
             return played[-1] if played else new_game(game).spec
@@ -280,12 +313,26 @@ class LeagueState:
     def job_ended(self, job: TournamentJob) -> None:
         with self._lock:
             self._job = None
-        job.remember_rate()
         self.notices.add(Change("tournaments", job.number))
 
 
 def _start_thread(job: Callable[[], None]) -> None:
     threading.Thread(target=job, name="tournament", daemon=True).start()
+
+
+def playable(game: GameSpec) -> bool:
+    """Whether these rules, in this version, are installed."""
+    try:
+        game_of(game)
+    except RingsideError:
+        return False
+    return True
+
+
+def check_size(size: object) -> int:
+    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 10_000:
+        raise BadValue("batch_size", size, "a whole number from 1 to 10,000")
+    return size
 
 
 def make_settings(game: GameSpec, format: str, options: Mapping[str, object], **more: object) -> Settings:

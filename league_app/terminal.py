@@ -19,9 +19,13 @@ from rich.text import Text
 
 from engine.game import Game
 from engine.league.records import PlayedMatch, Tournament
+from engine.league.statistics import Comparison
 from engine.league.tables import Standings
 from engine.play.match import MatchResult
 
+REPLACED = "\N{REPLACEMENT CHARACTER}"
+JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"  # many emoji and some scripts are made with them
+LONGEST = 2000  # letters of a sentence about what is wrong
 console = Console(highlight=False)
 errors = Console(highlight=False, stderr=True)
 
@@ -33,10 +37,11 @@ class Answer:
     data: Any
     show: Callable[[], None]
     status: int = 0
+    raw: bool = False  # what it shows is data already
 
 
 def tell(answer: Answer, as_json: bool) -> None:
-    if as_json:
+    if as_json and not answer.raw:
         sys.stdout.write(json.dumps(as_data(answer.data), indent=1, allow_nan=False) + "\n")
     else:
         answer.show()
@@ -63,12 +68,13 @@ def as_data(value: object) -> Any:
 
 def say(sentence: str) -> None:
     """What went wrong, on standard error."""
-    print(f"ringside: {plain(' '.join(sentence.splitlines()))}", file=sys.stderr)  # noqa: T201
+    told = plain(" ".join(sentence.splitlines()))
+    print(f"ringside: {told if len(told) <= LONGEST else told[:LONGEST] + ' ...'}", file=sys.stderr)  # noqa: T201
 
 
 def plain(text: str) -> str:
     """Names come from files and plug-ins: none of their control characters may reach the terminal."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return "".join(letter if letter.isprintable() or letter in JOINERS else REPLACED for letter in text)
 
 
 def words(text: object, style: str = "") -> Text:
@@ -77,7 +83,7 @@ def words(text: object, style: str = "") -> Text:
 
 
 def line(text: str, style: str = "") -> None:
-    console.print(words(text, style))
+    console.print(words(text, style), soft_wrap=True)  # a terminal wraps by itself, and a pipe should not
 
 
 def many(count: int, noun: str) -> str:
@@ -112,7 +118,13 @@ class _Rate(ProgressColumn):
 
 def progress(quiet: bool) -> Progress:
     """Bar, count, rate and time left; on standard error where standard output is data."""
-    columns = (TextColumn("{task.description}"), BarColumn(40), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(40),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeRemainingColumn(),
+    )
     return Progress(*columns, console=errors if quiet else console)
 
 
@@ -122,7 +134,8 @@ def progress(quiet: bool) -> Progress:
 def show_standings(standings: Standings, against: bool = True) -> None:
     """Places, games, ratings, and as far as it fits the share won against each of the others."""
     rows = standings.rows
-    crossed = rows if against and len(rows) <= 8 else ()
+    room = console.width - max((len(row.name) for row in rows), default=0) - 45 - 6 * len(rows)
+    crossed = rows if against and room >= 0 else ()
     failing = any(row.forfeits for row in rows)
     skill = not standings.superiority.size and "Plackett" in standings.model
     headings = [">#", "agent", ">w-d-l", ">skill" if skill else ">elo", ">points"]
@@ -142,9 +155,21 @@ def show_standings(standings: Standings, against: bool = True) -> None:
         shares = [row.against[one.agent].score if one.agent in row.against else None for one in crossed]
         shown.add_row(*cells, *("-" if share is None else f"{share:.0%}" for share in shares))
     console.print(shown)
+    options = ", ".join(f"{name} {value}" for name, value in standings.game.options)
+    line(f"{standings.game.name} ({options})" if options else standings.game.name, "dim")
     line(standings.model, "dim")
     for note in standings.notes:
         line(note, "dim")
+
+
+def compared_words(one: Comparison) -> str:
+    """How much stronger the first is than the second, and how sure that is."""
+    if max(one.counts) == sum(one.counts) and one.counts[len(one.counts) // 2] == 0:
+        return f"a clean sheet: likelihood of superiority {one.superiority:.2%}, and no limit to the difference"
+    return (
+        f"Elo {one.elo:.2f} ±{one.elo_error:.2f}, normalised Elo {one.normalised:.2f} ±{one.normalised_error:.2f}, "
+        f"likelihood of superiority {one.superiority:.2%} (by {one.unit}, 95 % intervals)"
+    )
 
 
 def show_crosstable(standings: Standings) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.errors import BadValue, RingsideError, UnknownName
 from engine.game import Game
+from engine.league.records import NAME_LENGTH
 from engine.league.store import League
 from engine.play.match import SEED_LIMIT, AgentSpec
 from engine.registry import KINDS, agents_for
@@ -81,9 +82,22 @@ def pairs_of(texts: Sequence[str], option: str) -> dict[str, str]:
     return found
 
 
+def joint_name(first: str, second: str) -> str:
+    """What a tournament of two is called."""
+    return f"{first} - {second}"[:NAME_LENGTH].strip()
+
+
 def check_whole(name: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
         raise BadValue(name, value, f"from {low:,} to {high:,}")
+
+
+def seeded(options: argparse.Namespace) -> dict[str, int]:
+    """The seed that was given; without one, each tournament of a league has another."""
+    if options.seed is None:
+        return {}
+    check_seed(options.seed)
+    return {"seed": options.seed}
 
 
 def check_seed(seed: int) -> None:

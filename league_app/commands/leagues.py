@@ -8,6 +8,8 @@ import dataclasses
 import io
 import json
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,17 +17,17 @@ from typing import Any
 from rich.text import Text
 
 from engine.errors import BadValue
-from engine.files import write_whole
+from engine.files import check_path, settle
 from engine.league import bundles, tables
 from engine.league.file import create
 from engine.league.records import Agent
 from engine.league.store import League
-from engine.play.match import AgentSpec
+from engine.play.match import AgentSpec, GameSpec
 from engine.registry import game_of
 from league_app.commands import command, looking, topic
 from league_app.commands.playing import result_data
-from league_app.state import LeagueState, check_playable
-from league_app.terminal import Answer, as_data, console, line, many, table, words
+from league_app.state import LeagueState, check_playable, playable
+from league_app.terminal import Answer, as_data, console, line, many, plain, table, words
 
 RISKY = "=+-@\t\r"  # a spreadsheet would take what begins with one of these for a formula
 
@@ -105,9 +107,9 @@ def which(one: argparse.ArgumentParser) -> None:
 
 
 def said(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--notes")
-    one.add_argument("--colour", metavar="RRGGBB")
-    one.add_argument("--tag", action="append", metavar="TAG")
+    one.add_argument("--notes", help="what there is to say about it")
+    one.add_argument("--colour", metavar="RRGGBB", help="in charts")
+    one.add_argument("--tag", action="append", metavar="TAG", help="may be given several times; replaces those it has")
 
 
 def spoken(options: argparse.Namespace) -> dict[str, Any]:
@@ -153,9 +155,11 @@ def show(options: argparse.Namespace) -> Answer:
     def shown() -> None:
         for name, value in as_data(agent).items():
             told = ", ".join(value) if isinstance(value, list) else value
+            if name in ("created", "archived") and value:
+                told = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
             if told not in ("", None):
                 line(f"{name}: {told}")
-        line(f"payload of {len(payload):,} bytes{': ' + repr(payload)[2:-1] if len(payload) < 400 else ''}")
+        line(f"made of {len(payload):,} bytes{': ' + repr(payload)[2:-1] if len(payload) < 400 else ''}")
         for game, row in rows:
             options_told = ", ".join(f"{name} {value}" for name, value in game.options)
             total = row.total
@@ -196,7 +200,7 @@ def payload_of(text: str) -> bytes:
     if not text.startswith("@"):
         return text.encode(errors="surrogateescape")
     try:
-        return Path(text[1:]).read_bytes()
+        return check_path("--payload", text[1:]).read_bytes()
     except OSError as error:
         raise BadValue("--payload", text, f"a file that can be read ({error.strerror})") from None
 
@@ -225,7 +229,7 @@ def bring(options: argparse.Namespace) -> Answer:
             colour=one.colour,
             tags=one.tags,
             parents=one.parents,
-            origin=one.origin or f"imported from {options.file.name}"[:1000],
+            origin=one.origin or plain(f"imported from {options.file.name}")[:1000],
             created=one.created,
         )
     return Answer(agent, lambda: line(f"{agent.name} is in {options.league}"))
@@ -235,7 +239,7 @@ def send(options: argparse.Namespace) -> Answer:
     with looking(options.league) as league:
         agent = league.agent(options.agent, options.game)
         payload = league.payload(agent.payload)
-    target = options.file or Path(safe_name(agent) + ".agent")
+    target = check_path("file", options.file or safe_name(agent) + ".agent")
     names = [field.name for field in dataclasses.fields(bundles.Bundle) if field.name != "payload"]
     bundle = bundles.Bundle(**{name: getattr(agent, name) for name in names}, payload=payload)
     try:
@@ -253,7 +257,7 @@ def safe_name(agent: Agent) -> str:
 
 def archive(options: argparse.Namespace) -> Answer:
     with LeagueState(options.league) as state:
-        agent = state.archive(state.league.agent(options.agent, options.game).id, options.undo)
+        agent = state.archive(options.agent, options.undo, options.game)
     hint = "is back" if options.undo else "is archived; --undo fetches it back"
     return Answer(agent, lambda: line(f"{agent.name} {hint}"))
 
@@ -268,26 +272,37 @@ def backup(options: argparse.Namespace) -> Answer:
 
 
 def export(options: argparse.Namespace) -> Answer:
+    """Written row by row: a league may be larger than memory."""
+    if options.to is not None:
+        check_path("--to", options.to)
+    if options.to is None:
+        return Answer(None, lambda: sys.stdout.writelines(exported(options)), raw=True)
+    write_lines(options.to, exported(options))
+    return Answer({"file": str(options.to)}, lambda: line(f"written to {options.to}"))
+
+
+def exported(options: argparse.Namespace) -> Iterator[str]:
     with looking(options.league) as league:
-        number = league.tournament(options.tournament).number if options.tournament else None
+        number = league.tournament(options.tournament).number if options.tournament is not None else None
         if options.what == "agents":
             rows: Iterator[dict[str, Any]] = (as_data(agent) for agent in league.agents(archived=True))
         elif options.what == "standings":
             rows = standing_rows(options, number or 0)
         else:
             rows = match_rows(league, number)
-        text = as_csv(rows) if options.format == "csv" else json.dumps(list(rows), indent=1, allow_nan=False) + "\n"
-    if options.to is None:
-        return Answer(json.loads(text) if options.format == "json" else {"csv": text}, lambda: _write(text))
+        yield from csv_lines(rows) if options.format == "csv" else json_lines(rows)
+
+
+def write_lines(path: Path, lines: Iterator[str]) -> None:
+    """Whole, or not at all."""
     try:
-        write_whole(options.to, text.encode(errors="replace"))
+        with tempfile.TemporaryDirectory(prefix=".ringside-", dir=path.absolute().parent) as folder:
+            made = Path(folder) / "export"
+            with made.open("w", encoding="utf-8", errors="replace", newline="") as file:
+                file.writelines(lines)
+            settle(made, path)
     except OSError as error:
-        raise BadValue("--to", str(options.to), f"a file that can be written ({error.strerror})") from None
-    return Answer({"file": str(options.to)}, lambda: line(f"written to {options.to}"))
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text)
+        raise BadValue("--to", str(path), f"a file that can be written ({error.strerror})") from None
 
 
 def standing_rows(options: argparse.Namespace, number: int) -> Iterator[dict[str, Any]]:
@@ -310,34 +325,49 @@ def standing_rows(options: argparse.Namespace, number: int) -> Iterator[dict[str
 
 
 def match_rows(league: League, number: int | None) -> Iterator[dict[str, Any]]:
-    names = league.names()
+    names, kept = league.names(), dict[GameSpec, tuple[str, ...]]()
     for one in tables.every_match(league, number):
+        if one.spec.game not in kept:
+            kept[one.spec.game] = game_of(one.spec.game).info.stats if playable(one.spec.game) else ()
         told = as_data(result_data(one.result))
         row: dict[str, Any] = {"match": one.reference, "game": one.spec.game.name, "seed": str(one.spec.seed)}
         row |= {"start": one.spec.start, "at": one.at, "ending": one.result.ending.kind.value}
         row |= {name: told[name] for name in ("steps", "repeatable", "duration", "digest")}
         row |= {"blamed": " ".join(map(str, one.result.ending.seats)), "reason": one.result.ending.reason}
-        kept = game_of(one.spec.game).info.stats
         for seat, player in enumerate(one.result.players):
             row |= {
                 f"player{seat}": names[player],
                 f"score{seat}": told["scores"][seat],
                 f"rank{seat}": told["ranks"][seat],
             }
-            row |= {f"{stat}{seat}": value for stat, value in zip(kept, told["stats"][seat], strict=False)}
+            row |= {
+                f"{stat}{seat}": value for stat, value in zip(kept[one.spec.game], told["stats"][seat], strict=False)
+            }
         yield row
 
 
-def as_csv(rows: Iterator[dict[str, Any]]) -> str:
+def csv_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
     """With a heading; what a spreadsheet would take for a formula is marked as text."""
-    every = list(rows)
-    headings = list(dict.fromkeys(name for row in every for name in row))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(headings)
-    for row in every:
+    headings: list[str] = []
+    for row in rows:
+        if not headings:
+            headings = list(row)
+            writer.writerow(headings)
         writer.writerow([_cell(row.get(name)) for name in headings])
-    return out.getvalue()
+        yield out.getvalue()
+        out.seek(0)
+        out.truncate()
+
+
+def json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
+    """A list, an object on each line."""
+    before = "[\n"
+    for row in rows:
+        yield before + json.dumps(row, allow_nan=False)
+        before = ",\n"
+    yield "[]\n" if before == "[\n" else "\n]\n"
 
 
 def _cell(value: object) -> object:

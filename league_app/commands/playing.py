@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BadValue
+from engine.files import check_path
 from engine.league import tables
 from engine.league.file import SUFFIX
 from engine.league.records import State
-from engine.league.statistics import Comparison, compare
+from engine.league.statistics import compare
 from engine.league.store import League
 from engine.play import replay
 from engine.play.arena import DEFAULT_LANES, MOST_LANES
@@ -21,10 +22,10 @@ from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import Limits, MatchResult, MatchSpec
 from engine.play.replay import Playback
 from engine.registry import KINDS, game_of, new_game
-from league_app.commands import check_seed, check_whole, command, pairs_of, ready_made
+from league_app.commands import check_seed, check_whole, command, joint_name, pairs_of, ready_made, seeded
 from league_app.commands.tournaments import finish, play
 from league_app.state import LeagueState
-from league_app.terminal import Answer, line, many, show_match, show_standings
+from league_app.terminal import Answer, compared_words, line, many, show_match
 
 SEVERAL = 100_000  # pairs in one `match`
 
@@ -58,7 +59,7 @@ def add(commands: Any) -> None:
     )
     one.add_argument("where", metavar="GAME|LEAGUE", help="a game, or a league whose agents play")
     one.add_argument("agents", nargs="+", help="one for each seat, by name or, in a game, as kind:payload")
-    one.add_argument("--seed", type=int, default=1)
+    one.add_argument("--seed", type=int, help="another seed, another match (1)")
     one.add_argument("--start", help="how it begins, if the game offers a choice")
     one.add_argument("--steps", type=int, help="end it after so many steps")
     one.add_argument("--option", "-o", action="append", default=[], metavar="NAME=VALUE", help="an option of the game")
@@ -123,7 +124,7 @@ def demo(options: argparse.Namespace) -> Answer:
 
 
 def match(options: argparse.Namespace) -> Answer:
-    check_seed(options.seed)
+    seeded(options)  # is it one at all?
     league = League(options.where, read_only=not options.record) if is_league(options.where) else None
     with league or nullcontext():
         if league is None and options.record:
@@ -145,7 +146,9 @@ def match(options: argparse.Namespace) -> Answer:
 
 
 def single(options: argparse.Namespace, game: Any, players: Any, names: dict[str, str]) -> Answer:
-    spec = MatchSpec("match", game.spec, players, options.seed, options.start, Limits(options.steps))
+    spec = MatchSpec(
+        "match", game.spec, players, 1 if options.seed is None else options.seed, options.start, Limits(options.steps)
+    )
     executor = SequentialMatchExecutor(lanes=1) if options.here else ConcurrentMatchExecutor(1)
     with executor:
         result = executor.execute_match(spec)
@@ -164,46 +167,42 @@ def several(options: argparse.Namespace, game: Any, players: Any, names: dict[st
     """Pairs of games as a tournament of two: in the league if they are to be kept, else in one that is thrown away."""
     pairs = 1 if options.pairs is None else options.pairs
     check_whole("--pairs", pairs, 1, SEVERAL)
+    if options.here:
+        raise BadValue("--here", True, "with a single match: pairs are played on worker processes")
     if options.save:
         raise BadValue("--save", str(options.save), "with a single match: leave out --pairs and --record")
     with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
         kept = options.where if options.record else None
         state = LeagueState(kept) if kept else LeagueState.new(Path(folder) / f"match{SUFFIX}")
         with state:
-            if not kept:
-                for player in players:
-                    state.league.add_agent(names[player.id], game.spec.name, player)
             first, second = (names[player.id] for player in players)
-            plan = {"options": {"rounds": pairs}, "seed": options.seed, "limits": Limits(options.steps)}
+            if not kept:
+                second = f"{second} (2)" if second == first else second
+                for name, player in zip((first, second), players, strict=True):
+                    state.league.add_agent(name, game.spec.name, player)
+            plan: dict[str, Any] = {"options": {"rounds": pairs}, "limits": Limits(options.steps), **seeded(options)}
             starts = (options.start,) if options.start else ()
             made = state.plan_tournament(
-                f"{first} - {second}"[:120], game=game.spec, agents=[first, second], starts=starts, **plan
+                joint_name(first, second), game=game.spec, agents=[first, second], starts=starts, **plan
             )
             signals = play(state.start_tournament(made.number), options.json)
             table = tables.standings(state.league, game.spec, made.number)
             [row] = [one for one in table.rows if one.name == first]
-            pairs = next((tally.pairs for tally in row.against.values()), ())
-            compared = compare(pairs) if any(pairs) else None
+            pairs_made = next((tally.pairs for tally in row.against.values()), ())
+            compared = compare(pairs_made) if any(pairs_made) else None
             ended = state.league.tournament(made.number)
 
     def show() -> None:
-        show_standings(table)
+        total = row.total
+        line(f"{first} against {second}, from {first}'s point of view: {total.wins}-{total.draws}-{total.losses}")
         if compared is not None:
-            line(in_words(compared, first, second))
+            line(f"pairs (LL, LD, DD+WL, WD, WW): {list(compared.counts)}")
+            line(compared_words(compared))
         if kept:
             line(f"kept in {kept} as tournament {made.number}")
 
     status = 128 + signals[0] if signals and ended.state is not State.FINISHED else 0
     return Answer({"standings": table, "comparison": compared, "first": first, "second": second}, show, status)
-
-
-def in_words(one: Comparison, first: str, second: str) -> str:
-    return (
-        f"{first} against {second}, from {first}'s point of view, by {one.unit}: "
-        f"Elo {one.elo:+.1f} ±{one.elo_error:.1f}, "
-        f"normalised Elo {one.normalised:+.1f} ±{one.normalised_error:.1f}, "
-        f"likelihood of superiority {one.superiority:.1%}, even {one.unit} {one.draw_ratio:.0%}"
-    )
 
 
 def again(options: argparse.Namespace) -> Answer:
@@ -215,7 +214,7 @@ def again(options: argparse.Namespace) -> Answer:
         spec, result = found.spec, found.result
         playback = replay.verified(spec, result)
     else:
-        record, playback = replay.load(options.file)
+        record, playback = replay.load(check_path("file", options.file))
         spec, result, names = record.match, record.result, {}
     step = playback.steps if options.step is None else options.step
     if not 0 <= step <= playback.steps:
@@ -266,6 +265,7 @@ def is_league(where: object) -> bool:
 
 
 def save(path: Path, spec: MatchSpec, result: MatchResult) -> None:
+    check_path("--save", path)
     try:
         replay.save(path, spec, result)
     except OSError as error:
@@ -273,6 +273,7 @@ def save(path: Path, spec: MatchSpec, result: MatchResult) -> None:
 
 
 def draw(playback: Playback, path: Path) -> None:
+    check_path("--png", path)
     from league_app.visual.paint import save_png  # pygame is needed for pictures only
 
     try:

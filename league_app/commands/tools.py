@@ -13,9 +13,10 @@ from typing import Any
 
 import engine
 from engine.checks import check_game, check_kind
-from engine.errors import RingsideError, UnknownName
+from engine.errors import BadLeague, RingsideError, UnknownName
 from engine.kernels import sweep_cache
 from engine.league import tables
+from engine.league.book import Book
 from engine.league.store import League
 from engine.play import replay
 from engine.play.executors import SequentialMatchExecutor
@@ -182,13 +183,30 @@ def examine_league(path: str) -> Answer:
         agents = league.agents(archived=True)
         for agent in agents:
             league.payload(agent.payload)
-        matches = sum(1 for _ in tables.every_match(league))
+        missing = sorted({agent.kind for agent in agents} - set(KINDS.names()))
+        matches, wrong = 0, list[str]()
+        for one in league.tournaments():
+            matches += one.played
+            wrong += [f"tournament {one.number}: {what}" for what in Book(league, one.number).audit()]
+        stray = tables.strays(league)
         unfinished = [one for one in league.tournaments() if one.state.open]
+    if wrong or stray:
+        told = "; ".join([*wrong, *([f"{stray} matches without a tournament"] if stray else [])])
+        raise BadLeague(f"{path} is damaged: what is kept does not follow from its matches ({told}): take a backup")
     told = f"{path} is sound: {many(len(agents), 'agent')} and {many(matches, 'match')}, every record as it was written"
-    data = {"league": path, "agents": len(agents), "matches": matches, "unfinished": [one.number for one in unfinished]}
+    data: dict[str, Any] = {
+        "league": path,
+        "agents": len(agents),
+        "matches": matches,
+        "unfinished": [one.number for one in unfinished],
+    }
+    data["kinds_missing"] = missing
 
     def show() -> None:
         line(told)
+        for kind in missing:
+            who = ", ".join(agent.name for agent in agents if agent.kind == kind)
+            line(f"{kind} is not installed here: {who} cannot play")
         for one in unfinished:
             line(f"{one.number}: {one.name} is not finished ({one.state.value}): `ringside tournament resume {path}`")
 

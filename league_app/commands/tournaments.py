@@ -12,16 +12,14 @@ from typing import Any
 
 from engine.errors import BadValue
 from engine.league import tables
-from engine.league.book import Book
 from engine.league.estimate import Estimate, estimate
 from engine.league.plan import Plan
-from engine.league.records import Lineup, State, Tournament
+from engine.league.records import Lineup, State, Tournament, check_name
 from engine.league.store import League
-from engine.league.tournament import lift
 from engine.play.concurrent import MOST_WORKERS, default_workers
 from engine.play.match import Clock, Limits
 from engine.registry import FORMATS, new_game
-from league_app.commands import check_seed, check_whole, command, looking, pairs_of, topic
+from league_app.commands import check_whole, command, looking, pairs_of, seeded, topic
 from league_app.job import TournamentJob
 from league_app.state import LeagueState, make_settings
 from league_app.terminal import (
@@ -111,7 +109,7 @@ def drawn_up(one: argparse.ArgumentParser) -> None:
     one.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another option of the format")
     one.add_argument("--games", type=int, default=1, help="encounters each time they meet (1)")
     one.add_argument("--no-swap", action="store_true", help="one game an encounter, rather than one from every seat")
-    one.add_argument("--seed", type=int, default=1, help="another seed, other matches (1)")
+    one.add_argument("--seed", type=int, help="another seed, other matches (the number of the tournament)")
     one.add_argument("--start", action="append", default=[], help="an opening; several are drawn from")
     one.add_argument("--steps", type=int, help="end matches after so many steps")
     one.add_argument("--clock", metavar="base=S,increment=S,move=S", help="real time for each player, in seconds")
@@ -124,9 +122,10 @@ def drawn_up(one: argparse.ArgumentParser) -> None:
 
 def arguments(options: argparse.Namespace, league: League) -> dict[str, Any]:
     """What `plan_tournament` needs, from what was typed."""
-    check_seed(options.seed)
     if options.workers is not None:
         check_whole("--workers", options.workers, 1, MOST_WORKERS)
+    if options.name is not None:
+        check_name("name", options.name)
     agents = [league.agent(name, options.game) for name in options.agents] if options.agents else None
     game: Any = options.game or (agents[0].game if agents else None)
     if options.option:
@@ -139,10 +138,10 @@ def arguments(options: argparse.Namespace, league: League) -> dict[str, Any]:
         chosen["rounds"] = str(options.rounds)
     return {
         "game": game,
-        "agents": [agent.id for agent in agents] if agents else None,
+        "agents": [agent.name for agent in agents] if agents else None,
         "format": options.format,
         "options": chosen,
-        "seed": options.seed,
+        **seeded(options),
         "games": options.games,
         "swap": not options.no_swap,
         "starts": tuple(options.start),
@@ -164,8 +163,10 @@ def plan(options: argparse.Namespace) -> Answer:
     with LeagueState(options.league, read_only=True) as state:
         given = arguments(options, state.league)
         game, agents, format = state.game_of(given.pop("game")), given.pop("agents"), given.pop("format")
-        entrants = [one.id for one in state.agents(game.name)] if agents is None else agents
+        chosen = state.agents(game.name) if agents is None else [state.league.agent(one, game.name) for one in agents]
+        entrants = [one.id for one in chosen]
         settings = make_settings(game, format, given.pop("options"), **given)
+        state.league.check_agents(entrants, game)
         drawn = Plan(settings, [Lineup(1, 0, tuple(entrants))])
         drawn.extend(lambda *_: ())
         told = estimate(
@@ -205,7 +206,9 @@ def run(options: argparse.Namespace) -> Answer:
             state.budget.cores = options.workers
         made = state.plan_tournament(options.name, **given)
         if not options.json:
-            line(f"{made.number}: {made.name}, {many(len(made.entrants), 'agent')}, {many(made.total or 0, 'match')}")
+            first = " in its first step" if FORMATS.get(made.settings.format).adaptive else ""
+            agents, matches = many(len(made.entrants), "agent"), many(made.total or 0, "match")
+            line(f"{made.number}: {made.name}, {agents}, {matches}{first}")
         signals = play(state.start_tournament(made.number), options.json)
         return finish(state.league, made.number, signals, options.league)
 
@@ -215,9 +218,9 @@ def resume(options: argparse.Namespace) -> Answer:
         if options.workers is not None:
             check_whole("--workers", options.workers, 1, MOST_WORKERS)
             state.budget.cores = options.workers
-        if options.lift:
-            lift(state.league, find(state.league, options.tournament).number)
-        job = state.resume_tournament(options.tournament)
+        if options.lift and options.tournament is None and not state.unfinished():
+            options.tournament = find(state.league, None).number
+        job = state.resume_tournament(options.tournament, options.lift)
         if not options.json:
             now = job.progress()
             line(f"{job.number}: {job.name}, {now.played:,} of {many(now.total, 'match')} are there")
@@ -239,9 +242,12 @@ def play(job: TournamentJob, quiet: bool) -> list[int]:
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with progress(quiet) as bar:
-            task = bar.add_task("playing", total=None)
+            task, waiting = bar.add_task("playing", total=None), ""
             while job.wait(0.1) is None:
                 now = job.progress()
+                if now.text.startswith("waiting:") and waiting != now.text:
+                    say(now.text)  # a pipe shows no progress, and this must not pass unnoticed
+                waiting = now.text
                 text = "finishing, Ctrl-C again stops at once" if came else now.text
                 bar.update(task, description=text, total=now.total, completed=now.played)
             now = job.progress()
@@ -323,11 +329,12 @@ def show(options: argparse.Namespace) -> Answer:
     def shown() -> None:
         settings = one.settings
         made = f"{settings.format}, {settings.game.name}, seed {settings.seed}"
-        line(f"{one.number}: {one.name}, {made}, {one.state.value}")
+        line(f"{one.number}: {one.name}, {made}, {one.state.value}, {one.played:,} of {many(one.total or 0, 'match')}")
         show_summary(told)
         if told.get("running_elo"):
             best = sorted(told["running_elo"].items(), key=lambda item: -item[1][0])
-            line(f"running Elo: {', '.join(f'{name} {elo:.0f} ({tier})' for name, (elo, tier) in best)}", "dim")
+            told_as = "running Elo (K 32 from 1200, in the order of the plan, for charts)"
+            line(f"{told_as}: {', '.join(f'{name} {elo:.0f} ({tier})' for name, (elo, tier) in best)}", "dim")
         for lineup in one.lineups[1:]:
             line(f"from round {lineup.first_round + 1}: {', '.join(names[id] for id in lineup.entrants)}")
 
@@ -356,5 +363,5 @@ def cancel(options: argparse.Namespace) -> Answer:
         one = find(league, options.tournament)
         if not one.state.open:
             raise BadValue("tournament", one.number, f"one that is not over, and this is {one.state.value}")
-        Book(league, one.number).settle(State.CANCELLED)
+        league.update_tournament(one.number, State.CANCELLED)
     return Answer({"cancelled": one.number}, lambda: line(f"{one.number}: {one.name} is cancelled; its matches stay"))
