@@ -12,6 +12,7 @@ import pytest
 from engine.league import tables
 from engine.league.records import State
 from engine.league.store import League
+from league_app import terminal
 from league_app.cli import main
 
 pytestmark = pytest.mark.usefixtures("only_ours")
@@ -92,12 +93,21 @@ def test_the_tables_of_a_tournament_agree_with_each_other(league: str, capsys: p
 
 def test_the_same_tournament_elsewhere_has_the_same_digest(league: str, capsys: pytest.CaptureFixture[str]) -> None:
     main(["new", "other.league", "--game", "pong"])
-    main(["tournament", "run", "other.league", "--rounds", "1", "--workers", "2", *QUICK])
-    main(["tournament", "run", "other.league", "--rounds", "2", "--workers", "2", *QUICK])
+    main(["tournament", "run", "other.league", "--rounds", "1", "--workers", "2", "--seed", "7", *QUICK])
+    main(["tournament", "run", "other.league", "--rounds", "2", "--workers", "2", "--seed", "1", *QUICK])
     capsys.readouterr()
     here, there = told(capsys, "tournament", "show", league), told(capsys, "tournament", "show", "other.league", "2")
     assert here["digest"] == there["digest"]
     assert told(capsys, "tournament", "show", "other.league", "1")["digest"] != here["digest"]
+
+
+def test_the_same_plan_is_not_counted_twice(league: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["tournament", "run", league, "--rounds", "2", *QUICK])
+    capsys.readouterr()
+    digests = [told(capsys, "tournament", "show", league, number)["digest"] for number in ("1", "2")]
+    assert digests[0] != digests[1], "without a seed each tournament has another"
+    said_no = refused(capsys, "tournament", "run", league, "--rounds", "2", "--seed", "1", *QUICK)
+    assert "tournament 1 (First) is exactly this" in said_no
 
 
 def test_pools_of_different_options_are_not_mixed(league: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,6 +116,7 @@ def test_pools_of_different_options_are_not_mixed(league: str, capsys: pytest.Ca
     capsys.readouterr()
     after = told(capsys, "standings", league)
     assert (before["matches"], after["matches"]) == (84, 42)
+    assert told(capsys, "standings", league, *QUICK)["rows"] == before["rows"]
     assert told(capsys, "standings", league, "--tournament", "1")["rows"] == before["rows"]
 
 
@@ -120,7 +131,7 @@ def test_every_match_can_be_looked_up_replayed_and_reproduced(league: str, capsy
     assert told(capsys, "replay", "one.replay")["result"]["digest"] == page[0]["digest"]
     assert "0 to" in refused(capsys, "replay", league, reference, "--step", "100000")
     assert "two numbers such as 3.17" in refused(capsys, "reproduce", league, "seventeen")
-    assert "1.100000" in refused(capsys, "reproduce", league, "1.100000")
+    assert "tournament 1 has 84 of 84" in refused(capsys, "reproduce", league, "1.100000")
 
 
 def test_a_match_that_comes_out_differently_is_status_one(league: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,15 +143,15 @@ def test_a_match_that_comes_out_differently_is_status_one(league: str, capsys: p
 
         from engine.league.store import _sealed
 
-        record, _, seal = _sealed(dataclasses.replace(agent, payload=other))
-        db.execute("UPDATE agents SET payload = ?, record = ?, seal = ? WHERE id = ?", (other, record, seal, agent.id))
+        row = _sealed(one.number(agent.id), dataclasses.replace(agent, payload=other))
+        db.execute("INSERT OR REPLACE INTO agents VALUES (?,?,?,?,?,?,?,?)", row)
     reference = told(capsys, "history", league, "--agent", "Predictor", "--limit", "1")[0]["match"]
     assert told(capsys, "reproduce", league, reference, status=1)["same"] is False
 
 
 def test_a_match_of_pairs_compares_two_and_may_be_kept(league: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = said(capsys, "match", league, "Shaky", "Lazy", "--pairs", "20", *QUICK)
-    assert "from Shaky's point of view, by pairs" in words
+    assert "from Shaky's point of view" in words
     compared = told(capsys, "match", league, "Shaky", "Lazy", "--pairs", "20", *QUICK)
     assert sum(compared["comparison"]["counts"]) == 20
     assert compared["comparison"]["unit"] == "pairs"
@@ -177,6 +188,22 @@ def test_counts_are_evaluated_as_published(capsys: pytest.CaptureFixture[str]) -
     assert round(told_counts["comparison"]["elo"], 2) == 8.69
     assert "whole numbers" in refused(capsys, "sprt", "--counts", "1,2,x")
     assert "two of its agents" in refused(capsys, "sprt", "my.league")
+
+
+def test_an_agent_can_be_compared_with_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    words = said(capsys, "match", "pong", "Tracker", "Tracker", "--pairs", "5", *QUICK)
+    assert "Tracker against Tracker (2)" in words
+    assert "[0, 0, 5, 0, 0]" in words, "its own mirror image"
+
+
+def test_narrow_terminals_keep_the_names(
+    league: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for width in (50, 80, 140):
+        monkeypatch.setattr(terminal.console, "_width", width)
+        shown = said(capsys, "tournament", "show", league)
+        assert "Predictor" in shown
+        assert "Tracker" in shown
 
 
 def test_agents_are_added_changed_exported_imported_and_archived(
@@ -258,6 +285,7 @@ def test_a_sound_league_is_said_to_be_sound_and_its_copy_too(league: str, capsys
             "agents": 7,
             "matches": 84,
             "unfinished": [],
+            "kinds_missing": [],
         }
     assert "is there already" in refused(capsys, "backup", league, "copy.league")
 

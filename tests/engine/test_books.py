@@ -1,0 +1,399 @@
+"""The books of a league against a plain list of what was played: whatever arrives when, they say the same."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from engine.errors import BadValue, NotNow, ReadOnly, StorageFailed
+from engine.league import tables
+from engine.league.book import Book, Entry
+from engine.league.plan import Planned
+from engine.league.ratings import START, many_seats
+from engine.league.records import Settings, State
+from engine.league.rows import points
+from engine.league.statistics import Z
+from engine.league.store import League
+from engine.league.tournament import lift
+from engine.play.conduct import unplayed
+from engine.play.match import Ending, EndingKind, MatchResult, run_digest
+from engine.registry import new_game
+from tests.plugins.pilots import agent
+
+GAMES = {"tictactoe": new_game("tictactoe"), "bids": new_game("bids", seats=3)}
+NAMES = tuple("ABCDEFG")
+UNPLAYED = (EndingKind.QUARANTINED, EndingKind.VOID, EndingKind.CANCELLED)
+BLAMED = (EndingKind.RESIGNED, EndingKind.CRASH, EndingKind.TIMEOUT, EndingKind.QUARANTINED)
+
+
+def outcome(planned: Planned, dice: random.Random) -> Entry:
+    """Anything that may come of a match; the same players who act the same have the same scores."""
+    spec, n = planned.spec, len(planned.spec.players)
+    kind = dice.choice((*EndingKind, *UNPLAYED * 2, *[EndingKind.FINISHED] * 6))
+    seats = tuple(sorted(dice.sample(range(n), dice.choice([1, 1, n])))) if kind in BLAMED else ()
+    if kind in UNPLAYED:
+        return Entry(planned.place, spec, unplayed(spec, kind, "why", seats))
+    actions = bytes([dice.randrange(3)])
+    scores = tuple(float((actions[0] + seat * actions[0]) % 3) for seat in range(n))
+    marks = [-1.0 if seat in seats else score for seat, score in enumerate(scores)]
+    ranks = tuple(1 + sum(other > own for other in marks) for own in marks)
+    stats = ((float(actions[0]),) * (n == 3),) * n
+    players = tuple(one.id for one in spec.players)
+    ending = Ending(kind, seats, "why" if seats else "")
+    return Entry(planned.place, spec, MatchResult(spec.id, players, scores, ranks, 5, ending, stats, actions))
+
+
+def tallies(kept: Iterable[Entry], paired: bool) -> dict[tuple[str, str], tables.Tally]:
+    found: dict[tuple[str, str], tables.Tally] = defaultdict(tables.Tally)
+    rated = {one.place: one.result for one in kept if one.result.ending.kind.rated}
+    for place, result in rated.items():
+        seats = range(len(result.players))
+        for a, b in ((a, b) for a in seats for b in seats if a != b):
+            tally = found[result.players[a], result.players[b]]
+            won, lost = result.ranks[a] < result.ranks[b], result.ranks[a] > result.ranks[b]
+            tally.add(tables.Tally(won, not won and not lost, lost, result.scores[a], result.scores[b]))
+            if paired and place % 2 and place + 1 in rated:
+                other = rated[place + 1]
+                made = points(result.ranks, a) + points(other.ranks, other.players.index(result.players[a]))
+                pairs = tuple(int(step == made * 2) for step in range(5))
+                tally.add(tables.Tally(pairs=pairs))
+    return dict(found)
+
+
+def forfeits(kept: Iterable[Entry]) -> Counter[tuple[str, str]]:
+    blamed = ((one.result, seat) for one in kept for seat in one.result.ending.seats)
+    return Counter((result.players[seat], result.ending.kind.value) for result, seat in blamed)
+
+
+def skills(kept: Iterable[Entry]) -> dict[str, tuple[float, float]]:
+    """In the order of the plan, up to the first match that is missing."""
+    found, place, counted = {one.place: one.result for one in kept}, 1, []
+    while place in found:
+        if found[place].ending.kind.rated:
+            counted.append((found[place].players, found[place].ranks))
+        place += 1
+    return many_seats(counted)
+
+
+def identical(kept: Iterable[Entry]) -> int:
+    games = Counter((one.result.players, one.result.actions) for one in kept if one.result.steps)
+    return sum(games.values()) - len(games)
+
+
+def agrees(table: tables.Standings, expected: dict[tuple[str, str], tables.Tally]) -> None:
+    said = {(row.agent, other): tally for row in table.rows for other, tally in row.against.items()}
+    assert said == expected
+    for row in table.rows:
+        total = tables.Tally()
+        for tally in row.against.values():
+            total.add(tally)
+        assert row.total == total
+
+
+class Books(RuleBasedStateMachine):
+    """A league in a file beside a model of it; every rule does the same to both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory(prefix="ringside-books-")
+        self.league = League.new(Path(self.folder.name) / "one.league")
+        self.agents: dict[str, list[object]] = {}  # id: game, name, whether it is archived
+        self.plans: dict[int, tuple[str, bool, list[Planned]]] = {}
+        self.kept: dict[int, dict[int, Entry]] = {}
+        self.book: Book | None = None
+        self.fresh, self.lifted = True, set[int]()
+
+    def teardown(self) -> None:
+        self.league.close()
+        self.folder.cleanup()
+
+    def of(self, game: str) -> list[str]:
+        return [id for id, (played, _, archived) in self.agents.items() if played == game and not archived]
+
+    def taken(self, game: object, name: str) -> bool:
+        return any((one[0], one[1]) == (game, name) for one in self.agents.values())
+
+    # Agents
+
+    @initialize()
+    def begin(self) -> None:
+        for game, name in zip([*GAMES] * 4, (*NAMES, "H"), strict=True):
+            self.add_agent(game, name, "fast")
+        for at, game in enumerate(GAMES):
+            self.add_tournament(game, 1, True)
+            self.record(at, 7, 2)
+
+    @rule(game=st.sampled_from(list(GAMES)), name=st.sampled_from(NAMES), kind=st.sampled_from(["fast", "slow"]))
+    def add_agent(self, game: str, name: str, kind: str) -> None:
+        if self.taken(game, name):
+            with pytest.raises(BadValue, match="name"):
+                self.league.add_agent(name, game, agent(kind))
+            return
+        try:
+            made = self.league.add_agent(name, game, agent(kind))
+        except BadValue:
+            assert name in self.agents, "only what somebody else was called at first may be refused"
+            return
+        assert made.id not in self.agents
+        self.agents[made.id] = [game, name, False]
+        assert self.league.spec(made.id).kind == kind
+
+    @precondition(lambda self: self.agents)
+    @rule(data=st.data(), name=st.sampled_from(NAMES))
+    def rename(self, data: st.DataObject, name: str) -> None:
+        id = data.draw(st.sampled_from(list(self.agents)))
+        if self.taken(self.agents[id][0], name) and self.agents[id][1] != name:
+            with pytest.raises(BadValue, match="name"):
+                self.league.change_agent(id, name=name)
+            return
+        if name not in self.agents or name == id:  # what somebody else was called at first may be refused
+            assert self.league.change_agent(id, name=name).id == id
+            self.agents[id][1] = name
+
+    @precondition(lambda self: self.agents)
+    @rule(data=st.data())
+    def archive_or_fetch_back(self, data: st.DataObject) -> None:
+        id = data.draw(st.sampled_from(list(self.agents)))
+        archived = self.agents[id][2]
+        if not archived and any(id in one.entrants for one in self.league.tournaments() if one.state.open):
+            return
+        assert self.league.archive(id, undo=bool(archived)).id == id
+        self.agents[id][2] = not archived
+        with pytest.raises(NotNow, match="archived"):
+            self.league.archive(id, undo=bool(archived))
+
+    # Tournaments
+
+    @precondition(lambda self: len(self.plans) < 4)
+    @rule(game=st.sampled_from(list(GAMES)), seed=st.integers(0, 3), swap=st.booleans())
+    def add_tournament(self, game: str, seed: int, swap: bool) -> None:
+        entrants, board = self.of(game)[:4], GAMES[game]
+        if len(entrants) < board.info.seats:
+            with pytest.raises(BadValue, match="entrants"):
+                self.league.add_tournament("too few", Settings(board.spec, seed=seed), entrants)
+            return
+        made = self.league.add_tournament("one", Settings(board.spec, seed=seed, swap=swap), entrants)
+        plan = list(Book(self.league, made.number).missing())
+        assert made.total == len(plan)
+        self.plans[made.number] = (game, swap and board.info.seats == 2, plan)
+        self.kept[made.number] = {}
+
+    @precondition(lambda self: self.plans)
+    @rule(which=st.integers(0, 3), seed=st.integers(0, 10**6), size=st.integers(1, 20))
+    def record(self, which: int, seed: int, size: int) -> None:
+        """In any order, some twice, some that are there already."""
+        number = list(self.plans)[which % len(self.plans)]
+        if self.book is None or self.book.tournament.number != number:
+            self.book = Book(self.league, number)
+        dice, plan, kept = random.Random(seed), self.plans[number][2], self.kept[number]
+        batch = [outcome(dice.choice(plan[: dice.choice([3, 99])]), dice) for _ in range(size)]
+        added = {}
+        for one in batch:
+            if one.place not in kept and one.result.ending.kind is not EndingKind.CANCELLED:
+                added.setdefault(one.place, one)
+        assert self.book.record(iter(batch)) == list(added.values())
+        kept |= added
+        assert [one.place for one in self.book.missing()] == [one.place for one in plan if one.place not in kept]
+        assert self.book.over == (len(kept) == len(plan))
+        self.fresh = True
+
+    @precondition(lambda self: any(self.kept.values()))
+    @rule(data=st.data(), state=st.sampled_from([State.STOPPED, State.PAUSED, State.FINISHED]))
+    def settle(self, data: st.DataObject, state: State) -> None:
+        number = data.draw(st.sampled_from([number for number, kept in self.kept.items() if kept]))
+        Book(self.league, number).settle(state, "so")
+        assert self.league.tournament(number).state is state
+        if state is not State.PAUSED:
+            game = GAMES[self.plans[number][0]].spec
+            table = [row for row in tables.standings(self.league, game).rows if row.total.played]
+            expected = {(row.agent, row.rating, row.error) for row in table}
+            assert not table or {*tables.rating_history(self.league, game)[-1].ratings} == expected
+
+    @precondition(lambda self: self.plans)
+    @rule(which=st.integers(0, 3))
+    def lift_quarantine(self, which: int) -> None:
+        number = list(self.plans)[which % len(self.plans)]
+        kept = self.kept[number]
+        gone = [place for place, one in kept.items() if one.result.ending.kind in UNPLAYED]
+        assert lift(self.league, number) == len(gone)
+        self.kept[number] = {place: one for place, one in kept.items() if place not in gone}
+        self.book, self.fresh = None, True
+        self.lifted |= {number} if gone else set()
+
+    @rule()
+    def close_and_open_again(self) -> None:
+        path = self.league.path
+        self.league.close()
+        with League(path, read_only=True) as looking, pytest.raises(ReadOnly):
+            looking.add_agent("late", "bids", agent("fast"))
+        self.league, self.book, self.fresh = League(path), None, True
+
+    # What must hold
+
+    @invariant()
+    def agents_are_as_they_were_told(self) -> None:
+        said = {one.id: [one.game, one.name, one.archived is not None] for one in self.league.agents(archived=True)}
+        assert said == self.agents
+        assert [self.league.spec(id).id for id in said] == list(said)
+
+    @invariant()
+    def books_agree(self) -> None:
+        if self.fresh:
+            self.tables_agree()
+            self.history_agrees()
+        self.fresh = False
+
+    def tables_agree(self) -> None:
+        for game, board in GAMES.items():
+            pool: dict[tuple[str, str], tables.Tally] = defaultdict(tables.Tally)
+            mine = [number for number, plan in self.plans.items() if plan[0] == game]
+            for number in mine:
+                kept = self.kept[number].values()
+                expected = tallies(kept, self.plans[number][1])
+                for pair, tally in expected.items():
+                    pool[pair].add(tally)
+                table = tables.standings(self.league, board.spec, number)
+                agrees(table, expected)
+                assert table.matches == len(kept) == self.league.tournament(number).played
+                said = {(row.agent, kind): n for row in table.rows for kind, n in row.forfeits.items()}
+                assert said == forfeits(kept)
+                if game == "bids" and (number not in self.lifted or len(kept) == max(self.kept[number], default=0)):
+                    skilled = skills(kept)
+                    for row in table.rows:
+                        mean, deviation = skilled.get(row.agent, (START, 0.0))
+                        assert (row.rating, row.error) == pytest.approx((mean, Z * deviation))
+                assert tables.digest(self.league, number)[0] == run_digest(one.result for one in kept)
+                assert tables.identical_games(self.league, number) == identical(kept)
+            agrees(tables.standings(self.league, board.spec), dict(pool))
+
+    def history_agrees(self) -> None:
+        everything = [(number, self.kept[number][at]) for number in self.kept for at in sorted(self.kept[number])][::-1]
+        self.pages(lambda one: bool(one.result.ending.seats), everything, failed=True)
+        for number in self.kept:
+            self.pages(lambda one: True, [one for one in everything if one[0] == number], tournament=number)
+        for id, (_, name, _) in list(self.agents.items())[:2]:
+            if [one[1] for one in self.agents.values()].count(name) == 1:
+                self.pages(lambda one, id=id: id in one.result.players, everything, agent=name)
+
+    def pages(self, wanted: Callable[[Entry], bool], among: list[tuple[int, Entry]], **query: object) -> None:
+        found, before = [], None
+        while page := tables.history(self.league, before=before, limit=3, **query):  # type: ignore[arg-type]
+            found += [(one.tournament, one.place, one.spec, one.result) for one in page]
+            before = tables.number_of(page[-1])
+        assert found == [(number, one.place, one.spec, one.result) for number, one in among if wanted(one)]
+
+
+Books.TestCase.settings = settings(max_examples=16, stateful_step_count=25, report_multiple_bugs=False)
+test_books_agree_with_a_plain_list_of_results = Books.TestCase
+
+
+# One at a time
+
+
+def league_with(folder: Path, count: int = 4, game: str = "bids") -> League:
+    league = League.new(folder / f"{game}.league")
+    for name in NAMES[:count]:
+        league.add_agent(name, game, agent("fast", name))
+    return league
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_the_order_of_arrival_changes_no_rating(tmp_path: Path, game: str) -> None:
+    """Neither within a tournament nor, for the pool when they have ended, between two of them."""
+    said = []
+    for order in range(4):
+        (tmp_path / str(order)).mkdir()
+        with league_with(tmp_path / str(order), game=game) as league:
+            entries = []
+            for seed in (1, 2):
+                made = league.add_tournament("t", Settings(GAMES[game].spec, seed=seed), NAMES[:4])
+                dice = random.Random(seed)
+                missing = Book(league, made.number).missing()
+                entries += [(made.number, outcome(one, dice)) for one in missing]
+            random.Random(order).shuffle(entries)
+            entries.sort(key=lambda one: one[0], reverse=bool(order % 2))  # one tournament after the other
+            for number in dict.fromkeys(number for number, _ in entries):
+                mine = [one for of, one in entries if of == number]
+                for at in range(0, len(mine), 5):
+                    Book(league, number).record(mine[at : at + 5])
+                Book(league, number).settle(State.STOPPED)
+            pool = [tables.standings(league, GAMES[game].spec, number).rows for number in (0, 1, 2)]
+            said.append([{row.agent: (row.rating, row.error) for row in rows} for rows in pool])
+    for one in said[1:]:
+        assert one[1:] == said[0][1:], "within a tournament"
+        assert one[0] == said[0][0], "in the pool"
+
+
+def test_a_batch_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with league_with(tmp_path) as league:
+        made = league.add_tournament("t", Settings(GAMES["bids"].spec), NAMES[:4])
+        book, dice = Book(league, made.number), random.Random(1)
+        batch = [one for one in (outcome(one, dice) for one in book.missing()) if one.result.steps]
+        with monkeypatch.context() as patched, pytest.raises(StorageFailed):  # noqa: PT012
+            patched.setattr(book, "_forfeits", lambda *_: (_ for _ in ()).throw(StorageFailed("the disk is full")))
+            book.record(batch)
+        assert (tables.history(league), league.tournament(1).played, book.played) == ([], 0, 0)
+        assert book.record(batch) == batch, "and it can be tried again"
+        agrees(tables.standings(league, GAMES["bids"].spec, 1), tallies(batch, False))
+
+
+def test_who_gets_another_chance_is_rated_as_if_it_were_the_first(tmp_path: Path) -> None:
+    with league_with(tmp_path) as league:
+        league.add_tournament("t", Settings(GAMES["bids"].spec), NAMES[:4])
+        plan, dice = list(Book(league, 1).missing()), random.Random(3)
+        void = [Entry(one.place, one.spec, unplayed(one.spec, EndingKind.VOID, "why")) for one in plan[2:4]]
+        rated = [next(e for e in iter(lambda one=one: outcome(one, dice), 0) if e.result.steps) for one in plan]
+        Book(league, 1).record([*rated[:2], *void, *rated[4:]])
+        assert lift(league, 1) == 2
+        Book(league, 1).record(rated[2:4])
+        table = tables.standings(league, GAMES["bids"].spec, 1)
+        for row in table.rows:
+            assert (row.rating, row.error / Z) == pytest.approx(skills(rated)[row.agent])
+        agrees(table, tallies(rated, False))
+
+
+def test_games_from_other_starts_or_with_other_scores_are_not_identical(tmp_path: Path) -> None:
+    with league_with(tmp_path, 2, "tictactoe") as league:
+        chosen = Settings(GAMES["tictactoe"].spec, games=12, swap=False, starts=("0", "4"))
+        made = league.add_tournament("t", chosen, "AB")
+        book = Book(league, made.number)
+        plan = [one for one in book.missing() if one.spec.players[0].id == "A"]
+        entries, ending = [], Ending(EndingKind.FINISHED)
+        for planned in plan:
+            scores, ranks = ((1.0, 0.0), (1, 2)) if planned.place < 7 else ((0.0, 1.0), (2, 1))
+            result = MatchResult(planned.spec.id, ("A", "B"), scores, ranks, 3, ending, ((), ()), b"\1\2\3")
+            entries.append(Entry(planned.place, planned.spec, result))
+        book.record(entries)
+        kinds = {(one.spec.start, one.result.scores) for one in entries}
+        assert len(kinds) == 4
+        assert tables.identical_games(league, 1) == len(entries) - len(kinds)
+
+
+def test_a_change_of_entrants_that_the_format_refuses_changes_nothing(tmp_path: Path) -> None:
+    with league_with(tmp_path, 4, "tictactoe") as league:
+        spec = GAMES["tictactoe"].spec
+        league.add_tournament("test", Settings(spec, "sequential-test"), "AB")
+        league.add_tournament("gauntlet", Settings(spec, "gauntlet", (("challengers", 2),)), "ABC")
+        with pytest.raises(BadValue):
+            league.change_entrants(1, join=["C"], leave=[])
+        with pytest.raises(BadValue):
+            league.change_entrants(2, join=[], leave=["C"])
+        assert [one.entrants for one in league.tournaments()] == [("A", "B"), ("A", "B", "C")]
+        assert [Book(league, number).plan.length for number in (1, 2)] == [32, 4]
+
+
+def test_the_total_is_known_when_somebody_joins_in_mid_round(tmp_path: Path) -> None:
+    with league_with(tmp_path, 5, "tictactoe") as league:
+        league.add_tournament("t", Settings(GAMES["tictactoe"].spec), "ABCD")
+        book, dice = Book(league, 1), random.Random(1)
+        book.record([outcome(one, dice) for one in list(book.missing())[:1]])
+        changed = league.change_entrants(1, join=["E"], leave=[])
+        assert changed.total == 20, "all ten pairs, twice, though the first round is not over yet"

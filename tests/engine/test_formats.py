@@ -1,0 +1,375 @@
+"""Formats and plans: who meets whom, how often, on which side, with which seed and under which id."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from engine.errors import BadValue
+from engine.league.formats import Board, Meeting, gauntlet, round_robin, sequential
+from engine.league.plan import MOST_MATCHES, Plan, Planned
+from engine.league.records import Lineup, Settings
+from engine.league.store import League
+from engine.play.match import AgentSpec, GameSpec
+from engine.registry import FORMATS, new_game
+from tests.plugins.pilots import agent
+
+TOE, MIXED = new_game("tictactoe").spec, new_game("mixed").spec
+STARTS = ("0", "8", "20")
+
+
+def names(count: int) -> tuple[str, ...]:
+    return tuple(f"agent {n}" for n in range(count))
+
+
+def bids(seats: int) -> GameSpec:
+    return new_game("bids", seats=seats).spec
+
+
+def whole(lineups: Sequence[Lineup], game: GameSpec = TOE, format: str = "round-robin", **more: object) -> Plan:
+    """All of a plan that does not depend on results; options of the format are given by name, in capitals."""
+    options = tuple(sorted((name.lower(), value) for name, value in more.items() if name.isupper()))
+    rest = {name: value for name, value in more.items() if not name.isupper()}
+    plan = Plan(Settings(game, format, options, **rest), lineups)  # type: ignore[arg-type]
+    while not plan.complete:
+        plan.extend(lambda *_: ())
+    return plan
+
+
+def plan_of(count: int, *args: object, **more: object) -> Plan:
+    return whole([Lineup(1, 0, names(count))], *args, **more)  # type: ignore[arg-type]
+
+
+def matches(plan: Plan) -> list[Planned]:
+    agents = {name: AgentSpec(name, "fast") for lineup in plan._lineups for name in lineup.entrants}
+    found = list(plan.matches(agents))
+    assert [one.place for one in found] == list(range(1, plan.length + 1))
+    return found
+
+
+def players(planned: Planned) -> tuple[str, ...]:
+    return tuple(one.id for one in planned.spec.players)
+
+
+def meetings(plan: Plan) -> Counter[frozenset[str]]:
+    return Counter(frozenset(players(one)) for one in matches(plan))
+
+
+def spread(counts: Counter[tuple[str, int]], names: Sequence[str], seats: int) -> int:
+    """How unevenly anybody is seated: its games on the usual seat beyond those on the rarest."""
+    seated = [[counts[name, seat] for seat in range(seats)] for name in names]
+    return max(max(one) - min(one) for one in seated)
+
+
+def seatings(plan: Plan) -> Counter[tuple[str, int]]:
+    return Counter((name, seat) for one in matches(plan) for seat, name in enumerate(players(one)))
+
+
+# Round robin
+
+
+@given(st.integers(2, 11), st.integers(1, 5), st.integers(1, 3), st.booleans())
+def test_everybody_meets_everybody_equally_often(count: int, rounds: int, games: int, swap: bool) -> None:
+    plan = plan_of(count, ROUNDS=rounds, games=games, swap=swap)
+    pairs = [frozenset(pair) for pair in itertools.combinations(names(count), 2)]
+    assert meetings(plan) == dict.fromkeys(pairs, rounds * games * (1 + swap))
+
+
+@given(st.integers(2, 11), st.integers(1, 4))
+def test_nobody_plays_twice_in_a_round_and_no_round_is_wasted(count: int, rounds: int) -> None:
+    plan = plan_of(count, ROUNDS=rounds)
+    seen = Counter((number, name) for number, group in plan.pairings() for name in group)
+    assert set(seen.values()) == {1}
+    assert plan.rounds == rounds * (count - 1 + count % 2)
+    bounds = [plan.round_of(one.place) for one in matches(plan)]
+    assert bounds == [number for number, _ in plan.pairings() for _ in range(plan.per_meeting)]
+
+
+@given(st.integers(2, 11), st.integers(1, 4), st.integers(1, 3), st.booleans())
+def test_both_sides_are_played_equally_often(count: int, rounds: int, games: int, swap: bool) -> None:
+    """With sides swapped exactly, against everybody; without, as nearly as the number of games allows."""
+    plan = plan_of(count, ROUNDS=rounds, games=games, swap=swap)
+    allowed = 0 if swap else 1
+    assert spread(seatings(plan), names(count), 2) <= allowed
+    directed = Counter(players(one) for one in matches(plan))
+    assert max(abs(directed[a, b] - directed[b, a]) for a, b in directed) <= allowed
+
+
+@settings(max_examples=30)
+@given(st.integers(2, 5), st.integers(0, 3), st.integers(1, 3), st.booleans())
+def test_with_more_seats_every_choice_of_players_sits_down(seats: int, more: int, rounds: int, swap: bool) -> None:
+    count = seats + more
+    plan = plan_of(count, bids(seats), ROUNDS=rounds, swap=swap)
+    groups = [frozenset(group) for group in itertools.combinations(names(count), seats)]
+    assert meetings(plan) == dict.fromkeys(groups, rounds * (seats if swap else 1))
+
+
+@settings(max_examples=40)
+@given(st.integers(3, 5), st.integers(0, 3), st.integers(1, 3), st.sampled_from(["swap", "rounds", "games"]))
+def test_with_more_seats_everybody_goes_round_all_of_them(seats: int, more: int, times: int, how: str) -> None:
+    """By swapping, or by as many rounds or games as there are seats."""
+    often = {"swap": {"ROUNDS": times}, "rounds": {"ROUNDS": seats * times}, "games": {"games": seats * times}}[how]
+    plan = plan_of(seats + more, bids(seats), swap=how == "swap", **often)
+    each = Counter(
+        (frozenset(players(one)), name, seat) for one in matches(plan) for seat, name in enumerate(players(one))
+    )
+    assert len(set(each.values())) == 1, "also within every group"
+    assert len(each) == len(meetings(plan)) * seats * seats
+
+
+def test_too_many_ways_to_sit_down_are_refused_by_name() -> None:
+    with pytest.raises(BadValue, match="20 agents at 10 seats"):
+        plan_of(20, bids(10))
+    with pytest.raises(BadValue, match="at most"):
+        plan_of(2, ROUNDS=1_000_000, games=MOST_MATCHES // 1_000_000)
+
+
+# Gauntlet
+
+
+@given(st.integers(2, 11), st.integers(1, 4), st.integers(1, 4), st.booleans())
+def test_in_a_gauntlet_challengers_meet_the_field_and_nobody_else_meets(
+    count: int, challengers: int, rounds: int, swap: bool
+) -> None:
+    assume(challengers < count)
+    plan = plan_of(count, format="gauntlet", CHALLENGERS=challengers, ROUNDS=rounds, swap=swap)
+    first, field = names(count)[:challengers], names(count)[challengers:]
+    assert meetings(plan) == {frozenset(pair): rounds * (1 + swap) for pair in itertools.product(first, field)}
+    everybody = seatings(plan)
+    assert spread(everybody, first, 2) <= (0 if swap else 1)
+    assert spread(everybody, field, 2) <= (0 if swap else 1), "nor has anybody in the field always the same side"
+
+
+def test_a_gauntlet_of_challengers_only_is_refused() -> None:
+    with pytest.raises(BadValue, match="challengers"):
+        plan_of(3, format="gauntlet", CHALLENGERS=3)
+    with pytest.raises(BadValue, match="challengers"):
+        plan_of(4, bids(3), "gauntlet", CHALLENGERS=3)
+    assert len(meetings(plan_of(6, bids(3), "gauntlet", CHALLENGERS=2))) == 2 * 6
+
+
+# Formats are pure functions
+
+
+@given(st.sampled_from(["round-robin", "gauntlet"]), st.integers(2, 8), st.integers(1, 3))
+def test_the_same_question_gets_the_same_answer(format: str, count: int, rounds: int) -> None:
+    kind = FORMATS.get(format)
+    ask: Callable[[list[list[Meeting]]], list[list[tuple[str, ...]]]] = lambda played: [  # noqa: E731
+        list(one) for one in kind.rounds(names(count), played, Board(2, 2), kind.Options(rounds=rounds))
+    ]
+    answer = ask([])
+    assert ask([]) == answer
+    assert ask([[Meeting(group, 2, lambda: (1.0, 0.0)) for group in one] for one in answer]) == [], "nothing is left"
+
+
+def results_of(script: Sequence[float]) -> Callable[[int, int, tuple[str, ...]], tuple[float, float]]:
+    def scores(first: int, games: int, group: tuple[str, ...]) -> tuple[float, float]:
+        own = script[(first - 1) // games % len(script)]
+        return own, 1 - own
+
+    return scores
+
+
+def play_test(script: Sequence[float], **options: object) -> tuple[Plan, int]:
+    """Play a sequential test to its end; how many times it was asked for more."""
+    chosen = tuple(sorted(options.items()))
+    plan = Plan(Settings(TOE, "sequential-test", chosen), [Lineup(1, 0, names(2))])  # type: ignore[arg-type]
+    asked = 0
+    while plan.extend(results_of(script)):
+        asked += 1
+    assert plan.complete
+    return plan, asked
+
+
+def test_a_sequential_test_ends_when_it_is_decided() -> None:
+    won, _ = play_test([1.0, 0.75, 0.5], step=4, elo1=100.0)
+    lost, _ = play_test([0.0, 0.25, 0.5], step=4, elo1=100.0)
+    even, asked = play_test([0.75, 0.25], step=4, most=100, elo0=-3.0, elo1=3.0)
+    assert won.length < 200 > lost.length
+    assert even.length == 200, "two games for each of `most` encounters, and no more"
+    assert asked > 5, "it is looked at after every step"
+
+
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=20), st.integers(1, 9))
+@settings(max_examples=20)
+def test_a_sequential_test_follows_from_results_alone(script: list[float], step: int) -> None:
+    first, second = [play_test(script, step=step, most=60)[0] for _ in range(2)]
+    assert [one.spec.id for one in matches(first)] == [one.spec.id for one in matches(second)]
+    scores = results_of(script)
+    made = [Meeting(names(2), 2, partial(scores, 1 + 2 * n, 2, names(2))) for n in range(first.length // 2)]
+    options = sequential.Options(step=step, most=60)
+    assert sequential.stand([made], options).verdict is not None or len(made) == 60
+    before = sequential.stand([made[: -max(step, len(made) // 9)]], options)
+    assert len(made) <= step or before.verdict is None, "it was open one step before"
+
+
+def test_a_sequential_test_does_not_mix_one_opponent_with_another() -> None:
+    """What was decided between two says nothing about the two who take their places."""
+    decided = [[Meeting(("old", "rival"), 2, lambda: (1.0, 0.0))] * 100]
+    options = sequential.Options()
+    assert not list(sequential.rounds(("old", "rival"), decided, Board(2, 2), options))
+    with pytest.raises(BadValue, match="entrants"):
+        list(sequential.rounds(("new", "rival"), decided, Board(2, 2), options))
+
+
+def test_what_is_wrong_with_a_sequential_test_is_told_at_once(tmp_path: Path) -> None:
+    with League.new(tmp_path / "a.league") as league:
+        for name in "abc":
+            league.add_agent(name, "tictactoe", agent("fast", name))
+        with pytest.raises(BadValue, match="entrants"):
+            league.add_tournament("t", Settings(TOE, "sequential-test"), "abc")
+        with pytest.raises(BadValue, match="elo0"):
+            league.add_tournament("t", Settings(TOE, "sequential-test", (("elo0", 20.0), ("elo1", 10.0))), "ab")
+        with pytest.raises(BadValue, match="games"):
+            league.add_tournament("t", Settings(TOE, "sequential-test", games=5), "ab")
+        assert not league.tournaments()
+
+
+# Joining and leaving
+
+
+def career(data: st.DataObject, rounds: int, swap: bool) -> list[Lineup]:
+    """Somebody joins, leaves or comes back at each change: from any round on of which nothing has been played."""
+    pool, present = [f"agent {n}" for n in range(8)], names(data.draw(st.integers(2, 5)))
+    lineups = [Lineup(1, 0, present)]
+    for version in range(2, 2 + data.draw(st.integers(1, 3))):
+        low, high = lineups[-1].first_round + 1, whole(lineups, ROUNDS=rounds, swap=swap).rounds
+        if low > high:
+            break
+        leaving = data.draw(st.sets(st.sampled_from(present), max_size=len(present) - 2))
+        joining = data.draw(st.sets(st.sampled_from(pool), max_size=2)) - set(present)
+        present = (*(one for one in present if one not in leaving), *sorted(joining))
+        lineups.append(Lineup(version, data.draw(st.integers(low, high)), present))
+    return lineups
+
+
+@given(st.data(), st.integers(1, 3), st.booleans())
+def test_whoever_is_left_has_met_everybody_else_the_right_number_of_times(
+    data: st.DataObject, rounds: int, swap: bool
+) -> None:
+    lineups = career(data, rounds, swap)
+    plan = whole(lineups, ROUNDS=rounds, swap=swap)
+    often = rounds * (1 + swap)
+    met = meetings(plan)
+    for pair in itertools.combinations(lineups[-1].entrants, 2):
+        assert met[frozenset(pair)] == often
+    assert max(met.values()) <= often, "nor has anybody who left met anybody too often"
+    for number, group in plan.pairings():
+        line = [one for one in lineups if one.first_round <= number][-1]
+        assert set(group) <= set(line.entrants), "nobody plays before joining or after leaving"
+    seen = Counter((number, name) for number, group in plan.pairings() for name in group)
+    assert set(seen.values()) == {1}
+    ids = [one.spec.id for one in matches(plan)]
+    assert len(set(ids)) == len(ids)
+    for n in range(1, len(lineups)):
+        before = whole(lineups[:n], ROUNDS=rounds, swap=swap)
+        kept = [one for one in matches(before) if before.round_of(one.place) < lineups[n].first_round]
+        assert matches(plan)[: len(kept)] == kept, "what came before stays as it was"
+
+
+@given(st.integers(2, 6), st.integers(1, 3), st.integers(1, 2))
+def test_who_joins_a_gauntlet_late_is_met_by_all_challengers(count: int, rounds: int, challengers: int) -> None:
+    assume(challengers < count)
+    lineups = [Lineup(1, 0, names(count)), Lineup(2, 1, (*names(count), "late"))]
+    plan = whole(lineups, format="gauntlet", CHALLENGERS=challengers, ROUNDS=rounds)
+    pairs = itertools.product(names(count)[:challengers], [*names(count)[challengers:], "late"])
+    assert meetings(plan) == {frozenset(pair): 2 * rounds for pair in pairs}
+
+
+# Seeds, starts and ids
+
+
+@given(st.integers(2, 6), st.integers(1, 3), st.integers(1, 3), st.integers(0, 2**64 - 1), st.sampled_from([2, 3]))
+def test_games_of_an_encounter_share_seed_and_start_and_nobody_else_does(
+    count: int, rounds: int, games: int, seed: int, seats: int
+) -> None:
+    assume(count >= seats)
+    game, starts = (MIXED, STARTS) if seats == 2 else (bids(seats), ())
+    found = matches(plan_of(count, game, ROUNDS=rounds, games=games, seed=seed, starts=starts))
+    encounters = [found[at : at + seats] for at in range(0, len(found), seats)]
+    for one in encounters:
+        assert len({(planned.spec.seed, planned.spec.start) for planned in one}) == 1
+        turns = [players(planned) for planned in one]
+        assert len(set(turns)) == seats, "and everybody sits everywhere"
+        assert {frozenset(turn) for turn in turns} == {frozenset(turns[0])}
+    assert len({one[0].spec.seed for one in encounters}) == len(encounters)
+    assert all(one.spec.start in (starts or (None,)) for one in found)
+
+
+def test_starts_are_all_drawn_and_the_seed_decides_which() -> None:
+    drawn = [[one.spec.start for one in matches(plan_of(6, MIXED, games=4, starts=STARTS, seed=n))] for n in (1, 2)]
+    assert {*drawn[0]} == {*STARTS} == {*drawn[1]}
+    assert drawn[0] != drawn[1]
+    with pytest.raises(BadValue, match="start"):
+        plan_of(3, MIXED, starts=("9",))
+
+
+def test_whatever_makes_a_tournament_another_one_gives_it_other_ids() -> None:
+    plans = [
+        plan_of(4),
+        plan_of(5),
+        plan_of(4, seed=2),
+        plan_of(4, games=2),
+        plan_of(4, swap=False),
+        plan_of(4, MIXED),
+        plan_of(4, ROUNDS=2),
+        plan_of(4, format="gauntlet"),
+        whole([Lineup(1, 0, names(4)[::-1])]),
+    ]
+    ids = [one.spec.id for plan in plans for one in matches(plan)]
+    assert len(set(ids)) == len(ids)
+    assert len(ids[0]) == 32
+
+
+SCRIPT = """
+from tests.engine.test_formats import *
+plan = whole([Lineup(1, 0, names(5)), Lineup(2, 2, (*names(4), "late"))], MIXED, ROUNDS=2, games=2, starts=STARTS)
+print(*((one.spec.id, one.spec.seed, one.spec.start, players(one)) for one in matches(plan)), sep="\\n")
+"""
+
+
+def test_another_process_draws_up_the_same_plan() -> None:
+    """Hash randomisation must not reach it."""
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", f"import tests.conftest\n{SCRIPT}"],
+            cwd=Path(__file__).parents[2],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert told[0] == told[1]
+    assert told[0].count("\n") > 80
+
+
+def test_a_million_matches_are_planned_in_little_memory() -> None:
+    tracemalloc.start()
+    try:
+        plan = plan_of(100, ROUNDS=102)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+    assert plan.length == 102 * 9900
+    agents = {name: AgentSpec(name, "fast") for name in names(100)}
+    present = bytearray(b"\1") * plan.length  # place 0 is nobody's, so the last one is missing
+    assert [one.place for one in plan.matches(agents, present)] == [plan.length]
+    first = list(itertools.islice(plan.matches(agents), 1000))
+    assert len({one.spec.id for one in first}) == 1000
+
+
+def test_round_robin_and_gauntlet_say_what_they_are() -> None:
+    assert (round_robin.FORMAT.adaptive, gauntlet.FORMAT.adaptive, sequential.FORMAT.adaptive) == (False, False, True)

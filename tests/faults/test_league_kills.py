@@ -1,0 +1,398 @@
+"""A league whose program is killed, interrupted or out of disk at any moment: nothing that was told is lost."""
+
+from __future__ import annotations
+
+import os
+import pty
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from engine.errors import LeagueHeld, ReadOnly, StorageFailed
+from engine.league import recorder, tables
+from engine.league.records import State
+from engine.league.store import League
+from engine.registry import new_game
+from league_app.cli import main
+from league_app.state import LeagueState
+from tests.faults.league import within
+from tests.faults.test_league_file import disk
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and mounts of POSIX")
+ROUNDS, TOTAL = 150, 150 * 42
+RUN = ["--rounds", str(ROUNDS), "-o", "points=1", "--workers", "2"]
+GAME = {"game": new_game("pong", points=1).spec, "options": {"rounds": ROUNDS}}
+
+AGENTS = ["Dice", "Still", "Random", "Lazy", "Tracker", "Shaky", "Predictor"]
+
+PROGRAM = """
+import sys
+from engine.league import recorder
+from engine.league.tournament import TournamentRun
+from league_app.state import LeagueState
+
+recorder.GATHER = 0.005  # many small transactions: more moments to be killed in
+
+def heard(entries):
+    sys.stdout.write(" ".join(str(entry.place) for entry in entries) + "\\n")
+    sys.stdout.flush()
+
+if __name__ == "__main__":
+    with LeagueState(sys.argv[1]) as state:
+        print("open", flush=True)
+        TournamentRun(state.league, 1, state.stage(2), heard=heard).run()
+"""
+
+
+Outcome = tuple[object, ...]
+
+
+def outcome(path: Path) -> Outcome:
+    """Digest, table, places and seats: what a tournament came to, apart from when."""
+    with League(path, read_only=True) as league:
+        one = league.tournament(1)
+        assert one.state is State.FINISHED
+        assert one.played == one.total == TOTAL
+        rows = tables.standings(league, one.settings.game, 1).rows
+        table = [(row.agent, row.rating, row.total, sorted(row.against)) for row in rows]
+        places = [found.place for found in tables.every_match(league, 1)]
+        return tables.digest(league, 1)[0], table, places, league.file.read("SELECT count(*) FROM seats")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    path = tmp_path_factory.mktemp("undisturbed") / "whole.league"
+    with LeagueState.new(path) as state:
+        state.use_concurrent = False
+        state.add_samples("pong", AGENTS)
+        state.start_tournament(**GAME).wait()
+    return outcome(path)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return drawn_up(tmp_path / "x.league")
+
+
+def drawn_up(path: Path) -> Path:
+    with LeagueState.new(path) as state:
+        state.add_samples("pong", AGENTS)
+        state.plan_tournament(**GAME)
+    return path
+
+
+def ringside(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "league_app", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def is_sound(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["doctor", str(path)])
+    assert f"{TOTAL:,} matches, every record as it was written" in " ".join(capsys.readouterr().out.split())
+
+
+def gone(pids: list[int]) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return all(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE for pid in pids if psutil.pid_exists(pid))
+    return False
+
+
+# Killed
+
+
+def played_until_killed(path: Path, chance: random.Random) -> tuple[set[int], bool]:
+    """What the program said it had saved, and whether it was killed before it was done."""
+    command = [sys.executable, "-c", PROGRAM, str(path)]
+    told: set[int] = set()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines, pause = chance.choice([0, 1, 1, 1, 2, 3]), chance.choice([0.0, chance.uniform(0, 0.05)])
+        if lines == 0:
+            time.sleep(chance.uniform(0.2, 2.5))  # while it starts
+        for _ in range(lines):
+            told |= places(process.stdout.readline())
+        time.sleep(pause)
+        with suppress(psutil.NoSuchProcess):
+            family = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
+        process.kill()
+        said = process.stdout.read()
+        told |= {place for line in said.splitlines(keepends=True) for place in places(line)}
+        process.wait()
+    until(lambda: gone(family), 20)  # no worker outlives its program
+    return told, process.returncode == -signal.SIGKILL
+
+
+def places(line: str) -> set[int]:
+    return {int(place) for place in line.split()} if line.endswith("\n") and line[:1].isdigit() else set()
+
+
+def kill_and_resume(path: Path, kills: int, seed: int) -> None:
+    chance, told, killed = random.Random(seed), set[int](), 0
+    for _ in range(kills):
+        more, died = played_until_killed(path, chance)
+        assert not more & told, "played again what had been saved"
+        told |= more
+        killed += died
+        with League(path, read_only=True) as league:
+            found = [one.place for one in tables.every_match(league)]
+            assert told <= set(found), "what was told is lost"
+            assert len(found) == len(set(found)) == league.tournament(1).played
+    assert told
+    assert killed >= kills // 2, "it was done too soon to be killed"
+
+
+def finished(path: Path, undisturbed: Outcome, capsys: pytest.CaptureFixture[str]) -> None:
+    with League(path, read_only=True) as league:
+        over = not league.tournament(1).state.open  # a fast machine may be done before the last kill
+    done = ringside("tournament", *(["show", path] if over else ["resume", path, "--workers", "2"]))
+    assert done.returncode == 0, done.stderr
+    assert f"digest {undisturbed[0]}" in done.stdout
+    assert outcome(path) == undisturbed
+    is_sound(path, capsys)
+    assert [one.name for one in path.parent.glob("x.league*")] == ["x.league"]
+
+
+def test_kill_9_at_any_moment_loses_nothing_and_repeats_nothing(
+    path: Path, undisturbed: Outcome, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kill_and_resume(path, 10, seed=1)
+    finished(path, undisturbed, capsys)
+
+
+@pytest.mark.slow
+def test_many_kills_at_any_moment_lose_nothing(
+    tmp_path: Path, undisturbed: Outcome, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for turn in range(6):
+        (tmp_path / str(turn)).mkdir()
+        kill_and_resume(path := drawn_up(tmp_path / str(turn) / "x.league"), 10, seed=100 + turn)
+        finished(path, undisturbed, capsys)
+
+
+HOLDER = """
+import itertools, sys
+from engine.league.store import League
+from engine.play.match import AgentSpec
+league = League(sys.argv[1])
+for line in itertools.chain(["Early"], sys.stdin):
+    league.add_agent(line.strip(), "pong", AgentSpec("x", "dice", b"", 1))
+    print("added", flush=True)
+"""
+
+
+def test_a_second_instance_is_told_who_has_it_and_may_look_until_that_one_is_killed(path: Path) -> None:
+    command = [sys.executable, "-c", HOLDER, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "added\n"
+        with pytest.raises(LeagueHeld, match=f"process {process.pid} on "):
+            League(path)
+        with League(path, read_only=True) as league:
+            assert "Late" not in league.names()
+            process.stdin.write("Late\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "added\n"
+            assert "Late" in league.names(), "what is new is seen"
+            with pytest.raises(ReadOnly, match="opened read-only"):
+                league.archive("Late")
+        process.kill()
+        process.wait()
+    with League(path) as league:
+        assert "Late" in league.names()
+        assert path.with_name("x.league-lock").exists()
+    assert os.listdir(path.parent) == ["x.league"], "no lock, no log"
+
+
+def until(condition: Callable[[], object], patience: float = 60) -> None:
+    end = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < end, "nothing happens"
+        time.sleep(0.02)
+
+
+def saved(path: Path) -> int:
+    with League(path, read_only=True) as league:
+        return sum(one.played for one in league.tournaments())
+
+
+@contextmanager
+def command_line(*arguments: object, **settings: Any) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "league_app", *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **settings}
+    with subprocess.Popen(command, **pipes) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_run_that_is_killed_then_interrupted_once_then_twice_is_completed(
+    tmp_path: Path, undisturbed: Outcome, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.league"
+    with LeagueState.new(path) as state:
+        state.add_samples("pong", AGENTS)
+    wanted: list[object] = ["tournament", "run", path, *RUN]
+    for signals in ([signal.SIGKILL], [signal.SIGINT], [signal.SIGINT, signal.SIGINT]):
+        before = saved(path)
+        with command_line(*wanted) as process:
+            until(lambda: saved(path) > before or process.poll() is not None)  # noqa: B023
+            for number in signals:
+                process.send_signal(number)
+                time.sleep(0.05)
+            shown, said = process.communicate(timeout=60)
+        now = saved(path)
+        assert before < now < TOTAL
+        if signal.SIGINT in signals:
+            assert process.returncode == 130, said
+            assert f"the {now:,} matches of {TOTAL:,} that were played" in said
+            assert "Traceback" not in said + shown
+            assert not path.with_name("x.league-lock").exists()
+        wanted = ["tournament", "resume", path, "--workers", "2"]
+    finished(path, undisturbed, capsys)
+
+
+# Out of disk
+
+
+@contextmanager
+def little_disk(folder: Path) -> Iterator[Path]:
+    """With a league drawn up on it, a file that fills it, and some room: enough to begin, not to finish."""
+    with disk(folder, "32m"):
+        path = drawn_up(folder / "x.league")
+        (folder / "filler").write_bytes(bytes(shutil.disk_usage(folder).free - 2_500_000))
+        yield path
+
+
+def fill_up(path: Path) -> None:
+    with path.with_name("more").open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+
+
+def make_room(path: Path) -> None:
+    for name in ("filler", "more"):
+        path.with_name(name).unlink(missing_ok=True)
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that some are saved before the disk is full."""
+    monkeypatch.setattr(recorder, "BATCH", 100)
+
+
+def test_a_full_disk_is_waited_for_told_and_then_the_run_completes(
+    tmp_path: Path, undisturbed: Outcome, capsys: pytest.CaptureFixture[str], small_batches: None
+) -> None:
+    with little_disk(tmp_path / "disk") as path, within(120):
+        with LeagueState(path) as state:
+            job = state.start_tournament(1)
+            until(lambda: job.progress().text.startswith("waiting: ") or job.wait(0))
+            told = job.progress().text
+            assert str(path) in told
+            assert "the disk is full" in told
+            played = job.progress().played
+            assert 0 < played < TOTAL
+            assert job.wait(1.5) is None, "it waits"
+            assert len(list(tables.every_match(state.league))) == played, "what is saved can be read meanwhile"
+            make_room(path)
+            ended = job.wait()
+            assert ended is not None
+            assert (ended.state, ended.note) == (State.FINISHED, "")
+        assert outcome(path) == undisturbed
+        is_sound(path, capsys)
+
+
+def test_stopping_on_a_full_disk_tells_how_many_results_were_not_saved(
+    tmp_path: Path, undisturbed: Outcome, small_batches: None
+) -> None:
+    with little_disk(tmp_path / "disk") as path, within(120):
+        with LeagueState(path) as state:
+            job = state.start_tournament(1)
+            until(lambda: job.progress().text.startswith("waiting: "))
+            fill_up(path)
+            job.stop()
+            try:
+                ended = job.wait()
+                words = ended.note if ended else ""
+            except StorageFailed as error:
+                words = str(error)
+            assert job.run.unsaved > 0
+        make_room(path)
+        with LeagueState(path) as state:
+            assert state.league.tournament(1).played == len(list(tables.every_match(state.league))) > 0
+            state.resume_tournament().wait()
+        assert outcome(path) == undisturbed
+    assert f"{job.run.unsaved:,} results could not be saved" in words
+
+
+def test_a_tournament_that_cannot_even_begin_says_so(tmp_path: Path) -> None:
+    with little_disk(tmp_path / "disk") as path, within(60), LeagueState(path) as state:
+        fill_up(path)
+        with pytest.raises(StorageFailed, match="the disk is full"):
+            state.start_tournament(1).wait()
+
+
+def test_a_job_ends_though_its_last_note_cannot_be_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise StorageFailed("the disk is full")
+
+    with LeagueState(path) as state:
+        monkeypatch.setattr(state.league, "remember", full)
+        job = state.start_tournament(1)
+        until(lambda: not state.running)
+        assert job.wait(20) is not None, "it hangs"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_command_line_tells_of_a_full_disk_and_of_what_it_could_not_save(tmp_path: Path, terminal: bool) -> None:
+    """Also where it is not watched, and where the name of the folder looks like markup."""
+    with little_disk(tmp_path / "[red]disk") as path, within(120):
+        heard: list[str] = []
+        ours, theirs = pty.openpty() if terminal else os.pipe()
+        listener = threading.Thread(target=listen, args=[ours, heard])
+        listener.start()
+        wanted = ["tournament", "resume", path, "--workers", "2"]
+        wide = {**os.environ, "COLUMNS": "400", "TERM": "xterm"}
+        with command_line(*wanted, stdout=theirs, stderr=theirs, env=wide) as process:
+            os.close(theirs)
+            try:
+                until(lambda: shutil.disk_usage(path.parent).free < 32_768)
+                with suppress(AssertionError):  # what is missing is told below
+                    until(lambda: "the disk is full" in "".join(heard) or process.poll() is not None, 10)
+                fill_up(path)
+                for _ in range(2):
+                    process.send_signal(signal.SIGINT)
+                    time.sleep(0.3)
+                process.wait(timeout=60)
+            finally:
+                process.kill()
+                listener.join()
+                os.close(ours)
+        text = "".join(heard)
+        missing = [
+            words
+            for words in (rf"cannot write {re.escape(str(path))}: the disk is full", r"\d results could not be saved")
+            if not re.search(words, text)
+        ]
+        assert (missing, process.returncode) == ([], 130), text[-1500:]
+        assert "Traceback" not in text
+
+
+def listen(handle: int, heard: list[str]) -> None:
+    with suppress(OSError):  # what a terminal gives when nobody is there any more
+        while data := os.read(handle, 65536):
+            heard.append(data.decode(errors="replace"))

@@ -1,0 +1,376 @@
+"""Names and paths that try to be something else: kept as they are, or refused in a sentence that names the field."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.errors import BadValue, RingsideError
+from engine.league import bundles, tables
+from engine.league.store import League
+from engine.play.match import AgentSpec
+from engine.registry import new_game
+from league_app.cli import main
+from league_app.state import LeagueState
+
+ACCEPTED = {
+    "quotes": """O'Neil "the `hand`" \\ """.strip(),
+    "sql": "Robert'); DROP TABLE agents;--",
+    "wildcards": "100%_?*[a-z]",
+    "html": "<script>alert(1)</script><b>&amp;",
+    "markup": "[red]x[/] [link=file:///etc]y[/link] [/]",
+    "format": "{task.description} %s {0} $HOME",
+    "emoji": "🏓🤖",
+    "joined emoji": "👩‍🚀",
+    "right to left": "שלום עולם مرحبا",
+    "long": "n" * 117 + "end",
+    "long enough to be cut at a blank": "n" * 117,
+    "wide": "競技者",
+    "formula": "=HYPERLINK(1)",
+    "plus": "+1",
+    "minus": "-1",
+    "at": "@SUM(A1)",
+    "path": "../../etc/passwd",
+    "option": "--help",
+    "number": "1",
+    "tournament": "1.1",
+    "null": "None",
+    "word joiner": "a\u200cb",
+}
+REFUSED = {
+    "surrogate": "a\ud800b",
+    "byte": "a\udcffb",
+    "escape": "\x1b[2Jevil",
+    "nul": "a\0b",
+    "newline": "two\nlines",
+    "tab": "a\tb",
+    "delete": "a\x7f",
+    "c1": "a\x9b2J",
+    "override": "a\u202eb",
+    "isolate": "a\u2066b",
+    "line separator": "a\u2028b",
+    "empty": "",
+    "blank": "   ",
+    "no-break blank": "\u00a0",
+    "blank before": " a",
+    "blank after": "a ",
+    "121": "n" * 121,
+    "longer once composed": "\u0958" * 120,
+    "megabyte": "n" * 1_000_000,
+}
+
+
+def named(table: dict[str, str]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("name", table.values(), ids=table.keys())
+
+
+def dice(name: str) -> AgentSpec:
+    return AgentSpec(name, "dice", b"", 1)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return play(tmp_path_factory.mktemp("made") / "x.league", ["Dice", "Other"], "Cup").read_bytes()
+
+
+@pytest.fixture
+def path(tmp_path: Path, made: bytes) -> Path:
+    """With two agents and a tournament of them."""
+    (tmp_path / "x.league").write_bytes(made)
+    return tmp_path / "x.league"
+
+
+def play(path: Path, names: list[str], cup: str) -> Path:
+    with LeagueState.new(path) as state:
+        state.use_concurrent = False
+        for name in names:
+            state.add_agent(name, "pong", "dice", b"")
+        state.start_tournament(game=new_game("pong", points=1, step_limit=60).spec, name=cup).wait()
+    return path
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """What a command says on standard output; it works."""
+    capsys.readouterr()
+    main([str(one) for one in arguments])
+    return capsys.readouterr().out
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str | None:
+    """What is wrong with how a command says no: it is to be one sentence and status 2."""
+    capsys.readouterr()
+    status: object = 0
+    try:
+        main(list(arguments))
+    except SystemExit as stopped:
+        status = stopped.code
+    except Exception as error:  # which a person would see as a traceback
+        return f"{type(error).__name__}: {error}"[:200]
+    shown = capsys.readouterr()
+    if status != 2:
+        return f"status {status}: {shown.out[-100:]}{shown.err[-100:]}"
+    if len(shown.err) > 3000:
+        return f"{len(shown.err):,} characters"
+    return f"sends {obeyed(shown.out + shown.err)!r}" if obeyed(shown.out + shown.err) else None
+
+
+def obeyed(text: str) -> set[str]:
+    return {letter for letter in text if letter != "\n" and (letter < " " or "\x7f" <= letter < "\xa0")} | {
+        letter for letter in text if letter in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    }
+
+
+def state_of(path: Path) -> object:
+    with League(path, read_only=True) as league:
+        rows = [league.file.read(f"SELECT * FROM {name}") for name in ("agents", "payloads", "tournaments", "settings")]
+        return rows, len(list(tables.every_match(league)))
+
+
+# Accepted
+
+
+@named(ACCEPTED)
+def test_a_strange_name_comes_back_as_it_was_given(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("league_app.terminal.console.width", 400)
+    monkeypatch.chdir(tmp_path)
+    path = play(tmp_path / "x.league", [name, "Other"], name)
+    with League(path) as league:
+        agent = league.agent(name)
+        assert agent.name == name == league.names()[agent.id]
+        assert league.tournament(name).name == name
+        table = tables.standings(league, league.tournament(1).settings.game, 1)
+        assert {row.name for row in table.rows} == {name, "Other"}
+        assert len(tables.history(league, agent=name)) == 2
+        league.change_agent(agent.id, notes=name, tags=[name])
+        assert (league.agent(name).notes, league.agent(name).tags) == (name, (name,))
+
+    for command in (["agents", "list"], ["standings"], ["crosstable"], ["history"], ["tournament", "list"]):
+        text = told(capsys, *command, path)
+        assert name in text, command
+        assert not obeyed(text)
+    assert name in told(capsys, "agents", "show", path, "--", name)
+    for what, column in (("agents", "name"), ("standings", "agent"), ("matches", "player0")):
+        rows = list(csv.DictReader(io.StringIO(told(capsys, "export", "csv", path, "--what", what))))
+        cells = {row[column] for row in rows}
+        assert (f"'{name}" if name[0] in "=+-@" else name) in cells
+        assert not {cell for row in rows for cell in row.values() if cell[:1] in tuple("=+@\t\r")}
+        assert name in {row[column] for row in json.loads(told(capsys, "export", "json", path, "--what", what))}
+
+    told(capsys, "agents", "export", path, "--", name)
+    [file] = tmp_path.glob("*.agent")
+    assert bundles.load(file).name == name
+    second = tmp_path / "second.league"
+    told(capsys, "new", second)
+    told(capsys, "agents", "import", second, file)
+    assert [one["name"] for one in json.loads(told(capsys, "agents", "list", second, "--json"))] == [name]
+
+
+@pytest.mark.parametrize("what", ["markup", "long", "long enough to be cut at a blank", "option", "number"])
+def test_two_of_a_strange_name_can_be_matched_and_kept(
+    what: str, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with League(path) as league:
+        name = league.add_agent(ACCEPTED[what], "pong", dice("x")).name
+    assert "kept in" in told(capsys, "match", "--record", "-o", "points=1", path, "--", name, "Other")
+    with League(path, read_only=True) as league:
+        assert league.tournaments()[-1].played == 2
+
+
+def test_a_name_is_found_however_it_is_composed(path: Path) -> None:
+    with League(path) as league:
+        made = league.add_agent("Rene\u0301", "pong", dice("x"))
+        assert made.name == "Ren\u00e9"
+        assert league.agent("Rene\u0301") == league.agent("Ren\u00e9") == made
+        with pytest.raises(BadValue, match="taken"):
+            league.add_agent("Ren\u00e9", "pong", dice("x"))
+
+
+def test_a_name_that_is_used_again_does_not_mean_its_former_owner(path: Path) -> None:
+    with League(path) as league:
+        league.change_agent("Dice", name="Former")
+        league.add_agent("Dice", "pong", AgentSpec("x", "pong-bot", b"{}", 1), notes="new")
+        former, new = league.agent("Former"), league.agent("Dice")
+        assert former.id != new.id
+        assert (league.spec(former.id).kind, league.spec(new.id).kind) == ("dice", "pong-bot")
+        assert league.change_agent(former.id, notes="old").name == "Former"
+        assert league.agent("Dice").notes == "new"
+        assert len(list(tables.every_match(league))) == 2
+        assert league.archive(former.id).name == "Former"
+
+
+# Refused
+
+
+@named(REFUSED)
+def test_a_name_that_tricks_a_screen_is_refused_and_nothing_is_written(name: str, path: Path) -> None:
+    before = state_of(path)
+    with LeagueState(path) as state:
+        game = new_game("pong").spec
+        for field, attempt in (
+            ("name", lambda: state.league.add_agent(name, "pong", dice("x"))),
+            ("name", lambda: state.league.change_agent("Dice", name=name)),
+            ("tags", lambda: state.league.change_agent("Dice", tags=["fine", name])),
+            ("parents", lambda: state.league.add_agent("New", "pong", dice("x"), parents=[name])),
+            ("name", lambda: state.league.add_tournament(name, state.league.tournament(1).settings, ["Dice", "Other"])),
+            ("name", lambda: state.plan_tournament(name, game=game)),
+        ):
+            with pytest.raises(BadValue, match=f"^{field} = ") as said:
+                attempt()
+            assert len(str(said.value)) < 400
+            assert not obeyed(str(said.value))
+        for field in ("notes", "origin"):
+            if any("\ud800" <= letter <= "\udfff" or letter in "\0\x1b\x7f\x9b" for letter in name):
+                with pytest.raises(BadValue, match=f"^{field} = "):
+                    state.league.add_agent("New", "pong", dice("x"), **{field: name})
+    assert state_of(path) == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["agents", "add", "LEAGUE", "NAME", "--game", "pong", "--kind", "dice"],
+        ["agents", "edit", "LEAGUE", "Dice", "--name", "NAME"],
+        ["agents", "edit", "LEAGUE", "Dice", "--tag", "NAME"],
+        ["agents", "import", "LEAGUE", "FILE", "--name", "NAME"],
+        ["agents", "show", "LEAGUE", "NAME"],
+        ["agents", "export", "LEAGUE", "NAME"],
+        ["agents", "archive", "LEAGUE", "NAME"],
+        ["agents", "list", "NAME"],
+        ["tournament", "run", "LEAGUE", "--name", "NAME"],
+        ["tournament", "run", "LEAGUE", "--agents", "Dice", "NAME"],
+        ["tournament", "plan", "LEAGUE", "--format", "NAME"],
+        ["tournament", "resume", "LEAGUE", "NAME"],
+        ["tournament", "show", "LEAGUE", "NAME"],
+        ["tournament", "cancel", "LEAGUE", "NAME"],
+        ["tournament", "enter", "LEAGUE", "1", "--join", "NAME"],
+        ["standings", "LEAGUE", "--anchor", "NAME"],
+        ["history", "LEAGUE", "--agent", "NAME"],
+        ["export", "csv", "LEAGUE", "--tournament", "NAME"],
+        ["match", "LEAGUE", "NAME", "Dice"],
+        ["match", "pong", "NAME", "Dice"],
+        ["match", "NAME", "Dice", "Dice"],
+        ["match", "pong", "Dice", "Dice", "--start", "NAME"],
+        ["replay", "LEAGUE", "NAME"],
+        ["reproduce", "LEAGUE", "NAME"],
+        ["sprt", "LEAGUE", "NAME", "Dice"],
+        ["new", "NAME"],
+        ["doctor", "NAME"],
+        ["check", "NAME"],
+    ],
+    ids=" ".join,
+)
+def test_a_hostile_name_on_the_command_line_is_one_sentence(
+    command: list[str], path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    told(capsys, "agents", "export", path, "Dice", "dice.agent")
+    before, files, wrong = state_of(path), sorted(os.listdir()), []
+    looked_up = "--name" not in command and command[1] not in ("add", "edit")
+    for what, name in (REFUSED | HUGE if looked_up else REFUSED).items():
+        given = {"LEAGUE": str(path), "NAME": name[:100_000], "FILE": "dice.agent"}
+        if problem := refusal(capsys, *(given.get(one, one) for one in command)):
+            wrong.append(f"{what}: {problem}")
+        if state_of(path) != before or sorted(os.listdir()) != files:
+            wrong.append(f"{what}: something was changed")
+            break
+    assert not wrong, "\n".join(wrong)
+
+
+HUGE = {
+    "huge": "9" * 30,
+    "huger": "9" * 5000,
+    "huge match": "9999999999.1",
+    "other digits": "\u0663.\u0661",
+    "power": "²",
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="arguments are text there")
+def test_arguments_that_are_no_text_are_one_sentence(path: Path) -> None:
+    python, bad = [sys.executable, "-m", "league_app"], b"\xff\xfe\x1b[2J"
+    for command in (
+        [b"agents", b"show", bytes(path), bad],
+        [b"agents", b"add", bytes(path), bad, b"--kind", b"dice"],
+        [b"tournament", b"show", bytes(path), bad],
+        [b"standings", bad + b".league"],
+        [b"agents", b"list", bytes(path), bad],
+        [bad],
+    ):
+        done = subprocess.run([*map(os.fsencode, python), *command], capture_output=True, timeout=60)
+        said = done.stderr.decode()
+        assert (done.returncode, done.stdout) == (2, b""), said
+        assert "Traceback" not in said
+        assert not obeyed(said)
+
+
+# Paths
+
+
+FOLDERS = ["a b", "a?mode=memory", "a#b", "100%", "a%41", "[red]x", "üñí 🏓 שלום", "a'b\"c;d", "file:x", ":memory:"]
+FOLDERS += ["n" * 180, "-", "a\\b", " ", "\udcff\udcfe"]
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_league_may_lie_anywhere(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        (tmp_path / name).mkdir()
+    except OSError as error:
+        pytest.skip(f"not on this file system: {error}")
+    path = play(tmp_path / name / f"{name}.league", ["Dice", "Other"], "Cup")
+    assert sorted(one.name for one in path.parent.iterdir()) == [path.name]
+    told(capsys, "standings", path)
+    assert "is sound" in " ".join(told(capsys, "doctor", path).split())
+    told(capsys, "backup", path, path.with_name(f"{name}2.league"))
+    told(capsys, "export", "csv", path, "--to", path.with_name(f"{name}.csv"))
+    told(capsys, "agents", "export", path, "Dice", path.with_name(f"{name}.agent"))
+    told(capsys, "agents", "import", path, path.with_name(f"{name}.agent"), "--name", "Copy")
+    with League(path, read_only=True) as league, League(path.with_name(f"{name}2.league")) as copy:
+        assert list(tables.every_match(league)) == list(tables.every_match(copy))
+        assert league.agent("Copy").kind == "dice"
+    assert len(list(path.parent.iterdir())) == 4
+    assert len(list(tmp_path.iterdir())) == 1, "nothing was written elsewhere"
+
+
+@pytest.mark.parametrize(
+    "name", ["a\0b", "a\ud800b", "n" * 300, "n" * 100_000], ids=["nul", "surrogate", "long", "huge"]
+)
+def test_a_path_that_cannot_be_is_refused_in_words(
+    name: str, path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    wrong = []
+    for command in (
+        ["new", f"{name}.league"],
+        ["standings", f"{name}.league"],
+        ["tournament", "run", f"{name}.league"],
+        ["demo", "--matches", "30", "--keep", f"{name}.league"],
+        ["backup", str(path), f"{name}.league"],
+        ["export", "json", str(path), "--to", name],
+        ["agents", "export", str(path), "Dice", f"{name}.agent"],
+        ["agents", "import", str(path), f"{name}.agent"],
+        ["agents", "add", str(path), "New", "--kind", "dice", "--payload", f"@{name}"],
+        ["match", "pong", "Dice", "Dice", "--steps", "5", "--here", "--save", name],
+        ["replay", f"{name}.replay"],
+        ["replay", str(path), "1.1", "--save", name],
+        ["replay", str(path), "1.1", "--png", f"{name}.png"],
+    ):
+        if problem := refusal(capsys, *command):
+            wrong.append(f"{' '.join(command[:2])[:20]}: {problem}")
+    assert not wrong, "\n".join(wrong)
+    assert os.listdir() == ["x.league"]
+
+
+def test_an_agent_file_with_a_hostile_card_is_refused(path: Path, tmp_path: Path) -> None:
+    for name in REFUSED.values():
+        with pytest.raises(RingsideError, match="name = "):
+            bundles.save(tmp_path / "x.agent", bundles.Bundle(name, "pong", "dice", 1, b""))
+    assert not (tmp_path / "x.agent").exists()
