@@ -42,6 +42,10 @@ class Stage:
     def pace(self, spec: MatchSpec) -> float:
         return game_of(spec.game).info.pace * self.speed
 
+    @property
+    def in_this_thread(self) -> bool:
+        return self._here is not None
+
     def recall(self) -> list[MatchSpec]:
         """In this process a run looks by itself, after each match, whether it is to go on."""
         return self._workers.recall() if self._here is None else []

@@ -285,7 +285,13 @@ class LeagueState:
 
     def status(self) -> Status | None:
         """Machine, workers, progress: for the panels."""
-        return self._stage.workers.status() if self._stage is not None else None
+        if self._stage is None:
+            return None
+        status = self._stage.workers.status()
+        if self.live is None:
+            return status
+        idle = [replace(one, state="idle: visual mode") if one.state == "idle" else one for one in status.workers]
+        return replace(status, workers=tuple(idle))
 
     def stage(self, workers: int) -> Stage:
         """The worker processes; they are kept for the next tournament."""

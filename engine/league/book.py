@@ -6,22 +6,25 @@ depends on the order in which results arrive.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import isclose
+from typing import NamedTuple
 
 from engine.errors import BadLeague, NotNow
+from engine.league.file import insert_many
 from engine.league.formats import Group
 from engine.league.plan import MOST_MATCHES, Plan, Planned
 from engine.league.records import State, Tournament
-from engine.league.rows import INSERT, pack_match, pack_players, points, unpack_players
+from engine.league.rows import pack_match, pack_players, points, unpack_players
 from engine.league.schema import PLACES
 from engine.league.skills import Finish, SkillBook, rebuild
 from engine.league.store import League
 from engine.play.match import UNRATED, AgentSpec, EndingKind, MatchResult, MatchSpec
 
+TWO = ((0, 1),)
 STRETCH = 10_000  # matches that are read at once
 UNFINISHED = (EndingKind.QUARANTINED.value, EndingKind.VOID.value)
 TALLY = """
@@ -36,8 +39,7 @@ count = count + excluded.count, latest = max(latest, excluded.latest)
 """
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A result on its way into the books."""
 
     place: int
@@ -161,10 +163,10 @@ class Book:
             (agent, self._base + one.place) for one in added for agent in dict.fromkeys(numbers[one.result.players])
         ]
         with self.league.file.transaction() as db:
-            db.executemany(INSERT, rows)
+            insert_many(db, "matches", rows)
             logs = [(self._base + one.place, one.result.actions) for one in added if one.result.actions]
-            db.executemany("INSERT INTO actions VALUES (?, ?)", logs)
-            db.executemany("INSERT INTO seats VALUES (?, ?)", seats)
+            insert_many(db, "actions", logs)
+            insert_many(db, "seats", seats)
             db.executemany(TALLY, self._tallies(added, numbers, halves))
             db.executemany(FORFEIT, self._forfeits(added, numbers))
             self.league.update_tournament(self.tournament.number, played=len(added))
@@ -196,13 +198,13 @@ class Book:
                 self._count_pair(self._pair(halves, entry.place, agents, ranks if rated else None), agents, sums)
             if not rated:
                 continue
-            for i in range(len(agents)):
-                for j in range(i + 1, len(agents)):
-                    a, b = (i, j) if agents[i] < agents[j] else (j, i)
-                    tally = sums.get((agents[a], agents[b])) or sums.setdefault((agents[a], agents[b]), [0] * 10)
-                    tally[0 if ranks[a] < ranks[b] else 1 if ranks[a] == ranks[b] else 2] += 1
-                    tally[3] += scores[a]
-                    tally[4] += scores[b]
+            for i, j in TWO if len(agents) == 2 else itertools.combinations(range(len(agents)), 2):
+                a, b = (i, j) if agents[i] < agents[j] else (j, i)
+                pair = (agents[a], agents[b])
+                tally = sums.get(pair) or sums.setdefault(pair, [0] * 10)
+                tally[0 if ranks[a] < ranks[b] else 1 if ranks[a] == ranks[b] else 2] += 1
+                tally[3] += scores[a]
+                tally[4] += scores[b]
         scopes = (0, self.tournament.number)
         return [(self._pool, scope, *pair, *tally) for scope in scopes for pair, tally in sums.items()]
 

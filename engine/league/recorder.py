@@ -31,7 +31,8 @@ class Recorder:
     def put(self, entry: Entry, wait: bool = True) -> None:
         """Where too many are waiting already, so does this, unless it must not."""
         with self._news:
-            self._news.wait_for(lambda: not wait or len(self._entries) < BACKLOG or self._error or self._give_up)
+            if wait and len(self._entries) >= BACKLOG:
+                self._news.wait_for(lambda: len(self._entries) < BACKLOG or self._error or self._give_up)
             self._check()
             self._entries.append(entry)
             if len(self._entries) in (1, BATCH):

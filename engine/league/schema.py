@@ -27,6 +27,7 @@ CREATE TABLE matches (
     blamed INTEGER NOT NULL, reason TEXT NOT NULL, repeatable INTEGER NOT NULL, duration REAL NOT NULL,
     worker INTEGER NOT NULL, game INTEGER NOT NULL, digest BLOB NOT NULL, seal BLOB NOT NULL);
 CREATE INDEX failed ON matches (number) WHERE blamed != 0;
+CREATE INDEX void ON matches (number) WHERE ending = 'void';
 CREATE TABLE actions (match INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE seats (agent INTEGER NOT NULL, match INTEGER NOT NULL, PRIMARY KEY (agent, match)) WITHOUT ROWID;
 CREATE TABLE tallies (

@@ -29,6 +29,10 @@ class Stage(Protocol):
 
     def executor(self) -> Executor: ...
     def watch(self, spec: MatchSpec) -> LiveMatch: ...
+    @property
+    def in_this_thread(self) -> bool:
+        """Whether the thread that asks for results plays them itself, and must recall the rest itself too."""
+
     def recall(self) -> list[MatchSpec]:
         """Take back what is not being played yet; from any thread."""
 
@@ -223,8 +227,11 @@ class TournamentRun:
         try:
             for result in results:
                 self._take(result)
-                if self._wish > Wish.FINISH:
-                    break  # the concurrent one ends by itself; the one in this process ends here
+                if self._stage.in_this_thread and (self._wish is not Wish.PLAY or self._visual):
+                    for spec in executor.recall():
+                        self._dealing.pop(spec.id, None)
+                    if self._wish > Wish.FINISH:
+                        break  # worker processes are told to stop; here it is enough not to go on
         finally:
             if hasattr(results, "close"):
                 results.close()
