@@ -158,6 +158,7 @@ class TournamentRun:
         self._news.notify_all()
 
     def _recall(self) -> None:
+        """Not from a signal handler: it may wait, and what it waits for must not be interrupted by another one."""
         if self._batch is not None:
             for spec in self._stage.recall():
                 self._dealing.pop(spec.id, None)

@@ -232,18 +232,18 @@ def play(job: TournamentJob, quiet: bool) -> list[int]:
     """Until it is over; the signals that came: the first finishes what is being played, the second stops now."""
     came: list[int] = []
 
-    def stop(number: int, frame: FrameType | None) -> None:
+    def note(number: int, frame: FrameType | None) -> None:
+        """No more than that: it may interrupt anything, even what the one before it has begun."""
         came.append(number)
-        if len(came) > 1:
-            job.stop()
-        else:
-            job.finish()
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with progress(quiet) as bar:
-            task, waiting = bar.add_task("playing", total=None), ""
+            task, waiting, heeded = bar.add_task("playing", total=None), "", 0
             while job.wait(0.1) is None:
+                if len(came) > heeded:
+                    heeded = len(came)
+                    job.stop() if heeded > 1 else job.finish()
                 now = job.progress()
                 if now.text.startswith("waiting:") and waiting != now.text:
                     say(now.text)  # a pipe shows no progress, and this must not pass unnoticed

@@ -31,7 +31,7 @@ from tests.faults.league import within
 from tests.faults.test_league_file import disk
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and mounts of POSIX")
-ROUNDS, TOTAL = 150, 150 * 42
+ROUNDS, TOTAL = 300, 300 * 42
 RUN = ["--rounds", str(ROUNDS), "-o", "points=1", "--workers", "2"]
 GAME = {"game": new_game("pong", points=1).spec, "options": {"rounds": ROUNDS}}
 
@@ -271,7 +271,7 @@ def test_a_run_that_is_killed_then_interrupted_once_then_twice_is_completed(
 @contextmanager
 def little_disk(folder: Path) -> Iterator[Path]:
     """With a league drawn up on it, a file that fills it, and some room: enough to begin, not to finish."""
-    with disk(folder, "32m"):
+    with disk(folder, "128m"):  # the log alone may take 32
         path = drawn_up(folder / "x.league")
         (folder / "filler").write_bytes(bytes(shutil.disk_usage(folder).free - 2_500_000))
         yield path
