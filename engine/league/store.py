@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import sqlite3
 import time
@@ -11,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from engine import codec
 from engine.errors import BadLeague, BadValue, NotNow, RingsideError, UnknownName
@@ -30,10 +29,10 @@ from engine.league.records import (
     check_text,
     content_hash,
 )
+from engine.league.seals import Numbered, agent_row, seal_of
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import game_of, kind_of
 
-T = TypeVar("T")
 LARGEST_PAYLOAD = 512 << 20
 COLUMNS = "number, pool, name, settings, lineups, state, created, finished, played, total, note, seal"
 LINEUPS, STATE, FINISHED, PLAYED, TOTAL, NOTE = 4, 5, 7, 8, 9, 10  # places in such a row
@@ -142,7 +141,7 @@ class League:
             )
             db.execute("INSERT OR IGNORE INTO payloads VALUES (?, ?)", (agent.payload, spec.payload))
             [(last,)] = db.execute("SELECT coalesce(max(number), 0) FROM agents")
-            db.execute("INSERT INTO agents VALUES (?,?,?,?,?,?,?,?)", _sealed(last + 1, agent))
+            db.execute("INSERT INTO agents VALUES (?,?,?,?,?,?,?,?)", agent_row(last + 1, agent))
         return agent
 
     def agents(self, game: str | None = None, archived: bool = False) -> list[Agent]:
@@ -240,7 +239,7 @@ class League:
         return {one.id: one.name for one in self._everybody().values()}
 
     def _put(self, db: sqlite3.Connection, agent: Agent) -> Agent:
-        row = _sealed(self.number(agent.id), agent)
+        row = agent_row(self.number(agent.id), agent)
         db.execute("INSERT OR REPLACE INTO agents VALUES (?,?,?,?,?,?,?,?)", row)
         return agent
 
@@ -248,7 +247,7 @@ class League:
         number, *_, record, archived, _ = row
         try:
             agent = dataclasses.replace(codec.load(Agent, record), archived=archived)
-            sound = _sealed(number, agent) == row
+            sound = agent_row(number, agent) == row
         except (RingsideError, TypeError, ValueError):
             sound = False
         if not sound:
@@ -399,26 +398,3 @@ class _Lineups:
 
 def _dump(lineups: Sequence[Lineup]) -> str:
     return codec.dump(_Lineups(tuple(lineups)))
-
-
-class Numbered(dict[int, T]):
-    """What the tables know by number; a number that nobody has is damage."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self._path = path
-
-    def __missing__(self, number: int) -> T:
-        raise BadLeague(f"{self._path} is damaged: it speaks of an agent {number} that it does not have")
-
-
-def _sealed(number: int, agent: Agent) -> tuple[Any, ...]:
-    """The row of an agent."""
-    record = codec.dump(dataclasses.replace(agent, archived=None))
-    row = (number, agent.id, agent.name, agent.game, agent.payload, record, agent.archived)
-    return (*row, seal_of(*row))
-
-
-def seal_of(*parts: object) -> bytes:
-    """Eight bytes that change when anything in a record does."""
-    return hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()

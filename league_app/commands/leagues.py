@@ -37,7 +37,30 @@ def add(commands: Any) -> None:
     one.add_argument("league", help="a file name that ends in .league")
     one.add_argument("--game", action="append", default=[], help="enter the ready-made agents of this game")
 
-    under = topic(commands, "agents", "list, show, add, change, import, export and archive agents of a league")
+    add_agents(topic(commands, "agents", "list, show, add, change, import, export and archive agents of a league"))
+
+    one = command(
+        commands,
+        "export",
+        "matches, standings or agents as a file for other programs",
+        export,
+        ["export csv my.league --to matches.csv", "export json my.league --what standings"],
+    )
+    one.add_argument("format", choices=("csv", "json"))
+    one.add_argument("league")
+    one.add_argument("--what", choices=("matches", "standings", "agents"), default="matches")
+    one.add_argument("--tournament", help="by number or name (all; standings: of everything under the same rules)")
+    one.add_argument("--game", help="for standings, if the league has several")
+    one.add_argument("--to", type=Path, metavar="FILE", help="(standard output)")
+
+    one = command(
+        commands, "backup", "a copy of a league, also while it is in use", backup, ["backup my.league copy.league"]
+    )
+    one.add_argument("league")
+    one.add_argument("file", type=Path)
+
+
+def add_agents(under: Any) -> None:
     one = command(under, "list", "who is in a league", listing, ["agents list my.league --archived"])
     one.add_argument("league")
     one.add_argument("--game")
@@ -78,26 +101,6 @@ def add(commands: Any) -> None:
     )
     which(one)
     one.add_argument("--undo", action="store_true", help="fetch it back")
-
-    one = command(
-        commands,
-        "export",
-        "matches, standings or agents as a file for other programs",
-        export,
-        ["export csv my.league --to matches.csv", "export json my.league --what standings"],
-    )
-    one.add_argument("format", choices=("csv", "json"))
-    one.add_argument("league")
-    one.add_argument("--what", choices=("matches", "standings", "agents"), default="matches")
-    one.add_argument("--tournament", help="by number or name (all; standings: of everything under the same rules)")
-    one.add_argument("--game", help="for standings, if the league has several")
-    one.add_argument("--to", type=Path, metavar="FILE", help="(standard output)")
-
-    one = command(
-        commands, "backup", "a copy of a league, also while it is in use", backup, ["backup my.league copy.league"]
-    )
-    one.add_argument("league")
-    one.add_argument("file", type=Path)
 
 
 def which(one: argparse.ArgumentParser) -> None:

@@ -67,7 +67,10 @@ def add(commands: Any) -> None:
     one.add_argument("--record", action="store_true", help="keep them in the league, as a tournament of the two")
     one.add_argument("--save", type=Path, metavar="FILE", help="keep a single match as a replay")
     one.add_argument("--here", action="store_true", help="in this process, unprotected: what a bot prints is seen")
+    add_replays(commands)
 
+
+def add_replays(commands: Any) -> None:
     one = command(
         commands,
         "replay",

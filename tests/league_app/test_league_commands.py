@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from engine.league import tables
 from engine.league.records import State
+from engine.league.seals import agent_row
 from engine.league.store import League
 from league_app import terminal
 from league_app.cli import main
@@ -139,11 +141,7 @@ def test_a_match_that_comes_out_differently_is_status_one(league: str, capsys: p
     with League(league) as one, one.file.transaction() as db:
         other = one.agent("Still").payload
         agent = one.agent("Predictor")
-        import dataclasses
-
-        from engine.league.store import _sealed
-
-        row = _sealed(one.number(agent.id), dataclasses.replace(agent, payload=other))
+        row = agent_row(one.number(agent.id), dataclasses.replace(agent, payload=other))
         db.execute("INSERT OR REPLACE INTO agents VALUES (?,?,?,?,?,?,?,?)", row)
     reference = told(capsys, "history", league, "--agent", "Predictor", "--limit", "1")[0]["match"]
     assert told(capsys, "reproduce", league, reference, status=1)["same"] is False
