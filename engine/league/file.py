@@ -58,6 +58,11 @@ class LeagueFile:
         if size == 0:
             raise BadLeague(f"{self.path} is empty: whatever was in it is lost; take a backup, if there is one")
 
+    def _logged(self) -> bool:
+        """Whether some of it is in the log beside it, still or again."""
+        beside = self.path.with_name(self.path.name + "-wal")
+        return beside.exists() and beside.stat().st_size > 0
+
     def _take_lock(self) -> Lock:
         if not os.access(self.path, os.W_OK):
             raise ReadOnly(f"{self.path} cannot be written: open it read-only, or copy it to another place")
@@ -98,6 +103,11 @@ class LeagueFile:
             application = self._value("PRAGMA application_id")
             if application != schema.APPLICATION:
                 raise BadLeague(f"{self.path} is a database, but no league of Ringside")
+            whole = self._value("PRAGMA page_count") * self._value("PRAGMA page_size")
+            size = self.path.stat().st_size
+            if size < whole and not self._logged():
+                told = f"{size:,} of {whole:,} bytes are left"
+                raise BadLeague(f"{self.path} is cut off ({told}): take a backup, if there is one")
             version = self._value("PRAGMA user_version")
             if version > schema.VERSION:
                 known = f"this one knows versions up to {schema.VERSION}"
