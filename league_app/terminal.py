@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -20,7 +21,7 @@ from rich.text import Text
 from engine.game import Game
 from engine.league.records import PlayedMatch, Tournament
 from engine.league.statistics import Comparison
-from engine.league.tables import Standings
+from engine.league.tables import Row, Standings
 from engine.play.match import MatchResult
 
 REPLACED = "\N{REPLACEMENT CHARACTER}"
@@ -132,34 +133,41 @@ def progress(quiet: bool) -> Progress:
 
 
 def show_standings(standings: Standings, against: bool = True) -> None:
-    """Places, games, ratings, and as far as it fits the share won against each of the others."""
+    """Places, games, ratings, and where it fits the share won against each of the others."""
     rows = standings.rows
-    room = console.width - max((len(row.name) for row in rows), default=0) - 45 - 6 * len(rows)
-    crossed = rows if against and room >= 0 else ()
     failing = any(row.forfeits for row in rows)
     skill = not standings.superiority.size and "Plackett" in standings.model
-    headings = [">#", "agent", ">w-d-l", ">skill" if skill else ">elo", ">points"]
-    shown = table(*headings, *([">forfeits"] if failing else []), *(f">v {n}" for n in range(1, len(crossed) + 1)))
-    for place, row in enumerate(rows, 1):
-        total, games = row.total, max(row.total.played, 1)
-        rating = f"{row.rating:.1f} ±{row.error:.1f}" if skill else f"{row.rating:.0f} ±{row.error:.0f}"
-        cells: list[str | Text] = [
-            str(place),
-            words(row.name, "bold"),
-            f"{total.wins}-{total.draws}-{total.losses}",
-            rating if total.played else "-",
-            f"{total.scored / games:.1f}-{total.conceded / games:.1f}",
-        ]
-        if failing:
-            cells.append(str(sum(row.forfeits.values()) or "-"))
-        shares = [row.against[one.agent].score if one.agent in row.against else None for one in crossed]
-        shown.add_row(*cells, *("-" if share is None else f"{share:.0%}" for share in shares))
+    headings = [">#", "agent", ">w-d-l", ">skill" if skill else ">elo", ">points", *([">forfeits"] if failing else [])]
+    cells = [_standing(place, row, skill, failing) for place, row in enumerate(rows, 1)]
+    shares = [[_share(row, other.agent) for other in rows] for row in rows]
+    versus = [f">v {place}" for place in range(1, len(rows) + 1)]
+    lines = [[*headings, *versus], *([*own, *shared] for own, shared in zip(cells, shares, strict=True))]
+    width = sum(
+        max(cell_len(plain(cell).removeprefix(">")) for cell in column) + 2 for column in zip(*lines, strict=True)
+    )
+    crossed = against and width - 2 <= console.width
+    shown = table(*headings, *(versus if crossed else []))
+    for own, shared in zip(cells, shares, strict=True):
+        shown.add_row(own[0], words(own[1], "bold"), *own[2:], *(shared if crossed else []))
     console.print(shown)
     options = ", ".join(f"{name} {value}" for name, value in standings.game.options)
     line(f"{standings.game.name} ({options})" if options else standings.game.name, "dim")
     line(standings.model, "dim")
     for note in standings.notes:
         line(note, "dim")
+
+
+def _standing(place: int, row: Row, skill: bool, failing: bool) -> list[str]:
+    total, games = row.total, max(row.total.played, 1)
+    rating = f"{row.rating:.1f} ±{row.error:.1f}" if skill else f"{row.rating:.0f} ±{row.error:.0f}"
+    points = f"{total.scored / games:.1f}-{total.conceded / games:.1f}"
+    counted = f"{total.wins}-{total.draws}-{total.losses}"
+    cells = [str(place), row.name, counted, rating if total.played else "-", points]
+    return [*cells, str(sum(row.forfeits.values()) or "-")] if failing else cells
+
+
+def _share(row: Row, other: str) -> str:
+    return f"{row.against[other].score:.0%}" if other in row.against else "-"
 
 
 def compared_words(one: Comparison) -> str:
