@@ -21,8 +21,8 @@ NEGATIVE, WRONG, OPEN = 1, 2, 3
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command; what is wrong with it is one sentence on standard error and exit status 2."""
-    options = _parser().parse_args(arguments)
     try:
+        options = _parser().parse_args(arguments)
         answer = options.run(options)
         tell(answer, options.json)
         sys.stdout.flush()
