@@ -22,19 +22,24 @@ def dump(value: object) -> str:
     return json.dumps(_plain(value), allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
-def load(kind: type[T], text: str | bytes, **header: object) -> T:
+def load(kind: type[T], text: str | bytes, /, limit: int = LIMIT, **header: object) -> T:
     """The dataclass that `dump` wrote; anything else is refused, first of all another `header`."""
-    if len(text) > LIMIT:
-        raise BadValue("file", f"{len(text)} bytes", f"at most {LIMIT} bytes")
-    try:
-        raw = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
-    except (ValueError, RecursionError) as error:
-        raise BadValue("file", str(error), "JSON") from None
+    raw = read(text, limit)
     for name, wanted in header.items():
         found = raw.get(name) if isinstance(raw, dict) else None
         if type(found) is not type(wanted) or found != wanted:
             raise BadValue(f"file.{name}", found, f"{wanted!r}: this version can read nothing else")
     return cast(T, _typed(kind, raw, "file"))
+
+
+def read(text: str | bytes, limit: int = LIMIT) -> Any:
+    """JSON without duplicate keys and without what is no finite number."""
+    if len(text) > limit:
+        raise BadValue("file", f"{len(text)} bytes", f"at most {limit} bytes")
+    try:
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+    except (ValueError, RecursionError) as error:
+        raise BadValue("file", str(error), "JSON") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

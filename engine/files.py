@@ -22,6 +22,13 @@ def check_path(field: str, path: Path | str) -> Path:
     return Path(path)
 
 
+def asset(name: str) -> Path | None:
+    """A file that comes with Ringside: beside the packages in a checkout, inside this one when it is installed."""
+    here = Path(__file__).parent
+    places = (here.parent / "assets" / name, here / "assets" / name)
+    return next((place for place in places if place.is_file()), None)
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """A crash leaves the old file or the new one."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

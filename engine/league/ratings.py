@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from engine.errors import BadValue
-from engine.game import Floats
+from engine.game import Floats, Ints
 from engine.league.statistics import Z, expected
 
 if TYPE_CHECKING:
@@ -121,6 +121,23 @@ def running_elo(
             a.append(a[-1] + change)
             b.append(b[-1] - change)
     return lines
+
+
+def rerate(before: Floats, first: Ints, second: Ints, points: Floats, spread: float) -> Floats:
+    """Elo after some games, from Elo before them: the most likely strengths (Bradley-Terry) if each is known beforehand
+    to within `spread`. `points` is what `first` took from `second` in each game. Made for many players of few games."""
+    start = before / NATS
+    strength, trust, n = start.copy(), (NATS / spread) ** 2, len(start)
+    for _ in range(1000):
+        scored = 1 / (1 + np.exp(strength[second] - strength[first]))
+        surprise, weight = points - scored, scored * (1 - scored)
+        slope = np.bincount(first, surprise, n) - np.bincount(second, surprise, n) - trust * (strength - start)
+        curvature = np.bincount(first, weight, n) + np.bincount(second, weight, n)
+        step = slope / (2 * curvature + trust)  # twice: all of them move at the same time
+        strength += step
+        if np.abs(step).max(initial=0.0) < 1e-9:
+            break
+    return strength * NATS
 
 
 def tier(rating: float) -> str:

@@ -35,6 +35,17 @@ def expected(difference: float) -> float:
     return 1 / (1 + 10 ** (-difference / 400))
 
 
+def interval(points: float, games: int) -> tuple[float, float]:
+    """The 95 % interval of a share of points (Wilson 1927); it stays between 0 and 1, and says something of a clean
+    sheet too."""
+    if games == 0:
+        return 0.0, 1.0
+    share, width = points / games, Z * Z / games
+    middle = (share + width / 2) / (1 + width)
+    half = Z * math.sqrt(share * (1 - share) / games + width / (4 * games)) / (1 + width)
+    return max(middle - half, 0.0), min(middle + half, 1.0)
+
+
 @dataclass(frozen=True)
 class Comparison:
     """The first player against the second."""

@@ -1,0 +1,226 @@
+"""A genome as data: nodes and connections in columns, checked strictly, to and from JSON and neat-python's objects.
+
+    {"format": "ringside-genome", "version": 1, "inputs": 8, "outputs": 3, "feed_forward": true,
+     "nodes": {"key": [0, 1, 2], "bias": [...], "response": [...], "time_constant": [...],
+               "activation": ["tanh", ...], "aggregation": ["sum", ...]},
+     "connections": {"source": [-1, ...], "target": [0, ...], "weight": [...], "enabled": [true, ...],
+                     "innovation": [1, ...]}}
+
+As in neat-python, inputs have the keys -1, -2, ..., outputs 0, 1, ..., and the order of the connections matters: a
+node adds up what comes in by it in that order, and in floating point that shows.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine import codec
+from engine.errors import BadValue, UnknownName
+
+FORMAT, VERSION = "ringside-genome", 1
+MOST_NODES, MOST_CONNECTIONS = 20_000, 200_000
+LARGEST = 64 << 20  # bytes of JSON
+MOST_PINS = 100_000  # inputs or outputs
+KEYS = 2**53  # no key, and no innovation number, is that large
+
+ACTIVATIONS = (
+    "tanh", "sigmoid", "relu", "identity", "clamped", "sin", "gauss", "elu", "lelu", "selu", "softplus", "inv", "log",
+    "exp", "abs", "hat", "square", "cube",
+)  # fmt: skip
+AGGREGATIONS = ("sum", "product", "max", "min", "maxabs", "median", "mean")
+"""What neat-python offers by itself, all of it; the place in the list is the number in compiled code."""
+
+
+@dataclass(frozen=True)
+class Genome:
+    """Everything about it but who it is and how well it does."""
+
+    inputs: int
+    outputs: int
+    feed_forward: bool
+    key: tuple[int, ...]
+    bias: tuple[float, ...]
+    response: tuple[float, ...]
+    time_constant: tuple[float, ...]  # unused by these networks, but part of the distance between genomes
+    activation: tuple[str, ...]
+    aggregation: tuple[str, ...]
+    source: tuple[int, ...]
+    target: tuple[int, ...]
+    weight: tuple[float, ...]
+    enabled: tuple[bool, ...]
+    innovation: tuple[int, ...]
+
+
+NODES: Mapping[str, type] = {
+    "key": int, "bias": float, "response": float, "time_constant": float, "activation": str, "aggregation": str,
+}  # fmt: skip
+CONNECTIONS: Mapping[str, type] = {
+    "source": int, "target": int, "weight": float, "enabled": bool, "innovation": int,
+}  # fmt: skip
+
+
+def dump(genome: Genome) -> bytes:
+    """As JSON."""
+    return json.dumps(plain(genome), allow_nan=False, separators=(",", ":")).encode()
+
+
+def plain(genome: Genome) -> dict[str, Any]:
+    """As what JSON knows."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "inputs": genome.inputs,
+        "outputs": genome.outputs,
+        "feed_forward": genome.feed_forward,
+        "nodes": {name: getattr(genome, name) for name in NODES},
+        "connections": {name: getattr(genome, name) for name in CONNECTIONS},
+    }
+
+
+def load(payload: bytes | str) -> Genome:
+    """The genome in a payload: one that `dump` wrote, or one that neat-python exported. Anything else is refused."""
+    raw = codec.read(payload, LARGEST)
+    if isinstance(raw, dict) and "format_version" in raw:
+        from agents.neat.export import imported  # rarely needed
+
+        return imported(raw)
+    return of_plain(raw)
+
+
+def of_plain(raw: object) -> Genome:
+    """The genome that `plain` took apart."""
+    fields = _object("genome", raw, ("format", "version", "inputs", "outputs", "feed_forward", "nodes", "connections"))
+    for name, wanted in (("format", FORMAT), ("version", VERSION)):
+        if type(fields[name]) is not type(wanted) or fields[name] != wanted:
+            raise BadValue(f"genome.{name}", fields[name], f"{wanted!r}: this version can read nothing else")
+    nodes = _columns("nodes", fields["nodes"], NODES, MOST_NODES)
+    connections = _columns("connections", fields["connections"], CONNECTIONS, MOST_CONNECTIONS)
+    for name in ("inputs", "outputs"):
+        if type(fields[name]) is not int or not 1 <= fields[name] <= MOST_PINS:
+            raise BadValue(f"genome.{name}", fields[name], f"a whole number from 1 to {MOST_PINS:,}")
+    if type(fields["feed_forward"]) is not bool:
+        raise BadValue("genome.feed_forward", fields["feed_forward"], "true or false")
+    genome = Genome(fields["inputs"], fields["outputs"], fields["feed_forward"], **nodes, **connections)
+    check(genome)
+    return genome
+
+
+def check(genome: Genome) -> None:
+    """Raise an error that names what is wrong, unless this describes a network; who builds it finds cycles."""
+    known = set(genome.key)
+    if len(known) != len(genome.key):
+        raise BadValue("genome.nodes.key", _twice(genome.key), "the key of one node only")
+    missing = next((key for key in range(genome.outputs) if key not in known), None)
+    if missing is not None:
+        raise BadValue("genome.nodes.key", missing, "there: it is the key of an output")
+    if min(genome.key) < 0:
+        raise BadValue("genome.nodes.key", min(genome.key), "0 or more: what is negative is an input")
+    for name, offered in (("activation", ACTIVATIONS), ("aggregation", AGGREGATIONS)):
+        unknown = next((one for one in getattr(genome, name) if one not in offered), None)
+        if unknown is not None:
+            raise UnknownName(f"{name} function", unknown, offered)
+    for target in genome.target:
+        if target not in known:
+            raise BadValue("genome.connections.target", target, "the key of a node")
+    for source in genome.source:
+        if source not in known and not -genome.inputs <= source < 0:
+            raise BadValue("genome.connections.source", source, f"the key of a node, or -1 to {-genome.inputs}")
+    pairs = tuple(zip(genome.source, genome.target, strict=True))
+    if len(set(pairs)) != len(pairs):
+        raise BadValue("genome.connections", _twice(pairs), "one connection between the two")
+    if len(set(genome.innovation)) != len(genome.innovation) or min(genome.innovation, default=0) < 0:
+        raise BadValue("genome.connections.innovation", _twice(genome.innovation), "numbers from 0, each used once")
+
+
+def _object(where: str, raw: object, names: Sequence[str]) -> dict[str, Any]:
+    if not isinstance(raw, dict):
+        raise BadValue(where, raw, "an object")
+    for name in raw:
+        if name not in names:
+            raise BadValue(where, name, f"without that key; it knows {', '.join(names)}")
+    for name in names:
+        if name not in raw:
+            raise BadValue(f"{where}.{name}", None, "given")
+    return raw
+
+
+def _columns(where: str, raw: object, kinds: Mapping[str, type], most: int) -> dict[str, tuple[Any, ...]]:
+    fields = _object(f"genome.{where}", raw, tuple(kinds))
+    found = {name: _column(f"genome.{where}.{name}", fields[name], kind, most) for name, kind in kinds.items()}
+    sizes = {name: len(column) for name, column in found.items()}
+    if len(set(sizes.values())) > 1:
+        raise BadValue(f"genome.{where}", sizes, "columns of one length")
+    return found
+
+
+def _column(where: str, raw: object, kind: type, most: int) -> tuple[Any, ...]:
+    if not isinstance(raw, list) or len(raw) > most:
+        raise BadValue(where, raw, f"a list of at most {most:,}")
+    kinds = set(map(type, raw))
+    if kind is float and kinds <= {float, int}:
+        column = tuple(_number(where, one) for one in raw)
+        if not all(map(math.isfinite, column)):
+            raise BadValue(where, next(one for one in column if not math.isfinite(one)), "finite")
+        return column
+    if kinds - {kind}:
+        raise BadValue(where, next(one for one in raw if type(one) is not kind), f"of type {kind.__name__}")
+    if kind is int and raw and max(max(raw), -min(raw)) >= KEYS:
+        raise BadValue(where, max(raw, key=abs), f"below {KEYS:,}")
+    return tuple(raw)
+
+
+def _number(where: str, value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise BadValue(where, value, "finite") from None
+
+
+def _twice(values: Sequence[Any]) -> Any:
+    """One that stands there more than once, if any does."""
+    seen: set[Any] = set()
+    return next((one for one in values if one in seen or seen.add(one)), min(values, default=None))  # type: ignore[func-returns-value]
+
+
+# neat-python's own objects
+
+
+def of_neat(genome: Any, config: Any) -> Genome:
+    """A `neat.DefaultGenome` as data; `config` is its genome configuration."""
+    nodes, connections = genome.nodes.values(), genome.connections.values()
+    return Genome(
+        config.num_inputs,
+        config.num_outputs,
+        config.feed_forward,
+        tuple([node.key for node in nodes]),
+        tuple([node.bias for node in nodes]),
+        tuple([node.response for node in nodes]),
+        tuple([node.time_constant for node in nodes]),
+        tuple([node.activation for node in nodes]),
+        tuple([node.aggregation for node in nodes]),
+        tuple([connection.key[0] for connection in connections]),
+        tuple([connection.key[1] for connection in connections]),
+        tuple([connection.weight for connection in connections]),
+        tuple([connection.enabled for connection in connections]),
+        tuple([connection.innovation for connection in connections]),
+    )
+
+
+def to_neat(genome: Genome, key: int) -> Any:
+    """The same as a `neat.DefaultGenome` with this key, to evolve further."""
+    import neat  # only who evolves needs it
+    from neat.genes import DefaultConnectionGene, DefaultNodeGene
+
+    made = neat.DefaultGenome(key)
+    for i, node_key in enumerate(genome.key):
+        node = made.nodes[node_key] = DefaultNodeGene(node_key)
+        for name in ("bias", "response", "time_constant", "activation", "aggregation"):
+            setattr(node, name, getattr(genome, name)[i])
+    for i, pair in enumerate(zip(genome.source, genome.target, strict=True)):
+        link = made.connections[pair] = DefaultConnectionGene(pair, innovation=genome.innovation[i])
+        link.weight, link.enabled = genome.weight[i], genome.enabled[i]
+    return made

@@ -1,0 +1,73 @@
+"""Plays all genomes of a group of lanes in one compiled call. A genome sees what its seat observes, and does the legal
+action with the largest output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from agents.neat import genome as genomes
+from agents.neat.network import Networks, choose
+from engine.errors import BadValue
+from engine.files import asset
+from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
+from engine.play.match import AgentSpec, MatchResult
+
+
+class NeatPilot:
+    """Networks by agent, the memory of recurrent ones by slot."""
+
+    capacity = None
+
+    def __init__(self, game: Game, slots: int) -> None:
+        info = game.info
+        self._game, self._inputs, self._actions = game.spec.name, int(np.prod(info.observation)), info.actions
+        self._networks = Networks(slots)
+        self._out = np.zeros((slots, info.actions))
+        self._chosen: Ints = np.zeros(slots, np.int64)
+        self._all = np.ones((1, info.actions), np.bool_)
+
+    def load(self, agent: AgentSpec) -> int:
+        genome = genomes.load(agent.payload)
+        for name, given, wanted in (
+            ("inputs", genome.inputs, self._inputs),
+            ("outputs", genome.outputs, self._actions),
+        ):
+            if given != wanted:
+                raise BadValue(f"genome.{name}", given, f"{wanted}, as {self._game} has it")
+        return self._networks.add(genome)
+
+    def begin(self, slots: Indices, agents: Indices, seeds: Seeds) -> None:
+        self._networks.reset(slots)
+
+    def act(self, views: Views) -> Ints:
+        n = len(views)
+        out, chosen = self._out[:n], self._chosen[:n]
+        failed = self._networks.activate(views.agents, views.slots, views.obs, out)
+        if failed >= 0:
+            views.asking(failed)  # nobody else's fault
+            raise OverflowError("a square or a cube in its network is too large for a number")
+        choose(out, self._all if views.legal is None else views.legal, views.legal is not None, chosen)
+        return chosen
+
+    def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def samples(game: Game) -> list[AgentSpec]:
+    """The champion that comes with Ringside, if there is one for this game."""
+    found = asset(f"neat/{game.spec.name}.genome")
+    return [AgentSpec("Evolved", KIND.name, found.read_bytes(), KIND.version)] if found else []
+
+
+KIND = AgentKind(
+    name="neat",
+    version=1,
+    pilot=NeatPilot,
+    plays=lambda game: len(game.info.observation) == 1,
+    samples=samples,
+)

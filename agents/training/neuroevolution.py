@@ -1,0 +1,256 @@
+"""NEAT for any game with vector observations: against bots, in competition, or in self-play.
+
+The loop of `train` is the whole method: play, judge, validate, breed. How a generation meets and is judged in each mode
+is in `agents.training.modes`; who meets whom in `agents.training.opponents`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from agents.neat.evolution import config_text, read_config
+from agents.neat.pilot import KIND
+from agents.training.concurrent import ConcurrentTrainingExecutor
+from agents.training.course import Best, Course
+from agents.training.events import (
+    Champion,
+    Context,
+    Ended,
+    Event,
+    How,
+    Level,
+    Log,
+    Metrics,
+    Progress,
+)
+from agents.training.modes import MODES, Judgement, outcomes_of
+from agents.training.opponents import Encounter, encounter_of, matches, ready_bots
+from engine.errors import BadValue, UnknownName
+from engine.game import Game
+from engine.league.statistics import interval
+from engine.options import Value, option, validate
+from engine.play.match import SEED_LIMIT, AgentSpec, Limits, MatchResult
+from engine.registry import game_of
+from engine.seeding import derive
+
+FINALISTS = 3  # genomes of a generation that are validated
+
+
+@dataclass(frozen=True)
+class Neuroevolution:
+    """Settings of the trainer `neat`."""
+
+    name: ClassVar[str] = "neat"
+    about: ClassVar[str] = "NEAT: networks that evolve, against bots, in competition or in self-play"
+    metrics: ClassVar[Mapping[str, str]] = {
+        "fitness/best": "of the best genome: in competition and self-play Elo among its generation (mean 1200), "
+        "against bots the level of the curriculum plus a share of 1",
+        "fitness/mean": "mean fitness of the generation",
+        "validation/share": "share of the points that the best genome takes from the fixed bots, over all of them",
+        "validation/low": "lower end of its 95 % interval",
+        "validation/high": "upper end of its 95 % interval",
+        "validation/*": "share of the points that it takes from one of the bots",
+        "population/species": "species in the generation",
+        "population/novelty": "mean novelty of the generation, in standard deviations of what has been seen",
+        "population/level": "level of the curriculum",
+        "population/hall": "champions in the hall of fame",
+        "hall/share": "share of the points that the generation takes from them",
+        "genome/nodes": "nodes of the best genome",
+        "genome/connections": "enabled connections of the best genome",
+        "speed/evaluations": "genomes evaluated a second, reproduction included",
+        "speed/matches": "matches played a second while the generation was playing",
+        "speed/reproduction": "share of the generation's time that reproduction took",
+        "trouble/failed": "matches of the generation that failed, or that nobody could play",
+    }
+    presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
+        "60 seconds": {"mode": "against-bots", "minutes": 1.0, "population": 100, "games": 2, "validate_every": 2},
+        "ten minutes": {"mode": "self-play", "minutes": 9.0, "generations": 100_000},
+    }
+
+    mode: str = option("self-play", choices=tuple(MODES), help="whom the genomes of a generation play against")
+    generations: int = option(100, low=1, high=1_000_000, help="how many")
+    minutes: float = option(0.0, low=0.0, high=100_000.0, help="end after this time at the latest; 0: no limit")
+    population: int = option(0, low=0, high=100_000, help="genomes in a generation; 0: as the NEAT configuration says")
+    seed: int = option(1, low=0, high=SEED_LIMIT - 1, help="another seed, another evolution")
+    neat_config: str = option("", help="path of neat-python's configuration file; empty: the one for the game")
+    steps: int = option(3000, low=0, high=100_000_000, help="end training matches after so many steps; 0: no limit")
+
+    opponents: int = option(5, low=1, high=1000, help="competitive, self-play: meetings of each genome, sides swapped")
+    novelty: float = option(40.0, low=0.0, high=10_000.0, help="competitive: Elo that a unit of novelty is worth")
+    neighbours: int = option(15, low=1, high=1000, help="competitive: nearest behaviours that novelty looks at")
+    archive: int = option(500, low=1, high=100_000, help="competitive: novel behaviours that are remembered")
+    behaviour: str = option("", help="competitive: statistics that make up a behaviour, by name; empty: all of them")
+    hall_share: float = option(0.2, low=0.0, high=1.0, help="self-play: share of meetings with the hall of fame")
+    hall_every: int = option(5, low=1, high=10_000, help="self-play: generations from one entry in it to the next")
+    hall_size: int = option(30, low=1, high=1000, help="self-play: champions in it; the oldest leave")
+
+    bots: str = option("", help="against bots: their names, weakest first; empty: all ready-made ones")
+    games: int = option(2, low=1, high=1000, help="against bots: meetings with each, sides swapped")
+    mastery: float = option(0.75, low=0.0, high=1.0, help="against bots: share of points that leads to the next level")
+    ramp: str = option("", help="against bots: where options of the game begin, as serve_speed=4; empty: at their end")
+    rewards: str = option("", help="against bots: what else counts, as hits=0.01,steps=0.0001, for each match")
+
+    validate_every: int = option(5, low=1, high=10_000, help="generations from one validation to the next")
+    validate_pairs: int = option(10, low=1, high=10_000, help="side-swapped pairs against each bot in a validation")
+    validate_bots: str = option("", help="the bots that validate, by name; empty: all ready-made ones")
+    checkpoint_every: int = option(10, low=1, high=10_000, help="generations from one checkpoint to the next")
+    target_fitness: float = option(
+        0.0, help="end when the best fitness reaches this; 0: as the NEAT configuration says"
+    )
+    patience: int = option(
+        0, low=0, high=1_000_000, help="end after so many generations with no better validation; 0: never"
+    )
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+    def check(self, game: Game) -> None:
+        if not KIND.plays(game) or game.info.seats < 2:
+            raise BadValue("game", game.spec.name, "one of two or more seats that shows its players a row of numbers")
+        read_config(config_text(self.neat_config, game), game, self.population)
+        MODES[self.mode](self, game)
+        ready_bots(game, self.validate_bots)
+        for name in filter(None, self.behaviour.split(",")):
+            if name.strip() not in game.info.stats:
+                raise UnknownName(f"statistic of {game.spec.name}", name.strip(), game.info.stats)
+
+    def train(self, context: Context) -> Iterator[Event]:
+        game, began = game_of(context.game), time.monotonic()
+        mode, judges = MODES[self.mode](self, game), ready_bots(game, self.validate_bots)
+        course = (
+            Course.begun(self, game, context.ancestor)
+            if context.state is None
+            else Course.of(context.state, self, game)
+        )
+        limits = Limits(self.steps or None)
+        with ConcurrentTrainingExecutor(
+            max_workers=context.workers, game=game.spec, plugins=context.plugins
+        ) as executor:
+            while (reason := self._over(course, began)) is None:
+                executor.workers, since = context.workers, time.monotonic()
+                generation = course.evolution.generation
+                encounters = mode.encounters(course)
+                results = executor.play(matches(encounters, limits), context.attend)
+                if results is None:
+                    break
+                played = time.monotonic() - since
+                judgement = mode.judge(course, encounters, results)
+                values = _measured(course, judgement, results, played)
+                if generation % self.validate_every == 0 or generation == self.generations - 1:
+                    validated = self._validate(course, judgement, judges, game, executor, context)
+                    if validated is None:
+                        break
+                    values |= validated
+                reborn = time.monotonic()
+                yield from map(Log, judgement.remarks)
+                if not course.advance(judgement, self):
+                    yield Log("all species died out: a new population begins", Level.WARNING)
+                spent = time.monotonic() - since
+                values["speed/reproduction"] = (time.monotonic() - reborn) / spent
+                values["speed/evaluations"] = len(judgement.fitness) / spent
+                yield Metrics(generation, tuple(values.items()))
+                yield self._progress(course, values, began)
+                if course.evolution.generation % self.checkpoint_every == 0:
+                    yield course.checkpoint()
+            else:
+                yield course.checkpoint()
+                if course.best is not None:
+                    yield Champion(course.best.generation, course.best.player())
+                yield Ended(How.FINISHED, reason)
+                return
+        yield course.checkpoint()
+        yield Ended(How.STOPPED, f"stopped in generation {course.evolution.generation}")
+
+    def _over(self, course: Course, began: float) -> str | None:
+        """Why to end, if so."""
+        if course.evolution.generation >= self.generations:
+            return f"{self.generations} generations"
+        if self.minutes and time.monotonic() - began >= self.minutes * 60:
+            return f"{self.minutes:g} minutes"
+        config = course.evolution.config
+        target = self.target_fitness or (None if config.no_fitness_termination else config.fitness_threshold)
+        if target is not None and course.top is not None and course.top >= target:
+            return f"fitness {course.top:.6g} reached {target:g}"
+        if self.patience and course.stale >= self.patience:
+            return f"no better validation in {self.patience} generations"
+        return None
+
+    def _validate(
+        self,
+        course: Course,
+        judgement: Judgement,
+        judges: list[AgentSpec],
+        game: Game,
+        executor: ConcurrentTrainingExecutor,
+        context: Context,
+    ) -> dict[str, float] | None:
+        """The fittest play against fixed bots, always the same matches; None if told to stop meanwhile."""
+        fittest = sorted(judgement.fitness, key=lambda key: (-judgement.fitness[key], key))[:FINALISTS]
+        specs = course.specs()
+        encounters = [
+            Encounter(
+                (specs[key], *[bot] * (game.info.seats - 1)), derive(self.seed, "validation", bot.id, turn), game.spec
+            )
+            for key in fittest
+            for bot in judges
+            for turn in range(self.validate_pairs)
+        ]
+        results = executor.play(matches(encounters, Limits()), context.attend)
+        if results is None:
+            return None
+        taken: dict[tuple[str, str], list[float]] = {}
+        for result in results:
+            player, bot = encounters[encounter_of(result)].players[:2]
+            scored = outcomes_of(result)[result.players.index(player.id)]
+            if scored is not None:
+                taken.setdefault((player.id, bot.id), []).append(scored)
+        found = []
+        for key in fittest:
+            own = {bot.id: taken.get((specs[key].id, bot.id), []) for bot in judges}
+            every = [one for scores in own.values() for one in scores]
+            found.append((sum(every) / max(len(every), 1), key, every, own))
+        share, key, every, own = max(found, key=lambda one: (one[0], -one[1]))
+        low, high = interval(sum(every), len(every))
+        if course.best is None or share > course.best.share:
+            judgement.best = self._best(course, key, share, low, high)
+        values = {"validation/share": share, "validation/low": low, "validation/high": high}
+        return values | {f"validation/{name}": sum(scores) / max(len(scores), 1) for name, scores in own.items()}
+
+    def _best(self, course: Course, key: int, share: float, low: float, high: float) -> Best:
+        parents = " and ".join(str(one) for one in dict.fromkeys(course.evolution.parents(key)))
+        born = f"genome {key}, from {parents}" if parents else f"genome {key}"
+        about = f"{self.mode}, generation {course.evolution.generation}, {born}; validated at {share:.0%}"
+        genome = course.evolution.genome(key)
+        return Best(genome, course.evolution.generation, share, f"{about} ({low:.0%} to {high:.0%})")
+
+    def _progress(self, course: Course, values: Mapping[str, float], began: float) -> Progress:
+        done, spent = course.evolution.generation, time.monotonic() - began
+        made = done - course.began_at
+        lefts = [(self.generations - done) * spent / made] if made else []
+        if self.minutes:
+            lefts.append(self.minutes * 60 - spent)
+        text = f"best {values['fitness/best']:.4g}, mean {values['fitness/mean']:.4g}, "
+        text += f"{values['population/species']:.0f} species, {values['speed/evaluations']:,.0f} evaluations/s"
+        if course.best is not None:
+            text += f", validated {course.best.share:.0%}"
+        return Progress(done, self.generations, text, max(min(lefts), 0.0) if lefts else None)
+
+
+def _measured(course: Course, judgement: Judgement, results: list[MatchResult], seconds: float) -> dict[str, float]:
+    fitness = np.array(list(judgement.fitness.values()))
+    best = course.evolution.genome(max(judgement.fitness, key=lambda key: (judgement.fitness[key], -key)))
+    return {
+        "fitness/best": float(fitness.max()),
+        "fitness/mean": float(fitness.mean()),
+        "population/species": float(course.evolution.species),
+        "genome/nodes": float(len(best.key)),
+        "genome/connections": float(sum(best.enabled)),
+        "speed/matches": len(results) / max(seconds, 1e-9),
+        "trouble/failed": float(judgement.failed),
+        **judgement.measures,
+    }

@@ -1,0 +1,36 @@
+"""How unlike the others somebody behaves (Lehman and Stanley 2011): the mean distance to its nearest neighbours among
+its generation and an archive of those who were novel before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.game import Floats
+
+ENTRANTS = 5  # a generation: the most novel ones
+
+
+class Archive:
+    """Behaviours as rows of numbers; the oldest go when there are too many."""
+
+    def __init__(self, size: int, neighbours: int, rows: Sequence[Sequence[float]] = ()) -> None:
+        self._size, self._neighbours = size, neighbours
+        self.rows: list[tuple[float, ...]] = [tuple(row) for row in rows]
+
+    def novelty(self, behaviours: Floats) -> Floats:
+        """Of each row, in standard deviations of what has been seen; the most novel ones enter the archive."""
+        everybody = np.vstack([behaviours, np.array(self.rows).reshape(len(self.rows), behaviours.shape[1])])
+        spread = everybody.std(axis=0)
+        scaled = everybody / np.where(spread > 1e-12, spread, 1.0)
+        own = scaled[: len(behaviours)]
+        found = np.zeros(len(own))
+        for i, row in enumerate(own):
+            distance = np.sqrt(np.square(scaled - row).mean(axis=1))
+            distance[i] = np.inf  # not a neighbour of itself
+            near = np.sort(distance)[: min(self._neighbours, len(distance) - 1)]
+            found[i] = near.mean() if near.size else 0.0
+        order = np.argsort(-found, kind="stable")[:ENTRANTS]
+        self.rows = (self.rows + [tuple(behaviours[i].tolist()) for i in order.tolist()])[-self._size :]
+        return found
