@@ -9,6 +9,7 @@ A plug-in is an installed package with, in its `pyproject.toml`:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
@@ -113,6 +114,15 @@ def _check_format(name: str, value: object) -> None:
     _check_name(name, value.name)  # type: ignore[attr-defined]
 
 
+def _check_trainer(name: str, value: object) -> None:
+    wanted = ("name", "about", "metrics", "presets", "check", "train")
+    missing = [one for one in wanted if not hasattr(value, one)]
+    if missing or not isinstance(value, type) or not is_dataclass(value):
+        lack = f"it has no {', '.join(missing)}" if missing else "it is no dataclass type"
+        raise TypeError(f"{value!r} is not a trainer: {lack}")
+    _check_name(name, value.name)  # type: ignore[attr-defined]
+
+
 def _check_name(name: str, own: str) -> None:
     if own != name:
         raise BadValue("name", own, f"{name!r}, the name it is registered under")
@@ -121,7 +131,7 @@ def _check_name(name: str, own: str) -> None:
 GAMES: Registry[GameClass] = Registry("game", "ringside.games", _check_game)
 KINDS: Registry[AgentKind] = Registry("agent kind", "ringside.agents", _check_kind)
 FORMATS: Registry[Any] = Registry("tournament format", "ringside.formats", _check_format)
-TRAINERS: Registry[object] = Registry("trainer", "ringside.trainers")
+TRAINERS: Registry[type[Any]] = Registry("trainer", "ringside.trainers", _check_trainer)
 
 
 def all_games() -> dict[str, Game]:

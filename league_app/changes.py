@@ -12,10 +12,11 @@ NOTICE = 0.05  # seconds between two notices at least: twenty a second
 
 @dataclass(frozen=True)
 class Change:
-    """What is another now: agents, tournaments, matches, progress (with the match that is shown) or settings."""
+    """What is another now: agents, tournaments, matches, progress (with the match that is shown), training or
+    settings."""
 
     what: str
-    tournament: int = 0
+    tournament: int = 0  # its number; that of a session, for training
     count: int = 0  # matches saved
 
 

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from engine.errors import RingsideError
-from league_app.commands import leagues, playing, results, tools, tournaments
+from league_app.commands import leagues, playing, results, tools, tournaments, training
 from league_app.terminal import say, tell
 
 NEGATIVE, WRONG, OPEN = 1, 2, 3
@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"ringside {version('ringside')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for module in (playing, leagues, tournaments, results, tools):
+    for module in (playing, leagues, tournaments, training, results, tools):
         module.add(commands)
     parser.set_defaults(**vars(parser.parse_args(["demo"])))
     return parser

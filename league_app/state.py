@@ -26,6 +26,7 @@ from league_app.budget import Budget
 from league_app.changes import Change, Notices
 from league_app.job import TournamentJob
 from league_app.stage import Stage
+from league_app.training import Trainings
 
 
 class LeagueState:
@@ -42,6 +43,7 @@ class LeagueState:
         self._lock = threading.RLock()
         self._job: TournamentJob | None = None
         self._stage: Stage | None = None
+        self.training = Trainings(self, self._plugins)
         used = self.league.setting("play", {})
         self._show_visuals = bool(used.get("show_visuals", False))
         self._use_concurrent = bool(used.get("use_concurrent", True))
@@ -62,11 +64,13 @@ class LeagueState:
         self.close()
 
     def close(self) -> None:
-        """Stop what runs, now; it can be resumed when the league is opened again."""
+        """Stop what runs, now; it can be resumed when the league is opened again. Training saves a last checkpoint."""
         job = self._job
         try:
             if job is not None:
                 job.stop()
+            self.training.close()
+            if job is not None:
                 job.ended()
         finally:
             if self._stage is not None:

@@ -45,9 +45,13 @@ class League:
         self.file = LeagueFile(Path(path), read_only)
         self._specs: dict[str, AgentSpec] = {}  # by id: payloads do not change
         self._known: dict[tuple[Any, ...], Agent] = {}  # by row, so that each is read with care only once
-        self._alone = read_only and not held(self.path)  # nobody plays, whatever the file says
+        self.alone = read_only and not held(self.path)  # nobody plays, whatever the file says
         if not read_only:
-            self._after_a_crash()
+            try:
+                self._after_a_crash()
+            except BaseException:  # nobody could let go of the file later
+                self.close()
+                raise
 
     @classmethod
     def new(cls, path: Path | str) -> League:
@@ -88,6 +92,9 @@ class League:
         for one in self.tournaments():
             if one.state in (State.RUNNING, State.PAUSED):
                 self.update_tournament(one.number, State.STOPPED, "the program ended before it did")
+        from engine.league.sessions import Sessions  # it needs this module
+
+        Sessions(self).after_a_crash()
 
     # Settings last used
 
@@ -373,7 +380,7 @@ class League:
         try:
             made, line = codec.load(Settings, settings), codec.load(_Lineups, lineups).lineups
             now = State(state)
-            if self._alone and now in (State.RUNNING, State.PAUSED):
+            if self.alone and now in (State.RUNNING, State.PAUSED):
                 now = State.STOPPED
             return Tournament(number, name, made, line, now, created, finished, played, total, note)
         except (RingsideError, ValueError) as error:

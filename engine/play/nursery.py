@@ -8,15 +8,17 @@ import functools
 import importlib
 import multiprocessing
 import multiprocessing.process
+import multiprocessing.util
 import socket
 import sys
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing import forkserver, spawn
 from multiprocessing.process import BaseProcess
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-from engine.play.process import WorkerSettings, enter
+from engine.play.process import WorkerSettings, enter, enter_program
 
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 WINDOWS = sys.platform == "win32"
@@ -74,27 +76,49 @@ def shared_memory(size: int) -> Any:
 
 def start(end: socket.socket, output: socket.socket, memory: Any, settings: WorkerSettings) -> Future[BaseProcess]:
     """A worker with these ends of its sockets, which are closed here once it has them."""
+    make = functools.partial(_start, end, output, enter, (memory, settings), METHOD)
+    return _submit(make, (end, output))
+
+
+def start_program(run: str, task: object, end: socket.socket, output: socket.socket) -> Future[BaseProcess]:
+    """A process that calls `run`, "module:function", with its end of a line and its task. It may have children.
+
+    Spawned: what it imports is its own, and nothing of ours is.
+    """
+    make = functools.partial(_start, end, output, enter_program, (run, task), "spawn")
+    return _submit(make, (end, output))
+
+
+def _submit(make: Callable[[], BaseProcess], ends: tuple[socket.socket, ...]) -> Future[BaseProcess]:
     try:
-        return _starter.submit(_start, end, output, memory, settings, METHOD)
+        birth = _starter.submit(make)
     except RuntimeError as error:  # no new processes while the program ends
-        end.close()
-        output.close()
-        failed: Future[BaseProcess] = Future()
-        failed.set_exception(error)
-        return failed
+        birth = Future()
+        birth.set_exception(error)
+
+    def close(_: object) -> None:
+        for end in ends:
+            end.close()
+
+    birth.add_done_callback(close)  # started, failed or cancelled
+    return birth
 
 
 def _start(
-    end: socket.socket, output: socket.socket, memory: Any, settings: WorkerSettings, method: str
+    end: socket.socket,
+    output: socket.socket,
+    target: Callable[..., None],
+    arguments: tuple[object, ...],
+    method: str,
 ) -> BaseProcess:
-    try:
-        arguments = (end, None if WINDOWS else output, memory, settings)
-        process = LeanProcess(target=enter, args=arguments, name="ringside-worker", daemon=True)
-        process.method = method
-        process.start()
-    finally:
-        end.close()
-        output.close()
+    if not WINDOWS:  # a child that finds a folder for temporary files uses it, and we remove ours even if it is killed
+        multiprocessing.util.get_temp_dir()
+    given = (end, None if WINDOWS else output, *arguments)
+    worker = target is enter
+    name = "ringside-worker" if worker else "ringside-program"
+    process = LeanProcess(target=target, args=given, name=name, daemon=worker)  # a daemon may have no children
+    process.method = method
+    process.start()
     # multiprocessing would look after it too, from other threads, and wait for it when this program ends.
     multiprocessing.process._children.discard(process)  # type: ignore[attr-defined]
     return process

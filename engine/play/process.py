@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any
@@ -23,6 +24,7 @@ LINUX = sys.platform == "linux"
 OUT_OF_MEMORY = 77  # exit status of a worker that ran out of memory outside any agent's code
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 NICE = 10  # lower priority than the window: its 16 ms timer is then late by 4.5 ms at most, in 95 of 100
+NICE_PROGRAM = 5  # of a program that has workers of its own, which add theirs
 
 server: int | None = None  # pid of the process that workers are forked from, if there is one
 
@@ -87,30 +89,80 @@ def limit_memory(above: int) -> None:
             resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
 
 
-def enter(end: socket.socket, output: socket.socket | None, memory: Any, settings: WorkerSettings) -> None:
-    """The first thing that runs in a worker, and the last."""
+def settle(output: socket.socket | None, nice: int) -> None:
+    """What a process of ours does first: `output` takes whatever is printed in it, if it is given."""
     above = multiprocessing.parent_process()
     die_with_parent(server if server is not None else above.pid if above else None)
     ignore_signals()
     if hasattr(os, "setsid"):
-        os.setsid()  # so that whatever its agents start can be ended with it
-    use_one_thread()
+        os.setsid()  # so that whatever is started in it can be ended with it
     if output is not None:
         sys.stdout.flush()
         sys.stderr.flush()
-        os.dup2(output.fileno(), 1)  # whatever agents print: its last lines are kept, the rest is thrown away
+        os.dup2(output.fileno(), 1)  # whatever it prints: its last lines are kept, the rest is thrown away
         os.dup2(output.fileno(), 2)
         output.close()
     else:
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
     with contextlib.suppress(OSError, AttributeError):
-        os.nice(NICE)
+        os.nice(nice)
     faulthandler.enable()  # a segmentation fault says where it happened
+
+
+def enter(end: socket.socket, output: socket.socket | None, memory: Any, settings: WorkerSettings) -> None:
+    """The first thing that runs in a worker, and the last."""
+    settle(output, NICE)
+    use_one_thread()
     for name in settings.plugins:
         importlib.import_module(name)
     worker = importlib.import_module("engine.play.worker")
     if settings.memory is not None:
         limit_memory(settings.memory)
-    status = worker.work(end, memory, settings)
-    sys.stderr.flush()
-    os._exit(status)  # agents may have left threads behind
+    leave(worker.work(end, memory, settings))
+
+
+def enter_program(end: socket.socket, output: socket.socket | None, run: str, task: object) -> None:
+    """The same in a process of another kind: `run` is "module:function", imported once the process is set up."""
+    settle(output, NICE_PROGRAM)
+    module, function = run.split(":")
+    leave(getattr(importlib.import_module(module), function)(end, task))
+
+
+def leave(status: int) -> None:
+    """At once: whatever ran here may have left threads behind."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # they may have been replaced, too
+            stream.flush()
+    os._exit(status)
+
+
+def below(pid: int) -> list[Any]:
+    """The processes that a process has started, and that those have."""
+    import psutil
+
+    try:
+        return list(psutil.Process(pid).children(recursive=True))
+    except psutil.Error:
+        return []
+
+
+def kill_all(processes: list[Any], patience: float = 0.0) -> None:
+    """Those of `below`; and wait so many seconds at most until they are dead."""
+    import psutil
+
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    until = time.monotonic() + patience
+    while time.monotonic() < until and any(map(_runs, processes)):
+        time.sleep(0.01)
+
+
+def _runs(process: Any) -> bool:
+    """A dead one may stay listed until whoever inherited it looks, and some take seconds for that."""
+    import psutil
+
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False

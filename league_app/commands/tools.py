@@ -17,6 +17,7 @@ from engine.errors import BadLeague, RingsideError, UnknownName
 from engine.kernels import sweep_cache
 from engine.league import tables
 from engine.league.book import Book
+from engine.league.sessions import Sessions
 from engine.league.store import League
 from engine.play import replay
 from engine.play.executors import SequentialMatchExecutor
@@ -189,10 +190,13 @@ def examine_league(path: str) -> Answer:
             matches += one.played
             wrong += [f"tournament {one.number}: {what}" for what in Book(league, one.number).audit()]
         stray = tables.strays(league)
+        trained = Sessions(league).audit()
         unfinished = [one for one in league.tournaments() if one.state.open]
     if wrong or stray:
         told = "; ".join([*wrong, *([f"{stray} matches without a tournament"] if stray else [])])
         raise BadLeague(f"{path} is damaged: what is kept does not follow from its matches ({told}): take a backup")
+    if trained:
+        raise BadLeague(f"{path} is damaged: {'; '.join(trained)}: take a backup, if there is one")
     told = f"{path} is sound: {many(len(agents), 'agent')} and {many(matches, 'match')}, every record as it was written"
     data: dict[str, Any] = {
         "league": path,

@@ -1,0 +1,321 @@
+"""Training sessions in a league file: what was asked for, what was measured, and the checkpoints to go on from.
+
+A checkpoint has a small part that stays, its best player, and a large one, the trainer's state, of which a session
+keeps the newest few. Whatever is read inside a transaction is read through it, so that all of this can be part of a
+larger one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import sqlite3
+import time
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from engine.errors import BadValue, NotNow, UnknownName
+from engine.league.records import Agent, State, check_name, check_text, content_hash
+from engine.league.session_rows import (
+    STATES,
+    Best,
+    Measured,
+    SavedCheckpoint,
+    Series,
+    Session,
+    check_best,
+    check_config,
+    check_metric,
+    check_step,
+    checkpoint_of,
+    checkpoint_row,
+    clean_note,
+    damaged,
+    metric_rows,
+    pack_state,
+    series_of,
+    session_of,
+    session_row,
+    unpack_state,
+)
+from engine.league.store import League
+from engine.options import Value
+from engine.play.match import AgentSpec, GameSpec
+from engine.registry import game_of
+
+KEPT = 3  # states of a session: the newest to go on from, the others in case that one is damaged
+PART = 500  # metrics written by one statement: why few statements are better is told at `insert_many`
+SESSION = "number, name, trainer, game, config, state, created, finished, note, seal"
+CHECKPOINT = """
+SELECT c.number, c.session, c.step, c.at, c.payload, c.agent, c.record, c.seal, agents.id
+FROM checkpoints AS c LEFT JOIN agents ON agents.number = c.agent
+"""
+UNUSED = """
+DELETE FROM payloads WHERE hash = :hash AND NOT EXISTS (SELECT 1 FROM agents WHERE payload = :hash)
+AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE payload = :hash OR instr(record, :hash))
+"""
+
+
+class Sessions:
+    """The training sessions of an open league; keeps nothing itself, so any number of these may be in use."""
+
+    def __init__(self, league: League) -> None:
+        self.league = league
+
+    def add(self, name: str, trainer: str, game: GameSpec, config: Iterable[tuple[str, Value]]) -> Session:
+        """It counts as running from now on."""
+        game_of(game)
+        made, name, trainer = check_config(config), check_name("name", name), check_name("trainer", trainer)
+        with self.league.file.transaction() as db:
+            [(last,)] = db.execute("SELECT coalesce(max(number), 0) FROM sessions")
+            session = Session(last + 1, name, trainer, game, made, State.RUNNING, time.time())
+            db.execute(f"INSERT INTO sessions ({SESSION}) VALUES (?,?,?,?,?,?,?,?,?,?)", session_row(session))
+        return session
+
+    def every(self) -> list[Session]:
+        """In the order in which they were begun."""
+        return [self._session(row) for row in self._rows(None, f"SELECT {SESSION} FROM sessions ORDER BY number")]
+
+    def session(self, which: int | str | None = None) -> Session:
+        """By number, or by name if that is unique; the latest if nothing is said."""
+        every = self.every()
+        if which is None and not every:
+            raise NotNow(f"{self.league.path.name} has no training session yet")
+        text = unicodedata.normalize("NFC", str(every[-1].number if which is None else which))
+        found = [one for one in every if str(one.number) == text] or [one for one in every if one.name == text]
+        if not found:
+            raise self._unknown(which, every)
+        if len(found) > 1:
+            shared = " and ".join(str(one.number) for one in found)
+            raise BadValue("session", which, f"one of the numbers {shared}, which share that name")
+        return found[0]
+
+    def update(
+        self,
+        number: int,
+        state: State | None = None,
+        note: str | None = None,
+        config: Iterable[tuple[str, Value]] | None = None,
+    ) -> Session:
+        """New state, note and settings. Of a note, which may be what a failing trainer said, what can be is kept."""
+        if state not in (None, *STATES):
+            raise BadValue("state", state, f"one of {', '.join(one.value for one in STATES)}")
+        with self.league.file.transaction() as db:
+            new = self._one(number, db)
+            if state is not None:
+                new = dataclasses.replace(new, state=state, finished=None if state.open else time.time())
+            if note is not None:
+                new = dataclasses.replace(new, note=clean_note(note))
+            if config is not None:
+                new = dataclasses.replace(new, config=check_config(config))
+            changed = (*session_row(new)[4:], number)
+            columns = "config = ?, state = ?, created = ?, finished = ?, note = ?, seal = ?"
+            db.execute(f"UPDATE sessions SET {columns} WHERE number = ?", changed)
+        return new
+
+    def after_a_crash(self) -> None:
+        """Nobody else writes, so what is said to be trained is not: its program ended before it did."""
+        for one in self.every():
+            if one.state in (State.RUNNING, State.PAUSED):
+                self.update(one.number, State.STOPPED, "the program ended before it did")
+
+    # Metrics
+
+    def record(self, number: int, step: int, values: Sequence[tuple[str, float]], at: float | None = None) -> None:
+        self.record_many(number, [Measured(step, values, at)])
+
+    def record_many(self, number: int, batch: Iterable[Measured]) -> None:
+        """All of it in one transaction. What was measured at the same step before is replaced: a session that goes on
+        from a checkpoint repeats what came after it."""
+        rows = list(metric_rows(number, batch, time.time()).values())
+        with self.league.file.transaction() as db:
+            self._one(number, db)
+            for at in range(0, len(rows), PART):
+                part = rows[at : at + PART]
+                marks = ",".join(["(?,?,?,?,?)"] * len(part))
+                db.execute(f"INSERT OR REPLACE INTO metrics VALUES {marks}", list(itertools.chain(*part)))
+
+    def metrics(self, number: int, names: Iterable[str] | None = None) -> dict[str, Series]:
+        """All of them, or those of these names that there are."""
+        self._one(number)
+        sql = "SELECT name, step, at, value FROM metrics WHERE session = ?"
+        if names is None:
+            rows = self._rows(None, f"{sql} ORDER BY name, step", number)
+        else:
+            wanted = dict.fromkeys(check_metric(name) for name in names)
+            rows = [
+                row for name in wanted for row in self._rows(None, f"{sql} AND name = ? ORDER BY step", number, name)
+            ]
+        groups = itertools.groupby(rows, lambda row: row[0])
+        return {name: series_of(name, [row[1:] for row in group], self.league.path, number) for name, group in groups}
+
+    def forget_after(self, number: int, step: int) -> None:
+        """Before a session goes on from this step: what was measured later is forgotten, and so are later states."""
+        with self.league.file.transaction() as db:
+            self._one(number, db)
+            db.execute("DELETE FROM metrics WHERE session = ? AND step > ?", (number, check_step(step)))
+            for one in self._checkpoints(number, db):
+                if one.step > step and one.resumable:
+                    self._strip(db, one)
+
+    # Checkpoints
+
+    def add_checkpoint(
+        self, number: int, step: int, state: bytes, best: Best | None = None, about: str = ""
+    ) -> SavedCheckpoint:
+        """It replaces one of the same step. Of the states that are older than the newest few nothing is kept, and
+        where there is no player either, nothing of the checkpoint."""
+        step, about, packed = check_step(step), check_text("about", about, 1000), pack_state(state)
+        kind, version, data = check_best(best) if best else ("", 0, b"")
+        player, kept = content_hash(data) if best else "", content_hash(packed)
+        with self.league.file.transaction() as db:
+            self._one(number, db)
+            others = self._checkpoints(number, db)
+            old = next((one for one in others if one.step == step), None)
+            [(last,)] = db.execute("SELECT coalesce(max(number), 0) FROM checkpoints")
+            place = (old.number if old else last + 1, number, step, time.time())
+            new = SavedCheckpoint(*place, kind, version, player, about, kept, len(state))
+            if old and (old.kind, old.version, old.payload) == (kind, version, player):
+                new = dataclasses.replace(new, agent=old.agent)
+            stored = [(kept, packed), (player, data)] if best else [(kept, packed)]
+            db.executemany("INSERT OR IGNORE INTO payloads VALUES (?, ?)", stored)
+            self._put(db, new)
+            if old:
+                self._drop(db, old.state, old.payload)
+            resumable = [one for one in others if one.resumable and one is not old]
+            for one in resumable[: max(0, len(resumable) - (KEPT - 1))]:
+                self._strip(db, one)
+        return new
+
+    def checkpoints(self, number: int) -> list[SavedCheckpoint]:
+        """By step."""
+        self._one(number)
+        return self._checkpoints(number)
+
+    def state(self, number: int, step: int | None = None) -> tuple[int, bytes] | None:
+        """The newest state from which the session can go on, or that of this step; None if there is none."""
+        with self._snapshot():
+            for one in reversed(self.checkpoints(number)):
+                if one.resumable and step in (None, one.step):
+                    return one.step, self._unpacked(one)
+        return None
+
+    def enter(
+        self,
+        number: int,
+        name: str,
+        *,
+        parents: Sequence[str] = (),
+        notes: str | None = None,
+        colour: str = "",
+        tags: Sequence[str] = (),
+    ) -> Agent:
+        """Put the best player of this checkpoint into the league; without notes, with what was said about it."""
+        with self.league.file.transaction() as db:
+            found = self._rows(db, f"{CHECKPOINT} WHERE c.number = ?", number)
+            if not found:
+                raise UnknownName(f"checkpoint of {self.league.path.name}", number, ())
+            one = checkpoint_of(found[0], self.league.path)
+            session = self._one(one.session, db)
+            where = f"step {one.step} of training session {session.number} ({session.name})"
+            if one.agent is not None:
+                [(entered,)] = db.execute("SELECT name FROM agents WHERE id = ?", (one.agent,))
+                raise NotNow(f"the best player at {where} has entered the league already, as {entered}")
+            if not one.kind:
+                raise NotNow(f"at {where} there is no player who could enter the league")
+            spec = AgentSpec(name, one.kind, self._content(one, one.payload, db), one.version)
+            origin, said = f"trained by {session.trainer}, {where}", one.about if notes is None else notes
+            agent = self.league.add_agent(
+                name, session.game.name, spec, notes=said, colour=colour, tags=tags, parents=parents, origin=origin
+            )
+            self._put(db, dataclasses.replace(one, agent=agent.id))
+        return agent
+
+    def audit(self) -> list[str]:
+        """What does not go together, if anything; what is damaged in itself is an error."""
+        with self._snapshot():
+            known = {one.number for one in self.every()}
+            payloads = {one.id: one.payload for one in self.league.agents(archived=True)}
+            wrong, seen = list[str](), set[tuple[int, int]]()
+            for one in self._checkpoints():
+                if one.session not in known or (one.session, one.step) in seen:
+                    wrong.append(f"checkpoint {one.number} belongs to no session, or is there twice")
+                seen.add((one.session, one.step))
+                if one.agent is not None and payloads.get(one.agent) != one.payload:
+                    wrong.append(f"checkpoint {one.number} did not become the agent {one.agent}")
+                if one.kind:
+                    self._content(one, one.payload)
+                if one.resumable:
+                    self._unpacked(one)
+            for number in sorted(known):
+                self.metrics(number)
+            for (number,) in self._rows(None, "SELECT DISTINCT session FROM metrics"):
+                if number not in known:
+                    wrong.append(f"there are metrics of a session {number}, but no such session")
+        return wrong
+
+    # Rows
+
+    def _rows(self, db: sqlite3.Connection | None, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        return self.league.file.read(sql, *values) if db is None else db.execute(sql, values).fetchall()
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """What this thread reads meanwhile is of one moment: training may go on, and drops states as it does."""
+        self.league.file.read("BEGIN")
+        try:
+            yield
+        finally:
+            self.league.file.read("COMMIT")
+
+    def _unknown(self, which: object, every: Sequence[Session]) -> UnknownName:
+        known = [f"{one.number} ({one.name})" for one in every]
+        return UnknownName(f"training session of {self.league.path.name}", which, known)
+
+    def _one(self, number: int, db: sqlite3.Connection | None = None) -> Session:
+        found = self._rows(db, f"SELECT {SESSION} FROM sessions WHERE number = ?", number)
+        if not found:
+            raise self._unknown(number, self.every())
+        return self._session(found[0])
+
+    def _session(self, row: Sequence[Any]) -> Session:
+        found = session_of(row, self.league.path)
+        asleep = self.league.alone and found.state in (State.RUNNING, State.PAUSED)
+        return dataclasses.replace(found, state=State.STOPPED) if asleep else found
+
+    def _checkpoints(self, number: int | None = None, db: sqlite3.Connection | None = None) -> list[SavedCheckpoint]:
+        which, values = (" WHERE c.session = ?", (number,)) if number is not None else ("", ())
+        return [
+            checkpoint_of(row, self.league.path)
+            for row in self._rows(db, f"{CHECKPOINT}{which} ORDER BY c.step", *values)
+        ]
+
+    def _put(self, db: sqlite3.Connection, one: SavedCheckpoint) -> None:
+        found = db.execute("SELECT number FROM agents WHERE id = ?", (one.agent,)).fetchone()
+        row = checkpoint_row(one, found and found[0])
+        db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?,?,?,?,?,?,?,?)", row)
+
+    def _strip(self, db: sqlite3.Connection, one: SavedCheckpoint) -> None:
+        """Its state goes; what has no player either goes with it."""
+        if one.kind:
+            self._put(db, dataclasses.replace(one, state="", size=0))
+        else:
+            db.execute("DELETE FROM checkpoints WHERE number = ?", (one.number,))
+        self._drop(db, one.state)
+
+    def _drop(self, db: sqlite3.Connection, *contents: str) -> None:
+        """Unless an agent or another checkpoint has the same."""
+        db.executemany(UNUSED, [{"hash": content} for content in contents if content])
+
+    def _content(self, one: SavedCheckpoint, content: str, db: sqlite3.Connection | None = None) -> bytes:
+        found = self._rows(db, "SELECT data FROM payloads WHERE hash = ?", content)
+        if not found or not isinstance(found[0][0], bytes) or content_hash(found[0][0]) != content:
+            what = f"what checkpoint {one.number} of training session {one.session} saved"
+            raise damaged(self.league.path, what, f"the payload {content}")
+        data: bytes = found[0][0]
+        return data
+
+    def _unpacked(self, one: SavedCheckpoint) -> bytes:
+        return unpack_state(self._content(one, one.state), one, self.league.path)

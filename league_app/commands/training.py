@@ -1,0 +1,366 @@
+"""Training: `ringside train neat` and whatever other trainers are installed, resuming them, and what came of them."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, get_type_hints
+
+from agents.training.events import Level
+from engine.errors import BadValue
+from engine.files import check_path
+from engine.league.file import SUFFIX
+from engine.league.records import State
+from engine.league.session_rows import Series, Session
+from engine.league.sessions import Sessions
+from engine.options import parse
+from engine.play.concurrent import MOST_WORKERS, default_workers
+from engine.registry import TRAINERS, new_game
+from league_app.commands import check_whole, command, looking, pairs_of
+from league_app.commands.leagues import csv_lines, write_lines
+from league_app.state import LeagueState
+from league_app.tensorboard import export
+from league_app.terminal import Answer, console, line, many, progress, say, table, words
+from league_app.training import TrainingJob
+
+USUAL = f"training{SUFFIX}"
+BARS = "▁▂▃▄▅▆▇█"
+
+
+class _Late(argparse.ArgumentParser):
+    """A parser that learns its arguments when it is used: those of a trainer are the fields of its class, and loading
+    all trainers for every other command would take a while."""
+
+    fill: Callable[[], None] | None = None
+
+    def parse_known_args(self, *args: Any, **kwargs: Any) -> Any:
+        fill, self.fill = self.fill, None
+        if fill is not None:
+            fill()
+        return super().parse_known_args(*args, **kwargs)
+
+    def error(self, message: str) -> Any:
+        say(f"{message} (`{self.prog} --help` shows how)")
+        sys.exit(2)
+
+
+def add(commands: Any) -> None:
+    about = "train agents, resume, list and show training sessions of a league"
+    one = commands.add_parser("train", help=about, description=about[0].upper() + about[1:] + ".")
+    under = one.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Late)
+    for name in TRAINERS.names():
+        examples = [f"train {name} my.league", f"train {name} my.league --game pong --name first --workers 2"]
+        if name == "neat":
+            examples += ["train neat my.league --mode self-play --minutes 10", "train neat --preset '60 seconds'"]
+        parser: Any = command(under, name, f"train with {name}; Ctrl-C saves a checkpoint first", train, examples)
+        parser.set_defaults(trainer=name)
+        parser.fill = lambda parser=parser, name=name: describe(parser, name)
+    add_rest(under)
+
+
+def add_rest(under: Any) -> None:
+    one = command(
+        under,
+        "resume",
+        "go on from the last checkpoint",
+        resume,
+        ["train resume my.league", "train resume my.league 3 --set generations=400"],
+    )
+    which(one)
+    one.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting that is another now")
+    one.add_argument("--workers", type=int, help="worker processes")
+    command(under, "list", "all sessions of a league", listing, ["train list my.league"]).add_argument("league")
+    one = command(
+        under,
+        "show",
+        "a session: settings, metrics, checkpoints",
+        show,
+        ["train show my.league", "train show my.league 3"],
+    )
+    which(one)
+    one = command(
+        under,
+        "enter",
+        "put the best player of a checkpoint into the league",
+        enter,
+        ["train enter my.league 3", "train enter my.league 3 --step 40 --name Early"],
+    )
+    which(one)
+    one.add_argument("--step", type=int, help="of the checkpoint (the newest)")
+    one.add_argument("--name", help="what it is called (as the session)")
+    one = command(
+        under,
+        "export",
+        "the metrics of a session for TensorBoard, as CSV where the name ends in .csv",
+        export_metrics,
+        ["train export my.league 3 --to runs/third", "train export my.league 3 --to third.csv"],
+    )
+    which(one)
+    one.add_argument("--to", required=True, metavar="FOLDER|FILE.csv")
+
+
+def which(one: argparse.ArgumentParser) -> None:
+    one.add_argument("league")
+    one.add_argument("session", nargs="?", help="by number or name (the latest)")
+
+
+def describe(parser: argparse.ArgumentParser, name: str) -> None:
+    """The arguments of a trainer: the fields of its class."""
+    kind: Any = TRAINERS.get(name)
+    parser.description = f"{kind.about}. {parser.description}"
+    parser.add_argument("league", nargs="?", help=f"where it is kept ({USUAL} in this folder, made if need be)")
+    parser.add_argument("--game", help="what to learn (what the league plays; in a new one, pong)")
+    told = "an option of the game"
+    parser.add_argument("--option", "-o", action="append", default=[], metavar="NAME=VALUE", help=told)
+    parser.add_argument("--name", dest="session_name", help="what the session is called")
+    parser.add_argument("--from", dest="ancestor", metavar="AGENT", help="an agent of the league to start from")
+    parser.add_argument("--workers", type=int, help=f"worker processes (one less than cores: {default_workers()})")
+    told = f"settings that go well together: {', '.join(map(repr, kind.presets))}"
+    parser.add_argument("--preset", help=told.replace("%", "%%"))
+    group = parser.add_argument_group(f"settings of {name}")
+    for field in dataclasses.fields(kind):
+        rules = field.metadata
+        choices = f" ({', '.join(map(str, rules['choices']))})" if rules["choices"] else ""
+        usual = f" ({field.default})" if field.default != "" else ""
+        told = f"{rules['help']}{choices}{usual}".replace("%", "%%")
+        group.add_argument(f"--{field.name.replace('_', '-')}", dest=f"set_{field.name}", metavar="VALUE", help=told)
+
+
+# Running
+
+
+def train(options: argparse.Namespace) -> Answer:
+    kind: Any = TRAINERS.get(options.trainer)
+    settings: dict[str, object] = {}
+    if options.preset is not None:
+        if options.preset not in kind.presets:
+            raise BadValue("--preset", options.preset, f"one of {', '.join(map(repr, kind.presets))}")
+        settings |= kind.presets[options.preset]
+    hints = get_type_hints(kind)
+    texts = {field.name: getattr(options, f"set_{field.name}") for field in dataclasses.fields(kind)}
+    given = {name: text for name, text in texts.items() if text is not None}
+    parsed = parse(kind, given, f"setting of {options.trainer}")
+    settings |= {name: getattr(parsed, name) for name in given if name in hints}
+    if options.workers is not None:
+        check_whole("--workers", options.workers, 1, MOST_WORKERS)
+    with opened(options.league, options.game or "pong") as state:
+        if options.workers is not None:
+            state.budget.cores = options.workers
+        game: Any = options.game or (None if state.agents() else "pong")
+        if options.option:
+            game = new_game(game or state.game_of().name, pairs_of(options.option, "--option")).spec
+        job = state.training.start(
+            options.trainer, settings, game=game, name=options.session_name, ancestor=options.ancestor
+        )
+        return finish(state, job, follow(job, options.json), options.json)
+
+
+def opened(path: str | None, game: str) -> LeagueState:
+    """The league; the usual one is made if it is not there, with somebody to beat."""
+    if path is not None or Path(USUAL).exists():
+        return LeagueState(path or USUAL)
+    new_game(game)
+    state = LeagueState.new(USUAL)
+    state.add_samples(game)
+    return state
+
+
+def resume(options: argparse.Namespace) -> Answer:
+    with LeagueState(options.league) as state:
+        if options.workers is not None:
+            check_whole("--workers", options.workers, 1, MOST_WORKERS)
+            state.budget.cores = options.workers
+        texts = pairs_of(options.set, "--set")
+        changes: dict[str, object] = {}
+        if texts:
+            unfinished = state.training.unfinished()
+            latest = unfinished[-1].number if options.session is None and unfinished else options.session
+            session = state.training.sessions.session(latest)
+            made = parse(TRAINERS.get(session.trainer), texts, f"setting of {session.trainer}")
+            changes = {name: getattr(made, name) for name in texts}
+            options.session = session.number
+        job = state.training.resume(options.session, changes)
+        return finish(state, job, follow(job, options.json), options.json)
+
+
+def follow(job: TrainingJob, quiet: bool) -> list[int]:
+    """Until it is over; the signals that came: the first asks for a last checkpoint, the second ends it now."""
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        """No more than that, as with tournaments."""
+        came.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with progress(quiet) as bar:
+            if not quiet:
+                line(f"{job.number}: {job.name}")
+            task, heeded, told, trouble = bar.add_task("starting", total=None), 0, 0, ""
+            while job.wait(0.1) is None:
+                if len(came) > heeded:
+                    heeded = len(came)
+                    job.kill() if heeded > 1 else job.stop()
+                told = _tell_logs(job, told, quiet)
+                if job.trouble != trouble:
+                    trouble = job.trouble
+                    say(trouble or "the disk takes it again")
+                now = job.progress
+                text = "saving a checkpoint, Ctrl-C again ends it at once" if came else now.text if now else "starting"
+                done, total = (now.step, now.total or None) if now else (0, None)
+                bar.update(task, description=text, total=total, completed=done)
+            _tell_logs(job, told, quiet)
+            bar.update(task, description="trained" if not came else "stopped")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return came
+
+
+def _tell_logs(job: TrainingJob, told: int, quiet: bool) -> int:
+    logs = list(job.logs)
+    for log in logs[told:]:
+        if not quiet:
+            line(log.text, "yellow" if log.level is Level.WARNING else "dim")
+    return len(logs)
+
+
+def finish(state: LeagueState, job: TrainingJob, signals: Sequence[int], quiet: bool) -> Answer:
+    session, path = job.session, state.league.path.name
+    told = summary(state.training.sessions, session)
+    failed = session.note.startswith("failed")
+    status = 0 if session.state is State.FINISHED else 1 if failed else 128 + signals[0] if signals else 3
+
+    def show() -> None:
+        _show_curves(told["metrics"])
+        if session.state is State.FINISHED:
+            line(f"finished: {session.note}")
+        for agent in job.champions:
+            line(f"{agent.name} has entered {path}: {agent.notes}")
+            line(f"`ringside match {path} {agent.name!r} OPPONENT --pairs 100` shows what it can do", "dim")
+        if session.state is not State.FINISHED:
+            sys.stdout.flush()
+            kept = [one.step for one in told["checkpoints"] if one.resumable]
+            at = f"; `ringside train resume {path} {session.number}` goes on from step {kept[-1]}" if kept else ""
+            say(f"{session.note or 'stopped'}{at}")
+
+    told["champions"] = job.champions
+    return Answer(told, show, status)
+
+
+# Looking
+
+
+def summary(sessions: Sessions, session: Session) -> dict[str, Any]:
+    return {
+        "session": session,
+        "metrics": sessions.metrics(session.number),
+        "checkpoints": sessions.checkpoints(session.number),
+    }
+
+
+def listing(options: argparse.Namespace) -> Answer:
+    with looking(options.league) as league:
+        sessions = Sessions(league)
+        every = sessions.every()
+        metrics = {one.number: sessions.metrics(one.number, ["fitness/best", "validation/share"]) for one in every}
+
+    def show() -> None:
+        shown = table(">number", "name", "trainer", "game", ">steps", "state", ">best validation", "note")
+        for one in every:
+            found = metrics[one.number]
+            steps = max((int(series.steps[-1]) + 1 for series in found.values() if len(series.steps)), default=0)
+            share = found.get("validation/share")
+            best = f"{share.values.max():.0%}" if share is not None and len(share.values) else "-"
+            row = (str(one.number), words(one.name), one.trainer, one.game.name, str(steps), one.state.value, best)
+            shown.add_row(*row, words(one.note))
+        console.print(shown)
+
+    return Answer(every, show if every else lambda: line("no training sessions yet"))
+
+
+def show(options: argparse.Namespace) -> Answer:
+    with looking(options.league) as league:
+        sessions, names = Sessions(league), league.names()
+        session = sessions.session(options.session)
+        told = summary(sessions, session)
+
+    def shown() -> None:
+        line(f"{session.number}: {session.name}, {session.trainer} on {session.game.name}, {session.state.value}")
+        if session.note:
+            line(session.note, "yellow" if session.note.startswith("failed") else "")
+        usual = _defaults(session.trainer)
+        others = [f"{name} {value}" for name, value in session.config if usual.get(name, None) != value]
+        line(f"settings: {', '.join(others) or 'the usual ones'}", "dim")
+        _show_curves(told["metrics"])
+        for one in told["checkpoints"]:
+            entered = f", in the league as {names.get(one.agent, one.agent)}" if one.agent else ""
+            state = f", {one.size / 1e6:.1f} MB to resume from" if one.resumable else ""
+            line(f"checkpoint {one.step}: {one.about or 'no player yet'}{state}{entered}")
+
+    return Answer(told, shown)
+
+
+def _defaults(trainer: str) -> dict[str, object]:
+    if trainer not in TRAINERS.names():
+        return {}
+    return {field.name: field.default for field in dataclasses.fields(TRAINERS.get(trainer))}
+
+
+def _show_curves(metrics: dict[str, Series]) -> None:
+    """Each metric from its beginning to its end, as a line of bars."""
+    shown = table("metric", ">first", ">last", ">highest", "")
+    for name, series in sorted(metrics.items()):
+        values = series.values
+        if len(values):
+            cells = (f"{value:.4g}" for value in (values[0], values[-1], values.max()))
+            shown.add_row(words(name), *cells, sparkline(values.tolist()))
+    if shown.row_count:
+        console.print(shown)
+
+
+def sparkline(values: Sequence[float], width: int = 32) -> str:
+    """Means of equal parts, from lowest to highest."""
+    if len(values) > width:
+        edges = [len(values) * i // width for i in range(width + 1)]
+        values = [sum(values[a:b]) / (b - a) for a, b in itertools.pairwise(edges)]
+    finite = [value for value in values if abs(value) < float("inf")]
+    low, high = min(finite, default=0.0), max(finite, default=0.0)
+    span = (high - low) or 1.0
+    return "".join(BARS[min(int((one - low) / span * 8), 7)] if one in finite else " " for one in values)
+
+
+def enter(options: argparse.Namespace) -> Answer:
+    with LeagueState(options.league) as state:
+        agent = state.training.enter(options.session, options.step, options.name)
+    return Answer(agent, lambda: line(f"{agent.name} has entered {options.league}: {agent.notes}"))
+
+
+def export_metrics(options: argparse.Namespace) -> Answer:
+    with looking(options.league) as league:
+        sessions = Sessions(league)
+        session = sessions.session(options.session)
+        metrics = sessions.metrics(session.number)
+    if not metrics:
+        raise BadValue("session", session.number, "one that has measured something")
+    table = options.to.endswith(".csv")
+    target = write_csv(metrics, options.to) if table else export(metrics, session.created, options.to)
+    count = sum(len(series.steps) for series in metrics.values())
+    told = f"{many(count, 'value')} of {many(len(metrics), 'metric')} written to {target}"
+    return Answer({"file": str(target), "values": count}, lambda: line(told))
+
+
+def write_csv(metrics: dict[str, Series], path: str) -> Path:
+    rows = (
+        {"metric": name, "step": step, "at": at, "value": value}
+        for name, series in metrics.items()
+        for step, at, value in zip(series.steps.tolist(), series.at.tolist(), series.values.tolist(), strict=True)
+    )
+    write_lines(check_path("--to", path), csv_lines(rows))
+    return Path(path)

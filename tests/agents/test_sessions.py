@@ -1,0 +1,301 @@
+"""Training in a process of its own: what it says arrives, and what it is told is heeded."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from agents.training import host
+from agents.training.events import Champion, Checkpoint, Ended, Event, How, Log, Metrics, Player, Progress
+from agents.training.session import TrainingSession
+from engine.errors import RingsideError
+from engine.play.match import AgentSpec
+from engine.registry import TRAINERS, new_game
+from tests.agents.sessions import (
+    FOREVER,
+    GAME,
+    PLUGINS,
+    assert_gone,
+    heard,
+    is_log,
+    of,
+    run,
+    session,
+    steps,
+    until_blocked,
+)
+from tests.plugins.counting import Counting
+
+pytestmark = pytest.mark.usefixtures("trainers")
+
+# What it says
+
+
+def test_every_event_arrives_in_order_and_whole() -> None:
+    events = run(steps=3, size=5)
+    assert events[0].text.startswith("from 0 in ")
+    assert events[1:] == [
+        Metrics(1, (("count/value", 1.0), ("count/workers", 1.0))),
+        Checkpoint(1, b"1|\0\0\0", Player("dice", 1, b"best of 1", "so far")),
+        Metrics(2, (("count/value", 2.0), ("count/workers", 1.0))),
+        Checkpoint(2, b"2|\0\0\0", None),
+        Metrics(3, (("count/value", 3.0), ("count/workers", 1.0))),
+        Checkpoint(3, b"3|\0\0\0", Player("dice", 1, b"best of 3", "so far")),
+        Champion(3, Player("dice", 1, b"\x00\xff", "it has counted to the end")),
+        Ended(How.FINISHED, "at 3"),
+    ]
+
+
+def test_numbers_arrive_to_the_bit_even_those_that_are_none() -> None:
+    events = run(does="strange_numbers")
+    values = [value for _, value in of(Metrics, events)[1].values]
+    assert math.isnan(values[0])
+    assert values[1:] == [math.inf, -math.inf, 0.1, 5e-324, 0.25, 7.0, 0.0]
+    assert math.copysign(1, values[-1]) == -1
+    assert of(Progress, events) == [Progress(2, 0, "who knows"), Progress(2, 9, "soon", 1.5)]
+    assert of(Log, events)[1].text == r"a name that is no text: \udcff"
+
+
+def test_a_large_checkpoint_arrives_whole() -> None:
+    (checkpoint,) = of(Checkpoint, run(steps=7, every=7, size=20_000_000))
+    assert checkpoint.state == b"7|" + bytes(20_000_000 - 2)
+    assert checkpoint.best.payload == b"best of 7"
+
+
+def test_what_is_larger_than_a_frame_is_an_error_of_the_trainer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "LARGEST", 1000)
+    line = host.Line(SimpleNamespace(), SimpleNamespace(workers=1))
+    with pytest.raises(RingsideError, match=r"size of a Checkpoint = \d+: must be at most 1,000 bytes"):
+        line.send(Checkpoint(1, bytes(1000), None))
+
+
+def test_a_session_that_nobody_polls_loses_nothing() -> None:
+    with session(steps=3000, size=20_000) as one:
+        one.start()
+        until_blocked(one)
+        events = heard(one)
+    assert steps(events) == list(range(1, 3001))
+    assert [event.step for event in of(Checkpoint, events)] == list(range(1, 3001))
+    assert events[-1] == Ended(How.FINISHED, "at 3000")
+
+
+def test_a_chatty_trainer_never_waits_for_a_reader() -> None:
+    with session(does="print") as one:
+        one.start()
+        while not one._keeper._concluded:  # and nobody polls
+            time.sleep(0.02)
+        events = one.poll()
+        assert len(one._keeper._printed) <= 1 << 13
+    assert any(map(is_log("printed"), events))
+    assert events[-1].how is How.FINISHED
+
+
+def test_polling_and_waiting_do_not_wait_when_there_is_nothing_to_wait_for() -> None:
+    with session(does="hang") as one:
+        assert (one.poll(), one.wait(60), one.pid, one.over) == ([], [], None, False)
+        one.start()
+        heard(one, is_log("hanging"))
+        assert one.poll() == []
+        assert one.wait(0.05) == []
+        one.kill()
+        assert isinstance(heard(one)[-1], Ended)
+        assert one.over
+        assert (one.poll(), one.wait(60), one.wait()) == ([], [], [])
+
+
+# What it is told
+
+
+def test_a_paused_trainer_stands_still_and_goes_on_where_it_was() -> None:
+    with session(steps=FOREVER, every=FOREVER, nap=0.005) as one:
+        one.start()
+        heard(one, lambda event: isinstance(event, Metrics))
+        assert not one.paused
+        one.pause()
+        assert one.paused
+        before: list[Event] = []
+        while came := one.wait(1.0):
+            before += came
+        process = psutil.Process(one.pid)
+        used = sum(process.cpu_times()[:2])
+        assert one.wait(1.0) == []
+        assert sum(process.cpu_times()[:2]) - used < 0.3, "it waits, it does not spin"
+        one.resume()
+        assert not one.paused
+        after = heard(one, lambda event: isinstance(event, Metrics))
+        if steps(before):
+            assert steps(after)[0] == steps(before)[-1] + 1
+        assert steps(after)
+
+
+def test_a_trainer_that_never_looks_up_is_paused_between_its_events() -> None:
+    with session(steps=FOREVER, every=FOREVER, nap=0.005, attends=False) as one:
+        one.pause()
+        one.start()
+        first = one.wait(60)
+        while came := one.wait(1.0):
+            first += came
+        assert len(first) == 1, "the event before it was looked for"
+        one.resume()
+        assert steps(heard(one, lambda event: isinstance(event, Metrics)))[0] == 1
+
+
+def test_stopping_gives_a_last_checkpoint_from_which_it_goes_on() -> None:
+    with session(steps=FOREVER, every=FOREVER, nap=0.005) as one:
+        one.start()
+        heard(one, lambda event: isinstance(event, Metrics) and event.step >= 5)
+        one.stop()
+        events = heard(one)
+    checkpoint, ended = events[-2:]
+    assert ended == Ended(How.STOPPED, f"at {checkpoint.step}")
+    again = run(steps=checkpoint.step + 3, state=checkpoint.state)
+    assert again[0].text.startswith(f"from {checkpoint.step} in")
+    assert steps(again) == [checkpoint.step + n for n in (1, 2, 3)]
+
+
+def test_a_paused_trainer_can_be_stopped() -> None:
+    with session(steps=FOREVER, every=FOREVER) as one:
+        one.pause()
+        one.start()
+        one.stop()
+        one.pause()
+        assert not one.paused, "it is about to end"
+        assert heard(one)[-1] == Ended(How.STOPPED, "at 0")
+
+
+def test_stopping_works_while_the_trainer_waits_to_be_read() -> None:
+    with session(steps=FOREVER, size=1_000_000) as one:
+        one.start()
+        until_blocked(one)
+        one.stop()
+        events = heard(one)
+    checkpoint, ended = events[-2:]
+    assert ended == Ended(How.STOPPED, f"at {checkpoint.step}")
+    assert steps(events) == list(range(1, checkpoint.step + 1))
+
+
+def test_the_number_of_workers_can_change_while_it_runs() -> None:
+    def workers(count: int) -> Callable[[Event], bool]:
+        return lambda event: isinstance(event, Metrics) and event.values[1] == ("count/workers", count)
+
+    with session(steps=FOREVER, every=FOREVER, nap=0.005, workers=2) as one:
+        one.start()
+        assert any(map(workers(2), heard(one, workers(2))))
+        one.workers = 5
+        assert any(map(workers(5), heard(one, workers(5))))
+        assert one.workers == 5
+        with pytest.raises(RingsideError, match="workers = 0: must be a whole number from 1 to 256"):
+            one.workers = 0
+        assert one.workers == 5
+
+
+def test_a_trainer_that_hangs_can_be_killed_and_what_it_said_is_kept() -> None:
+    with session(does="hang", steps=9) as one:
+        one.start()
+        events = heard(one, is_log("hanging"))
+        one.stop()
+        assert one.wait(0.5) == [], "it does not look up"
+        one.kill()
+        events += heard(one)
+        assert_gone(one.pid)
+    assert [type(event) for event in events] == [Log, Metrics, Checkpoint, Log, Ended]
+    assert events[-1].how is How.STOPPED
+    assert "on request" in events[-1].reason
+
+
+def test_what_is_told_too_early_is_heeded_and_too_late_does_nothing() -> None:
+    one = session(steps=FOREVER)
+    one.workers = 3
+    one.kill()
+    one.stop()
+    one.start()
+    assert heard(one)[-1] == Ended(How.STOPPED, "at 0")
+    for late in (one.pause, one.resume, one.stop, one.kill):
+        late()
+    one.workers = 2
+    assert (one.poll(), one.paused, one.workers) == ([], False, 2)
+    one.close()
+    one.close()
+    with pytest.raises(RingsideError, match="started once"):
+        one.start()
+
+
+def test_a_session_is_started_once_and_never_after_it_was_closed() -> None:
+    with session() as one:
+        one.start()
+        with pytest.raises(RingsideError, match="started once"):
+            one.start()
+    with session() as other:
+        pass
+    with pytest.raises(RingsideError, match="started once"):
+        other.start()
+    assert other.poll() == []
+
+
+def test_an_interrupt_from_the_terminal_is_not_for_the_trainer() -> None:
+    with session(steps=FOREVER, every=FOREVER, nap=0.005) as one:
+        one.start()
+        heard(one, lambda event: isinstance(event, Metrics))
+        os.kill(one.pid, signal.SIGINT)
+        os.kill(one.pid, signal.SIGTERM)
+        assert len(steps(heard(one, lambda event: isinstance(event, Metrics) and event.step > 50))) > 1
+        one.stop()
+        assert heard(one)[-1].how is How.STOPPED
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"trainer": "countin"}, "unknown trainer 'countin': did you mean 'counting'"),
+        ({"settings": {"step": 3}}, "unknown setting of counting 'step': did you mean 'steps'"),
+        ({"settings": {"steps": 0}}, "steps = 0: must be from 1 to"),
+        ({"settings": {"nap": "long"}}, "nap = 'long': must be of type float"),
+        ({"game": new_game("bids", seats=3).spec}, "game = 'bids': must be a game for two"),
+        ({"workers": 0}, "workers = 0: must be a whole number from 1 to 256"),
+        ({"state": "text"}, "state = 'text': must be the bytes of a checkpoint"),
+        ({"ancestor": AgentSpec("x", "no-such-kind")}, "unknown agent kind 'no-such-kind'"),
+        ({"plugins": ["no_such_module"]}, "plugins = 'no_such_module': must be the name of a module"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_before_anything_starts(change: dict[str, object], words: str) -> None:
+    threads = threading.active_count()
+    given = {"trainer": "counting", "settings": {}, "game": GAME, "workers": 1, **change}
+    with pytest.raises(RingsideError, match=words):
+        TrainingSession(**given)
+    assert threading.active_count() == threads
+
+
+def test_a_trainer_is_told_of_its_ancestor() -> None:
+    ancestor = AgentSpec("Adam", "dice")
+    with TrainingSession("counting", {}, GAME, workers=1, ancestor=ancestor, plugins=PLUGINS) as one:
+        one.start()
+        assert any(map(is_log("after Adam"), heard(one)))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (object, "is not a trainer: it has no name, about, metrics, presets, check, train"),
+        (Counting(), "is not a trainer: it is no dataclass type"),
+        (
+            type("Bare", (), dict.fromkeys(("name", "about", "metrics", "presets", "check", "train"), "bare")),
+            "no data",
+        ),
+    ],
+)
+def test_only_a_trainer_can_be_registered_as_one(value: object, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        TRAINERS.add("bare", value)
+    with pytest.raises(RingsideError, match="name = 'counting': must be 'other'"):
+        TRAINERS.add("other", Counting)

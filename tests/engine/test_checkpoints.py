@@ -1,0 +1,282 @@
+"""Checkpoints of training in a league file: states to go on from, and players who enter the league."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import BadValue, NotNow, UnknownName
+from engine.league import session_rows
+from engine.league.records import State, content_hash
+from engine.league.sessions import KEPT, Sessions
+from engine.league.store import League
+from engine.play.match import AgentSpec
+from engine.registry import new_game
+
+GAME = new_game("tictactoe").spec
+RANDOM = np.random.default_rng(1).bytes(50_000)
+
+
+def player(payload: bytes = b"genome", kind: str = "fast") -> AgentSpec:
+    return AgentSpec("best", kind, payload)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "x.league"
+
+
+@pytest.fixture
+def sessions(path: Path) -> Iterator[Sessions]:
+    """With one of them, number 1."""
+    with League.new(path) as league:
+        made = Sessions(league)
+        made.add("First", "neat", GAME, ())
+        yield made
+
+
+def stored(league: League) -> set[str]:
+    return {row[0] for row in league.file.read("SELECT hash FROM payloads")}
+
+
+def states(sessions: Sessions, number: int = 1) -> list[int]:
+    return [one.step for one in sessions.checkpoints(number) if one.resumable]
+
+
+def test_a_checkpoint_comes_back_as_it_was_saved(sessions: Sessions, path: Path) -> None:
+    assert sessions.state(1) is None
+    saved = sessions.add_checkpoint(1, 12, RANDOM, player(b"genome"), "best of generation 12")
+    assert (saved.number, saved.session, saved.step, saved.kind, saved.version) == (1, 1, 12, "fast", 1)
+    assert (saved.payload, saved.about, saved.agent) == (content_hash(b"genome"), "best of generation 12", None)
+    assert saved.resumable
+    sessions.add_checkpoint(1, 9, b"", None)  # an empty state is one, too
+    sessions.league.close()
+    with League(path) as again:
+        own = Sessions(again)
+        first, second = own.checkpoints(1)
+        assert second == saved
+        assert (first.step, first.kind, first.payload, first.resumable) == (9, "", "", True)
+        assert own.state(1) == (12, RANDOM)
+        assert own.state(1, 9) == (9, b"")
+        assert own.state(1, 10) is None
+        assert again.payload(saved.payload) == b"genome"
+
+
+def test_states_are_kept_packed(sessions: Sessions) -> None:
+    state = b'{"genomes": []}' * 100_000
+    saved = sessions.add_checkpoint(1, 1, state)
+    [(size,)] = sessions.league.file.read("SELECT length(data) FROM payloads WHERE hash = ?", saved.state)
+    assert saved.size == len(state) > 100 * size
+    assert sessions.state(1) == (1, state)
+
+
+def test_only_the_newest_states_are_kept_and_every_player(sessions: Sessions) -> None:
+    sessions.add("Second", "neat", GAME, ())
+    sessions.add_checkpoint(2, 1, b"another session's")
+    for step in range(1, 8):
+        sessions.add_checkpoint(1, step, b"state %d" % step, player(b"player %d" % step))
+        assert states(sessions) == list(range(1, step + 1))[-KEPT:]
+    every = sessions.checkpoints(1)
+    assert [one.step for one in every] == list(range(1, 8))
+    assert sessions.state(1) == (7, b"state 7")
+    assert sessions.state(1, 5) == (5, b"state 5")
+    assert sessions.state(1, 4) is None
+    assert states(sessions, 2) == [1]
+    kept = {one.state for one in (*every, *sessions.checkpoints(2)) if one.resumable}
+    assert stored(sessions.league) == {one.payload for one in every} | kept, "nothing else takes room"
+    assert len(kept) == KEPT + 1
+    assert sessions.audit() == []
+
+
+def test_a_checkpoint_of_which_nothing_is_left_goes(sessions: Sessions) -> None:
+    for step in range(6):
+        sessions.add_checkpoint(1, step, b"state %d" % step)
+    assert [one.step for one in sessions.checkpoints(1)] == [3, 4, 5]
+    assert len(stored(sessions.league)) == KEPT
+    assert sessions.audit() == []
+
+
+def test_a_state_that_others_have_too_stays_for_them(sessions: Sessions) -> None:
+    sessions.add("Second", "neat", GAME, ())
+    shared = zlib.compress(b"shared")
+    sessions.add_checkpoint(2, 1, b"shared", player(b"2"))
+    sessions.add_checkpoint(1, 1, b"shared", player(b"1"))
+    sessions.league.add_agent("Odd", "tictactoe", player(zlib.compress(b"odd")))
+    sessions.add_checkpoint(1, 2, b"odd", player(b"1"))
+    sessions.add_checkpoint(1, 3, b"best", player(b"1"))
+    sessions.add_checkpoint(2, 2, b"other", player(zlib.compress(b"best")))
+    for step in range(4, 9):
+        sessions.add_checkpoint(1, step, b"state %d" % step, player(b"1"))
+    assert states(sessions) == [6, 7, 8]
+    assert sessions.state(2, 1) == (1, b"shared"), "the state of another checkpoint"
+    assert sessions.league.spec("Odd").payload == zlib.compress(b"odd"), "the payload of an agent"
+    assert content_hash(zlib.compress(b"best")) in stored(sessions.league), "the player of another checkpoint"
+    assert sessions.audit() == []
+    sessions.forget_after(2, 0)
+    assert content_hash(shared) not in stored(sessions.league), "nobody is left who has it"
+    assert sessions.audit() == []
+
+
+def test_a_checkpoint_of_the_same_step_replaces_the_old_one(sessions: Sessions) -> None:
+    old = sessions.add_checkpoint(1, 5, b"old", player(b"old player"))
+    new = sessions.add_checkpoint(1, 5, b"new", player(b"new player"), "again")
+    assert sessions.checkpoints(1) == [new]
+    assert new.number == old.number
+    assert sessions.state(1) == (5, b"new")
+    assert stored(sessions.league) == {new.payload, new.state}, "of the old one nothing is left"
+    sessions.add_checkpoint(1, 5, b"new")
+    assert stored(sessions.league) == {new.state}
+    assert sessions.audit() == []
+
+
+def test_a_step_that_is_saved_again_costs_no_other_its_state(sessions: Sessions) -> None:
+    for step in (10, 20, 30):
+        sessions.add_checkpoint(1, step, b"state %d" % step)
+    for step in (10, 30, 20):
+        sessions.add_checkpoint(1, step, b"again %d" % step)
+    assert [sessions.state(1, step) for step in (10, 20, 30)] == [(n, b"again %d" % n) for n in (10, 20, 30)]
+
+
+def test_what_was_just_saved_is_never_what_is_dropped(sessions: Sessions) -> None:
+    for step in (10, 20, 30):
+        sessions.add_checkpoint(1, step, b"state %d" % step)
+    saved = sessions.add_checkpoint(1, 5, b"state 5")
+    assert states(sessions) == [5, 20, 30]
+    assert sessions.checkpoints(1)[0] == saved
+
+
+def test_a_hostile_checkpoint_is_refused(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_rows, "LARGEST_STATE", 1000)
+    monkeypatch.setattr(session_rows, "LARGEST_PAYLOAD", 1000)
+    best: Any = dataclasses.replace
+    wrong: list[tuple[Any, ...]] = [
+        (1, b"x" * 1001),
+        (1, "text"),
+        (-1, b""),
+        (1, b"", player(b"x" * 1001)),
+        (1, b"", best(player(), payload="text")),
+        (1, b"", best(player(), version="1")),
+        (1, b"", None, "x" * 1001),
+        (1, b"", None, "a\x1b[2Jb"),
+    ]
+    for one in wrong:
+        with pytest.raises(BadValue):
+            sessions.add_checkpoint(1, *one)
+    assert sessions.checkpoints(1) == []
+    assert stored(sessions.league) == set()
+
+
+def test_states_can_be_read_while_others_are_being_saved(sessions: Sessions) -> None:
+    sessions.add_checkpoint(1, 0, b"0" * 1000)
+    done = threading.Event()
+
+    def save() -> None:
+        try:
+            for step in range(1, 60):
+                sessions.add_checkpoint(1, step, b"%d" % step * 1000, player(b"%d" % step))
+        finally:
+            done.set()
+
+    saving = threading.Thread(target=save)
+    saving.start()
+    seen = []
+    while not done.is_set():
+        found = sessions.state(1)
+        assert found is not None
+        assert found[1] == b"%d" % found[0] * 1000
+        seen.append(found[0])
+        assert sessions.audit() == []
+    saving.join()
+    assert seen == sorted(seen)
+    assert sessions.state(1) == (59, b"59" * 1000)
+
+
+def test_everything_can_be_part_of_a_larger_transaction(sessions: Sessions) -> None:
+    def all_of_it() -> None:
+        made = sessions.add("Second", "neat", GAME, ())
+        sessions.record(made.number, 1, [("fitness/best", 1.0)])
+        saved = sessions.add_checkpoint(made.number, 1, b"state", player())
+        sessions.enter(saved.number, "Champion")
+        assert sessions.add_checkpoint(made.number, 1, b"state", player()).agent == "Champion"
+        with pytest.raises(NotNow, match="Champion"):
+            sessions.enter(saved.number, "Another")
+        sessions.update(made.number, State.FINISHED)
+
+    def broken_off() -> None:
+        with sessions.league.file.transaction():
+            all_of_it()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        broken_off()
+    assert (len(sessions.every()), sessions.league.agents(), stored(sessions.league)) == (1, [], set())
+    with sessions.league.file.transaction():
+        all_of_it()
+    assert sessions.session().state is State.FINISHED
+    assert [one.agent for one in sessions.checkpoints(2)] == ["Champion"]
+    assert sessions.audit() == []
+
+
+# Into the league
+
+
+def test_the_best_player_of_a_checkpoint_enters_the_league_with_its_lineage(sessions: Sessions) -> None:
+    sessions.league.add_agent("Ancestor", "tictactoe", player(b"ancestor"))
+    saved = sessions.add_checkpoint(1, 40, b"state", player(b"champion"), "fitness 0.97 in generation 40")
+    agent = sessions.enter(saved.number, "Champion", parents=["Ancestor"], tags=["trained"], colour="4A9BFF")
+    assert (agent.name, agent.game, agent.kind, agent.version) == ("Champion", "tictactoe", "fast", 1)
+    assert (agent.parents, agent.tags, agent.colour) == (("Ancestor",), ("trained",), "4A9BFF")
+    assert agent.notes == "fitness 0.97 in generation 40"
+    assert agent.origin == "trained by neat, step 40 of training session 1 (First)"
+    assert sessions.league.agent("Champion") == agent
+    assert sessions.league.spec(agent.id).payload == b"champion"
+    assert sessions.checkpoints(1) == [dataclasses.replace(saved, agent=agent.id)]
+    other = sessions.add_checkpoint(1, 50, b"state", player(b"other"), "about")
+    assert sessions.enter(other.number, "Other", notes="my own words").notes == "my own words"
+    assert sessions.audit() == []
+
+
+def test_who_has_entered_does_not_enter_again(sessions: Sessions) -> None:
+    saved = sessions.add_checkpoint(1, 40, b"state", player(b"champion"))
+    agent = sessions.enter(saved.number, "Champion")
+    sessions.league.change_agent(agent.id, name="Renamed")
+    with pytest.raises(NotNow, match=r"step 40 of training session 1 \(First\) has entered .* as Renamed"):
+        sessions.enter(saved.number, "Twice")
+    sessions.add_checkpoint(1, 40, b"state", player(b"champion"))
+    assert sessions.checkpoints(1)[0].agent == agent.id, "a repeated step gives the same player"
+    sessions.add_checkpoint(1, 40, b"state", player(b"somebody else"))
+    assert sessions.checkpoints(1)[0].agent is None
+    assert sessions.enter(saved.number, "Somebody else").payload == content_hash(b"somebody else")
+    assert sessions.league.spec(agent.id).payload == b"champion", "the agent keeps what the checkpoint has lost"
+
+
+def test_an_entered_player_outlives_the_state_of_its_checkpoint(sessions: Sessions) -> None:
+    saved = sessions.add_checkpoint(1, 0, b"state 0", player(b"champion"))
+    sessions.enter(saved.number, "Champion")
+    for step in range(1, 6):
+        sessions.add_checkpoint(1, step, b"state %d" % step)
+    first = sessions.checkpoints(1)[0]
+    assert (first.step, first.agent, first.resumable) == (0, "Champion", False)
+    assert sessions.league.payload(first.payload) == b"champion"
+
+
+def test_who_cannot_enter_leaves_no_trace(sessions: Sessions) -> None:
+    nobody = sessions.add_checkpoint(1, 1, b"state")
+    with pytest.raises(NotNow, match="no player who could enter"):
+        sessions.enter(nobody.number, "Champion")
+    strange = sessions.add_checkpoint(1, 2, b"state", player(kind="not-installed"))
+    with pytest.raises(UnknownName, match="not-installed"):
+        sessions.enter(strange.number, "Champion")
+    taken = sessions.add_checkpoint(1, 3, b"state", player())
+    sessions.league.add_agent("Champion", "tictactoe", player(b"x"))
+    with pytest.raises(BadValue, match="taken"):
+        sessions.enter(taken.number, "Champion")
+    assert [one.agent for one in sessions.checkpoints(1)] == [None] * 3
+    assert [one.name for one in sessions.league.agents()] == ["Champion"]

@@ -1,0 +1,294 @@
+"""Training sessions in a league file: all of it comes back as it was, and what has been tampered with is noticed."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import BadValue, NotNow, ReadOnly, RingsideError, UnknownName
+from engine.league.records import NOTES_LENGTH, State
+from engine.league.session_rows import Measured
+from engine.league.sessions import Sessions
+from engine.league.store import League
+from engine.play.match import AgentSpec, GameSpec
+from engine.registry import new_game
+
+GAME = new_game("tictactoe").spec
+CONFIG = (("population", 150), ("rate", 0.25), ("elitism", True), ("start", "from scratch"))
+RANDOM = np.random.default_rng(1).bytes(50_000)
+
+
+def player(payload: bytes = b"genome", kind: str = "fast") -> AgentSpec:
+    return AgentSpec("best", kind, payload)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "x.league"
+
+
+@pytest.fixture
+def league(path: Path) -> Iterator[League]:
+    with League.new(path) as made:
+        yield made
+
+
+@pytest.fixture
+def sessions(league: League) -> Sessions:
+    """With one of them, number 1."""
+    made = Sessions(league)
+    made.add("First", "neat", GAME, CONFIG)
+    return made
+
+
+# Sessions
+
+
+def test_a_session_comes_back_as_it_was_given(league: League, path: Path) -> None:
+    made = Sessions(league).add("Erste Züge", "neat", GAME, CONFIG)
+    assert (made.number, made.state, made.finished, made.note) == (1, State.RUNNING, None, "")
+    assert (made.name, made.trainer, made.game, made.config) == ("Erste Züge", "neat", GAME, CONFIG)
+    assert Sessions(league).every() == [made]
+    done = Sessions(league).update(1, State.FINISHED, "it had what it was after")
+    league.close()
+    with League(path) as again:
+        assert Sessions(again).session(1) == done
+        assert done == dataclasses.replace(
+            made, state=State.FINISHED, note="it had what it was after", finished=done.finished
+        )
+        assert done.finished is not None
+        assert Sessions(again).update(1, State.RUNNING).finished is None
+        assert Sessions(again).session(1).note == "it had what it was after", "nothing was said about the note"
+
+
+def test_a_session_is_found_by_number_by_its_name_or_as_the_latest(sessions: Sessions) -> None:
+    sessions.add("Second", "neat", GAME, ())
+    sessions.add("Second", "ppo", GAME, ())
+    sessions.add("Caf\u00e9", "ppo", GAME, ())
+    assert [one.number for one in sessions.every()] == [1, 2, 3, 4]
+    assert sessions.session().number == 4
+    assert sessions.session("First").number == sessions.session("1").number == sessions.session(1).number == 1
+    assert sessions.session("Cafe\u0301").number == 4, "one name, spelt in two ways"
+    with pytest.raises(BadValue, match="one of the numbers 2 and 3, which share that name"):
+        sessions.session("Second")
+
+
+def test_an_unknown_session_is_told_with_those_that_there_are(sessions: Sessions) -> None:
+    calls: list[Any] = [
+        lambda: sessions.session(7),
+        lambda: sessions.session("Fist"),
+        lambda: sessions.update(7, State.STOPPED),
+        lambda: sessions.record(7, 1, [("fitness/best", 1.0)]),
+        lambda: sessions.metrics(7),
+        lambda: sessions.forget_after(7, 1),
+        lambda: sessions.add_checkpoint(7, 1, b"state"),
+        lambda: sessions.checkpoints(7),
+        lambda: sessions.state(7),
+    ]
+    for call in calls:
+        with pytest.raises(UnknownName, match=r"training session of x\.league .*1 \(First\)"):
+            call()
+    with pytest.raises(UnknownName, match="checkpoint"):
+        sessions.enter(1, "Champion")
+
+
+def test_a_league_without_sessions_says_so(league: League) -> None:
+    assert Sessions(league).every() == []
+    with pytest.raises(NotNow, match=r"x\.league has no training session yet"):
+        Sessions(league).session()
+
+
+HOSTILE = ["", "  ", "x" * 121, "one\ntwo", "a\x1b[2Jb", "\u202egnp.exe", "\ud800", " led", None, 7]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_name_is_refused_wherever_it_is_given(sessions: Sessions, name: Any) -> None:
+    saved = sessions.add_checkpoint(1, 1, b"state", player())
+    calls: list[Any] = [
+        lambda: sessions.add(name, "neat", GAME, ()),
+        lambda: sessions.add("Second", name, GAME, ()),
+        lambda: sessions.add("Second", "neat", GAME, ((name, 1),)),
+        lambda: sessions.record(1, 1, [(name, 1.0)]),
+        lambda: sessions.metrics(1, [name]),
+        lambda: sessions.add_checkpoint(1, 1, b"state", player(kind=name)),
+        lambda: sessions.enter(saved.number, name),
+        lambda: sessions.enter(saved.number, "Champion", parents=[name]),
+    ]
+    for call in calls:
+        with pytest.raises(BadValue):
+            call()
+    assert len(sessions.every()) == 1
+    assert sessions.metrics(1) == {}
+    assert sessions.checkpoints(1) == [saved]
+    assert sessions.league.agents() == []
+
+
+UNREADABLE = (math.nan, math.inf, None, [1], b"x", "\ud800", 10**5000, object())
+
+
+@pytest.mark.parametrize("value", UNREADABLE, ids=range(len(UNREADABLE)))
+def test_settings_that_could_not_be_read_again_are_refused(sessions: Sessions, value: Any) -> None:
+    with pytest.raises(BadValue, match="rate"):
+        sessions.add("Second", "neat", GAME, (("rate", value),))
+    assert len(sessions.every()) == 1
+
+
+def test_a_session_of_a_game_that_is_not_here_is_refused(sessions: Sessions) -> None:
+    for game in (GameSpec("chess", 1), GameSpec("pong", 1, (("points", 3),)), dataclasses.replace(GAME, version=99)):
+        with pytest.raises(RingsideError, match=game.name):
+            sessions.add("Second", "neat", game, ())
+    assert len(sessions.every()) == 1
+
+
+@pytest.mark.parametrize("state", [State.CANCELLED, State.PLANNED, "running"])
+def test_a_session_takes_no_state_that_only_tournaments_have(sessions: Sessions, state: Any) -> None:
+    with pytest.raises(BadValue, match="state"):
+        sessions.update(1, state)
+    assert sessions.session(1).state is State.RUNNING
+
+
+def test_of_what_a_failing_trainer_said_all_that_can_be_kept_is(sessions: Sessions) -> None:
+    sessions.update(1, State.STOPPED, "it said:\n\x1b[31mno\ud800\x00" + "x" * 2 * NOTES_LENGTH)
+    note = sessions.session(1).note
+    assert note.startswith("it said:\n\ufffd[31mno\ufffd\ufffdxxx")
+    assert len(note) == NOTES_LENGTH
+
+
+# After a crash, and for those who only look
+
+
+def test_what_was_running_when_the_program_died_is_stopped_and_says_why(sessions: Sessions, path: Path) -> None:
+    for state in (State.PAUSED, State.FINISHED, State.STOPPED):
+        sessions.update(sessions.add(state.value, "neat", GAME, CONFIG).number, state, "as it was")
+    with League(path, read_only=True) as looking:
+        seen = [one.state for one in Sessions(looking).every()]
+        assert seen == [State.RUNNING, State.PAUSED, State.FINISHED, State.STOPPED], "somebody holds the file"
+    sessions.league.close()
+    with League(path, read_only=True) as looking:
+        seen = [one.state for one in Sessions(looking).every()]
+        assert seen == [State.STOPPED, State.STOPPED, State.FINISHED, State.STOPPED], "nobody does"
+    with League(path) as again:
+        first, paused, finished, stopped = Sessions(again).every()
+    assert first.state is paused.state is State.STOPPED
+    assert first.note == paused.note == "the program ended before it did"
+    assert (finished.state, finished.note, stopped.note) == (State.FINISHED, "as it was", "as it was")
+    assert first.config == CONFIG
+
+
+def test_a_league_that_was_opened_for_looking_can_be_read_and_not_changed(sessions: Sessions, path: Path) -> None:
+    sessions.record(1, 1, [("fitness/best", 2.0)])
+    saved = sessions.add_checkpoint(1, 1, RANDOM, player())
+    with League(path, read_only=True) as looking:
+        own = Sessions(looking)
+        assert own.state(1) == (1, RANDOM)
+        assert own.checkpoints(1) == [saved]
+        assert own.metrics(1)["fitness/best"].values.tolist() == [2.0]
+        assert own.audit() == []
+        calls: list[Any] = [
+            lambda: own.add("Second", "neat", GAME, ()),
+            lambda: own.update(1, State.STOPPED),
+            lambda: own.record(1, 2, [("fitness/best", 1.0)]),
+            lambda: own.forget_after(1, 0),
+            lambda: own.add_checkpoint(1, 2, b"state"),
+            lambda: own.enter(saved.number, "Champion"),
+        ]
+        for call in calls:
+            with pytest.raises(ReadOnly):
+                call()
+    assert sessions.metrics(1)["fitness/best"].steps.tolist() == [1]
+
+
+# Metrics
+
+
+def test_metrics_come_back_by_name_in_the_order_of_steps(sessions: Sessions) -> None:
+    sessions.record(1, 20, [("fitness/best", 3), ("species/count", np.float32(2.5))], at=120)
+    sessions.record(1, np.int64(3), [("fitness/best", 1.5)], at=103.25)  # type: ignore[arg-type]
+    found = sessions.metrics(1)
+    assert list(found) == ["fitness/best", "species/count"]
+    best = found["fitness/best"]
+    assert (best.steps.tolist(), best.at.tolist(), best.values.tolist()) == ([3, 20], [103.25, 120.0], [1.5, 3.0])
+    assert (best.steps.dtype, best.at.dtype, best.values.dtype) == (np.int64, np.float64, np.float64)
+    assert found["species/count"].values.tolist() == [2.5]
+    chosen = sessions.metrics(1, ["species/count", "never/measured", "species/count"])
+    assert list(chosen) == ["species/count"]
+
+
+def test_numbers_of_every_kind_survive(sessions: Sessions) -> None:
+    values = [math.nan, math.inf, -math.inf, -0.0, 5e-324, 1.7976931348623157e308, 0.1]
+    sessions.record_many(1, [Measured(step, [("loss/value", value)]) for step, value in enumerate(values)])
+    found = sessions.metrics(1)["loss/value"].values
+    assert found.tobytes() == np.array(values).tobytes()
+
+
+def test_a_step_that_is_measured_again_replaces_what_was_there(sessions: Sessions) -> None:
+    sessions.add("Second", "neat", GAME, ())
+    for number in (1, 2):
+        sessions.record(number, 5, [("fitness/best", 1.0), ("fitness/mean", 0.5)])
+    again = [Measured(5, [("fitness/best", 2.0)]), Measured(6, [("fitness/best", 3.0)], 7.0)]
+    sessions.record_many(1, [*again, Measured(6, [("fitness/best", 4.0)], 8.0)])
+    found = sessions.metrics(1)
+    assert found["fitness/best"].values.tolist() == [2.0, 4.0], "the last one counts, within a batch too"
+    assert found["fitness/best"].at[1] == 8.0
+    assert found["fitness/mean"].values.tolist() == [0.5], "what was not measured again stays"
+    assert sessions.metrics(2)["fitness/best"].values.tolist() == [1.0], "another session's"
+
+
+def test_a_batch_larger_than_one_statement_is_whole(sessions: Sessions) -> None:
+    names = [f"group/{n}" for n in range(7)]
+    sessions.record_many(1, [Measured(step, [(name, step + 0.5) for name in names]) for step in range(400)])
+    found = sessions.metrics(1)
+    assert list(found) == names
+    for series in found.values():
+        assert series.steps.tolist() == list(range(400))
+        assert np.array_equal(series.values, series.steps + 0.5)
+
+
+def test_of_a_batch_with_something_wrong_in_it_nothing_is_kept(sessions: Sessions) -> None:
+    wrong: list[Any] = [
+        (2, [("best", 1.0)], None),
+        (2, [("fitness/", 1.0)], None),
+        (2, [("/best", 1.0)], None),
+        (2, [("fitness/" + "x" * 113, 1.0)], None),
+        (2, [("fitness/best", "1.0")], None),
+        (2, [("fitness/best", None)], None),
+        (2, [("fitness/best", 10**400)], None),
+        (2, [("fitness/best", np.zeros(3))], None),
+        (-1, [("fitness/best", 1.0)], None),
+        (2**53, [("fitness/best", 1.0)], None),
+        (True, [("fitness/best", 1.0)], None),
+        (1.0, [("fitness/best", 1.0)], None),
+        (2, [("fitness/best", 1.0)], math.nan),
+        (2, [("fitness/best", 1.0)], math.inf),
+        (2, [("fitness/best", 1.0)], "now"),
+    ]
+    for one in wrong:
+        with pytest.raises(BadValue):
+            sessions.record_many(1, [Measured(1, [("fitness/best", 1.0)]), Measured(*one)])
+    assert sessions.metrics(1) == {}
+    sessions.record_many(1, [])
+    sessions.record(1, 1, [])
+    assert sessions.metrics(1) == {}
+
+
+def test_a_session_that_goes_on_forgets_what_came_after(sessions: Sessions) -> None:
+    sessions.add("Second", "neat", GAME, ())
+    for number in (1, 2):
+        sessions.record_many(number, [Measured(step, [("a/b", step), ("c/d", -step)]) for step in range(10)])
+    sessions.add_checkpoint(1, 4, b"four", player(b"4"))
+    sessions.add_checkpoint(1, 6, b"six", player(b"6"))
+    sessions.add_checkpoint(1, 8, b"eight")
+    sessions.forget_after(1, 4)
+    assert [series.steps.tolist() for series in sessions.metrics(1).values()] == [[0, 1, 2, 3, 4]] * 2
+    assert [len(series.steps) for series in sessions.metrics(2).values()] == [10, 10]
+    assert sessions.state(1) == (4, b"four"), "the later states would lead it elsewhere"
+    assert [(one.step, one.resumable) for one in sessions.checkpoints(1)] == [(4, True), (6, False)], "players stay"
+    assert sessions.audit() == []
+    with pytest.raises(BadValue, match="step"):
+        sessions.forget_after(1, -1)
