@@ -162,7 +162,7 @@ def _column(where: str, raw: object, kind: type, most: int) -> tuple[Any, ...]:
         raise BadValue(where, raw, f"a list of at most {most:,}")
     kinds = set(map(type, raw))
     if kind is float and kinds <= {float, int}:
-        column = tuple(_number(where, one) for one in raw)
+        column = tuple(raw) if kinds == {float} else tuple(_number(where, one) for one in raw)
         if not all(map(math.isfinite, column)):
             raise BadValue(where, next(one for one in column if not math.isfinite(one)), "finite")
         return column

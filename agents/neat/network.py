@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from agents.neat.functions import SQUARE, SUM, activation, aggregated
 from agents.neat.genome import ACTIVATIONS, AGGREGATIONS, Genome
-from agents.neat.wiring import arrange
+from agents.neat.wiring import wire
 from engine.errors import BadValue
 from engine.game import Floats, Indices, Observations
 from engine.kernels import kernel
@@ -106,23 +106,20 @@ class Networks:
 
     def add(self, genome: Genome) -> int:
         """The network of a genome; its number."""
-        whole = (genome.key, genome.source, genome.target)
-        keys, sources, targets = (np.array(column, np.int64) for column in whole)
-        enabled = np.array(genome.enabled, np.bool_)
-        found = arrange(genome.inputs, genome.outputs, genome.feed_forward, keys, sources, targets, enabled)
-        complete, order, starts, links, places, outs = found
-        if not complete:
+        wiring = wire(genome)
+        if not wiring.complete:
             raise BadValue("genome.connections", "a cycle", "without cycles, since it says it is feed-forward")
-        chosen = order.tolist()
-        nodes = np.zeros(len(order), NODE)
-        nodes["bias"] = [genome.bias[i] for i in chosen]
-        nodes["response"] = [genome.response[i] for i in chosen]
-        nodes["link"], nodes["links"] = starts[:-1] + len(self._links), np.diff(starts)
-        nodes["activation"] = [ACTIVATION_NUMBERS[genome.activation[i]] for i in chosen]
-        nodes["aggregation"] = [AGGREGATION_NUMBERS[genome.aggregation[i]] for i in chosen]
-        wires = np.zeros(len(links), LINK)
-        wires["weight"] = np.array(genome.weight, np.float64)[links]
-        wires["source"] = places
+        first, rows = len(self._links), []
+        for number, links in zip(wiring.nodes, wiring.links, strict=True):
+            functions = ACTIVATION_NUMBERS[genome.activation[number]], AGGREGATION_NUMBERS[genome.aggregation[number]]
+            rows.append((genome.bias[number], genome.response[number], first, len(links), *functions))
+            first += len(links)
+        nodes = np.array(rows, NODE)
+        wires = np.array(
+            [(genome.weight[link], wiring.places[genome.source[link]]) for links in wiring.links for link in links],
+            LINK,
+        )
+        outs = np.array([wiring.places[key] for key in range(genome.outputs)], np.uint32)
         net = (genome.inputs, genome.outputs, len(self._nodes), len(nodes), len(self._outs), not genome.feed_forward)
         self._links.extend(wires)
         self._nodes.extend(nodes)

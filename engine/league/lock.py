@@ -23,7 +23,7 @@ class Lock:
         while True:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
             if not _take(handle):
-                told = f"{league} is open for writing in {_holder(handle)}"
+                told = _holder(handle)
                 os.close(handle)
                 raise LeagueHeld(
                     f"{league} is open for writing in {told}: close it there; looking at it works meanwhile"
