@@ -112,12 +112,12 @@ def check(options: argparse.Namespace) -> Answer:
             holds(held, options.json, f"game {name}", check_game, game)
     for kind, one in kinds.items():
         if not wanted or kind in wanted:
-            played = [name for name, game in games.items() if kind in agents_for(game)]
+            played = [name for name, game in games.items() if agents_for(game).get(kind)]
             for name in played:
                 holds(held, options.json, f"agents {kind} in {name}", check_kind, one, games[name])
             if not played:
-                held[f"agents {kind}"] = "play none of the installed games"
-                say(f"agents {kind}: play none of the installed games")
+                held[f"agents {kind}"] = "no ready-made ones (samples) for any of the installed games: nothing to check"
+                say(f"agents {kind}: {held[f'agents {kind}']}")
     tell_problems()
     broken = sum(told is not None for told in held.values())
     failed = broken or (not wanted and problems())

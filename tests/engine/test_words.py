@@ -164,7 +164,7 @@ def test_a_broken_plug_in_is_reported_by_name_and_the_rest_works(plugin: Path, m
     assert any("'pong' is offered twice" in problem for problem in games.problems.values())
     with pytest.raises(BrokenPlugin, match="'explodes' of a-plugin cannot be loaded: RuntimeError: boom"):
         Registry("agent kind", "ringside.agents").get("explodes")
-    assert Registry("trainer", "ringside.trainers").names() == ["patience"]
+    assert Registry("trainer", "ringside.trainers").names() == ["neat", "patience"]
     kinds: Registry[object] = Registry("agent kind", "ringside.agents", KINDS._check)
     assert {"pong-bot", "dice"} <= set(kinds.working())
     told = {name: kinds.problems[name].partition("loaded: ")[2] for name in ("leaves", "a-class", "misnamed")}

@@ -1,0 +1,83 @@
+"""How the tests of training sessions start one, and how they listen to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import psutil
+
+from agents.training.events import Ended, Event, Log, Metrics
+from agents.training.session import TrainingSession
+from engine.registry import TRAINERS, new_game
+from tests.plugins.counting import Counting, Silent
+
+GAME = new_game("pong", points=1, step_limit=60).spec
+PLUGINS = ("tests.plugins.counting",)
+OURS = {"counting": Counting, "silent": Silent}
+FOREVER = 10_000_000
+
+for name in OURS:  # the module registers them for the process of a session; here they are there for these tests alone
+    TRAINERS.remove(name)
+
+
+def session(trainer: str = "counting", *, state: bytes | None = None, workers: int = 1, **settings: object):
+    return TrainingSession(trainer, settings, GAME, workers=workers, state=state, plugins=PLUGINS)
+
+
+def heard(one: TrainingSession, until: Callable[[Event], bool] = lambda event: False) -> list[Event]:
+    """What it says up to such an event, or all of it."""
+    events: list[Event] = []
+    while not one.over and not any(map(until, events)):
+        events += one.wait(60)
+    return events
+
+
+def run(trainer: str = "counting", **settings: object) -> list[Event]:
+    with session(trainer, **settings) as one:
+        one.start()
+        events = heard(one)
+        pid = one.pid
+    assert not psutil.pid_exists(pid)
+    assert [isinstance(event, Ended) for event in events] == [False] * (len(events) - 1) + [True], "one end, at the end"
+    return events
+
+
+def of(kind: type, events: list[Event]) -> list:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def steps(events: list[Event]) -> list[int]:
+    return [event.step for event in of(Metrics, events)]
+
+
+def is_log(word: str) -> Callable[[Event], bool]:
+    return lambda event: isinstance(event, Log) and word in event.text
+
+
+def runs(pid: int) -> bool:
+    """Not counting the dead that nobody has buried yet: not every machine's first process is quick at that."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def assert_gone(*pids: int) -> None:
+    assert pids
+    while any(map(runs, pids)):  # the time limit of every test ends this
+        time.sleep(0.01)
+
+
+def until_blocked(one: TrainingSession) -> None:
+    """Its process has more to tell than fits in between."""
+    while one._keeper._has_room():
+        time.sleep(0.01)
+
+
+def playing(one: TrainingSession) -> list[int]:
+    """Once its workers have played something: the session's process and all below it."""
+    heard(one, lambda event: isinstance(event, Metrics) and event.values[0][0] == "match/steps")
+    below = psutil.Process(one.pid).children(recursive=True)
+    assert len(below) >= 2, "a server and its workers"
+    return [one.pid, *(process.pid for process in below)]
