@@ -6,14 +6,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from agents.training.events import Champion, Checkpoint, Ended, Event, How, Log, Metrics, Progress
 from agents.training.session import TrainingSession
-from engine.errors import BadValue, NotNow, StorageFailed
+from engine.errors import BadValue, LeagueError, NotNow, StorageFailed
 from engine.league.records import NAME_LENGTH, Agent, State, content_hash
-from engine.league.session_rows import Measured, SavedCheckpoint, Session
+from engine.league.session_rows import Measured, Session
 from engine.league.sessions import Sessions
 from engine.league.store import League
 from engine.options import Value, items
@@ -44,7 +45,6 @@ class TrainingJob:
         self.trouble = ""  # why nothing gets to the disk
         self.end: Ended | None = None
         self.error: Exception | None = None
-        self._saved: SavedCheckpoint | None = None
         self._give_up = threading.Event()
         self._over = threading.Event()
         self._lease = state.budget.lease(MOST_WORKERS, self._resize)
@@ -59,6 +59,8 @@ class TrainingJob:
                     self._keep(events)
         except Exception as error:  # whoever waits is told
             self.error = error
+            with suppress(LeagueError):  # the file may be what failed
+                self._sessions.update(self.number, State.STOPPED, f"failed: {error}")
         finally:
             self._live.close()
             self._lease.release()
@@ -110,16 +112,19 @@ class TrainingJob:
 
     def _keep(self, events: Sequence[Event]) -> None:
         """On the disk before anybody hears of it. A disk that is full is waited for: the trainer waits too."""
-        while True:
+        parts = deque(_parts(events))
+        while parts:
             try:
                 with self._state.league.file.transaction():
-                    self._write(events)
-                break
+                    entered = self._write(parts[0])
             except StorageFailed as error:
                 self.trouble = str(error)
                 self._tell()
                 if self._give_up.wait(RETRY):
                     raise
+                continue
+            parts.popleft()
+            self.champions += entered
         self.trouble = ""
         for event in events:
             match event:
@@ -133,41 +138,39 @@ class TrainingJob:
                     self.end = event
         self._tell()
 
-    def _write(self, events: Sequence[Event]) -> None:
-        now = time.time()
-        self._sessions.record_many(
-            self.number, [Measured(one.step, one.values, now) for one in events if isinstance(one, Metrics)]
-        )
-        entered, saved = [], self._saved
+    def _write(self, events: Sequence[Event]) -> list[Agent]:
+        """Who entered the league by it."""
+        now, entered = time.time(), []
+        measured = [Measured(one.step, one.values, now) for one in events if isinstance(one, Metrics)]
+        if measured:
+            self._sessions.record_many(self.number, measured)
         for event in events:
             match event:
                 case Checkpoint():
                     about = event.best.about if event.best else ""
-                    saved = self._sessions.add_checkpoint(self.number, event.step, event.state, event.best, about)
+                    self._sessions.add_checkpoint(self.number, event.step, event.state, event.best, about)
                 case Champion():
-                    entered += self._enter(event, saved)
+                    entered += self._enter(event)
                 case Ended():
                     done = event.how is How.FINISHED
                     note = event.reason if event.how is not How.FAILED else f"failed: {event.reason}"
                     self._sessions.update(self.number, State.FINISHED if done else State.STOPPED, note)
-        self.champions += entered
-        self._saved = saved
+        return entered
 
-    def _enter(self, event: Champion, saved: SavedCheckpoint | None) -> list[Agent]:
+    def _enter(self, event: Champion) -> list[Agent]:
         """Through the checkpoint that has it as its best, so that one leads to the other; nobody enters twice."""
         player, content = event.player, content_hash(event.player.payload)
-        if any(one.agent and one.payload == content for one in self._sessions.checkpoints(self.number)):
+        same = [one for one in self._sessions.checkpoints(self.number) if one.payload == content]
+        if any(one.agent for one in same):
             return []
-        session = self._sessions.session(self.number)
+        session = self.session
         name = free_name(self._state.league, session)
-        if saved is not None and saved.payload == content:
-            return [self._sessions.enter(saved.number, name, parents=self._parents)]
+        if same:
+            return [self._sessions.enter(same[-1].number, name, parents=self._parents)]
         spec = AgentSpec(name, player.kind, player.payload, player.version)
-        origin = (
-            f"trained by {session.trainer}, step {event.step} of training session {session.number} ({session.name})"
-        )
-        made = {"parents": self._parents, "notes": player.about, "origin": origin}
-        return [self._state.league.add_agent(name, session.game.name, spec, **made)]  # type: ignore[arg-type]
+        where = f"step {event.step} of training session {session.number} ({session.name})"
+        origin, said = f"trained by {session.trainer}, {where}", {"parents": self._parents, "notes": player.about}
+        return [self._state.league.add_agent(name, session.game.name, spec, origin=origin, **said)]  # type: ignore[arg-type]
 
     def _note(self, state: State) -> None:
         with self._state.league.file.transaction():  # nobody writes its end meanwhile
@@ -307,6 +310,17 @@ class Trainings:
         until = time.monotonic() + PATIENCE
         for job in running:
             job.end_by(until)
+
+
+def _parts(events: Sequence[Event]) -> Iterator[list[Event]]:
+    """What is written at once: a champion begins a part, so that all before it can be read when it enters."""
+    part: list[Event] = []
+    for event in events:
+        if isinstance(event, Champion) and part:
+            yield part
+            part = []
+        part.append(event)
+    yield part
 
 
 def free_name(league: League, session: Session) -> str:

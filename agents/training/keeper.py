@@ -21,7 +21,7 @@ from agents.training.task import Task
 from engine.play import nursery
 from engine.play.process import below, kill_all
 from engine.play.wire import Broken, Channel, Gone
-from engine.play.workers import _exit_words, _kill
+from engine.play.workers import exit_words, kill_group
 
 TAIL = 1 << 13  # bytes of what it printed last
 LAST_LINES = 6  # of them that a reason quotes
@@ -208,7 +208,7 @@ class Keeper:
             self._conclude(self._on_request())
             return
         self._read_output()
-        reason = f"its process {_exit_words(self._process.exitcode)}" if dead else "its process fell silent"
+        reason = f"its process {exit_words(self._process.exitcode)}" if dead else "its process fell silent"
         text = self._printed.decode(errors="replace").strip()
         if text:
             self._add(Log(f"{reason}; it last printed:\n{text}", Level.WARNING), len(text))
@@ -223,7 +223,7 @@ class Keeper:
                 return
             if process.is_alive():
                 self._family += below(process.pid)
-            _kill(process)
+            kill_group(process)
             kill_all(self._family)
 
 

@@ -18,7 +18,7 @@ from agents.training.keeper import Keeper
 from agents.training.task import Task
 from engine.errors import BadValue, RingsideError
 from engine.options import build, items
-from engine.play.concurrent import MOST_WORKERS, _check, _check_plugins, default_workers
+from engine.play.concurrent import MOST_WORKERS, check_number, check_plugins, default_workers
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import TRAINERS, game_of, kind_of
 
@@ -49,12 +49,12 @@ class TrainingSession:
         self.trainer.check(game_of(game))
         self.game = game
         self._workers = default_workers() if workers is None else workers
-        _check("workers", self._workers, 1, MOST_WORKERS)
+        check_number("workers", self._workers, 1, MOST_WORKERS)
         if state is not None and not isinstance(state, bytes):
             raise BadValue("state", state, "the bytes of a checkpoint, or None")
         if ancestor is not None:
             kind_of(ancestor)
-        self._state, self._ancestor, self._plugins = state, ancestor, _check_plugins(plugins)
+        self._state, self._ancestor, self._plugins = state, ancestor, check_plugins(plugins)
         self._keeper: Keeper | None = None
         self._end: weakref.finalize[[], TrainingSession] | None = None
         self._paused = self._stopping = self._closed = self._over = False
@@ -138,7 +138,7 @@ class TrainingSession:
 
     @workers.setter
     def workers(self, count: int) -> None:
-        _check("workers", count, 1, MOST_WORKERS)
+        check_number("workers", count, 1, MOST_WORKERS)
         self._workers = count
         self._tell("workers", count)
 

@@ -57,17 +57,17 @@ class ConcurrentMatchExecutor(MatchExecutor):
         agents of a worker may take. `quarantine_after`: failures after which an agent is not asked again in a run.
         `plugins`: modules that workers import, for games and agents that are registered but not installed.
         """
-        _check("batch_size", batch_size, 1, 10_000)
-        _check("lanes", lanes, 1, MOST_LANES)
-        _check("watchdog", watchdog, 0.05, 1_000_000, whole=False)
+        check_number("batch_size", batch_size, 1, 10_000)
+        check_number("lanes", lanes, 1, MOST_LANES)
+        check_number("watchdog", watchdog, 0.05, 1_000_000, whole=False)
         if memory_mb is not None:
-            _check("memory_mb", memory_mb, 16, 1 << 24)
+            check_number("memory_mb", memory_mb, 16, 1 << 24)
         if quarantine_after is not None:
-            _check("quarantine_after", quarantine_after, 1, 1_000_000)
+            check_number("quarantine_after", quarantine_after, 1, 1_000_000)
         workers = default_workers() if max_workers is None else max_workers
-        _check("max_workers", workers, 1, MOST_WORKERS)
+        check_number("max_workers", workers, 1, MOST_WORKERS)
         memory = None if memory_mb is None else memory_mb << 20
-        settings = WorkerSettings(lanes, record, batch_size, memory, _check_plugins(plugins), rows=4 * lanes)
+        settings = WorkerSettings(lanes, record, batch_size, memory, check_plugins(plugins), rows=4 * lanes)
         self._dispatcher = Dispatcher(workers, settings, Watch(watchdog, memory=memory, failures=quarantine_after))
         self._workers, self._ahead = workers, 2 * lanes
         self._visual = False
@@ -144,7 +144,7 @@ class ConcurrentMatchExecutor(MatchExecutor):
 
     @workers.setter
     def workers(self, count: int) -> None:
-        _check("workers", count, 1, MOST_WORKERS)
+        check_number("workers", count, 1, MOST_WORKERS)
         self._workers = count
         self._dispatcher.resize(count)
 
@@ -227,13 +227,13 @@ def default_workers() -> int:
     return max(cores() - 1, 1)
 
 
-def _check(name: str, value: object, low: float, high: float, whole: bool = True) -> None:
+def check_number(name: str, value: object, low: float, high: float, whole: bool = True) -> None:
     number = isinstance(value, int) or (isinstance(value, float) and not whole)
     if isinstance(value, bool) or not number or not low <= value <= high:  # type: ignore[operator]
         raise BadValue(name, value, f"{'a whole number ' if whole else ''}from {low:,} to {high:,}")
 
 
-def _check_plugins(names: object) -> tuple[str, ...]:
+def check_plugins(names: object) -> tuple[str, ...]:
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise BadValue("plugins", names, "a list of names of modules")
     for name in (given := tuple(names)):

@@ -281,7 +281,7 @@ class Worker:
             self.sentence = (kind, reason)
         process = self.process
         if process is not None and process.pid is not None:
-            _kill(process)
+            kill_group(process)
 
     @property
     def shot(self) -> bool:
@@ -300,7 +300,7 @@ class Worker:
         elif process.exitcode == OUT_OF_MEMORY:
             kind, reason = EndingKind.MEMORY, "its process ran out of memory"
         else:
-            kind, reason = EndingKind.CRASH, f"its process {_exit_words(process.exitcode)}"
+            kind, reason = EndingKind.CRASH, f"its process {exit_words(process.exitcode)}"
         self.read_output()
         return kind, f"{reason}; it last printed: {self.last_words}" if self.last_words else reason
 
@@ -332,11 +332,11 @@ def memory_for(settings: WorkerSettings) -> Any:
 def _kill_late(birth: Future[BaseProcess]) -> None:
     if not birth.exception():
         process = birth.result()
-        _kill(process)
+        kill_group(process)
         process.join(1.0)
 
 
-def _kill(process: BaseProcess) -> None:
+def kill_group(process: BaseProcess) -> None:
     """It and whatever it has started: it is the leader of a group of its own."""
     if process.pid is not None:
         with suppress(OSError):
@@ -346,7 +346,7 @@ def _kill(process: BaseProcess) -> None:
                 os.killpg(process.pid, KILLED)
 
 
-def _exit_words(code: int | None) -> str:
+def exit_words(code: int | None) -> str:
     if code is None:
         return "is gone"
     if code < 0:

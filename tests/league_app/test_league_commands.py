@@ -273,7 +273,7 @@ def test_matches_standings_and_agents_are_exported(league: str, capsys: pytest.C
     assert [row["place"] for row in standings] == [1, 2, 3, 4, 5, 6, 7, 8]
     assert [row["rating"] for row in standings] == sorted((row["rating"] for row in standings), reverse=True)
     main(["export", "csv", league, "--what", "agents"])
-    assert len(capsys.readouterr().out.splitlines()) == 8
+    assert len(capsys.readouterr().out.splitlines()) == 9
 
 
 def test_a_sound_league_is_said_to_be_sound_and_its_copy_too(league: str, capsys: pytest.CaptureFixture[str]) -> None:
