@@ -160,10 +160,12 @@ class TrainingJob:
     def _enter(self, event: Champion) -> list[Agent]:
         """Through the checkpoint that has it as its best, so that one leads to the other; nobody enters twice."""
         player, content = event.player, content_hash(event.player.payload)
-        same = [one for one in self._sessions.checkpoints(self.number) if one.payload == content]
-        if any(one.agent for one in same):
-            return []
         session = self.session
+        for agent in self._state.league.agents(session.game.name, archived=True):
+            if (agent.kind, agent.version, agent.payload) == (player.kind, player.version, content):
+                self.logs.append(Log(f"nobody better was found than {agent.name}, who is in the league already"))
+                return []
+        same = [one for one in self._sessions.checkpoints(self.number) if one.payload == content]
         name = free_name(self._state.league, session)
         if same:
             return [self._sessions.enter(same[-1].number, name, parents=self._parents)]

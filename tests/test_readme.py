@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 import shlex
@@ -12,7 +13,7 @@ import pygame
 import pytest
 
 from engine.checks import check_game, check_kind
-from engine.registry import FORMATS, GAMES, KINDS, new_game
+from engine.registry import FORMATS, GAMES, KINDS, TRAINERS, new_game
 from league_app.cli import main
 from league_app.state import LeagueState
 from tests import screens
@@ -117,11 +118,35 @@ def test_the_python_it_shows_runs(
     monkeypatch.chdir(tmp_path)
     exec(next(block for block in blocks("python") if "LeagueState" in block), {})
     assert re.fullmatch(r"(\w+ \d+ \+- \d+\n){3}", capsys.readouterr().out)
-    many, live = (block for block in blocks("python") if "executor" in block)
+    many, live, training = (
+        next(block for block in blocks("python") if words in block)
+        for words in ("won by Tracker", "playback", "ConcurrentTrainingExecutor")
+    )
     exec(many, {})
     assert re.fullmatch(r"\d+ of 100 won by Tracker\n", capsys.readouterr().out)
     exec(live, {})
     assert re.fullmatch(r".+ - finished\n", capsys.readouterr().out)
+    exec(training, {})
+    assert re.fullmatch(r"(\(\d\.0, \d\.0\) \d+\.0 \d+\.0 None\n){3}", capsys.readouterr().out)
+
+
+@pytest.mark.usefixtures("only_ours")
+def test_the_trainer_it_shows_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = next(block for block in blocks("python") if "class DeadZone" in block)
+    line = "from engine.registry import TRAINERS\nTRAINERS.add(DeadZone.name, DeadZone)\n"
+    (tmp_path / "my_trainer.py").write_text(f"{shown}\n{line}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.import_module("my_trainer")
+    try:
+        with LeagueState.new(tmp_path / "my.league", plugins=["my_trainer"]) as state:
+            job = state.training.start("dead-zone", {"tries": 2}, game=new_game("pong", points=1).spec)
+            ended = job.wait()
+            assert ended.state.value == "finished"
+            [champion] = job.champions
+            assert re.fullmatch(r"won \d+ of 40", champion.notes)
+            assert list(state.training.sessions.metrics(1)["search/won"].steps) == [0, 1]
+    finally:
+        TRAINERS.remove("dead-zone")
 
 
 def test_every_command_is_in_its_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,9 +126,9 @@ def describe(parser: argparse.ArgumentParser, name: str) -> None:
     group = parser.add_argument_group(f"settings of {name}")
     for field in dataclasses.fields(kind):
         rules = field.metadata
-        choices = f" ({', '.join(map(str, rules['choices']))})" if rules["choices"] else ""
+        choices = f" ({', '.join(map(str, rules['choices']))})" if rules.get("choices") else ""
         usual = f" ({field.default})" if field.default != "" else ""
-        told = f"{rules['help']}{choices}{usual}".replace("%", "%%")
+        told = f"{rules.get('help', '')}{choices}{usual}".replace("%", "%%")
         group.add_argument(f"--{field.name.replace('_', '-')}", dest=f"set_{field.name}", metavar="VALUE", help=told)
 
 
