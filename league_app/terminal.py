@@ -117,15 +117,12 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:,.0f}/s" if speed else "", "cyan")
 
 
-def progress(quiet: bool) -> Progress:
-    """Bar, count, rate and time left; on standard error where standard output is data."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(40),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeRemainingColumn(),
-    )
+def progress(quiet: bool, rate: bool = True) -> Progress:
+    """Bar, count, rate and time left; on standard error where standard output is data. Without `rate`, the text says
+    how fast it goes."""
+    columns: list[ProgressColumn] = [BarColumn(40 if rate else 16), MofNCompleteColumn()]
+    words = TextColumn("{task.description}", markup=False)
+    columns = [words, *columns, _Rate(), TimeRemainingColumn()] if rate else [*columns, words]
     return Progress(*columns, console=errors if quiet else console)
 
 

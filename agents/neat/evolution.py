@@ -27,6 +27,7 @@ from engine.files import asset, check_path
 from engine.game import Game
 
 LARGEST_CONFIG = 1 << 20  # bytes
+SECTION, ADVICE = "Ringside", ("rewards", "behaviour")
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,7 @@ def read_config(text: str, game: Game, population: int = 0) -> Any:
             config = neat.Config(*kinds, str(place))
         except Exception as error:  # neat-python says what is wrong by exceptions of many kinds
             raise BadValue("neat_config", str(error) or type(error).__name__, "what neat-python accepts") from None
+    advice(text)
     config.seed = None  # neat-python would seed the global generator with it; here a seed is a setting of the trainer
     _check_config(config)
     return config
@@ -130,12 +132,23 @@ def _check_config(config: Any) -> None:
         raise BadValue("neat_config.pop_size", config.pop_size, "at least 2")
 
 
+def advice(text: str) -> dict[str, str]:
+    """What a configuration file says to the trainer, in a section of its own: settings for this game."""
+    parser = configparser.ConfigParser()
+    parser.read_string(text)
+    found = dict(parser.items(SECTION, raw=True)) if parser.has_section(SECTION) else {}
+    for name in found:
+        if name not in ADVICE:
+            raise UnknownName(f"setting in [{SECTION}] of neat_config", name, ADVICE)
+    return found
+
+
 class Evolution:
     """A population as it goes from generation to generation."""
 
     def __init__(self, text: str, config: Any, seed: int, ancestor: Genome | None = None) -> None:
         """`ancestor`: begin with this genome and its mutated copies rather than with random ones."""
-        self._text, self.config = text, config
+        self.text, self.config = text, config
         self._random = random.Random(seed).getstate()
         with self._drawing():
             self._population = neat.Population(config, _nothing(config))
@@ -238,7 +251,7 @@ class Evolution:
         species.indexer, kind = _peek(species.indexer)
         _, words, gauss = self._random
         return EvolutionState(
-            self._text,
+            self.text,
             self.generation,
             tuple(
                 Individual(key, one.fitness, self.parents(key), self.genome(key)) for key, one in self.genomes.items()
@@ -256,7 +269,7 @@ class Evolution:
     def of(cls, state: EvolutionState, config: Any) -> Evolution:
         """As it was; what does not fit together is refused."""
         made = cls.__new__(cls)
-        made._text, made.config = state.config, config
+        made.text, made.config = state.config, config
         _check_state(state, config)
         population = {one.key: genomes.to_neat(one.genome, one.key) for one in state.individuals}
         for one in state.individuals:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SPREAD = 200.0  # Elo: how far a genome may be expected to be from the mean
 FAMOUS = purpose("training.famous")
+NOTHING = "none"
 
 
 @dataclass
@@ -81,10 +82,10 @@ def completed(fitness: Mapping[int, float], keys: Iterable[int]) -> dict[int, fl
 class AgainstBots:
     """Points, and whatever else is rewarded, against bots that get stronger as they are mastered."""
 
-    def __init__(self, trainer: Neuroevolution, game: Game) -> None:
+    def __init__(self, trainer: Neuroevolution, game: Game, advice: Mapping[str, str]) -> None:
         self._trainer, self._game = trainer, game
         self._curriculum = curriculum(game, ready_bots(game, trainer.bots), trainer.ramp)
-        self._rewards = rewards_of(trainer.rewards, game)
+        self._rewards = rewards_of(trainer.rewards.strip() or advice.get("rewards", NOTHING), game)
 
     def encounters(self, course: Course) -> list[Encounter]:
         level, generation = min(course.level, self._curriculum.top), course.evolution.generation
@@ -132,8 +133,9 @@ class Rated:
     """Elo among those who met: the mean of the generation is 1200. It compares genomes of one generation, not of two;
     what training amounts to is shown by validation, and in self-play by the share taken from earlier champions."""
 
-    def __init__(self, trainer: Neuroevolution, game: Game) -> None:
+    def __init__(self, trainer: Neuroevolution, game: Game, advice: Mapping[str, str]) -> None:
         self._trainer, self._game = trainer, game
+        self._behaviour = behaviour_of(trainer.behaviour.strip() or advice.get("behaviour", ""), game)
 
     def _seed(self, course: Course) -> int:
         return derive(self._trainer.seed, "generation", course.evolution.generation)
@@ -186,15 +188,12 @@ class Competitive(Rated):
 
     def _behaviours(self, keys: Sequence[int], results: Sequence[MatchResult]) -> Floats:
         """Each genome's own statistics, over all its matches."""
-        wanted = [name.strip() for name in self._trainer.behaviour.split(",") if name.strip()]
-        names = self._game.info.stats
-        columns = [names.index(name) for name in wanted] if wanted else list(range(len(names)))
         place = {str(key): row for row, key in enumerate(keys)}
-        total, count = np.zeros((len(keys), len(columns))), np.zeros(len(keys))
+        total, count = np.zeros((len(keys), len(self._behaviour))), np.zeros(len(keys))
         for result in results:
             if result.ending.kind.rated:
                 for seat, player in enumerate(result.players):
-                    total[place[player]] += np.array(result.stats[seat])[columns]
+                    total[place[player]] += np.array(result.stats[seat])[self._behaviour]
                     count[place[player]] += 1
         return total / np.maximum(count, 1)[:, None]
 
@@ -228,16 +227,27 @@ class SelfPlay(Rated):
         return Judgement(ratings, measures, failed=failed, enters_hall=True)
 
 
-MODES: Mapping[str, Callable[[Neuroevolution, Game], Mode]] = {
+MODES: Mapping[str, Callable[[Neuroevolution, Game, Mapping[str, str]], Mode]] = {
     "self-play": SelfPlay,
     "competitive": Competitive,
     "against-bots": AgainstBots,
 }
 
 
+def behaviour_of(text: str, game: Game) -> list[int]:
+    """Which statistics make up a behaviour: by name, separated by commas; all of them if none is named."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in game.info.stats:
+            raise UnknownName(f"statistic of {game.spec.name}", name, game.info.stats)
+    return [game.info.stats.index(name) for name in names or game.info.stats]
+
+
 def rewards_of(text: str, game: Game) -> dict[str, float]:
     """What counts besides the result: NAME=WEIGHT, separated by commas; statistics of the game, and steps."""
     found: dict[str, float] = {}
+    if text == NOTHING:
+        return found
     for part in filter(None, (one.strip() for one in text.split(","))):
         name, _, weight = part.partition("=")
         if name != "steps" and name not in game.info.stats:

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from agents.neat.evolution import config_text, read_config
+from agents.neat.evolution import advice, config_text, read_config
 from agents.neat.pilot import KIND
 from agents.training.concurrent import ConcurrentTrainingExecutor
 from agents.training.course import Best, Course
@@ -30,7 +30,7 @@ from agents.training.events import (
 )
 from agents.training.modes import MODES, Judgement, outcomes_of
 from agents.training.opponents import Encounter, encounter_of, matches, ready_bots
-from engine.errors import BadValue, UnknownName
+from engine.errors import BadValue
 from engine.game import Game
 from engine.league.statistics import interval
 from engine.options import Value, option, validate
@@ -84,7 +84,7 @@ class Neuroevolution:
     novelty: float = option(40.0, low=0.0, high=10_000.0, help="competitive: Elo that a unit of novelty is worth")
     neighbours: int = option(15, low=1, high=1000, help="competitive: nearest behaviours that novelty looks at")
     archive: int = option(500, low=1, high=100_000, help="competitive: novel behaviours that are remembered")
-    behaviour: str = option("", help="competitive: statistics that make up a behaviour, by name; empty: all of them")
+    behaviour: str = option("", help="competitive: statistics that are a behaviour, by name; empty: see neat_config")
     hall_share: float = option(0.2, low=0.0, high=1.0, help="self-play: share of meetings with the hall of fame")
     hall_every: int = option(5, low=1, high=10_000, help="self-play: generations from one entry in it to the next")
     hall_size: int = option(30, low=1, high=1000, help="self-play: champions in it; the oldest leave")
@@ -93,7 +93,9 @@ class Neuroevolution:
     games: int = option(2, low=1, high=1000, help="against bots: meetings with each, sides swapped")
     mastery: float = option(0.75, low=0.0, high=1.0, help="against bots: share of points that leads to the next level")
     ramp: str = option("", help="against bots: where options of the game begin, as serve_speed=4; empty: at their end")
-    rewards: str = option("", help="against bots: what else counts, as hits=0.01,steps=0.0001, for each match")
+    rewards: str = option(
+        "", help="against bots: what else counts, as hits=0.01; none: nothing; empty: see neat_config"
+    )
 
     validate_every: int = option(5, low=1, high=10_000, help="generations from one validation to the next")
     validate_pairs: int = option(10, low=1, high=10_000, help="side-swapped pairs against each bot in a validation")
@@ -112,21 +114,19 @@ class Neuroevolution:
     def check(self, game: Game) -> None:
         if not KIND.plays(game) or game.info.seats < 2:
             raise BadValue("game", game.spec.name, "one of two or more seats that shows its players a row of numbers")
-        read_config(config_text(self.neat_config, game), game, self.population)
-        MODES[self.mode](self, game)
+        text = config_text(self.neat_config, game)
+        read_config(text, game, self.population)
+        MODES[self.mode](self, game, advice(text))
         ready_bots(game, self.validate_bots)
-        for name in filter(None, self.behaviour.split(",")):
-            if name.strip() not in game.info.stats:
-                raise UnknownName(f"statistic of {game.spec.name}", name.strip(), game.info.stats)
 
     def train(self, context: Context) -> Iterator[Event]:
         game, began = game_of(context.game), time.monotonic()
-        mode, judges = MODES[self.mode](self, game), ready_bots(game, self.validate_bots)
         course = (
             Course.begun(self, game, context.ancestor)
             if context.state is None
             else Course.of(context.state, self, game)
         )
+        mode, judges = MODES[self.mode](self, game, advice(course.evolution.text)), ready_bots(game, self.validate_bots)
         limits = Limits(self.steps or None)
         with ConcurrentTrainingExecutor(
             max_workers=context.workers, game=game.spec, plugins=context.plugins

@@ -20,7 +20,10 @@ class Archive:
         self.rows: list[tuple[float, ...]] = [tuple(row) for row in rows]
 
     def novelty(self, behaviours: Floats) -> Floats:
-        """Of each row, in standard deviations of what has been seen; the most novel ones enter the archive."""
+        """Of each row, in standard deviations of what has been seen; the most novel ones enter the archive. Where
+        nothing tells one from another, nobody is novel."""
+        if behaviours.shape[1] == 0:
+            return np.zeros(len(behaviours))
         everybody = np.vstack([behaviours, np.array(self.rows).reshape(len(self.rows), behaviours.shape[1])])
         spread = everybody.std(axis=0)
         scaled = everybody / np.where(spread > 1e-12, spread, 1.0)

@@ -75,9 +75,11 @@ def listing(options: argparse.Namespace) -> Answer:
         for field in fields:
             shown.add_row("", "", words(f"--set {in_words(field)}", "dim"))
         data["formats"].append({"name": name, "about": format.about, "options": fields})
-    for name in TRAINERS.working():
-        shown.add_row("trainer", name, "")
-        data["trainers"].append({"name": name})
+    for name, trainer in TRAINERS.working().items():
+        fields = [field_data(field) for field in dataclasses.fields(trainer)]
+        shown.add_row("trainer", name, f"{trainer.about} (`ringside train {name} --help` shows its settings)")
+        told = {"metrics": dict(trainer.metrics), "presets": {key: dict(one) for key, one in trainer.presets.items()}}
+        data["trainers"].append({"name": name, "about": trainer.about, "settings": fields, **told})
     data["problems"] = problems()
 
     def show() -> None:

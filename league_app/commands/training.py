@@ -199,7 +199,7 @@ def follow(job: TrainingJob, quiet: bool) -> list[int]:
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with progress(quiet) as bar:
+        with progress(quiet, rate=False) as bar:
             if not quiet:
                 line(f"{job.number}: {job.name}")
             task, heeded, told, trouble = bar.add_task("starting", total=None), 0, 0, ""
@@ -212,7 +212,7 @@ def follow(job: TrainingJob, quiet: bool) -> list[int]:
                     trouble = job.trouble
                     say(trouble or "the disk takes it again")
                 now = job.progress
-                text = "saving a checkpoint, Ctrl-C again ends it at once" if came else now.text if now else "starting"
+                text = "saving a checkpoint, Ctrl-C again ends it at once" if came else in_words(now)
                 done, total = (now.step, now.total or None) if now else (0, None)
                 bar.update(task, description=text, total=total, completed=done)
             _tell_logs(job, told, quiet)
@@ -221,6 +221,14 @@ def follow(job: TrainingJob, quiet: bool) -> list[int]:
         for number, handler in before.items():
             signal.signal(number, handler)
     return came
+
+
+def in_words(now: Progress | None) -> str:
+    """How far it is, and how long it will take."""
+    if now is None:
+        return "starting (the first time, kernels are compiled)"
+    left = f", {lasting(now.seconds_left)} left" if now.seconds_left is not None else ""
+    return f"{now.text}{left}"
 
 
 def _tell_logs(job: TrainingJob, told: int, quiet: bool) -> int:
