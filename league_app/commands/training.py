@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, get_type_hints
 
-from agents.training.events import Level
+from agents.training.events import Level, Progress
 from engine.errors import BadValue
 from engine.files import check_path
 from engine.league.file import SUFFIX
@@ -26,7 +26,7 @@ from league_app.commands import check_whole, command, looking, pairs_of
 from league_app.commands.leagues import csv_lines, write_lines
 from league_app.state import LeagueState
 from league_app.tensorboard import export
-from league_app.terminal import Answer, console, line, many, progress, say, table, words
+from league_app.terminal import Answer, console, lasting, line, many, progress, say, table, words
 from league_app.training import TrainingJob
 
 USUAL = f"training{SUFFIX}"
