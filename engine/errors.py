@@ -33,9 +33,11 @@ class UnknownName(RingsideError):  # noqa: N818 - reads as what it is
 
     def __init__(self, noun: str, name: object, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+        text = repr(name)
+        text = text if len(text) <= 120 else text[:117] + "..."
+        near = difflib.get_close_matches(str(name)[:120], names, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names) or 'none'}"
-        super().__init__(f"unknown {noun} {name!r}: {hint}")
+        super().__init__(f"unknown {noun} {text}: {hint}")
 
 
 class BadValue(RingsideError):  # noqa: N818

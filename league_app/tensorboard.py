@@ -13,6 +13,8 @@ import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from engine.errors import BadValue
 from engine.files import check_path, write_whole
 from engine.league.session_rows import Series
@@ -69,8 +71,10 @@ def events(metrics: Mapping[str, Series], begun: float) -> Iterator[bytes]:
     yield record(b"\x09" + struct.pack("<d", begun) + _field(3, b"brain.Event:2"))
     for name, series in metrics.items():
         tag = _field(1, name.encode())
-        for step, at, value in zip(series.steps.tolist(), series.at.tolist(), series.values.tolist(), strict=True):
-            summary = _field(1, tag + b"\x15" + struct.pack("<f", value))
+        with np.errstate(over="ignore"):  # what a float of four bytes cannot hold is infinite there
+            values = series.values.astype("<f4")
+        for step, at, value in zip(series.steps.tolist(), series.at.tolist(), values, strict=True):
+            summary = _field(1, tag + b"\x15" + value.tobytes())
             yield record(b"\x09" + struct.pack("<d", at) + b"\x10" + _varint(step) + _field(5, summary))
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from agents.training.events import Champion, Checkpoint, Ended, Event, How, Log, Metrics, Progress
+from agents.training.events import Champion, Checkpoint, Ended, Event, How, Level, Log, Metrics, Progress
 from agents.training.session import TrainingSession
-from engine.errors import BadValue, LeagueError, NotNow, StorageFailed
+from engine.errors import BadLeague, BadValue, LeagueError, NotNow, StorageFailed
 from engine.league.records import NAME_LENGTH, Agent, State, content_hash
 from engine.league.session_rows import Measured, Session
 from engine.league.sessions import Sessions
@@ -20,6 +20,7 @@ from engine.league.store import League
 from engine.options import Value, items
 from engine.play.concurrent import MOST_WORKERS
 from engine.play.match import AgentSpec, GameSpec
+from engine.registry import TRAINERS
 from league_app.changes import Change
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class TrainingJob:
         self.progress: Progress | None = None
         self.latest: dict[str, float] = {}  # metrics by name
         self.logs: deque[Log] = deque(maxlen=LOGS)
+        self.remarks = 0  # logs there have been
         self.champions: list[Agent] = []
         self.trouble = ""  # why nothing gets to the disk
         self.end: Ended | None = None
@@ -54,9 +56,11 @@ class TrainingJob:
         try:
             self._live.workers = self._lease.cores
             self._live.start()
-            while not self._live.over:
+            while not self._live.over and not self._give_up.is_set():
                 if events := self._live.wait(0.5):
                     self._keep(events)
+            if self.end is None:  # what it still had to tell is not waited for
+                self._sessions.update(self.number, State.STOPPED, "ended at once, on request")
         except Exception as error:  # whoever waits is told
             self.error = error
             with suppress(LeagueError):  # the file may be what failed
@@ -68,6 +72,9 @@ class TrainingJob:
             self._over.set()
 
     # Asking
+
+    def warn(self, text: str) -> None:
+        self._log(Log(text, Level.WARNING))
 
     def pause(self) -> None:
         self._live.pause()
@@ -125,6 +132,8 @@ class TrainingJob:
                 continue
             parts.popleft()
             self.champions += entered
+            if entered:
+                self._state.notices.add(Change("agents"))
         self.trouble = ""
         for event in events:
             match event:
@@ -133,7 +142,7 @@ class TrainingJob:
                 case Progress():
                     self.progress = event
                 case Log():
-                    self.logs.append(event)
+                    self._log(event)
                 case Ended():
                     self.end = event
         self._tell()
@@ -163,7 +172,7 @@ class TrainingJob:
         session = self.session
         for agent in self._state.league.agents(session.game.name, archived=True):
             if (agent.kind, agent.version, agent.payload) == (player.kind, player.version, content):
-                self.logs.append(Log(f"nobody better was found than {agent.name}, who is in the league already"))
+                self._log(Log(f"nobody better was found than {agent.name}, who is in the league already"))
                 return []
         same = [one for one in self._sessions.checkpoints(self.number) if one.payload == content]
         name = free_name(self._state.league, session)
@@ -173,6 +182,10 @@ class TrainingJob:
         where = f"step {event.step} of training session {session.number} ({session.name})"
         origin, said = f"trained by {session.trainer}, {where}", {"parents": self._parents, "notes": player.about}
         return [self._state.league.add_agent(name, session.game.name, spec, origin=origin, **said)]  # type: ignore[arg-type]
+
+    def _log(self, log: Log) -> None:
+        self.logs.append(log)
+        self.remarks += 1
 
     def _note(self, state: State) -> None:
         with self._state.league.file.transaction():  # nobody writes its end meanwhile
@@ -257,7 +270,10 @@ class Trainings:
                 raise NotNow(f"session {session.number} ({session.name}) cannot be resumed: {told}")
             settings = dict(session.config)
             ancestor = settings.pop(ANCESTOR, None)
-            kept = self.sessions.state(session.number)
+            for one in set(changes or ()) & set(getattr(TRAINERS.get(session.trainer), "fixed", ())):
+                if changes and changes[one] != settings.get(one):
+                    raise BadValue(one, changes[one], f"{settings.get(one)!r}, as the session began: begin another one")
+            kept, damaged = self._newest_state(session.number)
             spec = self._state.league.spec(str(ancestor)) if ancestor is not None and kept is None else None
             live = TrainingSession(
                 session.trainer,
@@ -269,14 +285,32 @@ class Trainings:
                 plugins=self._plugins,
             )
             parents = [str(ancestor)] if ancestor is not None else []
-            parents = [one.agent for one in self.sessions.checkpoints(session.number) if one.agent][-1:] or parents
+            came = f" of training session {session.number} ({session.name})"
+            before = self._state.league.agents(session.game.name, archived=True)
+            parents = [one.id for one in before if one.origin.endswith(came)][-1:] or parents
             config: list[tuple[str, Value]] = list(items(live.trainer))
             if ancestor is not None:
                 config.append((ANCESTOR, ancestor))
             with self._state.league.file.transaction():
                 self.sessions.forget_after(session.number, kept[0] if kept else 0)
                 self.sessions.update(session.number, State.RUNNING, "", config)
-            return self._run(session, live, parents)
+            job = self._run(session, live, parents)
+            for told in damaged:
+                job.warn(told)
+            return job
+
+    def _newest_state(self, number: int) -> tuple[tuple[int, bytes] | None, list[str]]:
+        """From which to go on, and what is to be said about newer ones that cannot be read."""
+        damaged: list[str] = []
+        for one in reversed(self.sessions.checkpoints(number)):
+            if one.resumable:
+                try:
+                    return self.sessions.state(number, one.step), damaged
+                except BadLeague as error:
+                    damaged.append(f"{error}; the checkpoint before it is used")
+        if damaged:
+            raise BadLeague(damaged[-1].removesuffix("; the checkpoint before it is used"))
+        return None, damaged
 
     def _run(self, session: Session, live: TrainingSession, parents: Sequence[str]) -> TrainingJob:
         job = self._jobs[session.number] = TrainingJob(self._state, session, live, parents)

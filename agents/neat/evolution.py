@@ -6,28 +6,21 @@ place, and the program's is put back afterwards: so nothing else can disturb evo
 
 from __future__ import annotations
 
-import configparser
 import io
 import itertools
 import random
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import neat
 from neat.species import Species
 
 from agents.neat import genome as genomes
-from agents.neat.genome import ACTIVATIONS, AGGREGATIONS, Genome
-from engine.errors import BadValue, RingsideError, UnknownName
-from engine.files import asset, check_path
-from engine.game import Game
-
-LARGEST_CONFIG = 1 << 20  # bytes
-SECTION, ADVICE = "Ringside", ("rewards", "behaviour")
+from agents.neat.genome import Genome
+from agents.neat.wiring import wire
+from engine.errors import BadValue, RingsideError
 
 
 @dataclass(frozen=True)
@@ -70,79 +63,6 @@ class EvolutionState:
     gauss: float | None  # and the second half of its last pair of normal numbers
 
 
-def config_text(path: str, game: Game) -> str:
-    """The text of a configuration file; without a path, of the one for this game that comes with Ringside."""
-    if not path:
-        found = asset(f"neat/{game.spec.name}.txt") or asset("neat/default.txt")
-        if found is None:
-            raise RingsideError("Ringside's own NEAT configurations are missing: install it again")
-        return found.read_text(encoding="utf-8")
-    try:
-        raw = check_path("neat_config", path).read_bytes()
-        if len(raw) > LARGEST_CONFIG:
-            raise BadValue("neat_config", path, f"a file of at most {LARGEST_CONFIG:,} bytes")
-        return raw.decode()
-    except OSError as error:
-        raise BadValue("neat_config", path, f"a file that can be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise BadValue("neat_config", path, "a text file") from None
-
-
-def read_config(text: str, game: Game, population: int = 0) -> Any:
-    """A `neat.Config` for this game; `population`, if given, comes before the file's own."""
-    parser = configparser.ConfigParser()
-    try:
-        parser.read_string(text)
-    except configparser.Error as error:
-        raise BadValue("neat_config", str(error), "a configuration file as neat-python has them") from None
-    ends = {"num_inputs": game.info.observation[0], "num_outputs": game.info.actions}
-    section = "DefaultGenome"
-    for name, wanted in ends.items() if parser.has_section(section) else ():
-        given = parser.get(section, name, fallback="game", raw=True)
-        if given not in ("game", str(wanted)):
-            raise BadValue(f"neat_config.{name}", given, f"{wanted}, as {game.spec.name} has it")
-        parser.set(section, name, str(wanted))
-    if population and parser.has_section("NEAT"):
-        parser.set("NEAT", "pop_size", str(population))
-    with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
-        place = Path(folder) / "neat_config.txt"
-        with place.open("w", encoding="utf-8") as file:
-            parser.write(file)
-        kinds = (neat.DefaultGenome, neat.DefaultReproduction, neat.DefaultSpeciesSet, neat.DefaultStagnation)
-        try:
-            config = neat.Config(*kinds, str(place))
-        except Exception as error:  # neat-python says what is wrong by exceptions of many kinds
-            raise BadValue("neat_config", str(error) or type(error).__name__, "what neat-python accepts") from None
-    advice(text)
-    config.seed = None  # neat-python would seed the global generator with it; here a seed is a setting of the trainer
-    _check_config(config)
-    return config
-
-
-def _check_config(config: Any) -> None:
-    made = config.genome_config
-    for noun, offered, known in (
-        ("activation", made.activation_options, ACTIVATIONS),
-        ("aggregation", made.aggregation_options, AGGREGATIONS),
-    ):
-        for name in offered:
-            if name not in known:
-                raise UnknownName(f"{noun} function in neat_config", name, known)
-    if config.pop_size < 2:
-        raise BadValue("neat_config.pop_size", config.pop_size, "at least 2")
-
-
-def advice(text: str) -> dict[str, str]:
-    """What a configuration file says to the trainer, in a section of its own: settings for this game."""
-    parser = configparser.ConfigParser()
-    parser.read_string(text)
-    found = dict(parser.items(SECTION, raw=True)) if parser.has_section(SECTION) else {}
-    for name in found:
-        if name not in ADVICE:
-            raise UnknownName(f"setting in [{SECTION}] of neat_config", name, ADVICE)
-    return found
-
-
 class Evolution:
     """A population as it goes from generation to generation."""
 
@@ -161,6 +81,12 @@ class Evolution:
 
     def _descend(self, ancestor: Genome) -> dict[int, Any]:
         config, tracker = self.config.genome_config, self._reproduction.innovation_tracker
+        for name, given, wanted in (
+            ("inputs", ancestor.inputs, config.num_inputs),
+            ("outputs", ancestor.outputs, config.num_outputs),
+        ):
+            if given != wanted:
+                raise BadValue(f"ancestor.{name}", given, f"{wanted}, as the game has it")
         if ancestor.feed_forward != config.feed_forward:
             kinds = {True: "feed-forward", False: "recurrent"}
             told = f"{kinds[config.feed_forward]} as in neat_config, and it is {kinds[ancestor.feed_forward]}"
@@ -208,15 +134,14 @@ class Evolution:
         for key, genome in self.genomes.items():
             genome.fitness = fitness[key]
         with self._drawing():
-            try:
+            with self._room_for(len(population.species.species)):
                 made = self._reproduction.reproduce(
                     self.config, population.species, self.config.pop_size, population.generation
                 )
-            except RuntimeError as error:  # too many species for so few genomes
-                told = "a larger population, or a larger compatibility_threshold in the NEAT configuration"
-                raise BadValue("population", self.config.pop_size, f"{told} ({error})") from None
             alive = bool(population.species.species)
             if not alive:
+                if not self.config.reset_on_extinction:
+                    raise RingsideError("all species died out, and neat_config says reset_on_extinction = False")
                 made = self._reproduction.create_new(
                     self.config.genome_type, self.config.genome_config, self.config.pop_size
                 )
@@ -226,6 +151,17 @@ class Evolution:
         kept = self._reproduction.ancestors
         self._reproduction.ancestors = {key: kept.get(key, ()) for key in made}
         return alive
+
+    @contextmanager
+    def _room_for(self, species: int) -> Iterator[None]:
+        """neat-python gives up when there are too many species for each to have its least size: then it is less."""
+        config = self._reproduction.reproduction_config
+        before, most = (config.min_species_size, config.elitism), max(self.config.pop_size // max(species, 1), 1)
+        config.min_species_size, config.elitism = min(before[0], most), min(before[1], most)
+        try:
+            yield
+        finally:
+            config.min_species_size, config.elitism = before
 
     @contextmanager
     def _drawing(self) -> Iterator[None]:
@@ -325,6 +261,8 @@ def _check_state(state: EvolutionState, config: Any) -> None:
         genomes.check(one.genome)
         if (one.genome.inputs, one.genome.outputs, one.genome.feed_forward) != shape:
             raise BadValue("checkpoint.individuals", one.key, "genomes as the configuration describes them")
+        if not wire(one.genome).complete:
+            raise BadValue("checkpoint.individuals", one.key, "without cycles, as the configuration says")
     members = [key for one in state.species for key in one.members]
     sound = len(set(keys)) == len(keys) and sorted(members) == sorted(keys) and bool(keys)
     sound = sound and all(one.representative in one.members for one in state.species)
@@ -332,7 +270,8 @@ def _check_state(state: EvolutionState, config: Any) -> None:
     nodes = [key for one in state.individuals for key in one.genome.key]
     numbers = [number for one in state.individuals for number in one.genome.innovation]
     sound = sound and max(keys) < state.next_genome and max(one.key for one in state.species) < state.next_species
-    sound = sound and (state.next_node is None or max(nodes) < state.next_node)
+    free = config.genome_config.num_outputs if state.next_node is None else state.next_node
+    sound = sound and max(nodes) < free
     sound = sound and max(numbers, default=0) <= state.innovation and state.generation >= 0
     sound = sound and len(state.words) == 625 and all(0 <= word < 2**32 for word in state.words)
     if not sound or not 0 <= state.words[-1] <= 624:

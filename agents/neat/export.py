@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from agents.neat.genome import FORMAT, VERSION, Genome, of_plain
@@ -30,8 +30,11 @@ def imported(raw: Mapping[str, Any]) -> Genome:
     nodes = [one for one in nodes if one.get("type") != "input"]
     present = {one.get("id") for one in nodes if isinstance(one.get("id"), int)}
     # neat-python leaves out an output that nothing leads to; in a recurrent network it stays at 0 for ever
-    nodes += [_silent(key) for key in outputs if key not in present]
     links = [_dict("connections", one) for one in _list("connections", raw)]
+    # and hidden nodes that nothing leads to, though they are named in connections: those stay at 0 as well
+    hidden = [one.get("from") for one in links if type(one.get("from")) is int and one["from"] >= 0]
+    missing = [key for key in dict.fromkeys([*outputs, *(hidden if kind == "recurrent" else ())]) if key not in present]
+    nodes += [_silent(key) for key in missing]
     return of_plain(
         {
             "format": FORMAT,
@@ -78,6 +81,6 @@ def _dict(where: str, value: object) -> dict[str, Any]:
 
 def _list(where: str, holder: Mapping[str, Any]) -> list[Any]:
     value = holder.get(where.rpartition(".")[2])
-    if not isinstance(value, list | Sequence) or isinstance(value, str):
+    if not isinstance(value, list):
         raise BadValue(where, value, "a list")
-    return list(value)
+    return value

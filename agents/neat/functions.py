@@ -17,7 +17,7 @@ SELU_ALPHA = 1.6732632423543772848170429916717
 
 
 @inline
-def _between(low, high, z):  # type: ignore[no-untyped-def]
+def between(low, high, z):  # type: ignore[no-untyped-def]
     """max(low, min(high, z)) as Python has it: what is no number becomes `high`."""
     kept = z if z < high else high
     return kept if kept > low else low
@@ -28,19 +28,19 @@ def activation(which, z, two, three):  # type: ignore[no-untyped-def]
     """One of neat-python's functions. The exponents come from outside, or the compiler would multiply instead, which
     may round otherwise than the library's `pow`."""
     if which == TANH:
-        return math.tanh(_between(-60.0, 60.0, 2.5 * z))
+        return math.tanh(between(-60.0, 60.0, 2.5 * z))
     if which == SIGMOID:
-        return 1.0 / (1.0 + math.exp(-_between(-60.0, 60.0, 5.0 * z)))
+        return 1.0 / (1.0 + math.exp(-between(-60.0, 60.0, 5.0 * z)))
     if which == RELU:
         return z if z > 0.0 else 0.0
     if which == IDENTITY:
         return z
     if which == CLAMPED:
-        return _between(-1.0, 1.0, z)
+        return between(-1.0, 1.0, z)
     if which == SIN:
-        return math.sin(_between(-60.0, 60.0, 5.0 * z))
+        return math.sin(between(-60.0, 60.0, 5.0 * z))
     if which == GAUSS:
-        return math.exp(-5.0 * _between(-3.4, 3.4, z) ** two)
+        return math.exp(-5.0 * between(-3.4, 3.4, z) ** two)
     if which == ELU:
         return z if z > 0.0 else math.exp(z) - 1.0
     if which == LELU:
@@ -48,13 +48,13 @@ def activation(which, z, two, three):  # type: ignore[no-untyped-def]
     if which == SELU:
         return SELU_SCALE * z if z > 0.0 else SELU_SCALE * SELU_ALPHA * (math.exp(z) - 1.0)
     if which == SOFTPLUS:
-        return 0.2 * math.log(1.0 + math.exp(_between(-60.0, 60.0, 5.0 * z)))
+        return 0.2 * math.log(1.0 + math.exp(between(-60.0, 60.0, 5.0 * z)))
     if which == INV:
         return 1.0 / z if z != 0.0 else 0.0
     if which == LOG:
         return math.log(z if z > 1e-7 else 1e-7)
     if which == EXP:
-        return math.exp(_between(-60.0, 60.0, z))
+        return math.exp(between(-60.0, 60.0, z))
     if which == ABS:
         return abs(z)
     if which == HAT:
@@ -77,6 +77,31 @@ def _added(values, first, last, compensated):  # type: ignore[no-untyped-def]
     return total + lost if compensated and lost != 0.0 and math.isfinite(lost) else total
 
 
+@inline
+def _sort(terms, n):  # type: ignore[no-untyped-def]
+    """As Python's sort() does with fewer than 64, so that what is no number stays where it would: a first run, turned
+    around if it descends, then insertion by bisection."""
+    run = 2
+    falls = terms[1] < terms[0]
+    while run < n and (terms[run] < terms[run - 1]) == falls:
+        run += 1
+    if falls:
+        for i in range(run // 2):
+            terms[i], terms[run - 1 - i] = terms[run - 1 - i], terms[i]
+    for i in range(run, n):
+        x = terms[i]
+        low, high = 0, i
+        while low < high:
+            middle = (low + high) // 2
+            if x < terms[middle]:
+                high = middle
+            else:
+                low = middle + 1
+        for at in range(i, low, -1):
+            terms[at] = terms[at - 1]
+        terms[low] = x
+
+
 @kernel
 def aggregated(which, terms, n, compensated):  # type: ignore[no-untyped-def]
     """Any aggregation but the plain sum; `terms` may be put into another order."""
@@ -92,12 +117,7 @@ def aggregated(which, terms, n, compensated):  # type: ignore[no-untyped-def]
     if which == MEAN or (which == MEDIAN and n <= 2):
         return _added(terms, 0, n, compensated) / float(n)
     if which == MEDIAN:
-        for i in range(1, n):  # by insertion: there are few, and the library's way takes seconds to compile
-            x, at = terms[i], i
-            while at > 0 and terms[at - 1] > x:
-                terms[at] = terms[at - 1]
-                at -= 1
-            terms[at] = x
+        _sort(terms, n)
         return terms[n // 2] if n % 2 == 1 else (terms[n // 2 - 1] + terms[n // 2]) / 2.0
     best = terms[0]
     for i in range(1, n):

@@ -65,7 +65,10 @@ CONNECTIONS: Mapping[str, type] = {
 
 def dump(genome: Genome) -> bytes:
     """As JSON."""
-    return json.dumps(plain(genome), allow_nan=False, separators=(",", ":")).encode()
+    try:
+        return json.dumps(plain(genome), allow_nan=False, separators=(",", ":")).encode()
+    except ValueError:
+        raise BadValue("genome", "nan or inf", "made of finite numbers") from None
 
 
 def plain(genome: Genome) -> dict[str, Any]:
@@ -111,6 +114,12 @@ def of_plain(raw: object) -> Genome:
 
 def check(genome: Genome) -> None:
     """Raise an error that names what is wrong, unless this describes a network; who builds it finds cycles."""
+    for where, names in (("nodes", NODES), ("connections", CONNECTIONS)):
+        sizes = {name: len(getattr(genome, name)) for name in names}
+        if len(set(sizes.values())) > 1:
+            raise BadValue(f"genome.{where}", sizes, "columns of one length")
+    if genome.inputs < 1 or genome.outputs < 1:
+        raise BadValue("genome.inputs, outputs", (genome.inputs, genome.outputs), "at least 1")
     known = set(genome.key)
     if len(known) != len(genome.key):
         raise BadValue("genome.nodes.key", _twice(genome.key), "the key of one node only")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from agents.neat import genome as genomes
-from agents.neat.network import Networks, choose
+from agents.neat.network import Networks
 from engine.errors import BadValue
 from engine.files import asset
 from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
@@ -26,7 +26,6 @@ class NeatPilot:
         self._networks = Networks(slots)
         self._out = np.zeros((slots, info.actions))
         self._chosen: Ints = np.zeros(slots, np.int64)
-        self._all = np.ones((1, info.actions), np.bool_)
 
     def load(self, agent: AgentSpec) -> int:
         genome = genomes.load(agent.payload)
@@ -44,11 +43,10 @@ class NeatPilot:
     def act(self, views: Views) -> Ints:
         n = len(views)
         out, chosen = self._out[:n], self._chosen[:n]
-        failed = self._networks.activate(views.agents, views.slots, views.obs, out)
+        failed = self._networks.act(views.agents, views.slots, views.obs, views.legal, out, chosen)
         if failed >= 0:
             views.asking(failed)  # nobody else's fault
             raise OverflowError("a square or a cube in its network is too large for a number")
-        choose(out, self._all if views.legal is None else views.legal, views.legal is not None, chosen)
         return chosen
 
     def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from agents.neat import genome as genomes
-from agents.neat.evolution import config_text, read_config
+from agents.neat.config import config_text, read_config
 from agents.neat.pilot import KIND
 from engine.errors import BadValue
 from engine.play.concurrent import ConcurrentMatchExecutor
@@ -56,8 +56,9 @@ class ConcurrentTrainingExecutor:
 
     def execute_matches(self, genome_pairs: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
         """One match for each pair (or group, where a game has more seats) of neat-python's genomes, in that order and
-        with the first at the first seat. For each a dict: `match_result`, `contact_metrics` (the game's statistics by
-        name, one dict for each genome) and `error`, None unless the match failed: its kind, who failed, and why."""
+        with the first at the first seat; whether they are recurrent is read from the configuration. For each a dict:
+        `match_result`, `contact_metrics` (the game's statistics by name, one dict for each genome) and `error`, None
+        unless the match failed: its kind, who failed, and why."""
         config, players = self._genome_config(), dict[int, AgentSpec]()
         specs = []
         for number, pair in enumerate(genome_pairs):
@@ -82,14 +83,9 @@ class ConcurrentTrainingExecutor:
     def play(
         self, specs: Sequence[MatchSpec], stopping: Callable[[], bool] = lambda: False
     ) -> list[MatchResult] | None:
-        """Results in the order of the specs; `stopping` is asked between them, and None means that it said yes."""
-        found: dict[str, MatchResult] = {}
-        for result in self._executor.run(specs):
-            found[result.id] = result
-            if stopping():
-                self._executor.stop(now=True)
-                return None
-        return [found[spec.id] for spec in specs]
+        """Results in the order of the specs; `stopping` is asked all the time, and None means that it said yes."""
+        found = {result.id: result for result in self._executor.run(specs, stopping)}
+        return [found[spec.id] for spec in specs] if len(found) == len(specs) else None
 
     @property
     def workers(self) -> int:

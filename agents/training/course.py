@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agents.neat import genome as genomes
-from agents.neat.evolution import Evolution, EvolutionState, config_text, read_config
+from agents.neat.config import advice, config_text, read_config
+from agents.neat.evolution import Evolution, EvolutionState
 from agents.neat.genome import Genome
 from agents.neat.pilot import KIND
 from agents.training.events import Checkpoint, Player
+from agents.training.novelty import behaviour_of
 from engine import codec
 from engine.errors import BadValue
 from engine.game import Game
@@ -57,7 +59,6 @@ class CourseState:
     behaviours: tuple[tuple[float, ...], ...]
     level: int
     best: Best | None
-    top: float | None
     stale: int
 
 
@@ -71,7 +72,6 @@ class Course:
         self.behaviours: list[tuple[float, ...]] = []  # the archive of novelty
         self.level = 0  # of the curriculum
         self.best: Best | None = None
-        self.top: float | None = None  # best fitness ever
         self.stale = 0  # generations since the best validation
         self._specs: dict[int, AgentSpec] = {}
 
@@ -107,10 +107,10 @@ class Course:
         self.behaviours, self.level = judgement.behaviours, judgement.level
         self.best = judgement.best or self.best
         fittest = max(judgement.fitness, key=lambda key: (judgement.fitness[key], -key))
-        if judgement.enters_hall and generation % trainer.hall_every == trainer.hall_every - 1:
+        known = {one.key for one in self.hall}  # an elite may be the champion again
+        if judgement.enters_hall and generation % trainer.hall_every == trainer.hall_every - 1 and fittest not in known:
             famous = Famous(fittest, generation, self.evolution.genome(fittest))
             self.hall = [*self.hall, famous][-trainer.hall_size :]
-        self.top = max(judgement.fitness[fittest], judgement.fitness[fittest] if self.top is None else self.top)
         self.stale = 0 if judgement.best is not None else self.stale + 1
         return self.evolution.advance(judgement.fitness)
 
@@ -129,7 +129,6 @@ class Course:
             tuple(self.behaviours),
             self.level,
             self.best,
-            self.top,
             self.stale,
         )
         return codec.dump(state).encode()
@@ -138,12 +137,19 @@ class Course:
     def of(cls, data: bytes, trainer: Neuroevolution, game: Game) -> Course:
         """From a checkpoint; whatever it says is checked first."""
         kept = codec.load(CourseState, data, LARGEST, format=FORMAT, version=VERSION)
-        for one in kept.hall:
-            genomes.check(one.genome)
         config = read_config(kept.evolution.config, game, trainer.population)
+        for name, some in (("hall", kept.hall), ("best", (kept.best,) if kept.best else ())):
+            for one in some:
+                genomes.check(one.genome)
+                if (one.genome.inputs, one.genome.outputs) != (game.info.observation[0], game.info.actions):
+                    raise BadValue(f"checkpoint.{name}", one.generation, f"genomes that play {game.spec.name}")
+        for name, value in (("level", kept.level), ("stale", kept.stale)):
+            if not 0 <= value < 2**53:
+                raise BadValue(f"checkpoint.{name}", value, "0 or more")
         made = cls(Evolution.of(kept.evolution, config))
         made.hall, made.behaviours = list(kept.hall), list(kept.behaviours)
-        made.level, made.best, made.top, made.stale = kept.level, kept.best, kept.top, kept.stale
-        if len({len(row) for row in made.behaviours}) > 1:
-            raise BadValue("checkpoint.behaviours", "rows", "of one length")
+        made.level, made.best, made.stale = kept.level, kept.best, kept.stale
+        width = len(behaviour_of(trainer.behaviour.strip() or advice(kept.evolution.config).get("behaviour", ""), game))
+        if any(len(row) != width for row in made.behaviours):
+            raise BadValue("checkpoint.behaviours", "rows", f"of {width} numbers")
         return made

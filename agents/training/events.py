@@ -48,7 +48,7 @@ class Player:
 class Checkpoint:
     """All that is needed to go on from here to the bit, and the best player so far."""
 
-    step: int
+    step: int  # the last one that is done
     state: bytes
     best: Player | None
 
@@ -121,15 +121,17 @@ class Context(Protocol):
 
 
 class Trainer(Protocol):
-    """What is registered: a frozen dataclass of settings."""
+    """What is registered: a frozen dataclass of settings. It may have `fixed`, the names of settings that a session
+    keeps when it is resumed."""
 
     name: ClassVar[str]
     about: ClassVar[str]  # in a sentence
     metrics: ClassVar[Mapping[str, str]]  # what each metric means; "group/*" for several of a kind
     presets: ClassVar[Mapping[str, Mapping[str, Value]]]  # settings that go well together, by name
 
-    def check(self, game: Game) -> None:
-        """Raise an error that says why, unless this game can be learned with these settings."""
+    def check(self, game: Game, ancestor: AgentSpec | None, resuming: bool) -> None:
+        """Raise an error that says why, unless this game can be learned with these settings, and from this agent if one
+        is given. A session that is resumed has in its checkpoint what it once read from files."""
 
     def train(self, context: Context) -> Iterator[Event]:
         """Learn. Told to stop, it yields a last checkpoint and then Ended; so does it when it is done."""

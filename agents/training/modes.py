@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from agents.training.course import HALL, Best, Course
-from agents.training.novelty import Archive
+from agents.training.novelty import Archive, behaviour_of
 from agents.training.opponents import Encounter, curriculum, encounter_of, groups, ready_bots, share_of
 from engine.errors import BadValue, UnknownName
 from engine.game import Floats, Game
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SPREAD = 200.0  # Elo: how far a genome may be expected to be from the mean
 FAMOUS = purpose("training.famous")
 NOTHING = "none"
+HEAVIEST = 1e6
 
 
 @dataclass
@@ -99,7 +100,7 @@ class AgainstBots:
 
     def judge(self, course: Course, encounters: Sequence[Encounter], results: Sequence[MatchResult]) -> Judgement:
         level = min(course.level, self._curriculum.top)
-        newest = self._curriculum.bots[level].id
+        newest = self._curriculum.bot(level).id
         merits: dict[int, list[float]] = {}
         taken: dict[int, list[float]] = {}
         failed = 0
@@ -120,7 +121,7 @@ class AgainstBots:
         judgement.measures["population/level"] = float(level)
         if share >= self._trainer.mastery and level < self._curriculum.top:
             judgement.level = level + 1
-            then = self._curriculum.bots[level + 1].id
+            then = self._curriculum.bot(level + 1).id
             judgement.remarks.append(f"level {level + 1}: takes {share:.0%} from {newest}, now meets {then}")
         return judgement
 
@@ -146,11 +147,14 @@ class Rated:
         if len(players) < seats:
             raise BadValue("population", len(players), f"at least {seats}, one for each seat")
         found = groups(len(players), seats, meetings, seed) if meetings else []
-        game = self._game.spec
-        return [Encounter(tuple(players[one] for one in group), derive(seed, "match"), game) for group in found]
+        return [
+            Encounter(tuple(players[one] for one in group), derive(seed, "match", turn), self._game.spec)
+            for turn, pairs in enumerate(found)
+            for group in pairs
+        ]
 
     def _rate(self, course: Course, results: Sequence[MatchResult]) -> tuple[dict[int, float], int]:
-        """Elo by genome, and how many matches failed."""
+        """Elo by genome, of those who have shown anything, and how many matches failed."""
         players = [spec.id for spec in (*course.specs().values(), *course.famous())]
         number = {id: place for place, id in enumerate(players)}
         first, second, points, failed = [], [], [], 0
@@ -169,7 +173,7 @@ class Rated:
         elo += START - elo.mean()
         played = {*first, *second}
         rated = {key: float(elo[place]) for place, key in enumerate(course.evolution.genomes) if place in played}
-        return completed(rated, course.evolution.genomes), failed
+        return rated, failed
 
 
 class Competitive(Rated):
@@ -182,16 +186,18 @@ class Competitive(Rated):
         trainer, keys = self._trainer, list(course.evolution.genomes)
         ratings, failed = self._rate(course, results)
         archive = Archive(trainer.archive, trainer.neighbours, course.behaviours)
-        novelty = archive.novelty(self._behaviours(keys, results))
-        fitness = {key: ratings[key] + trainer.novelty * new for key, new in zip(keys, novelty.tolist(), strict=True)}
-        return Judgement(fitness, {"population/novelty": float(novelty.mean())}, archive.rows, failed=failed)
+        novelty = archive.novelty(self._behaviours(list(ratings), results))  # to fail at once would be novel, too
+        new = zip(ratings, novelty.tolist(), strict=True)
+        fitness = completed({key: ratings[key] + trainer.novelty * much for key, much in new}, keys)
+        mean = float(novelty.mean()) if ratings else 0.0
+        return Judgement(fitness, {"population/novelty": mean}, archive.rows, failed=failed)
 
     def _behaviours(self, keys: Sequence[int], results: Sequence[MatchResult]) -> Floats:
-        """Each genome's own statistics, over all its matches."""
+        """Each genome's own statistics, over all its matches that nobody failed in."""
         place = {str(key): row for row, key in enumerate(keys)}
         total, count = np.zeros((len(keys), len(self._behaviour))), np.zeros(len(keys))
         for result in results:
-            if result.ending.kind.rated:
+            if None not in outcomes_of(result):
                 for seat, player in enumerate(result.players):
                     total[place[player]] += np.array(result.stats[seat])[self._behaviour]
                     count[place[player]] += 1
@@ -218,13 +224,14 @@ class SelfPlay(Rated):
         measures = {"population/hall": float(len(course.hall))}
         taken = []
         for result in results:
-            player, *others = encounters[encounter_of(result)].players
-            outcome = outcomes_of(result)[result.players.index(player.id)]
-            if others[0].id.startswith(HALL) and outcome is not None:
-                taken.append(outcome)
+            player, other = encounters[encounter_of(result)].players[:2]
+            if other.id.startswith(HALL):
+                outcome = outcomes_of(result)[result.players.index(player.id)]
+                taken += [] if outcome is None else [outcome]
         if taken:
             measures["hall/share"] = sum(taken) / len(taken)
-        return Judgement(ratings, measures, failed=failed, enters_hall=True)
+        fitness = completed(ratings, course.evolution.genomes)
+        return Judgement(fitness, measures, failed=failed, enters_hall=True)
 
 
 MODES: Mapping[str, Callable[[Neuroevolution, Game, Mapping[str, str]], Mode]] = {
@@ -232,15 +239,6 @@ MODES: Mapping[str, Callable[[Neuroevolution, Game, Mapping[str, str]], Mode]] =
     "competitive": Competitive,
     "against-bots": AgainstBots,
 }
-
-
-def behaviour_of(text: str, game: Game) -> list[int]:
-    """Which statistics make up a behaviour: by name, separated by commas; all of them if none is named."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        if name not in game.info.stats:
-            raise UnknownName(f"statistic of {game.spec.name}", name, game.info.stats)
-    return [game.info.stats.index(name) for name in names or game.info.stats]
 
 
 def rewards_of(text: str, game: Game) -> dict[str, float]:
@@ -256,6 +254,6 @@ def rewards_of(text: str, game: Game) -> dict[str, float]:
             found[name] = float(weight)
         except ValueError:
             raise BadValue("rewards", part, "NAME=WEIGHT, such as hits=0.01") from None
-        if not np.isfinite(found[name]):
-            raise BadValue("rewards", part, "finite")
+        if not abs(found[name]) <= HEAVIEST:
+            raise BadValue("rewards", part, f"a weight from {-HEAVIEST:g} to {HEAVIEST:g}")
     return found

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from agents.neat.evolution import advice, config_text, read_config
+from agents.neat.config import advice, config_text, read_config
 from agents.neat.pilot import KIND
 from agents.training.concurrent import ConcurrentTrainingExecutor
 from agents.training.course import Best, Course
@@ -34,7 +34,7 @@ from engine.errors import BadValue
 from engine.game import Game
 from engine.league.statistics import interval
 from engine.options import Value, option, validate
-from engine.play.match import SEED_LIMIT, AgentSpec, Limits, MatchResult
+from engine.play.match import SEED_LIMIT, AgentSpec, Limits
 from engine.registry import game_of
 from engine.seeding import derive
 
@@ -48,8 +48,8 @@ class Neuroevolution:
     name: ClassVar[str] = "neat"
     about: ClassVar[str] = "NEAT: networks that evolve, against bots, in competition or in self-play"
     metrics: ClassVar[Mapping[str, str]] = {
-        "fitness/best": "of the best genome: in competition and self-play Elo among its generation (mean 1200), "
-        "against bots the level of the curriculum plus a share of 1",
+        "fitness/best": "of the best genome: in competition and self-play Elo among its generation (mean 1200), with "
+        "its novelty, against bots the level of the curriculum plus a share of 1 and its rewards",
         "fitness/mean": "mean fitness of the generation",
         "validation/share": "share of the points that the best genome takes from the fixed bots, over all of them",
         "validation/low": "lower end of its 95 % interval",
@@ -62,11 +62,12 @@ class Neuroevolution:
         "hall/share": "share of the points that the generation takes from them",
         "genome/nodes": "nodes of the best genome",
         "genome/connections": "enabled connections of the best genome",
-        "speed/evaluations": "genomes evaluated a second, reproduction included",
+        "speed/evaluations": "genomes evaluated a second, with validation and reproduction",
         "speed/matches": "matches played a second while the generation was playing",
         "speed/reproduction": "share of the generation's time that reproduction took",
         "trouble/failed": "matches of the generation that failed, or that nobody could play",
     }
+    fixed: ClassVar[tuple[str, ...]] = ("mode", "seed", "neat_config", "behaviour")
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
         "60 seconds": {"mode": "against-bots", "minutes": 1.0, "population": 100, "games": 2, "validate_every": 2},
         "ten minutes": {"mode": "self-play", "minutes": 9.0, "generations": 100_000},
@@ -74,7 +75,9 @@ class Neuroevolution:
 
     mode: str = option("self-play", choices=tuple(MODES), help="whom the genomes of a generation play against")
     generations: int = option(100, low=1, high=1_000_000, help="how many")
-    minutes: float = option(0.0, low=0.0, high=100_000.0, help="end after this time at the latest; 0: no limit")
+    minutes: float = option(
+        0.0, low=0.0, high=100_000.0, help="end with the generation after which it took so long; 0: no limit"
+    )
     population: int = option(0, low=0, high=100_000, help="genomes in a generation; 0: as the NEAT configuration says")
     seed: int = option(1, low=0, high=SEED_LIMIT - 1, help="another seed, another evolution")
     neat_config: str = option("", help="path of neat-python's configuration file; empty: the one for the game")
@@ -111,73 +114,84 @@ class Neuroevolution:
     def __post_init__(self) -> None:
         validate(self)
 
-    def check(self, game: Game) -> None:
+    def check(self, game: Game, ancestor: AgentSpec | None, resuming: bool) -> None:
         if not KIND.plays(game) or game.info.seats < 2:
             raise BadValue("game", game.spec.name, "one of two or more seats that shows its players a row of numbers")
-        text = config_text(self.neat_config, game)
-        read_config(text, game, self.population)
+        text = config_text("" if resuming else self.neat_config, game)
+        config = read_config(text, game, self.population)
+        if config.pop_size < game.info.seats:
+            raise BadValue("population", config.pop_size, f"at least {game.info.seats}, one for each seat")
         MODES[self.mode](self, game, advice(text))
         ready_bots(game, self.validate_bots)
+        if ancestor is not None:
+            Course.begun(self, game, ancestor)
 
     def train(self, context: Context) -> Iterator[Event]:
-        game, began = game_of(context.game), time.monotonic()
-        course = (
-            Course.begun(self, game, context.ancestor)
-            if context.state is None
-            else Course.of(context.state, self, game)
-        )
+        game, began, state = game_of(context.game), time.monotonic(), context.state
+        course = Course.of(state, self, game) if state is not None else Course.begun(self, game, context.ancestor)
         mode, judges = MODES[self.mode](self, game, advice(course.evolution.text)), ready_bots(game, self.validate_bots)
-        limits = Limits(self.steps or None)
-        with ConcurrentTrainingExecutor(
-            max_workers=context.workers, game=game.spec, plugins=context.plugins
-        ) as executor:
-            while (reason := self._over(course, began)) is None:
+        executor = ConcurrentTrainingExecutor(max_workers=context.workers, game=game.spec, plugins=context.plugins)
+        stopped, reason = False, self._over(course, None, began)
+        with executor:
+            while reason is None:
                 executor.workers, since = context.workers, time.monotonic()
-                generation = course.evolution.generation
                 encounters = mode.encounters(course)
-                results = executor.play(matches(encounters, limits), context.attend)
-                if results is None:
+                results = executor.play(matches(encounters, Limits(self.steps or None)), context.attend)
+                if stopped := results is None:
                     break
-                played = time.monotonic() - since
+                values = {"speed/matches": len(results) / (time.monotonic() - since)}
                 judgement = mode.judge(course, encounters, results)
-                values = _measured(course, judgement, results, played)
-                if generation % self.validate_every == 0 or generation == self.generations - 1:
+                reason = self._over(course, judgement, began)
+                if course.evolution.generation % self.validate_every == 0 or reason is not None:
                     validated = self._validate(course, judgement, judges, game, executor, context)
-                    if validated is None:
+                    if stopped := validated is None:
                         break
                     values |= validated
+                    reason = reason or self._stale(course, judgement)
+                values |= _measured(course, judgement)
                 reborn = time.monotonic()
-                yield from map(Log, judgement.remarks)
-                if not course.advance(judgement, self):
-                    yield Log("all species died out: a new population begins", Level.WARNING)
+                alive = course.advance(judgement, self)
                 spent = time.monotonic() - since
                 values["speed/reproduction"] = (time.monotonic() - reborn) / spent
                 values["speed/evaluations"] = len(judgement.fitness) / spent
-                yield Metrics(generation, tuple(values.items()))
+                yield from map(Log, judgement.remarks)
+                if not alive:
+                    yield Log("all species died out: a new population begins", Level.WARNING)
+                yield Metrics(course.evolution.generation, tuple(values.items()))
                 yield self._progress(course, values, began)
-                if course.evolution.generation % self.checkpoint_every == 0:
+                if course.evolution.generation % self.checkpoint_every == 0 and reason is None:
                     yield course.checkpoint()
-            else:
-                yield course.checkpoint()
-                if course.best is not None:
-                    yield Champion(course.best.generation, course.best.player())
-                yield Ended(How.FINISHED, reason)
-                return
         yield course.checkpoint()
-        yield Ended(How.STOPPED, f"stopped in generation {course.evolution.generation}")
+        if stopped:
+            yield Ended(How.STOPPED, f"stopped after {course.evolution.generation} generations")
+            return
+        if course.best is not None:
+            yield Champion(course.best.generation, course.best.player())
+        yield Ended(How.FINISHED, reason or "")
 
-    def _over(self, course: Course, began: float) -> str | None:
-        """Why to end, if so."""
-        if course.evolution.generation >= self.generations:
+    def _over(self, course: Course, judgement: Judgement | None, began: float) -> str | None:
+        """Why this generation, which was judged so, is the last one; or, before any, why there is nothing to do."""
+        done = course.evolution.generation + (judgement is not None)
+        if done >= self.generations:
             return f"{self.generations} generations"
         if self.minutes and time.monotonic() - began >= self.minutes * 60:
             return f"{self.minutes:g} minutes"
-        config = course.evolution.config
-        target = self.target_fitness or (None if config.no_fitness_termination else config.fitness_threshold)
-        if target is not None and course.top is not None and course.top >= target:
-            return f"fitness {course.top:.6g} reached {target:g}"
-        if self.patience and course.stale >= self.patience:
-            return f"no better validation in {self.patience} generations"
+        if judgement is None:
+            return None
+        config, fitness = course.evolution.config, list(judgement.fitness.values())
+        if self.target_fitness and max(fitness) >= self.target_fitness:
+            return f"fitness {max(fitness):.6g} reached {self.target_fitness:g}"
+        if not config.no_fitness_termination and not self.target_fitness:
+            reached = {"max": max(fitness), "min": min(fitness), "mean": sum(fitness) / len(fitness)}
+            value = reached[config.fitness_criterion]
+            if value >= config.fitness_threshold:
+                return f"{config.fitness_criterion} fitness {value:.6g} reached {config.fitness_threshold:g}"
+        return None
+
+    def _stale(self, course: Course, judgement: Judgement) -> str | None:
+        """Whether validation has not become better for so long that more would not help."""
+        if self.patience and judgement.best is None and course.stale + 1 >= self.patience:
+            return f"no better validation in {course.stale + 1} generations"
         return None
 
     def _validate(
@@ -206,7 +220,8 @@ class Neuroevolution:
         taken: dict[tuple[str, str], list[float]] = {}
         for result in results:
             player, bot = encounters[encounter_of(result)].players[:2]
-            scored = outcomes_of(result)[result.players.index(player.id)]
+            seat = result.players.index(player.id)
+            scored = 0.0 if seat in result.ending.seats else outcomes_of(result)[seat]  # in a league it would lose, too
             if scored is not None:
                 taken.setdefault((player.id, bot.id), []).append(scored)
         found = []
@@ -216,7 +231,7 @@ class Neuroevolution:
             found.append((sum(every) / max(len(every), 1), key, every, own))
         share, key, every, own = max(found, key=lambda one: (one[0], -one[1]))
         low, high = interval(sum(every), len(every))
-        if course.best is None or share > course.best.share:
+        if every and (course.best is None or share > course.best.share):
             judgement.best = self._best(course, key, share, low, high)
         values = {"validation/share": share, "validation/low": low, "validation/high": high}
         return values | {f"validation/{name}": sum(scores) / max(len(scores), 1) for name, scores in own.items()}
@@ -224,9 +239,9 @@ class Neuroevolution:
     def _best(self, course: Course, key: int, share: float, low: float, high: float) -> Best:
         parents = " and ".join(str(one) for one in dict.fromkeys(course.evolution.parents(key)))
         born = f"genome {key}, from {parents}" if parents else f"genome {key}"
-        about = f"{self.mode}, generation {course.evolution.generation}, {born}; validated at {share:.0%}"
-        genome = course.evolution.genome(key)
-        return Best(genome, course.evolution.generation, share, f"{about} ({low:.0%} to {high:.0%})")
+        generation = course.evolution.generation + 1
+        about = f"{self.mode}, generation {generation}, {born}; validated at {share:.0%} ({low:.0%} to {high:.0%})"
+        return Best(course.evolution.genome(key), generation, share, about)
 
     def _progress(self, course: Course, values: Mapping[str, float], began: float) -> Progress:
         done, spent = course.evolution.generation, time.monotonic() - began
@@ -241,7 +256,7 @@ class Neuroevolution:
         return Progress(done, self.generations, text, max(min(lefts), 0.0) if lefts else None)
 
 
-def _measured(course: Course, judgement: Judgement, results: list[MatchResult], seconds: float) -> dict[str, float]:
+def _measured(course: Course, judgement: Judgement) -> dict[str, float]:
     fitness = np.array(list(judgement.fitness.values()))
     best = course.evolution.genome(max(judgement.fitness, key=lambda key: (judgement.fitness[key], -key)))
     return {
@@ -250,7 +265,6 @@ def _measured(course: Course, judgement: Judgement, results: list[MatchResult], 
         "population/species": float(course.evolution.species),
         "genome/nodes": float(len(best.key)),
         "genome/connections": float(sum(best.enabled)),
-        "speed/matches": len(results) / max(seconds, 1e-9),
         "trouble/failed": float(judgement.failed),
         **judgement.measures,
     }

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.game import Floats
+from engine.errors import UnknownName
+from engine.game import Floats, Game
 
 ENTRANTS = 5  # a generation: the most novel ones
 
@@ -22,7 +23,7 @@ class Archive:
     def novelty(self, behaviours: Floats) -> Floats:
         """Of each row, in standard deviations of what has been seen; the most novel ones enter the archive. Where
         nothing tells one from another, nobody is novel."""
-        if behaviours.shape[1] == 0:
+        if behaviours.size == 0:
             return np.zeros(len(behaviours))
         everybody = np.vstack([behaviours, np.array(self.rows).reshape(len(self.rows), behaviours.shape[1])])
         spread = everybody.std(axis=0)
@@ -37,3 +38,12 @@ class Archive:
         order = np.argsort(-found, kind="stable")[:ENTRANTS]
         self.rows = (self.rows + [tuple(behaviours[i].tolist()) for i in order.tolist()])[-self._size :]
         return found
+
+
+def behaviour_of(text: str, game: Game) -> list[int]:
+    """Which statistics make up a behaviour: by name, separated by commas; all of them if none is named."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in game.info.stats:
+            raise UnknownName(f"statistic of {game.spec.name}", name, game.info.stats)
+    return [game.info.stats.index(name) for name in names or game.info.stats]

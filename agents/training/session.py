@@ -46,7 +46,6 @@ class TrainingSession:
         workers import, for what is registered but not installed. An error if it could not be started so.
         """
         self.trainer: Trainer = build(TRAINERS.get(trainer), settings, f"setting of {trainer}")
-        self.trainer.check(game_of(game))
         self.game = game
         self._workers = default_workers() if workers is None else workers
         check_number("workers", self._workers, 1, MOST_WORKERS)
@@ -54,6 +53,7 @@ class TrainingSession:
             raise BadValue("state", state, "the bytes of a checkpoint, or None")
         if ancestor is not None:
             kind_of(ancestor)
+        self.trainer.check(game_of(game), ancestor, state is not None)
         self._state, self._ancestor, self._plugins = state, ancestor, check_plugins(plugins)
         self._keeper: Keeper | None = None
         self._end: weakref.finalize[[], TrainingSession] | None = None

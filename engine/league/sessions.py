@@ -151,6 +151,11 @@ class Sessions:
         groups = itertools.groupby(rows, lambda row: row[0])
         return {name: series_of(name, [row[1:] for row in group], self.league.path, number) for name, group in groups}
 
+    def steps(self, number: int) -> int:
+        """The last one of which anything was measured; 0 if there is none."""
+        [(last,)] = self._rows(None, "SELECT max(step) FROM metrics WHERE session = ?", number)
+        return 0 if last is None else int(last)
+
     def forget_after(self, number: int, step: int) -> None:
         """Before a session goes on from this step: what was measured later is forgotten, and so are later states."""
         with self.league.file.transaction() as db:
@@ -172,7 +177,7 @@ class Sessions:
         player, kept = content_hash(data) if best else "", content_hash(packed)
         with self.league.file.transaction() as db:
             self._one(number, db)
-            others = self._checkpoints(number, db)
+            others = self._at_stake(number, step, db)
             old = next((one for one in others if one.step == step), None)
             [(last,)] = db.execute("SELECT coalesce(max(number), 0) FROM checkpoints")
             place = (old.number if old else last + 1, number, step, time.time())
@@ -291,6 +296,11 @@ class Sessions:
             checkpoint_of(row, self.league.path)
             for row in self._rows(db, f"{CHECKPOINT}{which} ORDER BY c.step", *values)
         ]
+
+    def _at_stake(self, number: int, step: int, db: sqlite3.Connection) -> list[SavedCheckpoint]:
+        """The one of this step, and those with a state: few, however many there are with a player alone."""
+        where = """ WHERE c.session = ? AND (c.step = ? OR NOT instr(c.record, '"state":""')) ORDER BY c.step"""
+        return [checkpoint_of(row, self.league.path) for row in self._rows(db, CHECKPOINT + where, number, step)]
 
     def _put(self, db: sqlite3.Connection, one: SavedCheckpoint) -> None:
         found = db.execute("SELECT number FROM agents WHERE id = ?", (one.agent,)).fetchone()

@@ -7,7 +7,7 @@ import itertools
 import signal
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from types import FrameType
 from typing import Protocol
@@ -88,11 +88,14 @@ class ConcurrentMatchExecutor(MatchExecutor):
         reason = "the run was stopped"
         return [found.get(spec.id) or unplayed(spec, EndingKind.CANCELLED, reason) for spec in specs]
 
-    def run(self, specs: Iterable[MatchSpec]) -> Iterator[MatchResult]:
-        """Results as they come; every spec that is taken gives exactly one."""
-        return self._play(specs, Entry())
+    def run(self, specs: Iterable[MatchSpec], stopping: Callable[[], bool] | None = None) -> Iterator[MatchResult]:
+        """Results as they come; every spec that is taken gives exactly one. `stopping` is asked several times a second:
+        once it says yes, the run is broken off and gives no more."""
+        return self._play(specs, Entry(), stopping)
 
-    def _play(self, specs: Iterable[MatchSpec], entry: Entry | None) -> Iterator[MatchResult]:
+    def _play(
+        self, specs: Iterable[MatchSpec], entry: Entry | None, stopping: Callable[[], bool] | None = None
+    ) -> Iterator[MatchResult]:
         """A run; what has not been checked is checked by `entry` as it is taken."""
         if self._run is not None:
             raise RingsideError("this executor is in the middle of another run: finish or close that one first")
@@ -106,6 +109,9 @@ class ConcurrentMatchExecutor(MatchExecutor):
                     more = self._feed(run, coming, entry)
                 results, over = self._dispatcher.take(run, PATIENCE)
                 yield from results
+                if stopping is not None and stopping():
+                    self._dispatcher.stop(now=True)
+                    return
         finally:
             self._run = None
             self._dispatcher.end(run)

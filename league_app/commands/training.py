@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, get_type_hints
+from typing import Any
 
 from agents.training.events import Level, Progress
 from engine.errors import BadValue
@@ -142,11 +142,10 @@ def train(options: argparse.Namespace) -> Answer:
         if options.preset not in kind.presets:
             raise BadValue("--preset", options.preset, f"one of {', '.join(map(repr, kind.presets))}")
         settings |= kind.presets[options.preset]
-    hints = get_type_hints(kind)
     texts = {field.name: getattr(options, f"set_{field.name}") for field in dataclasses.fields(kind)}
     given = {name: text for name, text in texts.items() if text is not None}
     parsed = parse(kind, given, f"setting of {options.trainer}")
-    settings |= {name: getattr(parsed, name) for name in given if name in hints}
+    settings |= {name: getattr(parsed, name) for name in given}
     if options.workers is not None:
         check_whole("--workers", options.workers, 1, MOST_WORKERS)
     with opened(options.league, options.game or "pong") as state:
@@ -232,11 +231,11 @@ def in_words(now: Progress | None) -> str:
 
 
 def _tell_logs(job: TrainingJob, told: int, quiet: bool) -> int:
-    logs = list(job.logs)
-    for log in logs[told:]:
-        if not quiet:
-            line(log.text, "yellow" if log.level is Level.WARNING else "dim")
-    return len(logs)
+    count, logs = job.remarks, list(job.logs)
+    for log in logs[max(len(logs) - (count - told), 0) :]:
+        for text in log.text.splitlines() if not quiet else ():
+            line(text, "yellow" if log.level is Level.WARNING else "dim")
+    return count
 
 
 def finish(state: LeagueState, job: TrainingJob, signals: Sequence[int], quiet: bool) -> Answer:
@@ -277,17 +276,16 @@ def listing(options: argparse.Namespace) -> Answer:
     with looking(options.league) as league:
         sessions = Sessions(league)
         every = sessions.every()
-        metrics = {one.number: sessions.metrics(one.number, ["fitness/best", "validation/share"]) for one in every}
+        shares = {one.number: sessions.metrics(one.number, ["validation/share"]) for one in every}
+        steps = {one.number: sessions.steps(one.number) for one in every}
 
     def show() -> None:
         shown = table(">number", "name", "trainer", "game", ">steps", "state", ">best validation", "note")
         for one in every:
-            found = metrics[one.number]
-            steps = max((int(series.steps[-1]) + 1 for series in found.values() if len(series.steps)), default=0)
-            share = found.get("validation/share")
+            share = shares[one.number].get("validation/share")
             best = f"{share.values.max():.0%}" if share is not None and len(share.values) else "-"
-            row = (str(one.number), words(one.name), one.trainer, one.game.name, str(steps), one.state.value, best)
-            shown.add_row(*row, words(one.note))
+            told = (words(one.name), words(one.trainer), words(one.game.name))
+            shown.add_row(str(one.number), *told, str(steps[one.number]), one.state.value, best, words(one.note))
         console.print(shown)
 
     return Answer(every, show if every else lambda: line("no training sessions yet"))
@@ -340,8 +338,8 @@ def sparkline(values: Sequence[float], width: int = 32) -> str:
         values = [sum(values[a:b]) / (b - a) for a, b in itertools.pairwise(edges)]
     finite = [value for value in values if abs(value) < float("inf")]
     low, high = min(finite, default=0.0), max(finite, default=0.0)
-    span = (high - low) or 1.0
-    return "".join(BARS[min(int((one - low) / span * 8), 7)] if one in finite else " " for one in values)
+    span = (high / 2 - low / 2) or 1.0  # halves: the difference of two large numbers may be none
+    return "".join(BARS[min(int((one / 2 - low / 2) / span * 8), 7)] if one in finite else " " for one in values)
 
 
 def enter(options: argparse.Namespace) -> Answer:

@@ -11,7 +11,7 @@ from importlib import import_module
 from rich.console import Console
 from rich.table import Table
 
-TOPICS = ("engine", "executor", "league")
+TOPICS = ("engine", "executor", "league", "neat")
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ Written from the rules, not from the kernels; results are the same to the bit, p
 from __future__ import annotations
 
 import math
-from ctypes import c_float
+import struct
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +16,8 @@ from engine.games.pong import SERVE_ANGLE, SERVE_SIDE, PongOptions
 from engine.play.lanes import AGENT_SEED
 
 MASK = 2**64 - 1
+
+FLOATS = struct.Struct("8f")
 
 
 def draw(seed: int, what: int, seat: int, ply: int) -> int:
@@ -134,7 +136,7 @@ class Match:
             1.0 if side * self.vx < 0.0 else 0.0,
             self.paddle[1 - seat] * (2.0 / 600.0),
         )
-        return [c_float(value).value for value in seen]
+        return list(FLOATS.unpack(FLOATS.pack(*seen)))  # rounded as what an agent sees
 
     def stats(self, seat: int) -> list[float]:
         hits = max(self.hits[seat], 1)

@@ -144,7 +144,8 @@ def test_a_match_that_comes_out_differently_is_status_one(league: str, capsys: p
         row = agent_row(one.number(agent.id), dataclasses.replace(agent, payload=other))
         db.execute("INSERT OR REPLACE INTO agents VALUES (?,?,?,?,?,?,?,?)", row)
     every = told(capsys, "history", league, "--agent", "Predictor", "--limit", "100")
-    reference = next(one["match"] for one in every if one["stats"][one["players"].index("Predictor")][2] > 0)  # it moved
+    moved = [one for one in every if one["stats"][one["players"].index("Predictor")][2] > 0]
+    reference = moved[0]["match"]
     assert told(capsys, "reproduce", league, reference, status=1)["same"] is False
 
 

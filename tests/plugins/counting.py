@@ -37,7 +37,7 @@ class Counting:
     nap: float = option(0.0, low=0.0, help="seconds that a step takes")
     attends: bool = option(True, help="whether it ever looks up")
 
-    def check(self, game: Game) -> None:
+    def check(self, game: Game, ancestor: AgentSpec | None, resuming: bool) -> None:
         if game.info.seats != 2:
             raise BadValue("game", game.spec.name, "a game for two")
 

@@ -1,0 +1,144 @@
+"""NEAT configurations: neat-python's own files, read strictly, for one game."""
+
+from __future__ import annotations
+
+import configparser
+import contextlib
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import neat
+from neat.genes import DefaultConnectionGene, DefaultNodeGene
+from neat.genome import DefaultGenomeConfig
+from neat.math_util import stat_functions
+
+from agents.neat.genome import ACTIVATIONS, AGGREGATIONS
+from engine.errors import BadValue, RingsideError, UnknownName
+from engine.files import asset, check_path
+from engine.game import Game
+
+LARGEST_CONFIG = 1 << 20  # bytes
+MOST_GENOMES, MOST_HIDDEN = 100_000, 10_000
+GENOME = "DefaultGenome"
+GENOME_OPTIONS = (
+    "num_inputs", "num_outputs", "num_hidden", "feed_forward", "compatibility_disjoint_coefficient",
+    "compatibility_weight_coefficient", "conn_add_prob", "conn_delete_prob", "node_add_prob", "node_delete_prob",
+    "single_structural_mutation", "structural_mutation_surer", "initial_connection",
+)  # fmt: skip
+SECTION, ADVICE = "Ringside", ("rewards", "behaviour")
+
+
+def config_text(path: str, game: Game) -> str:
+    """The text of a configuration file; without a path, of the one for this game that comes with Ringside."""
+    if not path:
+        found = asset(f"neat/{game.spec.name}.txt") or asset("neat/default.txt")
+        if found is None:
+            raise RingsideError("Ringside's own NEAT configurations are missing: install it again")
+        return found.read_text(encoding="utf-8")
+    try:
+        place = check_path("neat_config", path)
+        if place.exists() and not place.is_file():
+            raise BadValue("neat_config", path, "a file")
+        with place.open("rb") as file:
+            raw = file.read(LARGEST_CONFIG + 1)
+        if len(raw) > LARGEST_CONFIG:
+            raise BadValue("neat_config", path, f"a file of at most {LARGEST_CONFIG:,} bytes")
+        return raw.decode()
+    except OSError as error:
+        raise BadValue("neat_config", path, f"a file that can be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise BadValue("neat_config", path, "a text file") from None
+
+
+def read_config(text: str, game: Game, population: int = 0) -> Any:
+    """A `neat.Config` for this game; `population`, if given, comes before the file's own."""
+    parser = configparser.ConfigParser()
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        raise BadValue("neat_config", str(error), "a configuration file as neat-python has them") from None
+    ends = {"num_inputs": game.info.observation[0], "num_outputs": game.info.actions}
+    section = GENOME
+    for name, wanted in ends.items() if parser.has_section(section) else ():
+        given = parser.get(section, name, fallback="game", raw=True)
+        if given not in ("game", str(wanted)):
+            raise BadValue(f"neat_config.{name}", given, f"{wanted}, as {game.spec.name} has it")
+        parser.set(section, name, str(wanted))
+    if parser.has_section(section):
+        _check_genome_section(parser)
+    if population and parser.has_section("NEAT"):
+        parser.set("NEAT", "pop_size", str(population))
+    with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
+        place = Path(folder) / "neat_config.txt"
+        with place.open("w", encoding="utf-8") as file:
+            parser.write(file)
+        kinds = (neat.DefaultGenome, neat.DefaultReproduction, neat.DefaultSpeciesSet, neat.DefaultStagnation)
+        try:
+            config = neat.Config(*kinds, str(place))
+        except Exception as error:  # neat-python says what is wrong by exceptions of many kinds
+            raise BadValue("neat_config", str(error) or type(error).__name__, "what neat-python accepts") from None
+    advice(text)
+    config.seed = None  # neat-python would seed the global generator with it; here a seed is a setting of the trainer
+    _check_config(config)
+    return config
+
+
+def _check_config(config: Any) -> None:
+    made = config.genome_config
+    for noun, offered, known in (
+        ("activation", made.activation_options, ACTIVATIONS),
+        ("aggregation", made.aggregation_options, AGGREGATIONS),
+    ):
+        for name in offered:
+            if name not in known:
+                raise UnknownName(f"{noun} function in neat_config", name, known)
+    if not 2 <= config.pop_size <= MOST_GENOMES:
+        raise BadValue("neat_config.pop_size", config.pop_size, f"from 2 to {MOST_GENOMES:,}")
+    if not 0 <= made.num_hidden <= MOST_HIDDEN:
+        raise BadValue("neat_config.num_hidden", made.num_hidden, f"from 0 to {MOST_HIDDEN:,}")
+    for parts in (config, made, config.species_set_config, config.stagnation_config, config.reproduction_config):
+        for name, value in vars(parts).items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise BadValue(f"neat_config.{name}", value, "finite")
+            if name.endswith("_init_type") and not any(one in value.lower() for one in ("gauss", "normal", "uniform")):
+                raise BadValue(f"neat_config.{name}", value, "gaussian, normal or uniform")
+    for name, value, offered in (  # of these neat-python complains when a population is made, or never
+        ("species_fitness_func", config.stagnation_config.species_fitness_func, stat_functions),
+        ("fitness_criterion", config.fitness_criterion, ("max", "min", "mean")),
+    ):
+        if value not in offered:
+            raise BadValue(f"neat_config.{name}", value, f"one of {', '.join(offered)}")
+    if max(config.reproduction_config.min_species_size, config.reproduction_config.elitism) < 1:
+        raise BadValue("neat_config.min_species_size", config.reproduction_config.min_species_size, "at least 1")
+
+
+def _check_genome_section(parser: configparser.ConfigParser) -> None:
+    """What neat-python passes by, or complains about without a name."""
+    genes = (*DefaultNodeGene.get_config_params(), *DefaultConnectionGene.get_config_params())
+    known = [*GENOME_OPTIONS, *(one.name for one in genes)]
+    for name in parser.options(GENOME):
+        if name not in known and name not in parser.defaults():
+            raise UnknownName(f"option in [{GENOME}] of neat_config", name, known)
+    given = parser.get(GENOME, "initial_connection", fallback="unconnected", raw=True)
+    kind, *share = given.split()
+    if kind not in DefaultGenomeConfig.allowed_connectivity or len(share) != ("partial" in kind):
+        offered = ", ".join(DefaultGenomeConfig.allowed_connectivity)
+        raise BadValue("neat_config.initial_connection", given, f"one of {offered}; after a partial one its share")
+    for gene in ("bias", "response", "weight"):
+        low, high = (parser.get(GENOME, f"{gene}_{end}_value", fallback="0", raw=True) for end in ("min", "max"))
+        with contextlib.suppress(ValueError):  # neat-python names those
+            if float(high) < float(low):
+                raise BadValue(f"neat_config.{gene}_max_value", high, f"at least {gene}_min_value ({low})")
+
+
+def advice(text: str) -> dict[str, str]:
+    """What a configuration file says to the trainer, in a section of its own: settings for this game."""
+    parser = configparser.ConfigParser()
+    parser.read_string(text)
+    found = dict(parser.items(SECTION, raw=True)) if parser.has_section(SECTION) else {}
+    for name in found:
+        if name not in ADVICE:
+            raise UnknownName(f"setting in [{SECTION}] of neat_config", name, ADVICE)
+    return found

@@ -1,0 +1,273 @@
+"""Genomes as JSON: what is valid comes back exactly, and whatever else somebody sends is refused by name."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.neat import genome as genomes
+from agents.neat.genome import ACTIVATIONS, AGGREGATIONS, Genome, dump, load, of_neat, plain, to_neat
+from agents.neat.network import Networks
+from engine.errors import BadValue, UnknownName
+from tests.agents.breeding import EVERYTHING, all_of, bred, made_up, read
+
+SMALL = Genome(
+    2, 1, True, (0, 5), (0.1, -0.0), (1.0, 0.5), (1.0, 1.0), ("tanh", "relu"), ("sum", "max"),
+    (-1, -2, 5), (0, 5, 0), (0.3, 1e-320, -7.25), (True, True, False), (1, 2, 9),
+)  # fmt: skip
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def raw(**changes: object) -> dict[str, Any]:
+    """A small genome as JSON has it, with something in place of what stands there; "nodes.key" goes deeper."""
+    made = json.loads(dump(SMALL))
+    for name, value in changes.items():
+        *above, last = name.split("__")
+        place = made
+        for step in above:
+            place = place[step]
+        place[last] = value
+    return made
+
+
+def refused(payload: object) -> str:
+    with pytest.raises((BadValue, UnknownName)) as caught:
+        load(payload if isinstance(payload, bytes | str) else json.dumps(payload))
+    text = str(caught.value)
+    assert len(text) < 1000
+    return text
+
+
+# What is valid
+
+
+@given(made_up(numbers=st.floats(allow_nan=False, allow_infinity=False)))
+def test_a_genome_comes_back_exactly(genome: Genome) -> None:
+    payload = dump(genome)
+    again = load(payload)
+    assert repr(again) == repr(genome), "to the bit: repr tells 0.0 from -0.0"
+    assert dump(again) == payload
+    assert load(payload.decode()) == genome, "text will do as well"
+
+
+def test_whole_numbers_will_do_where_fractions_are_asked_for() -> None:
+    found = load(json.dumps(raw(nodes__bias=[1, -(2**60)])))
+    assert found.bias == (1.0, -(2.0**60))
+    assert [type(one) for one in found.bias] == [float, float]
+    assert load(dump(found)) == found
+
+
+@pytest.mark.parametrize("feed_forward", [True, False])
+def test_what_neat_python_bred_comes_back_exactly(feed_forward: bool) -> None:
+    population = bred(feed_forward, generations=12, **EVERYTHING)
+    config = population.config.genome_config
+    sizes = set()
+    for one in population.population.values():
+        genome = load(dump(of_neat(one, config)))
+        again = to_neat(genome, one.key)
+        assert (again.key, again.size()) == (one.key, one.size())
+        assert list(map(str, again.nodes.values())) == list(map(str, one.nodes.values())), "in the same order"
+        assert list(map(str, again.connections.values())) == list(map(str, one.connections.values()))
+        assert list(again.connections) == list(one.connections)
+        assert again.distance(one, config) == 0.0
+        assert of_neat(again, config) == genome
+        sizes.add(one.size())
+    assert len(sizes) > 5, "they are of many shapes"
+
+
+def test_every_function_of_neat_python_is_known_and_no_other() -> None:
+    config = bred(True, generations=0).config.genome_config
+    assert set(config.activation_defs.functions) == set(ACTIVATIONS)
+    assert set(config.aggregation_function_defs.functions) == set(AGGREGATIONS)
+
+
+# What is not
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_whatever_is_put_in_place_of_something_is_refused_or_taken_as_it_is(data: st.DataObject) -> None:
+    made = plain(data.draw(made_up()))
+    text = json.loads(json.dumps(made))
+    paths = list(_paths(text))
+    for _ in range(data.draw(st.integers(1, 2))):
+        *above, last = data.draw(st.sampled_from(paths))
+        place = text
+        try:
+            for step in above:
+                place = place[step]
+            before = place[last]
+        except (LookupError, TypeError):
+            continue  # the first change took it away
+        how = data.draw(st.sampled_from(["other", "gone", "again", "near"]))
+        if how == "gone":
+            del place[last]
+        elif how == "again" and isinstance(place, list):
+            place.append(copy.deepcopy(before))
+        elif how == "near" and type(before) in (int, float):
+            step = data.draw(st.sampled_from([-1, 1, 0.5, -100, 2**60, 10**400]))
+            place[last] = step if abs(step) > 2**60 or abs(before) > 2**60 else before + step
+        else:
+            place[last] = data.draw(JUNK)
+    found = read(json.dumps(text))
+    assert found is None or load(dump(found)) == found
+    assert found is None or found == genomes.of_plain(text)
+
+
+def _paths(value: object) -> Any:
+    """Of everything inside."""
+    steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, inner in steps:
+        yield (step,)
+        for rest in _paths(inner):
+            yield (step, *rest)
+
+
+@given(JUNK)
+def test_other_json_is_refused(junk: object) -> None:
+    assert refused(json.dumps(junk)).startswith("genome")
+
+
+@given(st.binary(max_size=60))
+def test_bytes_that_are_no_json_are_refused(junk: bytes) -> None:
+    with pytest.raises(BadValue):
+        load(junk)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, len(dump(SMALL)) - 1), st.integers(0, 255))
+def test_a_changed_byte_is_refused_or_leaves_a_valid_genome(place: int, byte: int) -> None:
+    payload = bytearray(dump(SMALL))
+    payload[place] = byte
+    for cut in (bytes(payload), bytes(payload[:place])):
+        found = read(cut)
+        assert found is None or load(dump(found)) == found
+
+
+@pytest.mark.parametrize("missing", ["format", "version", "inputs", "outputs", "feed_forward", "nodes", "connections"])
+def test_what_is_missing_is_named(missing: str) -> None:
+    made = raw()
+    del made[missing]
+    assert f"genome.{missing}" in refused(made)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"format": "somebody-else"}, "genome.format = 'somebody-else'"),
+        ({"version": 2}, "genome.version = 2"),
+        ({"version": True}, "genome.version = True"),
+        ({"version": 1.0}, "genome.version = 1.0"),
+        ({"inputs": 0}, "genome.inputs = 0"),
+        ({"inputs": 2.0}, "genome.inputs = 2.0"),
+        ({"inputs": True}, "genome.inputs = True"),
+        ({"outputs": 10**6}, "genome.outputs = 1000000"),
+        ({"outputs": 2}, "genome.nodes.key = 1: must be there"),
+        ({"feed_forward": 1}, "genome.feed_forward = 1"),
+        ({"fitness": 3.0}, "without that key"),
+        ({"nodes": []}, "genome.nodes = []"),
+        ({"nodes__pickle": []}, "genome.nodes = 'pickle'"),
+        ({"nodes__key": [0]}, "columns of one length"),
+        ({"nodes__key": [0, 0]}, "genome.nodes.key = 0: must be the key of one node only"),
+        ({"nodes__key": [0, -5]}, "genome.nodes.key = -5"),
+        ({"nodes__key": [0, 2**53]}, "below 9,007,199,254,740,992"),
+        ({"nodes__key": [0, True]}, "genome.nodes.key = True"),
+        ({"nodes__bias": [0.0, "1"]}, "genome.nodes.bias = '1'"),
+        ({"nodes__bias": [0.0, None]}, "genome.nodes.bias = None"),
+        ({"nodes__bias": [0.0, True]}, "genome.nodes.bias = "),
+        ({"nodes__bias": {"0": 1.0}}, "a list of at most"),
+        ({"nodes__response": [1.0, 10**400]}, "must be finite"),
+        ({"nodes__activation": ["tanh", "tahn"]}, "unknown activation function 'tahn': did you mean 'tanh'"),
+        ({"nodes__activation": ["tanh", 3]}, "genome.nodes.activation = 3"),
+        ({"nodes__aggregation": ["sum", "softmax"]}, "unknown aggregation function 'softmax'"),
+        ({"connections__source": [-1, -3, 5]}, "genome.connections.source = -3"),
+        ({"connections__source": [-1, -2, 7]}, "genome.connections.source = 7"),
+        ({"connections__target": [0, -1, 0]}, "genome.connections.target = -1"),
+        ({"connections__target": [0, 6, 0]}, "genome.connections.target = 6"),
+        ({"connections__source": [-1, -2, -1]}, "genome.connections = (-1, 0)"),
+        ({"connections__enabled": [True, True, 0]}, "genome.connections.enabled = 0"),
+        ({"connections__innovation": [1, 2, 2]}, "genome.connections.innovation = 2"),
+        ({"connections__innovation": [1, 2, -3]}, "genome.connections.innovation = -3"),
+        ({"connections__innovation": [1, 2, 2**70]}, "genome.connections.innovation"),
+        ({"connections__weight": [0.3, 0.4]}, "columns of one length"),
+    ],
+)
+def test_what_is_wrong_is_named(changes: dict[str, object], words: str) -> None:
+    assert words in refused(raw(**changes))
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
+def test_what_is_no_finite_number_is_refused(number: str) -> None:
+    assert "finite" in refused(dump(SMALL).replace(b"-7.25", number.encode()))
+
+
+def test_a_key_that_stands_twice_is_refused() -> None:
+    text = dump(SMALL).decode()
+    assert "'inputs' stands twice" in refused(text.replace('"inputs":2', '"inputs":2,"inputs":2'))
+    assert "'bias' stands twice" in refused(text.replace('"bias":', '"bias":[],"bias":'))
+
+
+def test_numbers_of_absurd_length_are_refused() -> None:
+    for digits in (400, 100_000):
+        huge = b"9" * digits
+        for field in (b'"inputs":2', b'"version":1'):
+            refused(dump(SMALL).replace(field, field[:-1] + huge))
+        refused(dump(SMALL).replace(b"-7.25", b"-" + huge))
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":', '{"nodes":'])
+def test_deep_nesting_is_refused(opening: str) -> None:
+    refused(opening * 200_000)
+    refused(opening * 100_000 + "1" + ("]" if opening == "[" else "}") * 100_000)
+
+
+def test_what_is_too_large_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(genomes, "LARGEST", 1000)
+    assert "1001 bytes" in refused(b" " * 1001)
+
+
+def test_too_many_nodes_or_connections_are_refused() -> None:
+    assert "at most 20,000" in refused(raw(nodes__key=list(range(20_001))))
+    assert "at most 200,000" in refused(raw(connections__weight=[0.0] * 200_001))
+
+
+def test_a_function_with_a_name_without_end_is_refused_in_a_few_words() -> None:
+    assert "unknown activation function" in refused(raw(nodes__activation=["tanh", "x" * 100_000]))
+
+
+def test_a_cycle_is_refused_in_a_feed_forward_network_and_fine_in_a_recurrent_one() -> None:
+    loops = [((5, 0), (0, 5)), ((5, 5), (5, 0)), ((0, 5), (0, 0))]
+    for source, target in loops:
+        links = {
+            "source": source,
+            "target": target,
+            "weight": (1.0, 1.0),
+            "enabled": (True, True),
+            "innovation": (1, 2),
+        }
+        looped = replace(SMALL, **links)
+        with pytest.raises(BadValue, match="cycle"):
+            Networks(1).add(load(dump(looped)))
+        assert Networks(1).add(load(dump(replace(looped, feed_forward=False)))) == 0
+
+
+def test_a_cycle_that_is_disabled_or_leads_nowhere_does_no_harm() -> None:
+    links = {"source": (-1, 5), "target": (0, 5), "weight": (1.0, 1.0), "innovation": (1, 2)}
+    for enabled in ((True, False), (True, True)):
+        assert Networks(1).add(load(dump(replace(SMALL, **links, enabled=enabled)))) == 0
+
+
+def test_equal_genomes_have_equal_payloads_whoever_made_them() -> None:
+    one, other = all_of(bred(True, seed=4)), all_of(bred(True, seed=4))
+    assert [dump(each) for each in one] == [dump(each) for each in other]
+    assert len({dump(each) for each in one}) > 10

@@ -1,0 +1,391 @@
+"""Who meets whom in each mode, and what results are worth: on results that were made up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from agents.training.course import Course
+from agents.training.modes import MODES, Judgement, merits_of, outcomes_of
+from agents.training.neuroevolution import Neuroevolution
+from agents.training.novelty import Archive
+from agents.training.opponents import curriculum, groups, matches, ready_bots, share_of, shuffled
+from engine.errors import BadValue, UnknownName
+from engine.league.ratings import START, rerate
+from engine.league.statistics import interval
+from engine.play.match import Ending, EndingKind, Limits, MatchResult, MatchSpec
+from engine.registry import new_game
+from tests.agents.training import GAME, mode_of, trainer, written
+
+FINISHED = Ending(EndingKind.FINISHED)
+STATS = GAME.info.stats
+
+
+@pytest.fixture
+def crowd(tmp_path: Path) -> str:
+    return written(tmp_path / "crowd.txt")
+
+
+def result(
+    scores: Sequence[float],
+    ending: Ending = FINISHED,
+    spec: MatchSpec | None = None,
+    stats: Any = None,
+    steps: int = 50,
+) -> MatchResult:
+    """As a match would give it; who forfeits is last."""
+    keyed = [(seat in ending.seats, -score) for seat, score in enumerate(scores)]
+    ranks = tuple(1 + sum(other < one for other in keyed) for one in keyed)
+    players = tuple(one.id for one in spec.players) if spec else tuple(str(seat) for seat in range(len(scores)))
+    rows = tuple(tuple(map(float, row)) for row in stats) if stats is not None else ((0.0,) * len(STATS),) * len(scores)
+    return MatchResult(spec.id if spec else "0.0", players, tuple(map(float, scores)), ranks, steps, ending, rows, b"")
+
+
+def judged(
+    one: Neuroevolution,
+    play: Callable[[MatchSpec], MatchResult],
+    prepare: Callable[[Course], None] = lambda course: None,
+) -> tuple[Course, Judgement]:
+    """A first generation with results that somebody made up."""
+    course, mode = Course.begun(one, GAME, None), mode_of(one)
+    prepare(course)
+    met = mode.encounters(course)
+    return course, mode.judge(course, met, [play(spec) for spec in matches(met, Limits())])
+
+
+def by_number(spec: MatchSpec) -> MatchResult:
+    """Who has the larger key wins by as much; bots and the famous are 5."""
+    worth = [float(one.id) if one.id.isdigit() else 5.0 for one in spec.players]
+    return result(worth, spec=spec, stats=[[value] * len(STATS) for value in worth])
+
+
+def failing(key: str, play: Callable[[MatchSpec], MatchResult] = by_number) -> Callable[[MatchSpec], MatchResult]:
+    """The same, except that somebody breaks in every match."""
+
+    def played(spec: MatchSpec) -> MatchResult:
+        ids = [one.id for one in spec.players]
+        if key not in ids:
+            return play(spec)
+        return result([0.0] * len(ids), Ending(EndingKind.EXCEPTION, (ids.index(key),)), spec)
+
+    return played
+
+
+# Results
+
+
+def test_an_outcome_is_the_share_of_the_others_that_somebody_did_better_than() -> None:
+    assert outcomes_of(result([3, 1])) == [1.0, 0.0]
+    assert outcomes_of(result([2, 2])) == [0.5, 0.5]
+    assert outcomes_of(result([5, 1, 3])) == [1.0, 0.0, 0.5]
+    assert outcomes_of(result([5, 5, 3])) == [0.75, 0.75, 0.0]
+
+
+@pytest.mark.parametrize("kind", [EndingKind.EXCEPTION, EndingKind.CRASH, EndingKind.CANNOT_START, EndingKind.TIMEOUT])
+def test_who_fails_has_shown_nothing_and_the_other_has_won(kind: EndingKind) -> None:
+    assert outcomes_of(result([3, 0], Ending(kind, (0,)))) == [None, 1.0]
+    assert merits_of(result([0, 0], Ending(kind, (1,))))[1] is None
+
+
+@pytest.mark.parametrize("kind", [EndingKind.VOID, EndingKind.CANCELLED, EndingKind.QUARANTINED])
+def test_what_was_not_played_shows_nothing_of_anybody(kind: EndingKind) -> None:
+    assert outcomes_of(result([3, 0], Ending(kind))) == [None, None]
+    assert merits_of(result([3, 0], Ending(kind))) == [None, None]
+
+
+def test_merit_is_half_who_won_and_half_by_how_much() -> None:
+    assert merits_of(result([5, 0])) == [1.0, 0.0]
+    assert merits_of(result([2, 2])) == [0.5, 0.5]
+    close, clear = merits_of(result([5, 4])), merits_of(result([5, 1]))
+    assert 0.75 < close[0] < clear[0] < 1.0
+    assert close[0] + close[1] == 1.0
+    assert merits_of(result([-5, -1]))[1] > 0.5
+    for merit in merits_of(result([1e300, -1e300, 0.0])):
+        assert 0.0 <= merit <= 1.0
+
+
+# Who meets whom
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "meetings"), [(10, 2, 5), (11, 2, 5), (7, 3, 5), (9, 3, 4), (3, 3, 1), (2, 2, 3)]
+)
+def test_everybody_meets_enough_others_and_nobody_meets_itself(count: int, size: int, meetings: int) -> None:
+    found = groups(count, size, meetings, 77)
+    met = Counter(one for group in found for one in group for _ in range(size - 1))
+    assert set(met) == set(range(count))
+    assert min(met.values()) >= meetings
+    assert all(len(set(group)) == size for group in found)
+    assert found == groups(count, size, meetings, 77)
+    assert sorted(shuffled(count, 5)) == list(range(count))
+
+
+def test_pairings_are_drawn_anew_each_round_and_each_generation() -> None:
+    rounds = [tuple(map(frozenset, groups(20, 2, 5, 1)[at : at + 10])) for at in range(0, 50, 10)]
+    assert len(set(map(frozenset, rounds))) == 5
+    assert groups(20, 2, 5, 1) != groups(20, 2, 5, 2)
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_every_genome_sits_at_every_seat_equally_often_with_the_same_seeds(mode: str, crowd: str) -> None:
+    one = trainer(crowd, mode=mode, opponents=5)
+    course = Course.begun(one, GAME, None)
+    specs = matches(mode_of(one).encounters(course), Limits())
+    seats: dict[str, Counter[int]] = {}
+    seeds: dict[str, Counter[int]] = {}
+    for spec in specs:
+        for seat, player in enumerate(spec.players):
+            seats.setdefault(player.id, Counter())[seat] += 1
+        for player in {player.id for player in spec.players}:
+            seeds.setdefault(player, Counter())[spec.seed] += 1
+    own = [str(key) for key in course.evolution.genomes]
+    assert set(own) <= set(seats)
+    for name in own:
+        assert seats[name][0] == seats[name][1] > 0
+        assert seeds[name] == seeds[own[0]], "nobody is luckier"
+
+
+def test_five_opponents_is_what_a_genome_meets_unless_told_otherwise(crowd: str) -> None:
+    one = Neuroevolution(mode="competitive", neat_config=crowd, population=20)
+    assert (one.opponents, one.neighbours, one.archive, one.hall_share, one.hall_every) == (5, 15, 500, 0.2, 5)
+    met = mode_of(one).encounters(Course.begun(one, GAME, None))
+    counts = Counter(player.id for encounter in met for player in encounter.players)
+    assert set(counts.values()) == {5}
+
+
+# Rating
+
+
+@pytest.mark.parametrize("mode", ["competitive", "self-play"])
+def test_who_wins_more_is_fitter_and_the_mean_is_1200(mode: str, crowd: str) -> None:
+    _, judgement = judged(trainer(crowd, mode=mode, opponents=9, novelty=0.0), by_number)
+    ordered = sorted(judgement.fitness, key=judgement.fitness.__getitem__)
+    assert ordered[-1] == max(judgement.fitness)
+    assert ordered[0] == min(judgement.fitness)
+    assert np.mean(list(judgement.fitness.values())) == pytest.approx(1200)
+    assert judgement.failed == 0
+
+
+def test_ratings_are_the_most_likely_ones() -> None:
+    draw = np.random.default_rng(2)
+    first, second = draw.integers(0, 6, 40), draw.integers(0, 6, 40)
+    first, second = first[first != second], second[first != second]
+    points, before = draw.choice([0.0, 0.5, 1.0, 0.8], len(first)), draw.normal(1200, 100, 6)
+
+    def unlikely(elo: Any) -> float:
+        scored = 1 / (1 + 10 ** ((elo[second] - elo[first]) / 400))
+        fits = -np.sum(points * np.log(scored) + (1 - points) * np.log(1 - scored))
+        return float(fits + np.sum(((elo - before) / 200) ** 2) / 2)
+
+    found = rerate(before, first, second, points, 200.0)
+    best = minimize(unlikely, before, tol=1e-12)
+    assert found == pytest.approx(best.x, abs=0.05)
+    order = draw.permutation(len(first))
+    assert rerate(before, first[order], second[order], points[order], 200.0) == pytest.approx(found, abs=1e-6)
+    assert rerate(before, second, first, 1 - points, 200.0) == pytest.approx(found, abs=1e-6)
+
+
+def test_ratings_without_games_stay_and_stay_finite_with_a_clean_sheet() -> None:
+    none = np.zeros(0, np.int64)
+    assert rerate(np.array([1200.0, 1300.0]), none, none, np.zeros(0), 200.0).tolist() == [1200.0, 1300.0]
+    wins = np.zeros(500, np.int64), np.ones(500, np.int64), np.ones(500)
+    strong, weak = rerate(np.full(2, START), *wins, 200.0)
+    assert 1400 < strong < 3000
+    assert strong + weak == pytest.approx(2 * START)
+
+
+def test_the_interval_of_a_share_is_wilsons() -> None:
+    assert interval(0, 0) == (0.0, 1.0)
+    low, high = interval(50, 100)
+    assert (low, high) == (pytest.approx(0.4038, abs=1e-4), pytest.approx(0.5962, abs=1e-4))
+    assert interval(10, 10) == (pytest.approx(0.7225, abs=1e-4), pytest.approx(1.0))
+    assert interval(0, 10) == (0.0, pytest.approx(0.2775, abs=1e-4))
+
+
+# Failures
+
+
+@pytest.mark.parametrize("mode", ["against-bots", "self-play", "competitive"])
+def test_who_fails_everywhere_comes_last_and_its_matches_are_counted(mode: str, crowd: str) -> None:
+    # level 0 scores shares of 1: with fitness below 0.0 nowhere, a failure that were scored 0 would show
+    one = trainer(crowd, mode=mode, opponents=9, novelty=0.0)
+    _, well = judged(one, by_number)
+    _, judgement = judged(one, failing("7"))
+    others = [value for key, value in judgement.fitness.items() if key != 7]
+    assert judgement.fitness[7] == min(others)
+    assert judgement.fitness[7] != 0.0
+    assert well.failed == 0
+    assert judgement.failed == {"against-bots": 2, "self-play": 18, "competitive": 18}[mode]
+
+
+def test_who_fails_now_and_then_is_judged_by_its_other_matches(crowd: str) -> None:
+    one = trainer(crowd, mode="against-bots", games=2)
+
+    def at_times(spec: MatchSpec) -> MatchResult:
+        return failing("7")(spec) if spec.id.endswith(".1") else by_number(spec)
+
+    _, judgement = judged(one, at_times)
+    assert judgement.fitness == judged(one, by_number)[1].fitness
+    assert judgement.failed == 2
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_if_all_matches_fail_everybody_is_equal(mode: str, crowd: str) -> None:
+    one = trainer(crowd, mode=mode, novelty=0.0)
+    void = Ending(EndingKind.VOID)
+    course, judgement = judged(one, lambda spec: result([0.0, 0.0], void, spec))
+    assert len(set(judgement.fitness.values())) == 1
+    assert judgement.failed == len(matches(mode_of(one).encounters(course), Limits()))
+
+
+def test_who_fails_is_not_rewarded_for_being_unlike_the_others(crowd: str) -> None:
+    _, judgement = judged(trainer(crowd, mode="competitive", opponents=9, novelty=400.0), failing("7"))
+    assert judgement.fitness[7] == min(judgement.fitness.values())
+
+
+# Novelty
+
+
+def test_novelty_is_the_mean_distance_to_the_nearest_neighbours() -> None:
+    draw = np.random.default_rng(4)
+    seen, before = draw.normal(3, 2, (30, 4)), draw.normal(3, 2, (7, 4))
+    found = Archive(500, 15, before.tolist()).novelty(seen)
+    everybody = np.vstack([seen, before])
+    scaled = everybody / everybody.std(axis=0)
+    for place in range(30):
+        apart = sorted(
+            float(np.sqrt(((scaled[place] - other) ** 2).mean())) for at, other in enumerate(scaled) if at != place
+        )
+        assert found[place] == pytest.approx(sum(apart[:15]) / 15)
+
+
+def test_the_archive_takes_the_most_novel_ones_and_forgets_the_oldest() -> None:
+    archive = Archive(12, 3)
+    for turn in range(4):
+        seen = np.arange(20.0).reshape(10, 2) + 100 * turn
+        novel = archive.novelty(seen)
+        newest = {tuple(seen[at].tolist()) for at in np.argsort(-novel, kind="stable")[:5].tolist()}
+        assert set(archive.rows[-5:]) == newest
+        assert len(archive.rows) == min(5 * (turn + 1), 12)
+    assert min(row[0] for row in archive.rows) >= 100, "the first ones have left"
+
+
+def test_nobody_is_novel_among_equals_or_alone() -> None:
+    assert Archive(500, 15).novelty(np.ones((6, 3))).tolist() == [0.0] * 6
+    assert Archive(500, 15).novelty(np.ones((1, 3))).tolist() == [0.0]
+
+
+def test_in_a_game_without_statistics_nobody_is_novel() -> None:
+    assert Archive(500, 15).novelty(np.zeros((6, 0))).tolist() == [0.0] * 6
+
+
+def test_novelty_looks_at_what_a_genome_did_itself(crowd: str) -> None:
+    def own(spec: MatchSpec) -> MatchResult:
+        stats = [[int(one.id) * 10 + at for at in range(len(STATS))] for one in spec.players]
+        return result([1.0, 1.0], spec=spec, stats=stats)
+
+    _, judgement = judged(trainer(crowd, mode="competitive"), own)
+    wanted = {tuple(float(key * 10 + at) for at in range(len(STATS))) for key in judgement.fitness}
+    assert len(judgement.behaviours) == 5
+    assert set(judgement.behaviours) <= wanted, "the means of its own statistics: no opponent's are mixed in"
+    assert judgement.fitness[1] > judgement.fitness[5] < judgement.fitness[10], "those at the ends are the most novel"
+    _, chosen = judged(trainer(crowd, mode="competitive", behaviour="distance, hits"), own)
+    assert {len(row) for row in chosen.behaviours} == {2}
+    assert all(distance == hits + 2 for distance, hits in chosen.behaviours)
+
+
+# Bots
+
+
+def test_the_curriculum_rises_when_the_newest_bot_is_mastered(crowd: str) -> None:
+    one = trainer(crowd, mode="against-bots", mastery=0.75)
+    course, judgement = judged(one, by_number)
+    assert (course.level, judgement.level, judgement.measures["population/level"]) == (0, 1, 0.0)
+    assert "takes 100% from Still, now meets Lazy" in judgement.remarks[0]
+    _, beaten = judged(one, lambda spec: result([1.0, 1.0], spec=spec))
+    assert (beaten.level, beaten.remarks) == (0, [])
+
+    def at_top(course: Course) -> None:
+        course.level = 2
+
+    _, top = judged(one, by_number, at_top)
+    assert (top.level, top.remarks) == (2, [])
+    assert min(top.fitness.values()) >= 2.0, "a level is worth more than all that can be won below it"
+    assert max(judgement.fitness.values()) <= 1.0
+
+
+def test_a_level_meets_its_bot_and_the_one_before(crowd: str) -> None:
+    one = trainer(crowd, mode="against-bots")
+    course, mode = Course.begun(one, GAME, None), mode_of(one)
+    for level, wanted in enumerate([{"Still"}, {"Still", "Lazy"}, {"Lazy", "Tracker"}]):
+        course.level = level
+        assert {encounter.players[1].id for encounter in mode.encounters(course)} == wanted
+
+
+def test_options_of_the_game_approach_their_values_level_by_level() -> None:
+    game = new_game("pong", serve_speed=8.0, points=5)
+    found = curriculum(game, ready_bots(game, "Still,Lazy,Tracker"), "serve_speed=4, points=1")
+    options = [dict(spec.options) for spec in found.games]
+    assert [(one["serve_speed"], one["points"]) for one in options] == [(4.0, 1), (6.0, 3), (8.0, 5)]
+    assert found.games[-1] == game.spec
+    assert curriculum(game, ready_bots(game, "Still"), "serve_speed=4").games == (game.spec,)
+    for ramp, words in (
+        ("spede=1", "unknown option of pong 'spede'"),
+        ("points", "ramp = 'points'"),
+        ("points=x", "ramp"),
+    ):
+        with pytest.raises((BadValue, UnknownName), match=words):
+            curriculum(game, ready_bots(game, "Still"), ramp)
+    with pytest.raises(BadValue, match="serve_speed = 0"):
+        curriculum(game, ready_bots(game, "Still,Lazy"), "serve_speed=0")
+
+
+def test_rewards_are_added_for_each_match(crowd: str) -> None:
+    plain = judged(trainer(crowd, mode="against-bots"), by_number)[1].fitness
+    rewarded = judged(trainer(crowd, mode="against-bots", rewards="hits=0.1,steps=0.01"), by_number)[1].fitness
+    for key, value in plain.items():
+        assert rewarded[key] == pytest.approx(value + 0.1 * key + 0.01 * 50)
+
+
+# The hall of fame
+
+
+def test_a_share_of_meetings_is_met_on_average() -> None:
+    assert {share_of(5, 0.2, seed, 0) for seed in range(50)} == {1}
+    drawn = [share_of(3, 0.2, seed, 0) for seed in range(2000)]
+    assert set(drawn) == {0, 1}
+    assert sum(drawn) / 2000 == pytest.approx(0.6, abs=0.04)
+    assert {share_of(4, 0.0, seed, 0) for seed in range(50)} == {0}
+    assert {share_of(4, 1.0, seed, 0) for seed in range(50)} == {4}
+
+
+def test_the_champion_enters_the_hall_every_few_generations_and_is_met(crowd: str) -> None:
+    one = trainer(crowd, mode="self-play", opponents=5, hall_every=2, hall_size=3)
+    course, mode = Course.begun(one, GAME, None), mode_of(one)
+    for generation in range(12):
+        met = mode.encounters(course)
+        judgement = mode.judge(course, met, [by_number(spec) for spec in matches(met, Limits())])
+        famous = [each for each in met if each.players[1].id.startswith("hall ")]
+        assert len(famous) == (len(course.evolution.genomes) if generation >= 2 else 0), "one meeting of five"
+        assert len(met) - len(famous) == (4 if generation >= 2 else 5) * len(course.evolution.genomes) // 2
+        assert judgement.measures["population/hall"] == min(generation // 2, 3)
+        assert ("hall/share" in judgement.measures) == (generation >= 2)
+        champion = max(judgement.fitness, key=judgement.fitness.__getitem__)
+        before = list(course.hall)
+        genome = course.evolution.genome(champion)
+        course.advance(judgement, one)
+        if generation % 2:
+            assert course.hall == [*before, course.hall[-1]][-3:]
+            assert (course.hall[-1].key, course.hall[-1].generation, course.hall[-1].genome) == (
+                champion,
+                generation,
+                genome,
+            )
+        else:
+            assert course.hall == before

@@ -1,0 +1,336 @@
+"""The trainer `neat` from its first event to its last: what it tells, when it ends, what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agents.neat.genome import dump, load
+from agents.neat.pilot import KIND
+from agents.training import neuroevolution
+from agents.training.course import Course
+from agents.training.events import Champion, Checkpoint, Ended, How, Log, Metrics, Progress
+from agents.training.modes import MODES
+from agents.training.neuroevolution import Neuroevolution
+from engine.errors import BadValue, RingsideError, UnknownName
+from engine.options import build
+from engine.play.match import AgentSpec
+from engine.registry import TRAINERS, new_game
+from tests.agents.breeding import all_of, bred
+from tests.agents.training import (
+    GAME,
+    QUICK,
+    last_state,
+    measured,
+    of,
+    stay_in_process,
+    trained,
+    trainer,
+    written,
+)
+
+
+@pytest.fixture(autouse=True)
+def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    stay_in_process(monkeypatch)
+
+
+@pytest.fixture
+def crowd(tmp_path: Path) -> str:
+    return written(tmp_path / "crowd.txt")
+
+
+# What it tells
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_a_run_repeats_itself_and_tells_only_what_is_documented(mode: str, crowd: str) -> None:
+    one = trainer(crowd, mode=mode)
+    random.seed(5)
+    before = random.getstate()
+    events = trained(one)
+    assert random.getstate() == before
+    found = measured(events)
+    assert list(found) == [0, 1, 2, 3, 4]
+    random.seed(6)
+    assert measured(trained(one)) == found
+    assert measured(trained(replace(one, seed=2))) != found
+    for event in of(Metrics, events):
+        for name, value in event.values:
+            group = name.partition("/")[0]
+            assert name in one.metrics or f"{group}/*" in one.metrics, name
+            assert isinstance(value, float)
+    assert [("validation/share" in values) for values in found.values()] == [True, False, True, False, True]
+    assert all({"validation/Lazy", "validation/Tracker"} <= set(found[step]) for step in (0, 2, 4))
+
+
+def test_every_documented_metric_is_told_by_some_mode(crowd: str) -> None:
+    told = {
+        name for mode in MODES for event in of(Metrics, trained(trainer(crowd, mode=mode))) for name, _ in event.values
+    }
+    assert {name for name in Neuroevolution.metrics if not name.endswith("*")} <= told
+    assert all(Neuroevolution.metrics.values())
+
+
+def test_the_last_events_are_a_checkpoint_a_champion_and_an_end(crowd: str) -> None:
+    events = trained(trainer(crowd, mode="against-bots"))
+    *_, checkpoint, champion, end = events
+    assert isinstance(checkpoint, Checkpoint)
+    assert isinstance(champion, Champion)
+    assert end == Ended(How.FINISHED, "5 generations")
+    assert checkpoint.step == 5
+    assert checkpoint.best == champion.player
+    assert (champion.player.kind, champion.player.version) == (KIND.name, KIND.version)
+    assert load(champion.player.payload).inputs == 8
+    assert f"against-bots, generation {champion.step}, genome " in champion.player.about
+    best = max(values["validation/share"] for values in measured(events).values() if "validation/share" in values)
+    assert f"validated at {best:.0%}" in champion.player.about
+
+
+def test_progress_says_how_far_it_is(crowd: str) -> None:
+    events = trained(trainer(crowd))
+    found = of(Progress, events)
+    assert [(one.step, one.total) for one in found] == [(step, 5) for step in range(1, 6)]
+    assert all(one.seconds_left is not None and one.seconds_left >= 0 for one in found)
+    assert "species" in found[0].text
+    assert "validated" in found[0].text
+
+
+def test_checkpoints_come_as_often_as_asked_for(crowd: str) -> None:
+    events = trained(trainer(crowd, checkpoint_every=2))
+    assert [one.step for one in of(Checkpoint, events)] == [2, 4, 5]
+
+
+def test_a_bot_that_is_mastered_is_told(crowd: str) -> None:
+    events = trained(trainer(crowd, mode="against-bots", bots="Still,Lazy", mastery=0.1, games=2))
+    levels = [values["population/level"] for values in measured(events).values()]
+    assert levels == [0.0, 1.0, 1.0, 1.0, 1.0]
+    assert [one.text for one in of(Log, events) if "now meets Lazy" in one.text]
+
+
+def test_all_dying_out_is_told_and_it_goes_on(tmp_path: Path) -> None:
+    dying = written(tmp_path / "dying.txt", max_stagnation=1, species_elitism=0)
+    one = trainer(
+        dying, mode="against-bots", generations=6, bots="Predictor", steps=20
+    )  # nobody scores: nothing improves
+    events = trained(one)
+    assert [log.text for log in of(Log, events) if "died out" in log.text]
+    assert list(measured(events)) == list(range(6))
+
+
+# When it ends
+
+
+def test_it_ends_when_a_fitness_is_reached(crowd: str) -> None:
+    events = trained(trainer(crowd, mode="against-bots", target_fitness=0.1))
+    assert events[-1].how is How.FINISHED
+    assert "reached 0.1" in events[-1].reason
+    assert list(measured(events)) == [0]
+
+
+def test_the_configurations_own_threshold_counts_if_it_says_so(tmp_path: Path) -> None:
+    own = {"no_fitness_termination": False, "fitness_threshold": 0.1}
+    events = trained(trainer(written(tmp_path / "a.txt", **own), mode="against-bots"))
+    assert list(measured(events)) == [0]
+    events = trained(trainer(written(tmp_path / "b.txt", **own), mode="against-bots", target_fitness=1000.0))
+    assert list(measured(events)) == [0, 1, 2, 3, 4], "the trainer's setting comes first"
+
+
+def test_it_ends_when_validation_gets_no_better(crowd: str) -> None:
+    # against an opponent that nobody beats, the first validation stays the best
+    one = trainer(crowd, generations=30, patience=3, validate_bots="Predictor", validate_every=1)
+    events = trained(one)
+    shares = [values["validation/share"] for values in measured(events).values()]
+    assert events[-1].reason == "no better validation in 3 generations"
+    assert len(shares) < 30
+    assert max(shares) == max(shares[:-3]), "none of the last three was better"
+    assert shares.index(max(shares)) == len(shares) - 4
+
+
+def test_it_ends_when_its_time_is_over(crowd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count(0.0, 3.0)
+    monkeypatch.setattr(neuroevolution, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    events = trained(trainer(crowd, generations=1000, minutes=1.0))
+    assert events[-1] == Ended(How.FINISHED, "1 minutes")
+    assert 1 <= len(measured(events)) < 20
+    left = [one.seconds_left for one in of(Progress, events)]
+    assert left == sorted(left, reverse=True), "the clock runs out before the generations do"
+
+
+def test_told_to_stop_it_leaves_a_checkpoint(crowd: str) -> None:
+    events = trained(trainer(crowd), stop_after=0)
+    assert [type(one) for one in events] == [Checkpoint, Ended]
+    assert events[-1].how is How.STOPPED
+    assert (events[0].step, events[0].best) == (0, None)
+
+
+# Where it begins
+
+
+def ancestor(**changes: object) -> AgentSpec:
+    genome = max(all_of(bred(True, generations=6, num_inputs=8, num_outputs=3)), key=lambda one: len(one.key))
+    return replace(AgentSpec("old hand", KIND.name, dump(genome), KIND.version), **changes)
+
+
+def test_it_begins_with_an_ancestor_and_its_copies(crowd: str) -> None:
+    one, old = trainer(crowd, generations=2), ancestor()
+    course = Course.begun(one, GAME, old)
+    payloads = [spec.payload for spec in course.specs().values()]
+    assert payloads[0] == old.payload
+    assert len(set(payloads)) > 5
+    found = measured(trained(one, ancestor=old))
+    assert found == measured(trained(one, ancestor=old))
+    assert found != measured(trained(one))
+    assert found[0]["genome/nodes"] >= 3
+
+
+def test_an_ancestor_of_another_kind_is_refused_by_name(crowd: str) -> None:
+    with pytest.raises(BadValue, match="ancestor = 'old hand': must be an agent of kind neat, and it is a pong-bot"):
+        Course.begun(trainer(crowd), GAME, ancestor(kind="pong-bot"))
+    with pytest.raises(RingsideError):
+        Course.begun(trainer(crowd), GAME, ancestor(payload=b"\x80\x04pickle"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"format": "other"}, "file.format = 'other'"),
+        ({"version": 2}, "file.version = 2"),
+        ({"level": "1"}, "file.level = '1'"),
+        ({"evolution": None}, "file.evolution"),
+        ({"behaviours": [[1.0], [1.0, 2.0]]}, "behaviours"),
+        ({"pickle": 1}, "pickle"),
+    ],
+    ids=str,
+)
+def test_a_checkpoint_that_does_not_fit_is_refused(changes: dict[str, object], words: str, crowd: str) -> None:
+    one = trainer(crowd, generations=2)
+    raw = json.loads(last_state(trained(one)))
+    assert Course.of(json.dumps(raw).encode(), one, GAME).evolution.generation == 2
+    with pytest.raises(BadValue, match=words):
+        Course.of(json.dumps({**raw, **changes}).encode(), one, GAME)
+
+
+def test_a_checkpoint_of_another_game_is_refused(crowd: str) -> None:
+    one = trainer(crowd, generations=1)
+    state = last_state(trained(one))
+    with pytest.raises(BadValue, match="checkpoint"):
+        Course.of(state, one, new_game("tictactoe"))
+
+
+HOSTILE = "a checkpoint's hall, best, level and behaviours are not looked at closely"
+
+
+@pytest.mark.parametrize("field", ["level", "stale", "best", "hall", "behaviours"])
+def test_whatever_a_checkpoint_says_is_looked_at(field: str, crowd: str) -> None:
+    one = trainer(crowd, mode="self-play", generations=3)
+    raw = json.loads(last_state(trained(one)))
+    other = {**raw["hall"][0]["genome"], "inputs": 9}
+    raw[field] = {
+        "level": -1,
+        "stale": -(10**30),
+        "best": {**raw["best"], "genome": other},
+        "hall": [{**raw["hall"][0], "genome": other}],
+        "behaviours": [[1.0]],
+    }[field]
+    with pytest.raises(BadValue, match=field):
+        Course.of(json.dumps(raw).encode(), one, GAME)
+
+
+# Settings
+
+
+@pytest.mark.parametrize("preset", sorted(Neuroevolution.presets))
+def test_a_preset_builds_and_fits_pong(preset: str) -> None:
+    build(Neuroevolution, Neuroevolution.presets[preset]).check(new_game("pong"))
+
+
+def test_the_trainer_is_registered_and_every_field_is_explained() -> None:
+    assert TRAINERS.get("neat") is Neuroevolution
+    for field in dataclasses.fields(Neuroevolution):
+        assert field.metadata["help"], field.name
+    assert {"self-play", "competitive", "against-bots"} == set(MODES)
+    Neuroevolution().check(new_game("pong"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"mode": "solitaire"}, "mode = 'solitaire'"),
+        ({"generations": 0}, "generations = 0"),
+        ({"generations": 1.5}, "generations = 1.5"),
+        ({"minutes": -1.0}, "minutes = -1.0"),
+        ({"minutes": float("nan")}, "minutes = nan"),
+        ({"population": -1}, "population = -1"),
+        ({"seed": -1}, "seed = -1"),
+        ({"seed": True}, "seed = True"),
+        ({"hall_share": 1.5}, "hall_share = 1.5"),
+        ({"mastery": 2.0}, "mastery = 2.0"),
+        ({"neighbours": 0}, "neighbours = 0"),
+        ({"neat_config": 3}, "neat_config = 3"),
+        ({"steps": -1}, "steps = -1"),
+        ({"target_fitness": float("inf")}, "target_fitness = inf"),
+    ],
+    ids=str,
+)
+def test_a_setting_out_of_range_is_named(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadValue, match=words):
+        build(Neuroevolution, settings)
+    with pytest.raises(UnknownName, match="did you mean 'generations'"):
+        build(Neuroevolution, {"generatoins": 3})
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"neat_config": "/nowhere/neat.txt"}, "neat_config = '/nowhere/neat.txt'"),
+        ({"population": 1}, "pop_size = 1"),
+        ({"validate_bots": "Trakker"}, "'Trakker': did you mean 'Tracker'"),
+        ({"bots": "Lazy,Trakker", "mode": "against-bots"}, "did you mean 'Tracker'"),
+        ({"behaviour": "hits,kisses"}, "unknown statistic of pong 'kisses'"),
+        ({"rewards": "kisses=1", "mode": "against-bots"}, "unknown statistic of pong 'kisses'"),
+        ({"rewards": "hits=much", "mode": "against-bots"}, "rewards = 'hits=much'"),
+        ({"rewards": "hits=inf", "mode": "against-bots"}, "rewards = 'hits=inf': must be finite"),
+        ({"ramp": "speed=1", "mode": "against-bots"}, "unknown option of pong 'speed'"),
+    ],
+    ids=str,
+)
+def test_a_setting_that_does_not_fit_the_game_is_named(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(RingsideError, match=words):
+        build(Neuroevolution, settings).check(new_game("pong"))
+
+
+def test_a_configuration_gives_advice_that_settings_come_before(tmp_path: Path) -> None:
+    advised = tmp_path / "advised.txt"
+    place = written(tmp_path / "plain.txt")
+    text = Path(place).read_text(encoding="utf-8")
+    advised.write_text(f"[Ringside]\nrewards = hits=50\n\n{text}", encoding="utf-8")
+    plain = measured(trained(trainer(place, mode="against-bots")))
+    assert measured(trained(trainer(str(advised), mode="against-bots", rewards="none"))) == plain
+    rewarded = measured(trained(trainer(str(advised), mode="against-bots")))
+    assert rewarded == measured(trained(trainer(place, mode="against-bots", rewards="hits=50")))
+    assert rewarded != plain
+    advised.write_text(f"[Ringside]\nreward = hits=50\n\n{text}", encoding="utf-8")
+    with pytest.raises(UnknownName, match="'reward': did you mean 'rewards'"):
+        trainer(str(advised), mode="against-bots").check(GAME)
+
+
+def test_a_game_for_one_cannot_be_learned() -> None:
+    with pytest.raises(BadValue, match="game = 'bids': must be one of two or more seats"):
+        Neuroevolution().check(new_game("bids", seats=1))
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_a_game_with_masks_and_turns_is_learned_as_well(mode: str, crowd: str) -> None:
+    names = {"bots": "Anyhow,Perfect", "validate_bots": "Anyhow"}
+    found = measured(trained(trainer(crowd, mode=mode, **names), game=new_game("tictactoe").spec))
+    assert list(found) == list(range(QUICK["generations"]))
+    assert {values["trouble/failed"] for values in found.values()} == {0.0}

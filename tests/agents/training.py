@@ -1,0 +1,117 @@
+"""How the tests train: with a context that only pretends, in this process unless processes are what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pytest
+
+from agents.neat.config import advice, config_text
+from agents.training import neuroevolution
+from agents.training.events import Checkpoint, Ended, Event, Metrics
+from agents.training.modes import MODES
+from agents.training.neuroevolution import Neuroevolution
+from engine.game import Game
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import AgentSpec, GameSpec, MatchResult, MatchSpec
+from engine.registry import new_game
+from tests.agents.breeding import config_with
+
+GAME = new_game("pong", points=1, step_limit=300)
+QUICK = {"population": 10, "generations": 5, "steps": 90, "opponents": 3, "games": 1, "validate_every": 2}
+QUICK |= {"bots": "Still,Lazy,Tracker", "validate_bots": "Lazy,Tracker", "validate_pairs": 2, "hall_every": 2}
+CROWD = {"compatibility_threshold": 3.0, "min_species_size": 1, "elitism": 1}  # few genomes may be of many species
+
+
+class Pretended:
+    """A context: never pauses, and says stop after so many looks."""
+
+    def __init__(
+        self,
+        game: GameSpec = GAME.spec,
+        workers: int = 1,
+        state: bytes | None = None,
+        ancestor: AgentSpec | None = None,
+        plugins: tuple[str, ...] = (),
+        stop_after: int | None = None,
+    ) -> None:
+        self.game, self.workers, self.state = game, workers, state
+        self.ancestor, self.plugins = ancestor, plugins
+        self._stop_after = stop_after
+        self.looks = 0
+
+    def attend(self) -> bool:
+        self.looks += 1
+        return self._stop_after is not None and self.looks > self._stop_after
+
+
+class InProcess:
+    """Stands in for the executor with its worker processes, which take seconds to start."""
+
+    def __init__(self, max_workers: int | None = None, **rest: Any) -> None:
+        self.workers = max_workers
+        self._executor = SequentialMatchExecutor(32, record=False, quarantine_after=None)
+
+    def play(self, specs: Sequence[MatchSpec], stopping: Callable[[], bool]) -> list[MatchResult] | None:
+        found: dict[str, MatchResult] = {}
+        run = self._executor.run(specs)
+        for result in run:
+            found[result.id] = result
+            if stopping():
+                run.close()
+                return None
+        return [found[spec.id] for spec in specs]
+
+    def __enter__(self) -> InProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._executor.close()
+
+
+def stay_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neuroevolution, "ConcurrentTrainingExecutor", InProcess)
+
+
+def written(place: Path, **options: object) -> str:
+    """The path of a configuration for tiny populations."""
+    place.write_text(config_with(**{**CROWD, **options}), encoding="utf-8")
+    return str(place)
+
+
+def mode_of(one: Neuroevolution, game: Game = GAME) -> Any:
+    """How it judges a generation."""
+    return MODES[one.mode](one, game, advice(config_text(one.neat_config, game)))
+
+
+def trainer(config: str, **settings: object) -> Neuroevolution:
+    return Neuroevolution(**{**QUICK, "neat_config": config, **settings})
+
+
+def trained(one: Neuroevolution, **context: Any) -> list[Event]:
+    events = list(one.train(Pretended(**context)))
+    assert [isinstance(event, Ended) for event in events] == [False] * (len(events) - 1) + [True]
+    return events
+
+
+def of(kind: type, events: Iterable[Event]) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def measured(events: Iterable[Event]) -> dict[int, dict[str, float]]:
+    """Metrics by generation, without those of speed."""
+    found = {}
+    for event in of(Metrics, events):
+        assert event.step not in found, "each generation once"
+        found[event.step] = {name: value for name, value in event.values if not name.startswith("speed/")}
+    return found
+
+
+def last_state(events: Iterable[Event]) -> bytes:
+    state: bytes = of(Checkpoint, events)[-1].state
+    return state

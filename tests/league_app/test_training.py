@@ -1,0 +1,398 @@
+"""Training in a league, through LeagueState: whatever happens to a session, the file says what is true of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agents.training.events import Champion, Event
+from agents.training.session import TrainingSession
+from engine.errors import BadValue, NotNow, RingsideError, StorageFailed, UnknownName
+from engine.league.records import State
+from engine.league.sessions import Sessions
+from engine.league.store import League
+from engine.registry import TRAINERS, new_game
+from league_app import training
+from league_app.changes import Change
+from league_app.state import LeagueState
+from league_app.training import TrainingJob
+from tests.agents.sessions import FOREVER, GAME, OURS, PLUGINS, assert_gone
+from tests.faults.league import within, worker_pids
+from tests.league_app.test_state import until
+
+Patch = pytest.MonkeyPatch
+Curves = dict[str, list[tuple[int, float]]]
+NEAT = {"population": 20, "steps": 300, "validate_pairs": 1, "generations": 3, "checkpoint_every": 1}
+SLOW = {"steps": FOREVER, "nap": 0.01, "every": 50}
+EASY = new_game("pong", points=1, step_limit=200).spec
+
+
+@pytest.fixture(autouse=True)
+def trainers() -> Iterator[None]:
+    for name, trainer in OURS.items():
+        TRAINERS.add(name, trainer)
+    with within(120):
+        yield
+    for name in OURS:
+        TRAINERS.remove(name)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "one.league"
+
+
+@pytest.fixture
+def state(path: Path) -> Iterator[LeagueState]:
+    with LeagueState.new(path, plugins=PLUGINS, lanes=4) as one:
+        one.budget.cores = 2
+        one.add_samples("pong", ("Lazy", "Tracker", "Evolved"))
+        yield one
+    assert not worker_pids(), "whoever starts a process ends it"
+    assert [place.name for place in path.parent.iterdir()] == [path.name], "no lock, no log"
+
+
+def count(state: LeagueState, **settings: object) -> TrainingJob:
+    return state.training.start("counting", settings, game=GAME)
+
+
+def counting(job: TrainingJob, beyond: float = 0) -> None:
+    until(lambda: job.latest.get("count/value", 0) > beyond)
+
+
+def curves(league: League, number: int) -> Curves:
+    """What was measured, apart from how fast and on how many workers."""
+    return {
+        name: list(zip(series.steps.tolist(), series.values.tolist(), strict=True))
+        for name, series in Sessions(league).metrics(number).items()
+        if not name.startswith("speed/") and name != "count/workers"
+    }
+
+
+def on_disk(path: Path, number: int = 1) -> tuple[State, str]:
+    """What somebody sees who opens the file meanwhile."""
+    with League(path, read_only=True) as league:
+        session = Sessions(league).session(number)
+        return session.state, session.note
+
+
+# To the end
+
+
+def test_a_session_runs_to_its_end_and_all_it_told_is_in_the_file(state: LeagueState, path: Path) -> None:
+    job = state.training.start("counting", {"steps": 5}, game=GAME, ancestor="Lazy", name="First")
+    assert (job.number, job.name) == (1, "First")
+    ended = job.wait()
+    assert (ended.state, ended.note, ended.trainer, ended.game) == (State.FINISHED, "at 5", "counting", GAME)
+    assert ended.finished is not None
+    assert dict(ended.config) | {"steps": 5, "ancestor": "Lazy", "every": 1} == dict(ended.config)
+    assert [log.text for log in job.logs][1:] == ["after Lazy"]
+    assert (job.latest["count/value"], job.trouble, job.paused, state.training.jobs) == (5.0, "", False, [])
+    with League(path, read_only=True) as league:
+        sessions = Sessions(league)
+        assert sessions.session(1) == ended
+        assert curves(league, 1) == {"count/value": [(step, float(step)) for step in range(1, 6)]}
+        saved = sessions.checkpoints(1)
+        assert [(one.step, one.resumable) for one in saved] == [(1, False), (3, True), (4, True), (5, True)]
+        assert [one.about for one in saved] == ["so far", "so far", "", "so far"]
+        assert sessions.state(1) == (5, b"5|" + bytes(8))
+        assert sessions.audit() == []
+        champion = league.agent("First")
+    assert champion == job.champions[0]
+    assert (champion.game, champion.kind, champion.notes) == ("pong", "dice", "it has counted to the end")
+    assert champion.parents == ("Lazy",)
+    assert champion.origin == "trained by counting, step 5 of training session 1 (First)"
+
+
+def test_a_finished_one_goes_on_with_other_settings_and_nobody_enters_twice(state: LeagueState) -> None:
+    count(state, steps=3).wait()
+    with pytest.raises(NotNow, match="no training session that could be resumed"):
+        state.training.resume()
+    again, other = state.training.resume(changes={"steps": 4}), count(state, steps=3)
+    ended = again.wait()
+    assert (ended.number, ended.state, ended.note, dict(ended.config)["steps"]) == (1, State.FINISHED, "at 4", 4)
+    assert again.logs[0].text.startswith("from 3 in ")
+    assert len(curves(state.league, 1)["count/value"]) == 4
+    assert other.wait().state is State.FINISHED
+    assert (again.champions, other.champions) == ([], [])
+    assert [agent.name for agent in state.agents() if agent.kind == "dice"] == ["counting 1"]
+    assert "nobody better was found than counting 1" in again.logs[-1].text
+
+
+def champions(monkeypatch: Patch, *payloads: bytes) -> None:
+    """Instead of its champion the trainer has these, in one batch."""
+    wait = TrainingSession.wait
+
+    def more(session: TrainingSession, timeout: float | None = None) -> list[Event]:
+        events: list[Event] = []
+        for event in wait(session, timeout):
+            made = payloads if isinstance(event, Champion) else ()
+            players = [dataclasses.replace(event.player, payload=payload) for payload in made]
+            events += [dataclasses.replace(event, player=player) for player in players] or [event]
+        return events
+
+    monkeypatch.setattr(TrainingSession, "wait", more)
+
+
+def test_two_champions_in_one_batch_get_two_names(state: LeagueState, monkeypatch: Patch) -> None:
+    champions(monkeypatch, b"one", b"two", b"best of 3", b"one")
+    job = state.training.start("counting", {"steps": 3}, game=GAME, name="n" * 120)
+    assert job.wait().state is State.FINISHED
+    short = "n" * 110
+    assert [one.name for one in job.champions] == [short, f"{short} (2)", f"{short} (3)"]
+    assert [state.league.spec(one.id).payload for one in job.champions] == [b"one", b"two", b"best of 3"]
+    [through] = [one for one in state.training.sessions.checkpoints(1) if one.agent]
+    assert (through.step, through.agent) == (3, job.champions[2].id)
+    assert state.training.sessions.audit() == []
+
+
+ALONE = pytest.mark.xfail(strict=True, reason="the champion before is looked for among the checkpoints alone")
+
+
+@pytest.mark.parametrize("made", [(b"best of 3", b"best of 4"), pytest.param((b"early", b"late"), marks=ALONE)])
+def test_after_a_resume_the_champion_before_is_the_parent(
+    state: LeagueState, made: tuple[bytes, bytes], monkeypatch: Patch
+) -> None:
+    champions(monkeypatch, made[0])
+    first = state.training.start("counting", {"steps": 3}, game=GAME, ancestor="Tracker")
+    first.wait()
+    assert first.champions[0].parents == ("Tracker",)
+    champions(monkeypatch, made[1])
+    second = state.training.resume(1, {"steps": 4})
+    second.wait()
+    assert [(one.name, one.parents) for one in second.champions] == [("counting 1 (2)", ("counting 1",))]
+
+
+# Pressing
+
+
+def test_pausing_resuming_and_stopping_are_in_the_file_at_once(state: LeagueState, path: Path) -> None:
+    job = count(state, **SLOW)
+    counting(job)
+    assert (on_disk(path), job.session.state) == ((State.RUNNING, ""), State.RUNNING)
+    job.pause()
+    assert (job.paused, job.session.state, on_disk(path)) == (True, State.PAUSED, (State.PAUSED, ""))
+    before = job.latest["count/value"]
+    assert job.wait(0.5) is None
+    job.resume()
+    assert (job.paused, on_disk(path)) == (False, (State.RUNNING, ""))
+    counting(job, before + 2)
+    job.pause()
+    job.stop()
+    ended = job.wait()
+    reached = int(job.latest["count/value"])
+    assert (ended.state, ended.note, ended.finished) == (State.STOPPED, f"at {reached}", None)
+    assert on_disk(path) == (State.STOPPED, f"at {reached}")
+    assert state.training.sessions.state(1)[0] == reached, "with a last checkpoint"
+    assert job.champions == []
+    job.pause(), job.resume(), job.stop(), job.kill()
+    assert [job.session] == state.training.unfinished() == [ended], "what is over stays as it is"
+
+
+def test_a_killed_session_goes_on_from_its_newest_checkpoint_and_forgets_what_came_later(state: LeagueState) -> None:
+    job = count(state, steps=FOREVER, nap=0.005, every=20)
+    counting(job, 30)
+    job.kill()
+    assert job.wait().state is State.STOPPED
+    kept, _ = state.training.sessions.state(1)
+    assert kept in range(20, FOREVER, 20)
+    again = state.training.resume(changes={"steps": kept + 1, "nap": 0.0})
+    assert again.wait().note == f"at {kept + 1}"
+    assert again.logs[0].text.startswith(f"from {kept} in ")
+    assert curves(state.league, 1) == {"count/value": [(step, float(step)) for step in range(1, kept + 2)]}
+
+
+def test_a_stopped_evolution_goes_on_as_if_never_stopped_and_has_the_same_champion(state: LeagueState) -> None:
+    settings = {**NEAT, "generations": 4, "checkpoint_every": 10, "validate_every": 2}
+    parted = state.training.start("neat", {**settings, "mode": "against-bots"}, game=EASY)
+    until(lambda: "fitness/best" in parted.latest)
+    parted.stop()
+    assert parted.wait().state is State.STOPPED
+    assert len(curves(state.league, 1)["fitness/best"]) < 4
+    again = state.training.resume()
+    assert (again.number, again.wait().note) == (1, "4 generations")
+    [champion] = again.champions
+    assert (champion.name, champion.kind, champion.parents) == ("against-bots 1", "neat", ())
+    assert champion.notes.startswith("against-bots, generation ")
+    [through] = [one for one in state.training.sessions.checkpoints(1) if one.agent]
+    assert (through.agent, through.payload, through.about) == (champion.id, champion.payload, champion.notes)
+    never = state.training.start("neat", {**settings, "mode": "against-bots"}, game=EASY)
+    assert never.wait().state is State.FINISHED
+    assert curves(state.league, 1) == curves(state.league, 2)
+    assert [step for step, _ in curves(state.league, 2)["fitness/best"]] == [0, 1, 2, 3]
+    assert state.training.sessions.state(1) == state.training.sessions.state(2), "to the bit"
+    assert never.champions == []
+    assert "nobody better was found than against-bots 1" in never.logs[-1].text
+
+
+# Refusing
+
+
+def rows(league: League) -> list[object]:
+    return [league.file.read(f"SELECT * FROM {table}") for table in ("sessions", "metrics", "checkpoints", "payloads")]
+
+
+LATE = pytest.mark.xfail(strict=True, reason="noticed in the process of the session alone")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "words"),
+    [
+        ({"trainer": "contign"}, UnknownName, "counting"),
+        ({"settings": {"stepz": 3}}, RingsideError, "steps"),
+        ({"settings": {"steps": 0}}, BadValue, "steps"),
+        ({"ancestor": "Lasy"}, UnknownName, "Lazy"),
+        ({"game": "pogn"}, UnknownName, "pong"),
+        ({"name": "\x1b[2J"}, BadValue, "name"),
+        ({"trainer": "neat", "settings": {"mode": "alone"}}, BadValue, "self-play"),
+        ({"game": "bids"}, BadValue, "a game for two"),
+        pytest.param({"trainer": "neat", "ancestor": "Lazy"}, BadValue, "of kind neat", marks=LATE),
+    ],
+)
+def test_what_cannot_be_trained_leaves_nothing_in_the_file(
+    state: LeagueState, wrong: dict[str, object], kind: type[RingsideError], words: str
+) -> None:
+    before = rows(state.league)
+    with pytest.raises(kind, match=words):
+        state.training.start(**{"trainer": "counting", "game": EASY, **wrong}).wait()
+    assert rows(state.league) == before
+    assert state.training.jobs == []
+
+
+def test_what_cannot_be_resumed_is_refused_and_stays_as_it_is(state: LeagueState, path: Path) -> None:
+    with pytest.raises(NotNow, match="no training session"):
+        state.training.resume()
+    count(state, steps=2).wait()
+    running = count(state, **SLOW)
+    counting(running)
+    running.pause()
+    before = state.training.sessions.every()
+    for which, changes, kind, words in (
+        (1, None, NotNow, "it is finished; change a setting"),
+        (1, {"steps": -1}, BadValue, "steps"),
+        (1, {"stepz": 9}, RingsideError, "steps"),
+        (2, {"steps": 9}, NotNow, r"session 2 \(counting 2\) is running"),
+        ("Nobody", None, UnknownName, "training session"),
+    ):
+        with pytest.raises(kind, match=words):
+            state.training.resume(which, changes)
+    assert state.training.sessions.every() == before
+    assert [job.number for job in state.training.jobs] == [2]
+    with LeagueState(path, read_only=True, plugins=PLUGINS) as looking:
+        for press in (lambda: count(looking), lambda: looking.training.resume(1, {"steps": 9})):
+            with pytest.raises(NotNow, match="opened read-only: nothing can be trained"):
+                press()
+        with pytest.raises(RingsideError, match="read-only"):
+            looking.training.enter(1)
+
+
+# Together, and what goes wrong
+
+
+def test_sessions_and_a_tournament_share_the_cores_and_all_of_them_finish(state: LeagueState) -> None:
+    state.budget.cores = 6
+    first = count(state, **SLOW)
+    until(lambda: first.latest.get("count/workers") == 6)
+    second = state.training.start("neat", NEAT, game=EASY)
+    until(lambda: first.latest["count/workers"] == 3)
+    played = state.start_tournament(game=GAME, agents=("Lazy", "Tracker", "Evolved"))
+    assert [job._lease.cores for job in (first, second)] == [2, 2]
+    assert sorted(job.number for job in state.training.jobs) == [1, 2]
+    assert (second.wait().state, played.wait().state) == (State.FINISHED, State.FINISHED)
+    until(lambda: first.latest["count/workers"] == 6)
+    first.stop()
+    first.wait()
+    assert state.training.resume(1, {"steps": int(first.latest["count/value"]) + 1}).wait().state is State.FINISHED
+    assert len(curves(state.league, 2)["fitness/best"]) == 3
+
+
+def test_a_trainer_that_fails_or_dies_is_stopped_with_a_reason_and_the_league_goes_on(state: LeagueState) -> None:
+    other = count(state, **SLOW)
+    for does, words in {
+        "raise": "failed: ZeroDivisionError: by design (counting.py, line ",
+        "complain": "failed: the board is too small for this: choose a larger one",
+        "exit": "failed: its process exited with status 3; it last printed: ",
+        "segfault": "failed: its process died of",
+    }.items():
+        job = count(state, does=does, at=2)
+        ended = job.wait()
+        assert (ended.state, ended.note[: len(words)]) == (State.STOPPED, words)
+        assert curves(state.league, job.number) == {"count/value": [(1, 1.0)]}, "what came before it is kept"
+    again = state.training.resume(2, {"does": ""})
+    assert (again.wait().note, again.logs[0].text[:7]) == ("at 5", "from 1 ")
+    counting(other, other.latest["count/value"] + 1)
+    assert state.start_tournament(game=GAME, agents=("Lazy", "Tracker")).wait().state is State.FINISHED
+
+
+def fill(monkeypatch: Patch, method: str) -> list[int]:
+    """A disk without room, noticed after something was written already; make room by emptying what is returned."""
+    full, write = [1], getattr(Sessions, method)
+
+    def fails(*told: object) -> object:
+        written = write(*told)
+        if full:
+            raise StorageFailed("cannot write one.league: the disk is full")
+        return written
+
+    monkeypatch.setattr(Sessions, method, fails)
+    monkeypatch.setattr(training, "RETRY", 0.02)
+    return full
+
+
+@pytest.mark.parametrize("method", ["record_many", "add_checkpoint", "update"])
+def test_a_full_disk_is_waited_for_and_told(state: LeagueState, method: str, monkeypatch: Patch) -> None:
+    full, heard = fill(monkeypatch, method), list[Change]()
+    state.notices.subscribe(heard.extend)
+    job = count(state, steps=3)
+    until(lambda: job.trouble == "cannot write one.league: the disk is full")
+    heard.clear()
+    until(lambda: Change("training", 1) in heard)
+    assert (job.wait(0.1), job.session.state) == (None, State.RUNNING)
+    full.clear()
+    assert (job.wait().state, job.trouble) == (State.FINISHED, "")
+    assert curves(state.league, 1) == {"count/value": [(1, 1.0), (2, 2.0), (3, 3.0)]}
+    assert [one.name for one in state.agents() if one.kind == "dice"] == ["counting 1"]
+
+
+def test_closing_saves_a_checkpoint_leaves_no_process_and_it_goes_on_later(path: Path, monkeypatch: Patch) -> None:
+    with LeagueState.new(path, plugins=PLUGINS) as state:
+        state.add_samples("pong", ("Lazy",))
+        evolving = state.training.start("neat", {**NEAT, "generations": 9999, "checkpoint_every": 9999}, game=EASY)
+        paused, hanging = count(state, **SLOW), count(state, does="hang", at=2)
+        until(lambda: all(job.latest for job in (evolving, paused, hanging)))
+        paused.pause()
+        pids = [job._live.pid for job in (evolving, paused, hanging)]
+        below = [one.pid for one in psutil.Process(pids[0]).children(recursive=True)]
+        assert below, "its workers"
+        monkeypatch.setattr(training, "PATIENCE", 3.0)
+    assert_gone(*pids, *below)
+    with LeagueState(path, plugins=PLUGINS) as state:
+        notes = [(one.state, one.note) for one in state.training.sessions.every()]
+        (at, _), (counted, _) = (state.training.sessions.state(number) for number in (1, 2))
+        assert at >= 1
+        assert notes[:2] == [(State.STOPPED, f"stopped in generation {at}"), (State.STOPPED, f"at {counted}")]
+        assert notes[2][0] is State.STOPPED, notes[2]
+        assert state.training.resume(1, {"generations": at + 1}).wait().state is State.FINISHED
+        assert [step for step, _ in curves(state.league, 1)["fitness/best"]] == list(range(at + 1))
+
+
+def test_observers_hear_of_a_session(state: LeagueState) -> None:
+    heard: list[Change] = []
+    state.notices.subscribe(heard.extend)
+    job = count(state, **SLOW)
+    assert Change("training", 1) in heard, "at once"
+    for press in (lambda: counting(job), job.pause, job.resume, lambda: (job.stop(), job.wait())):
+        heard.clear()
+        press()
+        until(lambda: Change("training", 1) in heard)
+
+
+def test_observers_hear_that_a_champion_is_among_the_agents(state: LeagueState) -> None:
+    heard: list[Change] = []
+    state.notices.subscribe(heard.extend)
+    count(state, steps=1).wait()
+    assert Change("agents") in heard
