@@ -84,8 +84,15 @@ class ConcurrentTrainingExecutor:
         self, specs: Sequence[MatchSpec], stopping: Callable[[], bool] = lambda: False
     ) -> list[MatchResult] | None:
         """Results in the order of the specs; `stopping` is asked all the time, and None means that it said yes."""
-        found = {result.id: result for result in self._executor.run(specs, stopping)}
-        return [found[spec.id] for spec in specs] if len(found) == len(specs) else None
+        stopped = False
+
+        def heed() -> bool:
+            nonlocal stopped
+            stopped = stopping()
+            return stopped
+
+        found = {result.id: result for result in self._executor.run(specs, heed)}
+        return None if stopped else [found[spec.id] for spec in specs]
 
     @property
     def workers(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, pong: Game) -> None
     missing = tmp_path / "missing.txt"
     with pytest.raises(BadValue, match=r"neat_config = '.*missing\.txt'.*No such file"):
         config_text(str(missing), pong)
-    with pytest.raises(BadValue, match=r"neat_config = .*directory"):
+    with pytest.raises(BadValue, match=r"neat_config = .*must be a file"):
         config_text(str(tmp_path), pong)
     with pytest.raises(BadValue, match="neat_config"):
         config_text("a\0b", pong)
@@ -114,7 +115,7 @@ def test_an_unknown_option_of_genomes_is_named() -> None:
         ({"num_inputs": 4}, "neat_config.num_inputs = '4': must be 3, as toy has it"),
         ({"num_outputs": 3}, "neat_config.num_outputs = '3': must be 2, as toy has it"),
         ({"num_inputs": "many"}, "neat_config.num_inputs = 'many'"),
-        ({"pop_size": 1}, "neat_config.pop_size = 1: must be at least 2"),
+        ({"pop_size": 1}, "neat_config.pop_size = 1: must be from 2 to 100,000"),
         ({"pop_size": 0}, "neat_config.pop_size = 0"),
         ({"pop_size": -3}, "neat_config.pop_size = -3"),
         ({"pop_size": "many"}, "many"),
@@ -189,9 +190,28 @@ def test_reading_one_with_a_seed_leaves_the_programs_generator_alone() -> None:
 
 
 @pytest.mark.parametrize("options", [{"pop_size": 2}, {"pop_size": 12, "compatibility_threshold": 0.001}], ids=str)
-def test_too_many_species_for_so_few_genomes_is_told_with_what_to_change(options: dict[str, object]) -> None:
+def test_too_many_species_for_so_few_genomes_are_small_ones(options: dict[str, object]) -> None:
+    """Where neat-python by itself gives up."""
     text = config_with(**options)
+    config = read_config(text, toy())
+    evolution = Evolution(text, config, 1)
+    sizes = (config.reproduction_config.min_species_size, config.reproduction_config.elitism)
+    for _ in range(5):
+        evolution.advance({key: worth(key) for key in evolution.genomes})
+        assert len(evolution.genomes) == options["pop_size"]
+    assert (config.reproduction_config.min_species_size, config.reproduction_config.elitism) == sizes
+
+
+def test_dying_out_ends_it_if_the_configuration_says_so() -> None:
+    text = config_with(reset_on_extinction=False, max_stagnation=1, species_elitism=0)
     evolution = Evolution(text, read_config(text, toy()), 1)
-    fitness = {key: worth(key) for key in evolution.genomes}
-    with pytest.raises(BadValue, match=rf"population = {options['pop_size']}: must be a larger population"):
-        evolution.advance(fitness)
+    evolution.advance(dict.fromkeys(evolution.genomes, 1.0))
+    with pytest.raises(RingsideError, match="all species died out, and neat_config says reset_on_extinction = False"):
+        evolution.advance(dict.fromkeys(evolution.genomes, 1.0))
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path, pong: Game) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(BadValue, match="must be a file"):
+        config_text(str(pipe), pong)

@@ -117,19 +117,29 @@ def test_merit_is_half_who_won_and_half_by_how_much() -> None:
     ("count", "size", "meetings"), [(10, 2, 5), (11, 2, 5), (7, 3, 5), (9, 3, 4), (3, 3, 1), (2, 2, 3)]
 )
 def test_everybody_meets_enough_others_and_nobody_meets_itself(count: int, size: int, meetings: int) -> None:
-    found = groups(count, size, meetings, 77)
+    found = [group for pairs in groups(count, size, meetings, 77) for group in pairs]
     met = Counter(one for group in found for one in group for _ in range(size - 1))
     assert set(met) == set(range(count))
     assert min(met.values()) >= meetings
     assert all(len(set(group)) == size for group in found)
-    assert found == groups(count, size, meetings, 77)
+    assert found == [group for pairs in groups(count, size, meetings, 77) for group in pairs]
     assert sorted(shuffled(count, 5)) == list(range(count))
 
 
 def test_pairings_are_drawn_anew_each_round_and_each_generation() -> None:
-    rounds = [tuple(map(frozenset, groups(20, 2, 5, 1)[at : at + 10])) for at in range(0, 50, 10)]
-    assert len(set(map(frozenset, rounds))) == 5
+    rounds = [frozenset(map(frozenset, pairs)) for pairs in groups(20, 2, 5, 1)]
+    assert len(set(rounds)) == 5
     assert groups(20, 2, 5, 1) != groups(20, 2, 5, 2)
+
+
+@pytest.mark.parametrize("count", range(2, 22))
+def test_nobody_meets_another_twice_before_everybody_has_met(count: int) -> None:
+    rounds = groups(count, 2, count - 1 + count % 2, 3)
+    for pairs in rounds:
+        assert {one for pair in pairs for one in pair} == set(range(count))
+    met = Counter(frozenset(pair) for pairs in rounds for pair in (pairs[1:] if count % 2 else pairs))
+    assert set(met.values()) == ({1} if met else set())
+    assert len(met) == count * (count - 1) // 2
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
@@ -332,9 +342,14 @@ def test_options_of_the_game_approach_their_values_level_by_level() -> None:
     game = new_game("pong", serve_speed=8.0, points=5)
     found = curriculum(game, ready_bots(game, "Still,Lazy,Tracker"), "serve_speed=4, points=1")
     options = [dict(spec.options) for spec in found.games]
-    assert [(one["serve_speed"], one["points"]) for one in options] == [(4.0, 1), (6.0, 3), (8.0, 5)]
+    ramp = [(4.0, 1), (5.0, 2), (6.0, 3), (7.0, 4), (8.0, 5)]
+    assert [(one["serve_speed"], one["points"]) for one in options] == ramp
+    assert [found.bot(level).id for level in range(5)] == ["Still", "Still", "Lazy", "Lazy", "Tracker"]
     assert found.games[-1] == game.spec
-    assert curriculum(game, ready_bots(game, "Still"), "serve_speed=4").games == (game.spec,)
+    alone = curriculum(game, ready_bots(game, "Still"), "serve_speed=4")
+    assert [dict(spec.options)["serve_speed"] for spec in alone.games] == [4.0, 5.0, 6.0, 7.0, 8.0]
+    assert [[bot.id for bot, _ in alone.at(level)] for level in (0, 4)] == [["Still"], ["Still"]]
+    assert curriculum(game, ready_bots(game, "Still"), "").games == (game.spec,)
     for ramp, words in (
         ("spede=1", "unknown option of pong 'spede'"),
         ("points", "ramp = 'points'"),

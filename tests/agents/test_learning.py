@@ -101,7 +101,7 @@ def test_a_game_for_three_is_learned_without_special_cases(
 ) -> None:
     names = {"bots": "Shy,Greedy", "validate_bots": "Greedy", "neat_config": written(tmp_path / "crowd.txt")}
     one = Neuroevolution(**{**QUICK, **names, "mode": mode, "mastery": 0.4})
-    one.check(game_of(trio))
+    one.check(game_of(trio), None, False)
     events = trained(one, game=trio, workers=2, plugins=("tests.plugins.trio",))
     found = measured(events)
     assert list(found) == list(range(QUICK["generations"]))

@@ -100,7 +100,7 @@ def test_as_data_it_is_json_and_nothing_else(league: str, capsys: Capture) -> No
     assert answer["session"]["state"] == "finished"
     assert answer["session"]["name"] == "competitive 2"
     assert dict(answer["session"]["config"])["ancestor"] == "First"
-    assert answer["metrics"]["fitness/mean"]["steps"] == [0]
+    assert answer["metrics"]["fitness/mean"]["steps"] == [1]
     assert answer["checkpoints"][-1]["step"] == 1
     assert [one["parents"] for one in answer["champions"]] in ([["First"]], []), "nobody, if it is the best itself"
 
@@ -112,7 +112,7 @@ def test_a_session_goes_on_with_another_setting(league: str, capsys: Capture) ->
     after = told(capsys, "train", "resume", league, "--set", "generations=4", "--workers", "1")
     assert (after["session"]["note"], len(before)) == ("4 generations", 3)
     values = after["metrics"]["fitness/best"]
-    assert (values["steps"], values["values"][:3]) == ([0, 1, 2, 3], before)
+    assert (values["steps"], values["values"][:3]) == ([1, 2, 3, 4], before)
     for wrong, word in {
         "generations=0": "generations",
         "generatoins=5": "generations",
@@ -245,7 +245,7 @@ def test_the_steps_of_any_trainer_are_listed(league: str, capsys: Capture) -> No
     with League(league) as one:
         Sessions(one).add("Other", "counting", new_game("pong").spec, ())
         Sessions(one).record(2, 41, [("count/value", 1.0)])
-    assert "2 Other counting pong 42 stopped" in said(capsys, "train", "list", league)
+    assert "2 Other counting pong 41 stopped" in said(capsys, "train", "list", league)
 
 
 def test_the_best_of_a_checkpoint_enters_once(league: str, capsys: Capture) -> None:
@@ -371,7 +371,9 @@ def test_killed_then_interrupted_a_session_goes_on_as_if_nothing_had_happened(le
     assert process.returncode == 130, words
     until(lambda: not any(map(runs, family)))
     reached = len(generations(league))
-    assert f"stopped in generation {reached}; `ringside train resume my.league 1` goes on from step {reached}" in words
+    assert (
+        f"stopped after {reached} generations; `ringside train resume my.league 1` goes on from step {reached}" in words
+    )
     assert "Traceback" not in words
     assert not Path("my.league-lock").exists()
     done = told(capsys, "train", "resume", league, "--set", f"generations={reached + 2}")
