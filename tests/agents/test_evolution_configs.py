@@ -203,11 +203,13 @@ def test_too_many_species_for_so_few_genomes_are_small_ones(options: dict[str, o
 
 
 def test_dying_out_ends_it_if_the_configuration_says_so() -> None:
-    text = config_with(reset_on_extinction=False, max_stagnation=1, species_elitism=0)
+    options = {"max_stagnation": 1, "species_elitism": 0, "compatibility_threshold": 1000.0}
+    text = config_with(reset_on_extinction=False, **options)
     evolution = Evolution(text, read_config(text, toy()), 1)
     evolution.advance(dict.fromkeys(evolution.genomes, 1.0))
+    fitness = dict.fromkeys(evolution.genomes, 1.0)  # no better than before
     with pytest.raises(RingsideError, match="all species died out, and neat_config says reset_on_extinction = False"):
-        evolution.advance(dict.fromkeys(evolution.genomes, 1.0))
+        evolution.advance(fitness)
 
 
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path, pong: Game) -> None:

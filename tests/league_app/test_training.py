@@ -371,7 +371,7 @@ def test_closing_saves_a_checkpoint_leaves_no_process_and_it_goes_on_later(path:
         assert notes[:2] == [(State.STOPPED, f"stopped after {at} generations"), (State.STOPPED, f"at {counted}")]
         assert notes[2][0] is State.STOPPED, notes[2]
         assert state.training.resume(1, {"generations": at + 1}).wait().state is State.FINISHED
-        assert [step for step, _ in curves(state.league, 1)["fitness/best"]] == list(range(at + 1))
+        assert [step for step, _ in curves(state.league, 1)["fitness/best"]] == list(range(1, at + 2))
 
 
 def test_observers_hear_of_a_session(state: LeagueState) -> None:
