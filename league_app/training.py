@@ -44,6 +44,7 @@ class TrainingJob:
         self.logs: deque[Log] = deque(maxlen=LOGS)
         self.remarks = 0  # logs there have been
         self.champions: list[Agent] = []
+        self._still = ""  # the agent that a champion turned out to be
         self.trouble = ""  # why nothing gets to the disk
         self.end: Ended | None = None
         self.error: Exception | None = None
@@ -143,6 +144,8 @@ class TrainingJob:
                     self.progress = event
                 case Log():
                     self._log(event)
+                case Champion() if self._still:
+                    self._log(Log(f"nobody better was found than {self._still}, who is in the league already"))
                 case Ended():
                     self.end = event
         self._tell()
@@ -172,7 +175,7 @@ class TrainingJob:
         session = self.session
         for agent in self._state.league.agents(session.game.name, archived=True):
             if (agent.kind, agent.version, agent.payload) == (player.kind, player.version, content):
-                self._log(Log(f"nobody better was found than {agent.name}, who is in the league already"))
+                self._still = agent.name
                 return []
         same = [one for one in self._sessions.checkpoints(self.number) if one.payload == content]
         name = free_name(self._state.league, session)
