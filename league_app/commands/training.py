@@ -280,7 +280,7 @@ def listing(options: argparse.Namespace) -> Answer:
         steps = {one.number: sessions.steps(one.number) for one in every}
 
     def show() -> None:
-        shown = table(">number", "name", "trainer", "game", ">steps", "state", ">best validation", "note")
+        shown = table(">number", "name", "trainer", "game", ">steps", "state", ">best", "note")
         for one in every:
             share = shares[one.number].get("validation/share")
             best = f"{share.values.max():.0%}" if share is not None and len(share.values) else "-"
