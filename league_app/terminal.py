@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -20,12 +21,15 @@ from rich.text import Text
 
 from engine.game import Game
 from engine.league.records import PlayedMatch, Tournament
+from engine.league.session_rows import Series
 from engine.league.statistics import Comparison
 from engine.league.tables import Row, Standings
 from engine.play.match import MatchResult
 
+BARS = "▁▂▃▄▅▆▇█"
 REPLACED = "\N{REPLACEMENT CHARACTER}"
 JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"  # many emoji and some scripts are made with them
+WIDE = 110  # columns: in a narrower terminal words come before a bar
 LONGEST = 2000  # letters of a sentence about what is wrong
 console = Console(highlight=False)
 errors = Console(highlight=False, stderr=True)
@@ -120,10 +124,13 @@ class _Rate(ProgressColumn):
 def progress(quiet: bool, rate: bool = True) -> Progress:
     """Bar, count, rate and time left; on standard error where standard output is data. Without `rate`, the text says
     how fast it goes."""
-    columns: list[ProgressColumn] = [BarColumn(40 if rate else 16), MofNCompleteColumn()]
-    words = TextColumn("{task.description}", markup=False)
-    columns = [words, *columns, _Rate(), TimeRemainingColumn()] if rate else [*columns, words]
-    return Progress(*columns, console=errors if quiet else console)
+    words, shown = TextColumn("{task.description}", markup=False), errors if quiet else console
+    columns: list[ProgressColumn] = [MofNCompleteColumn(), words]
+    if rate:
+        columns = [words, BarColumn(40), MofNCompleteColumn(), _Rate(), TimeRemainingColumn()]
+    elif shown.width >= WIDE:
+        columns = [BarColumn(16), *columns]
+    return Progress(*columns, console=shown)
 
 
 # Tables of a league
@@ -255,3 +262,38 @@ def show_tournaments(tournaments: Iterable[Tournament]) -> None:
             one.state.value,
         )
     console.print(shown)
+
+
+# Metrics of training
+
+
+def show_curves(order: Sequence[str], metrics: Mapping[str, Series]) -> None:
+    """Each metric from its beginning to its end, as a line of bars; group by group, in the order given."""
+    place = {name: (order.index(name) if name in order else len(order), name) for name in metrics}
+    first = {name: min(place[other] for other in metrics if _group(name) == _group(other)) for name in metrics}
+    width = min(max(console.width - 36 - max(map(len, metrics), default=0), 8), 40)
+    shown = table("metric", ">first", ">last", ">highest", "")
+    for name in sorted(metrics, key=lambda one: (first[one], place[one])):
+        values = metrics[name].values
+        if len(values):
+            cells = (f"{value:.4g}" for value in (values[0], values[-1], values.max()))
+            shown.add_row(words(name), *cells, sparkline(values.tolist(), width))
+    if shown.row_count:
+        console.print(shown)
+
+
+def _group(name: str) -> str:
+    return name.partition("/")[0]
+
+
+def sparkline(values: Sequence[float], width: int = 32) -> str:
+    """Means of equal parts, from lowest to highest."""
+    if len(values) > width:
+        edges = [len(values) * i // width for i in range(width + 1)]
+        values = [sum(values[a:b]) / (b - a) for a, b in itertools.pairwise(edges)]
+    finite = [value for value in values if abs(value) < math.inf]
+    low, high = min(finite, default=0.0), max(finite, default=0.0)
+    span = high / 2 - low / 2  # halves: the difference of two large numbers may be none
+    if span <= 1e-9 * max(abs(low), abs(high)):
+        return "".join(BARS[3] if one in finite else " " for one in values)  # no change but by rounding
+    return "".join(BARS[min(int((one / 2 - low / 2) / span * 8), 7)] if one in finite else " " for one in values)

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from agents.training.events import Champion, Checkpoint, Ended, Event, How, Level, Log, Metrics, Progress
@@ -145,7 +146,7 @@ class TrainingJob:
                 case Log():
                     self._log(event)
                 case Champion() if self._still:
-                    self._log(Log(f"nobody better was found than {self._still}, who is in the league already"))
+                    self._log(Log(f"its best player is the same as {self._still}, who is in the league: nobody enters"))
                 case Ended():
                     self.end = event
         self._tell()
@@ -236,11 +237,14 @@ class Trainings:
         """Begin a session. Whatever is wrong with it is told before anything is kept; `ancestor` is an agent of the
         league to start from, and without a name the session is called by its mode or its trainer."""
         self._check_writable()
+        given = dict(settings or {})
+        if any(field.name == "seed" for field in fields(TRAINERS.get(trainer))):
+            given.setdefault("seed", len(self.sessions.every()) + 1)  # or two sessions would be one and the same
         spec = self._state.game_of(game)
         agent = self._state.league.agent(ancestor, spec.name) if ancestor is not None else None
         live = TrainingSession(
             trainer,
-            settings or {},
+            given,
             spec,
             workers=self._state.budget.cores,
             ancestor=self._state.league.spec(agent.id) if agent else None,

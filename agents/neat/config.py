@@ -68,6 +68,8 @@ def read_config(text: str, game: Game, population: int = 0) -> Any:
         parser.set(section, name, str(wanted))
     if parser.has_section(section):
         _check_genome_section(parser)
+    if population == 1:
+        raise BadValue("population", population, "at least 2")
     if population and parser.has_section("NEAT"):
         parser.set("NEAT", "pop_size", str(population))
     with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
@@ -78,7 +80,8 @@ def read_config(text: str, game: Game, population: int = 0) -> Any:
         try:
             config = neat.Config(*kinds, str(place))
         except Exception as error:  # neat-python says what is wrong by exceptions of many kinds
-            raise BadValue("neat_config", str(error) or type(error).__name__, "what neat-python accepts") from None
+            told = " ".join((str(error) or type(error).__name__).split())
+            raise RingsideError(f"neat_config is not what neat-python accepts: {told}") from None
     advice(text)
     config.seed = None  # neat-python would seed the global generator with it; here a seed is a setting of the trainer
     _check_config(config)

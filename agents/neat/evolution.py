@@ -90,7 +90,7 @@ class Evolution:
         if ancestor.feed_forward != config.feed_forward:
             kinds = {True: "feed-forward", False: "recurrent"}
             told = f"{kinds[config.feed_forward]} as in neat_config, and it is {kinds[ancestor.feed_forward]}"
-            raise BadValue("ancestor", "genome", told)
+            raise BadValue("ancestor.feed_forward", ancestor.feed_forward, told)
         tracker.global_counter = max(ancestor.innovation, default=0)
         config.innovation_tracker = tracker
         config.node_indexer = itertools.count(max(ancestor.key) + 1)

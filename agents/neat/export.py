@@ -33,8 +33,9 @@ def imported(raw: Mapping[str, Any]) -> Genome:
     links = [_dict("connections", one) for one in _list("connections", raw)]
     # and hidden nodes that nothing leads to, though they are named in connections: those stay at 0 as well
     hidden = [one.get("from") for one in links if type(one.get("from")) is int and one["from"] >= 0]
-    missing = [key for key in dict.fromkeys([*outputs, *(hidden if kind == "recurrent" else ())]) if key not in present]
-    nodes += [_silent(key) for key in missing]
+    fed = [one.get("to") for one in links]
+    missing = [key for key in dict.fromkeys([*outputs, *hidden]) if key not in present and key not in fed]
+    nodes += [_silent(key) for key in missing if kind == "recurrent"]
     return of_plain(
         {
             "format": FORMAT,

@@ -40,7 +40,7 @@ class ConcurrentTrainingExecutor:
         """`config_path`: neat-python's configuration file; without one, that of the game. `max_workers`: one less than
         there are cores, if not given. `seed`: another seed, other matches. `limits`: such as Limits(steps=3000)."""
         self.game = new_game(game) if isinstance(game, str) else game_of(game)
-        self._seed, self._limits = seed, limits
+        self._seed, self._limits, self._calls = seed, limits, 0
         self._config_path = None if config_path is None else str(config_path)
         self._config: Any = None
         if config_path is not None:
@@ -54,23 +54,30 @@ class ConcurrentTrainingExecutor:
             self._config = read_config(config_text(self._config_path or "", self.game), self.game)
         return self._config.genome_config
 
-    def execute_matches(self, genome_pairs: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+    def execute_matches(self, genome_pairs: Sequence[Sequence[Any]], seed: int | None = None) -> list[dict[str, Any]]:
         """One match for each pair (or group, where a game has more seats) of neat-python's genomes, in that order and
-        with the first at the first seat; whether they are recurrent is read from the configuration. For each a dict:
+        with the first at the first seat; whether they are recurrent is read from the configuration. Without a `seed`
+        each call plays other matches. For each a dict:
         `match_result`, `contact_metrics` (the game's statistics by name, one dict for each genome) and `error`, None
         unless the match failed: its kind, who failed, and why."""
         config, players = self._genome_config(), dict[int, AgentSpec]()
-        specs = []
+        specs, seats = [], self.game.info.seats
+        self._calls += 1
+        drawn = derive(self._seed, self._calls) if seed is None else seed
         for number, pair in enumerate(genome_pairs):
-            if len(pair) != self.game.info.seats:
-                raise BadValue("genome_pairs", len(pair), f"{self.game.info.seats} genomes, one for each seat")
+            if not isinstance(pair, Sequence) or len(pair) != seats:
+                given = len(pair) if isinstance(pair, Sequence) else pair
+                raise BadValue("genome_pairs", given, f"{seats} genomes, one for each seat")
             for genome in pair:
+                if not hasattr(genome, "nodes") or not hasattr(genome, "connections"):
+                    raise BadValue("genome_pairs", genome, "made of neat-python's genomes")
                 if id(genome) not in players:
                     payload = genomes.dump(genomes.of_neat(genome, config))
                     players[id(genome)] = AgentSpec(f"{genome.key}/{len(players)}", KIND.name, payload, KIND.version)
             seated = tuple(players[id(genome)] for genome in pair)
-            seed = derive(self._seed, "pair", number)
-            specs.append(MatchSpec(str(number), self.game.spec, seated, seed, None, self._limits))
+            specs.append(
+                MatchSpec(str(number), self.game.spec, seated, derive(drawn, "pair", number), None, self._limits)
+            )
         return [self._told(result) for result in self._executor.execute_matches(specs)]
 
     def _told(self, result: MatchResult) -> dict[str, Any]:

@@ -173,9 +173,9 @@ class Neuroevolution:
         """Why this generation, which was judged so, is the last one; or, before any, why there is nothing to do."""
         done = course.evolution.generation + (judgement is not None)
         if done >= self.generations:
-            return f"{self.generations} generations"
+            return f"{done} generations" if done == self.generations else f"it has {done} generations already"
         if self.minutes and time.monotonic() - began >= self.minutes * 60:
-            return f"{self.minutes:g} minutes"
+            return f"{self.minutes:g} min"
         if judgement is None:
             return None
         config, fitness = course.evolution.config, list(judgement.fitness.values())
@@ -185,7 +185,8 @@ class Neuroevolution:
             reached = {"max": max(fitness), "min": min(fitness), "mean": sum(fitness) / len(fitness)}
             value = reached[config.fitness_criterion]
             if value >= config.fitness_threshold:
-                return f"{config.fitness_criterion} fitness {value:.6g} reached {config.fitness_threshold:g}"
+                limit = f"{config.fitness_threshold:g}, the fitness_threshold of the NEAT configuration"
+                return f"{config.fitness_criterion} fitness {value:.6g} reached {limit}"
         return None
 
     def _stale(self, course: Course, judgement: Judgement) -> str | None:
@@ -250,7 +251,7 @@ class Neuroevolution:
         if self.minutes:
             lefts.append(self.minutes * 60 - spent)
         text = f"best {values['fitness/best']:.4g}, mean {values['fitness/mean']:.4g}, "
-        text += f"{values['population/species']:.0f} species, {values['speed/evaluations']:,.0f} evaluations/s"
+        text += f"{values['population/species']:.0f} species, {values['speed/evaluations']:,.0f} evals/s"
         if course.best is not None:
             text += f", validated {course.best.share:.0%}"
         return Progress(done, self.generations, text, max(min(lefts), 0.0) if lefts else None)

@@ -39,7 +39,12 @@ class Lock:
             raise
 
     def _sign(self) -> None:
-        said = {"program": Path(sys.argv[0] or "python").name, "pid": os.getpid(), "host": socket.gethostname()}
+        name = Path(sys.argv[0] or "python").name
+        said = {
+            "program": "ringside" if name == "__main__.py" else name,
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+        }
         os.truncate(self._handle, 0)
         os.write(self._handle, json.dumps({**said, "since": time.strftime("%Y-%m-%d %H:%M:%S")}).encode())
 

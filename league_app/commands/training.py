@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import itertools
+import shlex
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+from rich.progress import Progress as Bar
+from rich.progress import TaskID
 
 from agents.training.events import Level, Progress
 from engine.errors import BadValue
@@ -26,11 +30,12 @@ from league_app.commands import check_whole, command, looking, pairs_of
 from league_app.commands.leagues import csv_lines, write_lines
 from league_app.state import LeagueState
 from league_app.tensorboard import export
-from league_app.terminal import Answer, console, lasting, line, many, progress, say, table, words
+from league_app.terminal import Answer, console, lasting, line, many, progress, say, show_curves, table, words
 from league_app.training import TrainingJob
 
+SAID = ("mode", "seed")  # settings that are told even if they are the usual ones
 USUAL = f"training{SUFFIX}"
-BARS = "▁▂▃▄▅▆▇█"
+LINES = 10.0  # seconds between two lines of progress where there is no terminal
 
 
 class _Late(argparse.ArgumentParser):
@@ -114,15 +119,17 @@ def describe(parser: argparse.ArgumentParser, name: str) -> None:
     """The arguments of a trainer: the fields of its class."""
     kind: Any = TRAINERS.get(name)
     parser.description = f"{kind.about}. {parser.description}"
-    parser.add_argument("league", nargs="?", help=f"where it is kept ({USUAL} in this folder, made if need be)")
+    parser.add_argument("league", nargs="?", help=f"the league (without one, {USUAL} in this folder, made if need be)")
     parser.add_argument("--game", help="what to learn (what the league plays; in a new one, pong)")
     told = "an option of the game"
     parser.add_argument("--option", "-o", action="append", default=[], metavar="NAME=VALUE", help=told)
     parser.add_argument("--name", dest="session_name", help="what the session is called")
     parser.add_argument("--from", dest="ancestor", metavar="AGENT", help="an agent of the league to start from")
     parser.add_argument("--workers", type=int, help=f"worker processes (one less than cores: {default_workers()})")
-    told = f"settings that go well together: {', '.join(map(repr, kind.presets))}"
+    told = f"settings that go well together: {', '.join(map(repr, kind.presets)) or 'this trainer has none'}"
     parser.add_argument("--preset", help=told.replace("%", "%%"))
+    explained = "\n".join(f"  {metric}: {what}" for metric, what in kind.metrics.items())
+    parser.epilog = f"{parser.epilog}\n\nmetrics:\n{explained}"
     group = parser.add_argument_group(f"settings of {name}")
     for field in dataclasses.fields(kind):
         rules = field.metadata
@@ -140,7 +147,9 @@ def train(options: argparse.Namespace) -> Answer:
     settings: dict[str, object] = {}
     if options.preset is not None:
         if options.preset not in kind.presets:
-            raise BadValue("--preset", options.preset, f"one of {', '.join(map(repr, kind.presets))}")
+            raise BadValue(
+                "--preset", options.preset, f"one of {', '.join(map(repr, kind.presets)) or 'none: it has no'}"
+            )
         settings |= kind.presets[options.preset]
     texts = {field.name: getattr(options, f"set_{field.name}") for field in dataclasses.fields(kind)}
     given = {name: text for name, text in texts.items() if text is not None}
@@ -196,12 +205,13 @@ def follow(job: TrainingJob, quiet: bool) -> list[int]:
         """No more than that, as with tournaments."""
         came.append(number)
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    before = {number: signal.signal(number, note) for number in numbers}
     try:
         with progress(quiet, rate=False) as bar:
             if not quiet:
                 line(f"{job.number}: {job.name}")
-            task, heeded, told, trouble = bar.add_task("starting", total=None), 0, 0, ""
+            task, heeded, told, trouble, shown = bar.add_task("starting", total=None), 0, 0, "", 0.0
             while job.wait(0.1) is None:
                 if len(came) > heeded:
                     heeded = len(came)
@@ -212,14 +222,21 @@ def follow(job: TrainingJob, quiet: bool) -> list[int]:
                     say(trouble or "the disk takes it again")
                 now = job.progress
                 text = "saving a checkpoint, Ctrl-C again ends it at once" if came else in_words(now)
-                done, total = (now.step, now.total or None) if now else (0, None)
-                bar.update(task, description=text, total=total, completed=done)
+                advance(bar, task, now, text)
+                if now and not quiet and not console.is_terminal and time.monotonic() - shown > LINES:
+                    line(f"{now.step}: {text}")  # a pipe shows no bar
+                    shown = time.monotonic()
             _tell_logs(job, told, quiet)
-            bar.update(task, description="trained" if not came else "stopped")
+            advance(bar, task, job.progress, "trained" if not came else "stopped")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
     return came
+
+
+def advance(bar: Bar, task: TaskID, now: Progress | None, text: str) -> None:
+    done, total = (now.step, now.total or None) if now else (0, None)
+    bar.update(task, description=text, total=total, completed=done, visible=now is not None or text != "trained")
 
 
 def in_words(now: Progress | None) -> str:
@@ -245,19 +262,23 @@ def finish(state: LeagueState, job: TrainingJob, signals: Sequence[int], quiet: 
     status = 0 if session.state is State.FINISHED else 1 if failed else 128 + signals[0] if signals else 3
 
     def show() -> None:
-        _show_curves(told["metrics"])
+        show_curves(explained(session.trainer), told["metrics"])
         if session.state is State.FINISHED:
             line(f"finished: {session.note}")
         for agent in job.champions:
             line(f"{agent.name} has entered {path}: {agent.notes}")
-            line(f"`ringside match {path} {agent.name!r} OPPONENT --pairs 100` shows what it can do", "dim")
+            what = f"match {shlex.quote(path)} {shlex.quote(agent.name)} OPPONENT --pairs 100"
+            line(f"`ringside {what}` shows what it can do", "dim")
         if session.state is not State.FINISHED:
             sys.stdout.flush()
             kept = [one.step for one in told["checkpoints"] if one.resumable]
-            at = f"; `ringside train resume {path} {session.number}` goes on from step {kept[-1]}" if kept else ""
-            say(f"{session.note or 'stopped'}{at}")
+            where = f"{shlex.quote(path)} {session.number}"
+            at = f"; `ringside train resume {where}` goes on from step {kept[-1]}" if kept else ""
+            best = any(one.kind for one in told["checkpoints"])
+            player = f", `ringside train enter {where}` enters its best player so far" if best else ""
+            say(f"{session.note or 'stopped'}{at}{player}")
 
-    told["champions"] = job.champions
+    told |= {"champions": job.champions, "logs": list(job.logs)}
     return Answer(told, show, status)
 
 
@@ -302,9 +323,9 @@ def show(options: argparse.Namespace) -> Answer:
         if session.note:
             line(session.note, "yellow" if session.note.startswith("failed") else "")
         usual = _defaults(session.trainer)
-        others = [f"{name} {value}" for name, value in session.config if usual.get(name, None) != value]
-        line(f"settings: {', '.join(others) or 'the usual ones'}", "dim")
-        _show_curves(told["metrics"])
+        told_of = [(name, value) for name, value in session.config if name in SAID or usual.get(name) != value]
+        line(f"settings: {', '.join(f'{name} {value}' for name, value in told_of)} (the others are as usual)", "dim")
+        show_curves(explained(session.trainer), told["metrics"])
         for one in told["checkpoints"]:
             entered = f", in the league as {names.get(one.agent, one.agent)}" if one.agent else ""
             state = f", {one.size / 1e6:.1f} MB to resume from" if one.resumable else ""
@@ -313,33 +334,15 @@ def show(options: argparse.Namespace) -> Answer:
     return Answer(told, shown)
 
 
+def explained(trainer: str) -> list[str]:
+    """The names of its metrics, in its order."""
+    return list(TRAINERS.get(trainer).metrics) if trainer in TRAINERS.names() else []
+
+
 def _defaults(trainer: str) -> dict[str, object]:
     if trainer not in TRAINERS.names():
         return {}
     return {field.name: field.default for field in dataclasses.fields(TRAINERS.get(trainer))}
-
-
-def _show_curves(metrics: dict[str, Series]) -> None:
-    """Each metric from its beginning to its end, as a line of bars."""
-    shown = table("metric", ">first", ">last", ">highest", "")
-    for name, series in sorted(metrics.items()):
-        values = series.values
-        if len(values):
-            cells = (f"{value:.4g}" for value in (values[0], values[-1], values.max()))
-            shown.add_row(words(name), *cells, sparkline(values.tolist()))
-    if shown.row_count:
-        console.print(shown)
-
-
-def sparkline(values: Sequence[float], width: int = 32) -> str:
-    """Means of equal parts, from lowest to highest."""
-    if len(values) > width:
-        edges = [len(values) * i // width for i in range(width + 1)]
-        values = [sum(values[a:b]) / (b - a) for a, b in itertools.pairwise(edges)]
-    finite = [value for value in values if abs(value) < float("inf")]
-    low, high = min(finite, default=0.0), max(finite, default=0.0)
-    span = (high / 2 - low / 2) or 1.0  # halves: the difference of two large numbers may be none
-    return "".join(BARS[min(int((one / 2 - low / 2) / span * 8), 7)] if one in finite else " " for one in values)
 
 
 def enter(options: argparse.Namespace) -> Answer:
@@ -355,11 +358,16 @@ def export_metrics(options: argparse.Namespace) -> Answer:
         metrics = sessions.metrics(session.number)
     if not metrics:
         raise BadValue("session", session.number, "one that has measured something")
-    table = options.to.endswith(".csv")
+    table = options.to.lower().endswith(".csv")
     target = write_csv(metrics, options.to) if table else export(metrics, session.created, options.to)
     count = sum(len(series.steps) for series in metrics.values())
     told = f"{many(count, 'value')} of {many(len(metrics), 'metric')} written to {target}"
-    return Answer({"file": str(target), "values": count}, lambda: line(told))
+    shows = (
+        ""
+        if table
+        else f"; `tensorboard --logdir {shlex.quote(options.to)}`, which is not part of Ringside, shows them"
+    )
+    return Answer({"file": str(target), "values": count}, lambda: line(told + shows))
 
 
 def write_csv(metrics: dict[str, Series], path: str) -> Path:

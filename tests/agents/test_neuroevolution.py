@@ -159,7 +159,7 @@ def test_it_ends_when_its_time_is_over(crowd: str, monkeypatch: pytest.MonkeyPat
     clock = itertools.count(0.0, 3.0)
     monkeypatch.setattr(neuroevolution, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     events = trained(trainer(crowd, generations=1000, minutes=1.0))
-    assert events[-1] == Ended(How.FINISHED, "1 minutes")
+    assert events[-1] == Ended(How.FINISHED, "1 min")
     assert 1 <= len(measured(events)) < 20
     left = [one.seconds_left for one in of(Progress, events)]
     assert left == sorted(left, reverse=True), "the clock runs out before the generations do"
@@ -292,7 +292,7 @@ def test_a_setting_out_of_range_is_named(settings: dict[str, Any], words: str) -
     ("settings", "words"),
     [
         ({"neat_config": "/nowhere/neat.txt"}, "neat_config = '/nowhere/neat.txt'"),
-        ({"population": 1}, "pop_size = 1"),
+        ({"population": 1}, "population = 1"),
         ({"validate_bots": "Trakker"}, "'Trakker': did you mean 'Tracker'"),
         ({"bots": "Lazy,Trakker", "mode": "against-bots"}, "did you mean 'Tracker'"),
         ({"behaviour": "hits,kisses"}, "unknown statistic of pong 'kisses'"),

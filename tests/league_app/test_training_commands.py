@@ -77,7 +77,7 @@ def test_training_ends_with_a_champion_and_says_how_to_see_it_play(league: str, 
     assert "fitness/best" in words
     assert "finished: 2 generations" in words
     assert "Second has entered my.league: self-play, generation " in words
-    assert "`ringside match my.league 'Second' OPPONENT --pairs 100`" in words
+    assert "`ringside match my.league Second OPPONENT --pairs 100`" in words
     found = told(capsys, "train", "list", league)
     assert [(one["name"], one["state"]) for one in found] == [("First", "finished"), ("Second", "finished")]
 
