@@ -154,6 +154,8 @@ class Keeper:
                     self._conclude(event)
                 else:
                     self._add(event, len(body))
+            if self._channel.nonsense is not None:
+                raise self._channel.nonsense
         except Gone:
             self._gone = True
         except Broken as error:

@@ -149,6 +149,8 @@ class Floor:
             if mask & selectors.EVENT_READ:
                 for words, body in worker.channel.get():
                     self._hear(worker, words, body)
+                if worker.channel.nonsense is not None:
+                    raise worker.channel.nonsense
             self.staff.mind(worker)
         except Broken as error:
             if isinstance(error, Gone) and worker.process is not None:

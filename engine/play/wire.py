@@ -33,6 +33,16 @@ class Gone(Broken):
     """The other side is not there any more."""
 
 
+def _words(text: bytearray) -> list[Any]:
+    try:
+        words = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Broken("sent what is no message") from None
+    if not isinstance(words, list) or not words or not isinstance(words[0], str):
+        raise Broken("sent what is no message")
+    return words
+
+
 def frame(words: Sequence[object], body: bytes = b"") -> bytes:
     line = json.dumps(words, separators=(",", ":")).encode()
     return HEADER.pack(len(line), len(body)) + line + body
@@ -44,6 +54,7 @@ class Channel:
     def __init__(self, end: socket.socket) -> None:
         self.socket = end
         end.setblocking(False)
+        self.nonsense: Broken | None = None  # what comes after the messages that `get` gave last
         self._in = bytearray()
         self._out: deque[memoryview] = deque()
 
@@ -91,21 +102,23 @@ class Channel:
         return self._parse()
 
     def _parse(self) -> list[Message]:
+        """Whole messages. Nonsense is an error once all that came before it has been taken."""
         messages: list[Message] = []
         at, data = 0, self._in
         while len(data) - at >= HEADER.size:
             line, body = HEADER.unpack_from(data, at)
-            if line + body > LARGEST:
-                raise Broken(f"sent a frame of {line + body:,} bytes")
             end = at + HEADER.size + line + body
-            if end > len(data):
+            if line + body <= LARGEST and end > len(data):
                 break
             try:
-                words = json.loads(data[at + HEADER.size : end - body])
-            except (ValueError, RecursionError):
-                raise Broken("sent what is no message") from None
-            if not isinstance(words, list) or not words or not isinstance(words[0], str):
-                raise Broken("sent what is no message")
+                if line + body > LARGEST:
+                    raise Broken(f"sent a frame of {line + body:,} bytes")
+                words = _words(data[at + HEADER.size : end - body])
+            except Broken as error:
+                if not messages:
+                    raise
+                self.nonsense = error
+                break
             messages.append((words, bytes(data[end - body : end])))
             at = end
         del data[:at]

@@ -67,6 +67,15 @@ def test_nonsense_is_the_senders_error(nonsense: bytes, ends: tuple[socket.socke
         channel.get()
 
 
+def test_what_came_before_nonsense_is_heard_first(ends: tuple[socket.socket, Channel]) -> None:
+    raw, channel = ends
+    raw.sendall(frame(["first"]) + frame(["second"], b"body") + struct.pack("<II", 2**31, 2**31))
+    assert channel.get() == [(["first"], b""), (["second"], b"body")]
+    assert "a frame of 4,294,967,296 bytes" in str(channel.nonsense)
+    with pytest.raises(Broken, match="a frame of"):
+        channel.get()
+
+
 numbers = st.floats(allow_nan=False)
 results = st.builds(
     MatchResult,
