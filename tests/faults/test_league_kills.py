@@ -255,7 +255,10 @@ def test_a_run_that_is_killed_then_interrupted_once_then_twice_is_completed(
                 time.sleep(0.05)
             shown, said = process.communicate(timeout=60)
         now = saved(path)
-        assert before < now < TOTAL
+        assert before < now
+        if now == TOTAL and before:  # the rest was played before the signal came
+            break
+        assert now < TOTAL
         if signal.SIGINT in signals:
             assert process.returncode == 130, said
             assert f"the {now:,} matches of {TOTAL:,} that were played" in said
