@@ -375,7 +375,7 @@ def test_the_command_line_tells_of_a_full_disk_and_of_what_it_could_not_save(tmp
             try:
                 until(lambda: shutil.disk_usage(path.parent).free < 32_768)
                 with suppress(AssertionError):  # what is missing is told below
-                    until(lambda: "the disk is full" in "".join(heard) or process.poll() is not None, 10)
+                    until(lambda: "the disk is full" in "".join(heard) or process.poll() is not None, 40)
                 fill_up(path)
                 for _ in range(2):
                     process.send_signal(signal.SIGINT)
