@@ -38,6 +38,7 @@ class LeagueState:
         self.league = League(path, read_only)
         self._lanes = lanes
         self.budget = Budget()
+        self.person = False  # somebody sits at this screen and can play
         self._plugins = tuple(plugins)
         self.notices = Notices()  # subscribe to hear of changes
         self._lock = threading.RLock()
@@ -48,7 +49,9 @@ class LeagueState:
         self._show_visuals = bool(used.get("show_visuals", False))
         self._use_concurrent = bool(used.get("use_concurrent", True))
         self._batch_size = check_size(used.get("batch_size", 10))
-        self.start = _start_thread  # how a job gets its thread; a window brings its own
+        self.start: Callable[[Callable[[], None]], None] = (
+            _start_thread  # how a job gets its thread; a window brings its own
+        )
 
     @classmethod
     def new(cls, path: Path | str, **settings: object) -> LeagueState:

@@ -1,0 +1,1 @@
+"""Rows and columns for Qt, made of what a league says."""

@@ -1,0 +1,1 @@
+"""Dialogs: what a person fills in before something is begun or changed."""

@@ -1,0 +1,1 @@
+"""Parts that show and emit; they hold no facts about the league."""

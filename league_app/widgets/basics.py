@@ -1,0 +1,235 @@
+"""Small parts that every page is made of. Texts are shown as they are: a name with markup in it is just a name."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from typing import TypeVar
+
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from league_app import theme
+
+Layout = TypeVar("Layout", bound=QBoxLayout)
+
+
+def plain(text: str) -> str:
+    """For tooltips and other places where Qt would guess that a text is markup."""
+    return f"<p style='white-space: pre-wrap'>{html.escape(text)}</p>" if text else ""
+
+
+def label(text: str = "", role: str = "", tone: str = "", wrap: bool = False) -> QLabel:
+    """role: caption, muted, section, title, score; tone: good, warn, bad."""
+    made = QLabel(text)
+    made.setTextFormat(Qt.TextFormat.PlainText)
+    made.setWordWrap(wrap)
+    if role:
+        made.setProperty("role", role)
+    if tone:
+        made.setProperty("tone", tone)
+    return made
+
+
+def set_tone(widget: QWidget, tone: str) -> None:
+    """Another meaning, so another colour."""
+    if widget.property("tone") != tone:
+        widget.setProperty("tone", tone)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+
+
+class Elided(QLabel):
+    """One line that ends in an ellipsis where there is no room, and tells the rest when asked."""
+
+    def __init__(self, text: str = "", role: str = "") -> None:
+        super().__init__()
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        if role:
+            self.setProperty("role", role)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setMinimumWidth(40)
+        self.setText(text)
+
+    def setText(self, text: str) -> None:  # noqa: N802 - Qt's name
+        super().setText(text)
+        self.setToolTip(plain(text))
+        self.setAccessibleName(text)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        text = QFontMetrics(self.font()).elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
+        painter.drawText(self.rect(), self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
+
+
+def button(text: str, pressed: Callable[[], object] | None = None, *, primary: bool = False, icon: str = "",
+           link: bool = False, danger: bool = False, tip: str = "") -> QPushButton:  # fmt: skip
+    """`pressed` is a method of a widget."""
+    made = TintedButton(text, icon, "on_accent" if primary else "bad" if danger else "accent" if link else "text")
+    for name, on in (("primary", primary), ("link", link), ("danger", danger)):
+        if on:
+            made.setProperty(name, True)
+    if pressed is not None:
+        made.clicked.connect(_without_argument(pressed))
+    if tip:
+        made.setToolTip(plain(tip))
+    made.setCursor(Qt.CursorShape.PointingHandCursor if link else Qt.CursorShape.ArrowCursor)
+    made.setAutoDefault(False)
+    return made
+
+
+class _Without:
+    def __init__(self, pressed: Callable[[], object]) -> None:
+        self._pressed = pressed
+
+    def __call__(self, _checked: bool = False) -> None:
+        self._pressed()
+
+
+def _without_argument(pressed: Callable[[], object]) -> Callable[..., None]:
+    """Buttons live in the window's thread, so a plain callable is called there."""
+    return _Without(pressed)
+
+
+class TintedButton(QPushButton):
+    """Its icon follows the palette."""
+
+    def __init__(self, text: str, icon: str, role: str = "text") -> None:
+        super().__init__(text)
+        self._icon, self._role = icon, role
+        self._tint()
+
+    def set_icon(self, icon: str) -> None:
+        self._icon = icon
+        self._tint()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        if event.type() == QEvent.Type.PaletteChange:
+            self._tint()
+        super().changeEvent(event)
+
+    def _tint(self) -> None:
+        if self._icon:
+            self.setIcon(theme.icon(self._icon, self._role))
+            self.setIconSize(theme.ICON)
+
+
+class IconButton(QToolButton):
+    """Only an icon: its name is told to whoever asks, with the mouse or with a screen reader."""
+
+    def __init__(self, icon: str, name: str, pressed: Callable[[], object] | None = None, flat: bool = True) -> None:
+        super().__init__()
+        self._icon = icon
+        self.setProperty("flat", flat)
+        self.setToolTip(plain(name))
+        self.setAccessibleName(name)
+        self.setIconSize(theme.ICON)
+        self.setFixedSize(QSize(34, 30))
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        if pressed is not None:
+            self.clicked.connect(_without_argument(pressed))
+        self._tint()
+
+    def set_icon(self, icon: str, name: str) -> None:
+        if (icon, name) != (self._icon, self.accessibleName()):
+            self._icon = icon
+            self.setToolTip(plain(name))
+            self.setAccessibleName(name)
+            self._tint()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        if event.type() == QEvent.Type.PaletteChange:
+            self._tint()
+        super().changeEvent(event)
+
+    def _tint(self) -> None:
+        self.setIcon(theme.icon(self._icon))
+
+
+class Icon(QLabel):
+    """A picture that follows the palette."""
+
+    def __init__(self, name: str, size: int = 20, role: str = "muted") -> None:
+        super().__init__()
+        self._name, self._size, self._role = name, size, role
+        self.setFixedSize(size, size)
+        self._tint()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        if event.type() == QEvent.Type.PaletteChange:
+            self._tint()
+        super().changeEvent(event)
+
+    def _tint(self) -> None:
+        self.setPixmap(theme.pixmap(self._name, self._size, self._role, self.devicePixelRatioF()))
+
+
+def column(*parts: QWidget | QBoxLayout | int, margin: int = 0, gap: int = 8) -> QVBoxLayout:
+    """Parts below one another; a number is stretch."""
+    return _filled(QVBoxLayout(), parts, margin, gap)
+
+
+def row(*parts: QWidget | QBoxLayout | int, margin: int = 0, gap: int = 8) -> QHBoxLayout:
+    """Parts beside one another; a number is stretch."""
+    return _filled(QHBoxLayout(), parts, margin, gap)
+
+
+def _filled(made: Layout, parts: tuple[QWidget | QBoxLayout | int, ...], margin: int, gap: int) -> Layout:
+    made.setContentsMargins(margin, margin, margin, margin)
+    made.setSpacing(gap)
+    for part in parts:
+        if isinstance(part, QWidget):
+            made.addWidget(part)
+        elif isinstance(part, int):
+            made.addStretch(part)
+        else:
+            made.addLayout(part)
+    return made
+
+
+class Card(QFrame):
+    """A surface with a hairline around, and a heading if it has a title; put parts into `body`."""
+
+    def __init__(self, title: str = "", *aside: QWidget, margin: int = 16) -> None:
+        super().__init__()
+        self.setProperty("card", True)
+        self.body = column(margin=margin, gap=12)
+        if title or aside:
+            self.heading = label(title, "section")
+            self.body.addLayout(row(self.heading, 1, *aside))
+        self.setLayout(self.body)
+
+
+def line() -> QFrame:
+    made = QFrame()
+    made.setProperty("line", True)
+    return made
+
+
+class Empty(QWidget):
+    """What a page shows while there is nothing: an icon, a sentence, one button."""
+
+    def __init__(self, icon: str, sentence: str, text: str = "", pressed: Callable[[], object] | None = None) -> None:
+        super().__init__()
+        self.sentence = label(sentence, "muted", wrap=True)
+        self.sentence.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.sentence.setMinimumWidth(320)
+        inner = column(gap=12)
+        inner.addWidget(Icon(icon, 40), 0, Qt.AlignmentFlag.AlignHCenter)
+        inner.addWidget(self.sentence)
+        if text:
+            self.button = button(text, pressed, primary=True)
+            inner.addWidget(self.button, 0, Qt.AlignmentFlag.AlignHCenter)
+        self.setLayout(column(1, row(1, inner, 1), 1, margin=24))

@@ -1,0 +1,1 @@
+"""The window: offscreen with pytest-qt, and once for real on a virtual screen."""

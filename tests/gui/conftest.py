@@ -1,0 +1,70 @@
+"""A league that has been played in, and a desk to look at it from; on no screen at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+os.environ["QT_QPA_PLATFORM"] = "offscreen"  # before anything of Qt is loaded
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from engine.registry import new_game
+from league_app import theme
+from league_app.desk import Desk
+from league_app.settings import Settings
+from league_app.state import LeagueState
+
+QUICK = new_game("pong", points=2, step_limit=2000).spec
+BOTS = ("Tracker", "Shaky", "Predictor", "Lazy", "Random", "Still")
+SAMPLES = (*BOTS, "Evolved", "Dice")
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two tournaments, all of their matches played; made once, copied for each test."""
+    path = tmp_path_factory.mktemp("leagues") / "played.league"
+    with LeagueState.new(path) as state:
+        state.add_samples("pong", SAMPLES)
+        state.use_concurrent = False
+        for seed in (1, 2):
+            state.start_tournament(game=QUICK, agents=BOTS, options={"rounds": 2}, seed=seed).wait()
+        state.use_concurrent = True
+    return path
+
+
+@pytest.fixture
+def played(template: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(template, tmp_path / "played.league"))
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(tmp_path / "home" / "window.json")
+
+
+@pytest.fixture
+def bare(qtbot: QtBot, settings: Settings) -> Iterator[Desk]:
+    """With no league open."""
+    theme.load_fonts()
+    theme.apply("light")
+    one = Desk(settings)
+    one.failed.connect(_raise)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def desk(bare: Desk, played: Path) -> Desk:
+    """With the league that has been played in."""
+    state = LeagueState(played, lanes=4)
+    state.budget.cores, state.batch_size = 2, 4
+    bare.adopt(state)
+    return bare
+
+
+def _raise(error: Exception) -> None:
+    raise error
