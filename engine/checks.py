@@ -16,9 +16,11 @@ import numpy as np
 from engine import codec
 from engine.errors import BadValue
 from engine.game import AgentKind, Boards, Bools, Game, Indices, Ints, Observations, Position
+from engine.play.arena import Arena
 from engine.play.executors import SequentialMatchExecutor
+from engine.play.group import Tick
 from engine.play.lanes import bits_for
-from engine.play.match import GameSpec, MatchResult, MatchSpec, run_digest
+from engine.play.match import AgentSpec, GameSpec, MatchResult, MatchSpec, run_digest
 from engine.play.replay import verified
 from engine.registry import game_of
 from engine.scene import Scene
@@ -44,8 +46,12 @@ def check_game(game: Game, *, lanes: int = 3, matches: int = 6) -> None:
 
 
 def check_kind(kind: AgentKind, game: Game, *, matches: int = 6) -> None:
-    """Have the ready-made agents of a kind play each other and themselves, in lanes and alone."""
+    """Have the ready-made agents of a kind play each other and themselves, in lanes and alone; of one that people play,
+    somebody at every seat."""
     assert kind.plays(game), f"{kind.name} does not play {game.spec.name}"
+    if kind.live:
+        _check_live(kind, game)
+        return
     agents = list(kind.samples(game))
     assert agents, f"{kind.name} has no sample for {game.spec.name}: nothing can be checked"
     assert len({agent.id for agent in agents}) == len(agents), f"{kind.name}: two samples have one id"
@@ -71,6 +77,42 @@ def check_kind(kind: AgentKind, game: Game, *, matches: int = 6) -> None:
         assert run_digest(_results(shuffled, lanes=2)) == run_digest(together), f"{kind.name} depends on the order"
         for spec, one in zip(specs, together, strict=True):
             verified(spec, one)
+
+
+def _check_live(kind: AgentKind, game: Game) -> None:
+    """A person at every seat: the pilot must not wait for them, must do as it is told, and must forgive a slip."""
+    assert not kind.repeatable, f"{kind.name} is live: nobody plays the same way twice, so it is not repeatable"
+    players = (AgentSpec("person", kind.name, b"", kind.version),) * game.info.seats
+    with Arena(1, alone=True) as arena:
+        arena.add(MatchSpec("live", game.spec, players, 1))
+        [tick] = arena.tick()
+        for ply in range(STEPS):
+            if not game.info.simultaneous:
+                assert not tick.moved.size, f"{kind.name} acts before its person does (ply {ply})"
+                tick = _tell_people(arena, tick.group.boards, game, ply, slip=True)[0]
+                assert not tick.moved.size, f"{kind.name} does what is not legal, or anything at all (ply {ply})"
+            tick, told = _tell_people(arena, tick.group.boards, game, ply, slip=False)
+            done = {seat: int(tick.actions[0, seat]) for seat in told}
+            assert tick.moved.size, f"{kind.name} was told {told} and does nothing (ply {ply})"
+            assert done == told, f"{kind.name} was told {told} and does {done} (ply {ply})"
+            if tick.ended.size:
+                break
+            if not game.info.simultaneous:
+                [tick] = arena.tick()
+        [result] = arena.take_results()
+    assert not result.ending.seats, f"{kind.name} forfeited: {result.ending.kind.value} {result.ending.reason}"
+
+
+def _tell_people(arena: Arena, boards: Boards, game: Game, ply: int, slip: bool) -> tuple[Tick, dict[int, int]]:
+    """Have all who act now do something that is legal, or that is not; what came of it, and what they did."""
+    told = {}
+    for seat in np.flatnonzero(boards.acting()[0]).tolist():
+        mask = _mask(boards, game, 0, seat)
+        choices = np.flatnonzero(~mask if slip else mask).tolist() or [game.info.actions]
+        told[seat] = choices[pick(len(choices), 1, PLAY, seat, ply)]
+        arena.hear(seat, told[seat])
+    [tick] = arena.tick()
+    return tick, told
 
 
 def _results(specs: Sequence[MatchSpec], lanes: int) -> list[MatchResult]:

@@ -185,6 +185,13 @@ class Pilot(Protocol):
         """Give back processes, files and memory."""
 
 
+class LivePilot(Pilot, Protocol):
+    """A pilot of a `live` kind. It must never wait for its person: it says PENDING, or what they do now."""
+
+    def hear(self, slot: int, action: int) -> None:
+        """What the person at this slot does: an action, or RESIGN. It may come at any time between two calls."""
+
+
 @dataclass(frozen=True)
 class AgentKind:
     """What is registered for a kind of agent."""
@@ -195,6 +202,7 @@ class AgentKind:
     plays: Callable[[Game], bool]
     samples: Callable[[Game], Sequence[AgentSpec]]  # ready-made agents of this kind
     repeatable: bool = True  # the same match twice gives the same record
+    live: bool = False  # a person plays it: its matches are watched, and its pilot is a LivePilot
 
 
 def check_match(spec: MatchSpec, game: Game) -> None:

@@ -13,7 +13,7 @@ from dataclasses import is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from engine.errors import BadSpec, BadValue, BrokenPlugin, UnknownName, VersionMismatch
+from engine.errors import BadSpec, BadValue, BrokenPlugin, RingsideError, UnknownName, VersionMismatch
 from engine.game import AgentKind, Game, GameClass
 from engine.options import build, items, parse
 from engine.play.match import AgentSpec, GameSpec
@@ -181,6 +181,14 @@ def kind_of(agent: AgentSpec) -> AgentKind:
     if kind.version != agent.version:
         raise VersionMismatch("agent", f"{agent.id} ({agent.kind})", agent.version, kind.version)
     return kind
+
+
+def is_person(agent: AgentSpec) -> bool:
+    """Whether somebody has to be there to play it. Of a kind that cannot be had, that is told when it is to play."""
+    try:
+        return KINDS.get(agent.kind).live
+    except RingsideError:
+        return False
 
 
 def spec_of(name: str, version: int, options: object) -> GameSpec:

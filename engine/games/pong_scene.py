@@ -20,9 +20,10 @@ def court_scene(board: Any, half: float) -> Scene:
         Text(_x(-100), 0.12, str(score[0]), 0.14, SCORE),
         Text(_x(100), 0.12, str(score[1]), 0.14, SCORE),
     ]
-    for seat, side in enumerate((-1, 1)):
+    for side in (-1, 1):  # before the paddles: what never moves comes first, and need not be painted again
         front = _x(side * (WIDTH / 2 - PADDLE_WIDTH))
         items.append(Line((front, 0.0), (front, 1.0), GOAL_LINE, 2 / HEIGHT))
+    for seat in range(2):
         left = 0.0 if seat == 0 else WIDTH - PADDLE_WIDTH
         top = float(board["paddle"][seat]) - half
         items.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,8 @@ from engine.league.ratings import errors_to_expect
 from engine.league.records import content_hash
 from engine.league.store import League
 from engine.play.concurrent import ConcurrentMatchExecutor
-from engine.play.match import AgentSpec, EndingKind, GameSpec
+from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchSpec
+from engine.registry import is_person
 
 SAMPLE, PATIENCE = 512, 2.0  # matches and seconds that finding out may take
 PAIRINGS = 1000  # beyond that the width is left out
@@ -34,6 +35,7 @@ class Estimate:
     measured: bool  # just now, rather than in an earlier tournament
     seconds_shown: float | None  # one by one, at the pace for watching; None where nobody knows how long matches are
     width: tuple[float, float] | None  # smallest and largest half of a 95 % interval, in Elo
+    with_people: int = 0  # matches in which a person sits: they are always shown, and not part of `seconds`
 
 
 def rate_name(game: GameSpec) -> str:
@@ -44,27 +46,39 @@ def rate_name(game: GameSpec) -> str:
 def estimate(league: League, plan: Plan, agents: Mapping[str, AgentSpec], workers: int) -> Estimate:
     """From how fast the game was played before; if it never was, from a short try that is not recorded."""
     known = league.setting(rate_name(plan.settings.game))
-    rate, steps = (known * workers, None) if known else _try(plan, agents, workers)
+    people = {id for id, agent in agents.items() if is_person(agent)}
+    rate, steps = (known * workers, None) if known else _try(plan, agents, people, workers)
     pairings = list(plan.pairings())
     shown = _shown(league, plan, steps)
+    with_people = sum(seats(one.spec, people) for one in plan.matches(agents)) if people else 0
     return Estimate(
         plan.rounds,
         len(pairings),
         plan.length,
         not plan.adaptive,
-        plan.length / rate,
+        (plan.length - with_people) / rate if rate else 0.0,
         rate,
         not known,
         shown,
         _width(plan),
+        with_people,
     )
 
 
-def _try(plan: Plan, agents: Mapping[str, AgentSpec], workers: int) -> tuple[float, float]:
-    """Matches a second, and steps a match."""
+def seats(spec: MatchSpec, agents: Collection[str]) -> bool:
+    """Whether one of these agents plays in it."""
+    return any(player.id in agents for player in spec.players)
+
+
+def _try(
+    plan: Plan, agents: Mapping[str, AgentSpec], people: Collection[str], workers: int
+) -> tuple[float, float | None]:
+    """Matches a second, and steps a match, of those that need nobody; 0 and None where there are none."""
     stride = max(plan.length // SAMPLE, 1)
     chosen = itertools.islice(itertools.islice(plan.matches(agents), 0, None, stride), SAMPLE)
-    specs = [planned.spec for planned in chosen]
+    specs = [planned.spec for planned in chosen if not seats(planned.spec, people)]
+    if not specs:
+        return 0.0, None
     done, steps = 0, 0
     with ConcurrentMatchExecutor(workers) as executor:
         executor.execute_matches(specs[:1])  # the processes have to start, and kernels to be loaded

@@ -230,13 +230,17 @@ class Sessions:
                 raise NotNow(f"the best player at {where} has entered the league already, as {entered}")
             if not one.kind:
                 raise NotNow(f"at {where} there is no player who could enter the league")
-            spec = AgentSpec(name, one.kind, self._content(one, one.payload, db), one.version)
+            spec = self.player(one, name, db)
             origin, said = f"trained by {session.trainer}, {where}", one.about if notes is None else notes
             agent = self.league.add_agent(
                 name, session.game.name, spec, notes=said, colour=colour, tags=tags, parents=parents, origin=origin
             )
             self._put(db, dataclasses.replace(one, agent=agent.id))
         return agent
+
+    def player(self, one: SavedCheckpoint, name: str, db: sqlite3.Connection | None = None) -> AgentSpec:
+        """The best player of a checkpoint that has one."""
+        return AgentSpec(name, one.kind, self._content(one, one.payload, db), one.version)
 
     def audit(self) -> list[str]:
         """What does not go together, if anything; what is damaged in itself is an error."""

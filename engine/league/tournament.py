@@ -22,6 +22,9 @@ from engine.play.conduct import Conduct, unplayed
 from engine.play.executors import Executor
 from engine.play.live import LiveMatch
 from engine.play.match import EndingKind, MatchResult, MatchSpec
+from engine.registry import is_person
+
+GLANCE = 0.02  # seconds that asking how it goes may take
 
 
 class Stage(Protocol):
@@ -33,8 +36,13 @@ class Stage(Protocol):
     def in_this_thread(self) -> bool:
         """Whether the thread that asks for results plays them itself, and must recall the rest itself too."""
 
-    def recall(self) -> list[MatchSpec]:
-        """Take back what is not being played yet; from any thread."""
+    def hold(self, yes: bool) -> None:
+        """Keep back what is not being played yet, or let go of it; from any thread. A run of which nothing is being
+        played any more meanwhile ends."""
+
+    @property
+    def waiting(self) -> int:
+        """Matches that were taken and are not being played."""
 
     def stop_now(self) -> None:
         """Break off what the executor plays, if it can; else it ends with the next result."""
@@ -81,13 +89,15 @@ class TournamentRun:
             raise NotNow(f"{self.book.tournament.name!r} is {state}: start another one, or lift its quarantine")
         self._stage, self._heard, self._changed = stage, heard, changed
         self._news = threading.Condition()
-        self._wish, self._visual = Wish.PLAY, visual
+        self._people = {id for id, spec in self.book.agents().items() if is_person(spec)}
+        self._wish, self._visual = Wish.PLAY, visual or self.with_people > 0
         self._dealing: dict[str, Planned] = {}
         self._live: LiveMatch | None = None
         self._batch: Executor | None = None
         self._conduct = Conduct()
         self._trouble: str | None = None
         self._paused = self._over = False
+        self._said = "playing"
         self.watched = self.was_paused = False  # whether any match of it was shown, whether it ever stood still
         self.error: Exception | None = None
         self.unsaved = 0
@@ -107,16 +117,19 @@ class TournamentRun:
         with self._news:
             if self._wish in (Wish.PAUSE, Wish.FINISH):
                 self._ask(Wish.PLAY)
-                if self._live is not None:
-                    self._live.resume() if self._visual else self._live.finish()
+                self._go_on()
 
     def finish(self) -> None:
         """Stop when what is being played is over."""
         with self._news:
             if self._wish < Wish.FINISH:
-                if self._live is not None and self._wish is Wish.PAUSE:
-                    self._live.resume() if self._visual else self._live.finish()
+                if self._wish is Wish.PAUSE:
+                    self._go_on()
                 self._ask(Wish.FINISH)
+
+    def _go_on(self) -> None:
+        if self._live is not None:
+            self._live.resume() if self._visual else self._live.finish()
 
     def stop(self, cancel: bool = False) -> None:
         """Now: what is being played is broken off, and played again should it be resumed. Cancelled is for good."""
@@ -135,16 +148,28 @@ class TournamentRun:
 
     @visual.setter
     def visual(self, on: bool) -> None:
-        """On: batches run out, then one match at a time. Off: the match that is shown is played on at full speed."""
+        """On: batches run out, then one match at a time. Off: the match that is shown is played on at full speed; not
+        while a person has still to play."""
+        if not on and (count := self.with_people):
+            raise NotNow(f"you play in {count:,} remaining {'match' if count == 1 else 'matches'}")
         with self._news:
             if on == self._visual:
                 return
             self._visual = on
-            if on:
-                self._recall()
-            if not on and self._live is not None and self._wish is not Wish.PAUSE:
+            self._keep_back()
+            if self._live is not None and on:
+                self._live.finish(False)
+            elif self._live is not None and self._wish is not Wish.PAUSE:
                 self._live.finish()
         self._changed()
+
+    @property
+    def with_people(self) -> int:
+        """Matches still to be played in which a person sits; they are shown, whatever else is wished for."""
+        return sum(self._seats_person(one) for one in self.book.missing()) if self._people else 0
+
+    def _seats_person(self, planned: Planned) -> bool:
+        return bool(self._people) and any(player.id in self._people for player in planned.spec.players)
 
     @property
     def live(self) -> LiveMatch | None:
@@ -153,15 +178,18 @@ class TournamentRun:
 
     def _ask(self, wish: Wish) -> None:
         self._wish = wish
-        if wish is not Wish.PLAY:
-            self._recall()
+        self._keep_back()
         self._news.notify_all()
 
-    def _recall(self) -> None:
-        """Not from a signal handler: it may wait, and what it waits for must not be interrupted by another one."""
+    def _keep_back(self) -> None:
+        """What is wished for has changed: batches go on, or run out. Not from a signal handler: it may wait, and what
+        it waits for must not be interrupted by another one."""
         if self._batch is not None:
-            for spec in self._stage.recall():
-                self._dealing.pop(spec.id, None)
+            self._stage.hold(self._run_out)
+
+    @property
+    def _run_out(self) -> bool:
+        return self._wish is not Wish.PLAY or self._visual
 
     def progress(self) -> Progress:
         tournament, played = self.book.tournament, self.book.played
@@ -170,19 +198,27 @@ class TournamentRun:
         return Progress(tournament.number, state, played, max(self.book.plan.length, played), self._text())
 
     def _text(self) -> str:
+        """Hardly ever waiting, for a window: while something is being recalled, what was said before."""
+        if self._news.acquire(timeout=GLANCE):
+            try:
+                self._said = self._words()
+            finally:
+                self._news.release()
+        return self._said
+
+    def _words(self) -> str:
         if self._over:
             return self.book.tournament.state.value
         if self._trouble is not None:
             return f"waiting: {self._trouble}"
-        with self._news:
-            finishing = len(self._dealing)
-            if self._wish is Wish.PAUSE:
-                return "paused" if self._paused or self._live is not None else f"{finishing} finishing, then paused"
-            if self._wish is not Wish.PLAY:
-                return "stopping" if self._wish > Wish.FINISH else f"{finishing} finishing, then stopped"
-            if self._live is not None:
-                return "live" if self._visual else "finishing the live match, then batches"
-            return f"{finishing} finishing, then live" if self._visual and self._batch is not None else "playing"
+        finishing = max(len(self._dealing) - self._stage.waiting, 0)
+        if self._wish is Wish.PAUSE:
+            return "paused" if self._paused or self._live is not None else f"{finishing} finishing, then paused"
+        if self._wish is not Wish.PLAY:
+            return "stopping" if self._wish > Wish.FINISH else f"{finishing} finishing, then stopped"
+        if self._live is not None:
+            return "live" if self._visual else "finishing the live match, then batches"
+        return f"{finishing} finishing, then live" if self._visual and self._batch is not None else "playing"
 
     # Playing
 
@@ -193,6 +229,8 @@ class TournamentRun:
             self.book.settle(State.RUNNING)
             self._changed()
             while not self.book.over and self._ready():
+                if not self._visual and self.with_people:  # the format has just seated one
+                    self.visual = True
                 self._play_live() if self._visual else self._play_batch()
                 self._recorder.drain()
         except Exception as error:  # whatever it is, it is told to whoever waits, and what was played is saved
@@ -223,12 +261,13 @@ class TournamentRun:
         executor = self._stage.executor()
         with self._news:
             self._batch = executor
+            self._keep_back()
         self._changed()
         results = executor.run(self._coming())
         try:
             for result in results:
                 self._take(result)
-                if self._stage.in_this_thread and (self._wish is not Wish.PLAY or self._visual):
+                if self._stage.in_this_thread and self._run_out:
                     for spec in executor.recall():
                         self._dealing.pop(spec.id, None)
                     if self._wish > Wish.FINISH:
@@ -238,14 +277,16 @@ class TournamentRun:
                 results.close()
             with self._news:
                 self._batch = None
+                self._stage.hold(False)
             self._dealing.clear()
 
     def _coming(self) -> Iterator[MatchSpec]:
-        """What is missing; as soon as something else is wished for, nothing more."""
+        """What is missing and needs nobody. Worker processes are held back when something else is wished for; in this
+        thread there is nothing more then."""
         for planned in self.book.missing():
-            if self._wish is not Wish.PLAY or self._visual:
+            if self._stage.in_this_thread and self._run_out:
                 return
-            if not self._refused(planned):
+            if not self._seats_person(planned) and not self._refused(planned):
                 self._dealing[planned.spec.id] = planned
                 yield planned.spec
 

@@ -98,6 +98,19 @@ class Arena:
         """In an arena of one lane with one match: its actions after the first so many."""
         return next(iter(self._groups.values())).actions_since(count)
 
+    def hear(self, seat: int, action: int) -> bool:
+        """In such an arena: a person acts; False while nobody sits there."""
+        return next(iter(self._groups.values())).hear(seat, action)
+
+    def waits_for_people(self) -> bool:
+        """In such an arena: whether everybody who still thinks is a person."""
+        return next(iter(self._groups.values())).waits_for_people()
+
+    def forgive(self, seconds: float) -> None:
+        """So long nobody could play: it counts against nobody's clock."""
+        for group in self._groups.values():
+            group.clocks.forgive(seconds)
+
     def take_suspects(self) -> list[MatchSpec]:
         """Matches that were in a call that failed: to be played alone."""
         taken = []

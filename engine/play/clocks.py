@@ -45,6 +45,11 @@ class MatchClocks:
             player.since = None
         return ""
 
+    def forgive(self, seconds: float) -> None:
+        for player in self._players:
+            if player.since is not None:
+                player.since += seconds
+
 
 class Clocks:
     """By lane, for the matches that have any."""
@@ -57,6 +62,11 @@ class Clocks:
         self._matches.pop(lane, None)
         if clock is not None:
             self._matches[lane] = MatchClocks(clock, self._seats)
+
+    def forgive(self, seconds: float) -> None:
+        """The match stood still for so long: whoever was thinking could not answer."""
+        for clocks in self._matches.values():
+            clocks.forgive(seconds)
 
     def of(self, lane: int) -> MatchClocks | None:
         return self._matches.get(lane) if self._matches else None

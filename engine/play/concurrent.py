@@ -73,7 +73,7 @@ class ConcurrentMatchExecutor(MatchExecutor):
         self._visual = False
         self.visual_mode = visual_mode
         self._run: Run | None = None
-        self._recalled = False
+        self._recalled = self._held = False
         self._feeding, self._looking = threading.RLock(), threading.Lock()
         self._monitor = Monitor()
         self._end = weakref.finalize(self, self._dispatcher.close)  # at the latest when the program ends
@@ -105,10 +105,12 @@ class ConcurrentMatchExecutor(MatchExecutor):
         try:
             more = over = True
             while more or not over:
-                while more and self._dispatcher.waiting(run) < self._ahead * self._workers:
+                while more and not self._held and self._dispatcher.waiting(run) < self._ahead * self._workers:
                     more = self._feed(run, coming, entry)
                 results, over = self._dispatcher.take(run, PATIENCE)
                 yield from results
+                if self._held and self._dispatcher.spent(run):
+                    return
                 if stopping is not None and stopping():
                     self._dispatcher.stop(now=True)
                     return
@@ -121,6 +123,8 @@ class ConcurrentMatchExecutor(MatchExecutor):
         with self._feeding:  # nothing is taken while it is being recalled
             if self._recalled or run.stopping:
                 return False
+            if self._held:
+                return True
             batch = list(itertools.islice(coming, FEED))
             if entry is not None:
                 for spec in batch:
@@ -138,6 +142,21 @@ class ConcurrentMatchExecutor(MatchExecutor):
         with self._feeding:
             self._recalled = True
             return self._dispatcher.recall()
+
+    def hold(self, yes: bool) -> None:
+        """Keep back what is not being played; let go, and it goes on at once.
+
+        A run of which nothing is being played any more while the rest is held back ends, as if that had been recalled.
+        """
+        with self._feeding:
+            self._held = yes
+            self._dispatcher.hold(yes)
+
+    @property
+    def waiting(self) -> int:
+        """Matches that were taken from the plan and are not being played."""
+        run = self._run
+        return self._dispatcher.waiting(run) if run is not None else 0
 
     def stop(self, now: bool = False) -> None:
         """End the run when the matches that are being played are over, or now; the rest is recorded as cancelled."""
@@ -163,10 +182,12 @@ class ConcurrentMatchExecutor(MatchExecutor):
         self._visual = on
         self._dispatcher.one_by_one(on)
 
-    def watch(self, spec: MatchSpec, pace: float = 0.0) -> LiveMatch:
-        """Play one match live in a worker of its own, beside whatever else is played; `pace` is in steps a second."""
-        Entry().check(spec)
-        return self._dispatcher.watch_live(spec, check_pace(pace))
+    def watch(self, spec: MatchSpec, pace: float = 0.0, skip: int = 0) -> LiveMatch:
+        """Play one match live in a worker of its own, beside whatever else is played; `pace` is in steps a second, and
+        the first `skip` steps are played at full speed. Only here can a person play."""
+        Entry(people=True).check(spec)
+        check_number("skip", skip, 0, 2**32 - 1)
+        return self._dispatcher.watch_live(spec, check_pace(pace), skip)
 
     def status(self) -> Status:
         with self._looking:
@@ -184,7 +205,9 @@ class ConcurrentMatchExecutor(MatchExecutor):
 class Entry:
     """Whether matches can be played, before anybody is asked to; within a run one id is one agent."""
 
-    def __init__(self) -> None:
+    def __init__(self, people: bool = False) -> None:
+        """`people`: whether somebody watches, so that a person can play."""
+        self._people = people
         self._games: dict[GameSpec, tuple[Game, Crews]] = {}
         self._agents: dict[str, AgentSpec] = {}
         self._last: tuple[GameSpec, Game, Crews] | None = None  # comparing identities beats hashing
@@ -193,7 +216,7 @@ class Entry:
         if self._last is None or self._last[0] is not spec.game:
             if spec.game not in self._games:
                 game = game_of(spec.game)
-                self._games[spec.game] = game, Crews(game, 0)
+                self._games[spec.game] = game, Crews(game, 0, self._people)
             self._last = (spec.game, *self._games[spec.game])
         _, game, crews = self._last
         check_match(spec, game)

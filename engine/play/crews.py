@@ -8,11 +8,12 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from engine.errors import BadSpec
-from engine.game import AgentKind, Game, Indices, NoAction, Pilot
+from engine.game import AgentKind, Game, Indices, LivePilot, NoAction, Pilot
 from engine.play.match import AgentSpec, MatchSpec
 from engine.registry import kind_of
 
@@ -44,6 +45,11 @@ class Crew:
             known = self.agents[player.id] = (player, self.pilot.load(player))
         return known[1]
 
+    def hear(self, slot: int, action: int) -> None:
+        """What a person does; whoever is none does not listen."""
+        if self.kind.live:
+            cast(LivePilot, self.pilot).hear(slot, action)
+
 
 Seating = list[tuple[Crew, int] | None]  # by seat: who plays it, as which agent; None for one that could not be loaded
 
@@ -51,8 +57,9 @@ Seating = list[tuple[Crew, int] | None]  # by seat: who plays it, as which agent
 class Crews:
     """By kind, made when the first agent of that kind sits down."""
 
-    def __init__(self, game: Game, slots: int) -> None:
-        self._game, self._slots = game, slots
+    def __init__(self, game: Game, slots: int, people: bool = False) -> None:
+        """`people`: whether somebody watches, so that a person can play."""
+        self._game, self._slots, self._people = game, slots, people
         self._crews: dict[str, Crew] = {}
         self._made = 0
         self._known: dict[str, AgentSpec] = {}  # by id; within a run one id is one agent
@@ -70,6 +77,11 @@ class Crews:
                 if not kind.plays(self._game):
                     raise BadSpec(
                         f"match {spec.id!r}: {player.id!r}, of kind {player.kind!r}, cannot play {spec.game.name}"
+                    )
+                if kind.live and not self._people:
+                    raise BadSpec(
+                        f"match {spec.id!r}: a person plays {player.id!r} in it, so it must be watched: "
+                        "it cannot be played in a batch"
                     )
                 self.repeatable[player.kind] = kind.repeatable
                 self._known[player.id] = player

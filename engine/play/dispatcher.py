@@ -68,7 +68,9 @@ class Dispatcher:
     def take(self, run: Run, timeout: float | None = None) -> tuple[list[MatchResult], bool]:
         """Results that have come, and whether they are the last; waits for some unless there is nothing to wait for."""
         with self._lock:
-            self._news.wait_for(lambda: run.results or run.error or self._closed or run.over, timeout)
+            self._news.wait_for(
+                lambda: run.results or run.error or self._closed or run.over or self._spent(run), timeout
+            )
             taken, run.results = run.results, []
             if not taken and run.error is not None:
                 raise run.error
@@ -108,12 +110,30 @@ class Dispatcher:
             self._floor.one_by_one = yes
         self._ring()
 
-    def watch_live(self, spec: MatchSpec, pace: float) -> LiveMatch:
+    def hold(self, yes: bool) -> None:
+        """Keep back what is not being played, or let go of it."""
+        with self._recalling, self._lock:
+            floor = self._floor
+            floor.hold(yes)
+            self._ring()
+            if yes:  # one that is in the middle of a long call is not waited for
+                self._news.wait_for(lambda: not any(worker.recalling for worker in floor.staff.players), 1.0)
+
+    def spent(self, run: Run) -> bool:
+        """Whether nothing of a run is being played any more while the rest is held back."""
+        with self._lock:
+            return self._spent(run)
+
+    def _spent(self, run: Run) -> bool:
+        floor = self._floor
+        return floor.holding and not run.results and not any(worker.held for worker in floor.staff.players)
+
+    def watch_live(self, spec: MatchSpec, pace: float, skip: int) -> LiveMatch:
         """Play one match in a worker of its own, to be watched."""
-        live = LiveMatch(spec, self._tell_live, self._stop_live)
+        live = LiveMatch(spec, pace, self._tell_live, self._stop_live)
         with self._lock:
             self._check_open()
-            self._floor.watch_live(live, pace)
+            self._floor.watch_live(live, pace, skip)
         self._ring()
         return live
 

@@ -36,6 +36,7 @@ class Floor:
     def __init__(self, wanted: int, settings: WorkerSettings, watch: Watch, selector: selectors.BaseSelector) -> None:
         self.wanted = wanted
         self.one_by_one = False  # one match at a time, in the order of the plan
+        self.holding = False  # nothing more is begun, for the time being
         self.trace = Trace()
         self.staff = Staff(settings, selector, self.trace)
         self.run: Run | None = None
@@ -90,6 +91,12 @@ class Floor:
             self.recalled = self.run.take_waiting()
             self._recall_all()
 
+    def hold(self, yes: bool) -> None:
+        """Begin nothing more, and have workers give back what they have not begun; or go on."""
+        self.holding = yes
+        if yes:
+            self._recall_all()
+
     def _recall_all(self) -> None:
         for worker in self.staff.players:
             if worker.isolated is None:
@@ -110,12 +117,12 @@ class Floor:
 
     # Live matches
 
-    def watch_live(self, live: LiveMatch, pace: float) -> None:
+    def watch_live(self, live: LiveMatch, pace: float, skip: int) -> None:
         slot = self.staff.free_live_slot()
         self.lives[slot] = live
         worker = self.staff.start(slot)
         job = Job(next(self._numbers), live.spec)
-        self.staff.tell(worker, lambda: worker.play_live(job, Directory(), pace))
+        self.staff.tell(worker, lambda: worker.play_live(job, Directory(), pace, skip))
 
     def tell_live(self, live: LiveMatch, words: list[object]) -> None:
         worker = next((self.staff.workers.get(slot) for slot, one in self.lives.items() if one is live), None)
@@ -241,6 +248,8 @@ class Floor:
             for job in run.take_waiting():
                 run.cancel(job)
         self.trim()
+        if self.holding:
+            return
         self._hire(run)
         self._deal_isolated(run)
         if len(run.results) < BACKLOG:

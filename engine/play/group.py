@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -18,18 +19,7 @@ from engine.game import PENDING, RESIGN, Boards, Bools, Floats, Game, Indices, I
 from engine.play.clocks import Clocks
 from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, illegal_words, log, told
 from engine.play.guarded import GuardedBoards
-from engine.play.lanes import (
-    FAILED,
-    ILLEGAL,
-    SLOT,
-    agent_seeds,
-    commit,
-    commit_all,
-    find_running,
-    gather,
-    hold,
-    settle,
-)
+from engine.play.lanes import FAILED, ILLEGAL, SLOT, agent_seeds, commit, commit_all, find_running, gather, hold, settle
 from engine.play.marks import Call, Marks, number_of
 from engine.play.match import EndingKind, MatchResult, MatchSpec
 from engine.play.records import Records
@@ -65,9 +55,9 @@ class Group:
         self._ended: list[int] = []  # lanes whose result is still to be taken
         self._pace = 0  # lanes that moved in the last tick
         self._full = False  # nothing in the queue can be seated before a lane is freed
-        self._crews = Crews(game, lanes * game.info.seats)
+        self._crews = Crews(game, lanes * game.info.seats, people=alone)
         seats = self.info.seats
-        self._clocks = Clocks(seats)
+        self.clocks = Clocks(seats)
         self._numbers: Indices = np.zeros(lanes, np.uint32)  # by lane, how the marks name its match
         self._records = Records(self.info, lanes, record=record, marks=marks if alone else None)
         self._lanes = self._records.lanes
@@ -136,6 +126,19 @@ class Group:
         """The actions on the first lane after so many."""
         return self._records.actions_since(0, count)
 
+    def hear(self, seat: int, action: int) -> bool:
+        """A person acts on the first lane; False while nobody sits there."""
+        crew = next((one for one in self._crews if one.index == self._slots["pilot"][seat]), None)
+        if crew is not None:
+            self._call(Call.ACT, crew, np.array([seat], np.uint32), partial(crew.hear, seat, action))
+        return crew is not None
+
+    def waits_for_people(self) -> bool:
+        """Whether all who still think on the first lane are people: then there is nothing to ask until one acts."""
+        people = [crew.index for crew in self._crews if crew.kind.live]
+        thinking = self.boards.acting()[0] & (self._held[0] == PENDING)
+        return bool(np.isin(self._slots["pilot"][: self.info.seats][thinking], people).all())
+
     def take_results(self) -> list[MatchResult]:
         """The matches that ended since the last call."""
         if self._ended and not self.queue:
@@ -185,7 +188,7 @@ class Group:
                 for seat, error in failures:
                     self._fault(lane, seat, EndingKind.CANNOT_START, error)
                 self._specs[lane] = spec
-                self._clocks.begin(lane, spec.limits.clock)
+                self.clocks.begin(lane, spec.limits.clock)
                 dealt.append(self._free.pop())
                 seatings.append(seating)
         self._full = bool(blocked)
@@ -242,7 +245,7 @@ class Group:
     def _timed(self, crew: Crew, rows: Indices) -> int:
         """One row, by the clock if its match has one."""
         lane, seat = int(rows[1, 0]), int(rows[2, 0])
-        clocks = self._clocks.of(lane)
+        clocks = self.clocks.of(lane)
         if clocks is None:
             return self._answer(crew, rows)
         self._marks.allow(clocks.ask(seat) + CLOCK_GRACE)

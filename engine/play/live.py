@@ -6,7 +6,9 @@ import threading
 from collections.abc import Callable, Iterator
 
 from engine.errors import BadValue
+from engine.game import RESIGN
 from engine.play.match import MatchResult, MatchSpec
+from engine.registry import game_of, is_person
 
 Command = Callable[["LiveMatch", list[object]], None]
 
@@ -17,8 +19,10 @@ class LiveMatch:
     It may be used from any thread. `take` never waits, for a window; iterating does, for everybody else.
     """
 
-    def __init__(self, spec: MatchSpec, tell: Command, stop: Callable[[LiveMatch], None]) -> None:
+    def __init__(self, spec: MatchSpec, pace: float, tell: Command, stop: Callable[[LiveMatch], None]) -> None:
         self.spec = spec
+        self._actions_there_are = game_of(spec.game).info.actions
+        self._pace, self._hurry = pace, False
         self._tell, self._stop = tell, stop
         self._news = threading.Condition()
         self._actions: list[int] = []
@@ -70,13 +74,35 @@ class LiveMatch:
         self._tell(self, ["resume"])
 
     def pace(self, steps: float) -> None:
-        """Steps a second from now on; 0 for as fast as it goes."""
-        self._tell(self, ["pace", check_pace(steps)])
+        """Steps a second from now on; 0 for as fast as it goes. While the rest is played at full speed, it waits."""
+        self._pace = check_pace(steps)
+        if not self._hurry:
+            self._tell(self, ["pace", self._pace])
 
-    def finish(self) -> None:
-        """Play the rest at full speed."""
-        self.pace(0.0)
-        self.resume()
+    def finish(self, yes: bool = True) -> None:
+        """Play the rest at full speed; or not after all, but at the pace that was asked for last."""
+        if yes != self._hurry:
+            self._hurry = yes
+            self._tell(self, ["pace", 0.0 if yes else self._pace])
+        if yes:
+            self.resume()
+
+    # What the person playing does
+
+    def act(self, seat: int, action: int) -> None:
+        """A person's action, or RESIGN. Where everybody moves at once it is held until the next one; where not, it is
+        played once, and what is not legal then is ignored."""
+        seats = len(self.spec.players)
+        if isinstance(seat, bool) or not isinstance(seat, int) or not 0 <= seat < seats:
+            raise BadValue("seat", seat, f"a whole number from 0 to {seats - 1}")
+        if not is_person(self.spec.players[seat]):
+            raise BadValue("seat", seat, f"one that a person plays, and that is {self.spec.players[seat].id!r}")
+        last = self._actions_there_are - 1
+        if isinstance(action, bool) or not isinstance(action, int) or not (action == RESIGN or 0 <= action <= last):
+            raise BadValue("action", action, f"a whole number from 0 to {last}, or {RESIGN} to resign")
+        self._tell(self, ["act", seat, action])
+
+    # What is done with it
 
     def close(self) -> None:
         """Nobody watches any more: break it off, unless it is over."""

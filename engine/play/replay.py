@@ -93,6 +93,10 @@ class Playback:
             self._apply(VIEW, self._rows[self.step])
             self.step += 1
 
+    def actions_of(self, seat: int) -> list[int]:
+        """What this seat did before the step that is shown: whoever takes it over there has done the same."""
+        return [row[seat] for row in self._rows[: self.step] if row[seat] >= 0]
+
     def scene(self) -> Scene:
         return self.boards.scene(VIEW)
 

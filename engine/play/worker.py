@@ -126,10 +126,10 @@ class Service:
                 for row in rest[0]:
                     arena.add(spec_of_row(row, self._games, self._agents))
             case "alone":
-                row, pace = rest
+                row, pace, skip = rest
                 spec = spec_of_row(row, self._games, self._agents)
                 arena = Arena(1, alone=True, marks=self._marks)  # always logged: it may have to be told how far it came
-                self._solo = Solo(arena) if pace is None else Live(arena, pace, self._send)
+                self._solo = Solo(arena) if pace is None else Live(arena, pace, skip, self._send)
                 arena.add(spec)
             case "payload":
                 self._payloads[rest[0]] = body
@@ -260,49 +260,65 @@ class Solo:
 class Live(Solo):
     """One match at a pace to be watched, told as it happens."""
 
-    def __init__(self, arena: Arena, pace: float, send: Callable[[Sequence[object]], None]) -> None:
+    def __init__(self, arena: Arena, pace: float, skip: int, send: Callable[[Sequence[object]], None]) -> None:
         super().__init__(arena)
         self._send = send
         self._pace = pace  # steps a second; 0 for as fast as it goes
-        self._paused = False
+        self._skip = skip  # steps still to be played at full speed, whatever the pace
+        self._paused: float | None = None  # since when
         self._pondering = False  # somebody is still thinking
+        self._people = False  # and everybody who is, is a person
+        self._said: list[tuple[int, int]] = []  # what people did that nobody has heard yet
         self._next = time.perf_counter()  # when the next step is due
         self._told = 0  # actions
         self._told_at = 0.0
 
     def wait(self) -> float:
-        if self._paused:
+        if self._paused is not None:
             return PULSE
         if self._pondering:
-            return PONDER
-        return min(max(self._next - time.perf_counter(), 0.0), PULSE) if self._pace else 0.0
+            return PULSE if self._people and not self._said else PONDER  # a message ends the wait
+        return min(max(self._next - time.perf_counter(), 0.0), PULSE) if self._paced else 0.0
+
+    @property
+    def _paced(self) -> bool:
+        return self._pace > 0 and not self._skip
 
     def step(self) -> bool:
         until = time.perf_counter() + SLICE
-        while not self._paused and not self.arena.idle:
+        while self._paused is None and not self.arena.idle:
             now = time.perf_counter()
-            if now > until or (self._pace and now < self._next):
+            if now > until or (self._paced and now < self._next):
                 break
+            if self._said:
+                self._said = [one for one in self._said if not self.arena.hear(*one)]
             ticks = self.arena.tick()
             self._pondering = not any(tick.moved.size or tick.ended.size for tick in ticks) and not self.arena.idle
+            self._people = self._pondering and self.arena.waits_for_people()
+            self._skip -= self._skip > 0 and not self._pondering
             if any(tick.ended.size for tick in ticks) or now - self._told_at > MOMENT:
                 self._tell(now)
             if self._pondering:
                 break
-            if self._pace:
+            if self._paced:
                 self._next = max(self._next + 1 / self._pace, now - MOMENT)  # what was missed is not made up for
         return self.arena.idle
 
     def obey(self, name: str, rest: Sequence[Any]) -> None:
-        self._next = time.perf_counter()
+        now = time.perf_counter()
         match name:
-            case "pause":
-                self._paused = True
-                self._tell(self._next)
-            case "resume":
-                self._paused = False
+            case "act":  # no step is due because of it: who presses faster does not play faster
+                self._said.append((rest[0], rest[1]))
+                return
+            case "pause" if self._paused is None:
+                self._paused = now
+                self._tell(now)
+            case "resume" if self._paused is not None:
+                self.arena.forgive(now - self._paused)
+                self._paused = None
             case "pace":
                 self._pace = rest[0]
+        self._next = now
 
     def _tell(self, now: float) -> None:
         self._told_at = now

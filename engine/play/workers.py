@@ -180,13 +180,13 @@ class Worker:
         self._take(jobs, isolated)  # before a word is sent: it may just have died, and then this is what dies with it
         rows = [self._row(job, directory) for job in jobs]
         if isolated is not None and isolated.alone:
-            self.channel.put(["alone", rows[0], None])
+            self.channel.put(["alone", rows[0], None, 0])
         else:
             self.channel.put(["play", rows])
 
-    def play_live(self, job: Job, directory: Directory, pace: float) -> None:
+    def play_live(self, job: Job, directory: Directory, pace: float, skip: int) -> None:
         self._take([job], Isolated([job]))
-        self.channel.put(["alone", self._row(job, directory), pace])
+        self.channel.put(["alone", self._row(job, directory), pace, skip])
 
     def _take(self, jobs: list[Job], isolated: Isolated | None) -> None:
         for job in jobs:
