@@ -35,9 +35,9 @@ class Stage:
     def executor(self) -> Executor:
         return self._here or self._workers
 
-    def watch(self, spec: MatchSpec) -> LiveMatch:
-        """At the pace that suits the game."""
-        return self._workers.watch(spec, self.pace(spec))
+    def watch(self, spec: MatchSpec, skip: int = 0) -> LiveMatch:
+        """At the pace that suits the game, after so many steps at full speed."""
+        return self._workers.watch(spec, self.pace(spec), skip)
 
     def pace(self, spec: MatchSpec) -> float:
         return game_of(spec.game).info.pace * self.speed
@@ -46,9 +46,15 @@ class Stage:
     def in_this_thread(self) -> bool:
         return self._here is not None
 
-    def recall(self) -> list[MatchSpec]:
+    def hold(self, yes: bool) -> None:
         """In this process a run looks by itself, after each match, whether it is to go on."""
-        return self._workers.recall() if self._here is None else []
+        if self._here is None:
+            self._workers.hold(yes)
+
+    @property
+    def waiting(self) -> int:
+        """Matches that were taken and are not being played; in this process nobody knows."""
+        return self._workers.waiting if self._here is None else 0
 
     def stop_now(self) -> None:
         if self._here is None:

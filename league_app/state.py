@@ -10,22 +10,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from engine.errors import BadValue, NotNow, RingsideError
+from engine.errors import BadValue, NotNow
 from engine.league import tables
 from engine.league.plan import fingerprint
 from engine.league.records import Agent, Settings, Tournament
 from engine.league.store import League
 from engine.league.tournament import lift
-from engine.options import build, items, parse
 from engine.play.arena import DEFAULT_LANES
 from engine.play.live import LiveMatch
-from engine.play.match import SEED_LIMIT, AgentSpec, GameSpec, Limits
-from engine.registry import FORMATS, KINDS, agents_for, game_of, new_game
+from engine.play.match import SEED_LIMIT, AgentSpec, GameSpec, MatchSpec
+from engine.registry import KINDS, agents_for, game_of, new_game
 from engine.telemetry import Status
+from league_app import people
 from league_app.budget import Budget
 from league_app.changes import Change, Notices
 from league_app.job import TournamentJob
 from league_app.stage import Stage
+from league_app.terms import check_playable, check_size, make_settings, playable
 from league_app.training import Trainings
 
 
@@ -38,7 +39,6 @@ class LeagueState:
         self.league = League(path, read_only)
         self._lanes = lanes
         self.budget = Budget()
-        self.person = False  # somebody sits at this screen and can play
         self._plugins = tuple(plugins)
         self.notices = Notices()  # subscribe to hear of changes
         self._lock = threading.RLock()
@@ -49,9 +49,10 @@ class LeagueState:
         self._show_visuals = bool(used.get("show_visuals", False))
         self._use_concurrent = bool(used.get("use_concurrent", True))
         self._batch_size = check_size(used.get("batch_size", 10))
-        self.start: Callable[[Callable[[], None]], None] = (
-            _start_thread  # how a job gets its thread; a window brings its own
-        )
+        self.person = False  # whether somebody sits at this screen and can play; a window says so
+        self._exhibits: list[LiveMatch] = []
+        # how a job gets its thread; a window brings its own
+        self.start: Callable[[Callable[[], None]], None] = _start_thread
 
     @classmethod
     def new(cls, path: Path | str, **settings: object) -> LeagueState:
@@ -84,16 +85,20 @@ class LeagueState:
 
     @property
     def show_visuals(self) -> bool:
-        """Whether a tournament is played one live match at a time; it may be changed at any moment."""
-        return self._show_visuals
+        """Whether a tournament is played one live match at a time; it may be changed at any moment, but not switched
+        off while a person has still to play."""
+        job = self._job
+        return self._show_visuals if job is None else job.run.visual
 
     @show_visuals.setter
     def show_visuals(self, on: bool) -> None:
         with self._lock:
-            self._show_visuals = bool(on)
             job = self._job
+            if job is None:
+                self._show_visuals = bool(on)
         if job is not None:
-            job.run.visual = bool(on)
+            job.run.visual = bool(on)  # which may be refused
+            self._show_visuals = job.run.visual
         self._remember_use()
         self.notices.add(Change("settings"))
 
@@ -121,6 +126,8 @@ class LeagueState:
                 raise NotNow(
                     f"{name[1:]} cannot change while a tournament is played: pause does not help, stop it first"
                 )
+            if any(live.result is None for live in self._exhibits):
+                raise NotNow(f"{name[1:]} cannot change while an exhibition is played: close it first")
             setattr(self, name, value)
             if self._stage is not None:
                 self._stage.close()
@@ -172,6 +179,12 @@ class LeagueState:
         self.notices.add(Change("agents"))
         return agent
 
+    def change_agent(self, id: str, **changes: object) -> Agent:
+        """What is said about somebody: name, notes, colour, tags."""
+        changed = self.league.change_agent(id, **changes)
+        self.notices.add(Change("agents"))
+        return changed
+
     def archive(self, agent: str, undo: bool = False, game: str | None = None) -> Agent:
         """Put somebody away, or fetch it back."""
         changed = self.league.archive(self.league.agent(agent, game).id, undo)
@@ -210,10 +223,12 @@ class LeagueState:
         agents: Sequence[str] | None = None,
         format: str | None = None,
         options: Mapping[str, object] | None = None,
+        play: bool = False,
         **more: object,
     ) -> Tournament:
         """Draw one up without playing it. Without agents everybody who plays the game takes part; without a game, the
-        one that was played last, or the only one there is; with nothing at all, the last tournament with a new seed."""
+        one that was played last, or the only one there is; with nothing at all, the last tournament with a new seed.
+        `play` says that it is to be played at once: that is refused where a person is needed and nobody is there."""
         before = self.league.tournaments()
         again = bool(before) and game is None and agents is None and format is None and not options and not more
         if again:
@@ -228,12 +243,14 @@ class LeagueState:
             everybody = [one.id for one in self.agents(spec.name)]
             entrants = [one for one in before[-1].entrants if one in everybody] if again else everybody
         usual = f"{game_of(spec).info.title} {format.replace('-', ' ')} {len(before) + 1}"
-        self._check_new(settings, entrants, before)
+        self.check_new(settings, entrants, before)
+        if play and not self.person:
+            people.check_entrants(self.league, usual if name is None else name, entrants)
         made = self.league.add_tournament(usual if name is None else name, settings, entrants)
         self.notices.add(Change("tournaments", made.number))
         return made
 
-    def _check_new(self, settings: Settings, entrants: Sequence[str], before: Sequence[Tournament]) -> None:
+    def check_new(self, settings: Settings, entrants: Sequence[str], before: Sequence[Tournament]) -> None:
         """A match is what its plan makes of it: played twice, it would only pretend to say more."""
         same = fingerprint(settings, entrants)
         for one in before:
@@ -252,11 +269,17 @@ class LeagueState:
             if self.league.read_only:
                 raise NotNow(f"{self.league.path.name} was opened read-only: nothing can be played in it")
             if tournament is None:
-                number = self.plan_tournament(**plan).number  # type: ignore[arg-type]
+                number = self.plan_tournament(**plan, play=True).number  # type: ignore[arg-type]
             else:
                 number = self.league.tournament(tournament).number
+            if not self.person:
+                people.check_nobody_needed(self.league, number)
+            shown = self._show_visuals
             self._job = job = TournamentJob(self, number)
-        job.run.visual = self._show_visuals  # it may have been switched meanwhile
+            self._show_visuals = job.run.visual
+        if job.run.visual != shown:  # a person plays
+            self._remember_use()
+            self.notices.add(Change("settings"))
         self.start(job)
         return job
 
@@ -268,8 +291,31 @@ class LeagueState:
                 raise NotNow(f"{self.league.path.name} has no tournament that could be resumed")
             tournament = found[-1].number
         if lift_quarantine:
-            lift(self.league, self.league.tournament(tournament).number)
+            number = self.league.tournament(tournament).number
+            if not self.person:
+                people.check_nobody_needed(self.league, number, lifted=True)
+            lift(self.league, number)
         return self.start_tournament(tournament)
+
+    # Exhibitions
+
+    def exhibit(
+        self, players: Sequence[str | AgentSpec], game: GameSpec | str | None = None, seed: int = 1, skip: int = 0
+    ) -> LiveMatch:
+        """An unrated match that nobody records, beside whatever runs: agents of the league by name or id, or any others
+        as they are. The first `skip` steps are played at full speed. Close it when nobody watches any more."""
+        return self._show(people.exhibition(self, players, game, seed), skip)
+
+    def take_over(self, spec: MatchSpec, seat: int, actions: Sequence[int], steps: int) -> LiveMatch:
+        """Play a seat of a match from where it is: an exhibition of the same match in which a person has done `actions`
+        at this seat, `steps` steps of which are played at full speed before it is theirs."""
+        return self._show(people.taken_over(spec, seat, actions), steps)
+
+    def _show(self, spec: MatchSpec, skip: int) -> LiveMatch:
+        with self._lock:
+            live = (self._stage or self.stage(self.budget.cores)).watch(spec, skip)
+            self._exhibits = [one for one in self._exhibits if one.result is None] + [live]
+        return live
 
     def change_entrants(self, tournament: int | str, join: Iterable[str] = (), leave: Iterable[str] = ()) -> Tournament:
         """Who joins or leaves does so with the next round."""
@@ -294,8 +340,8 @@ class LeagueState:
         """Machine, workers, progress: for the panels."""
         if self._stage is None:
             return None
-        status = self._stage.workers.status()
-        if self.live is None:
+        status, job = self._stage.workers.status(), self._job
+        if job is None or not job.run.visual:
             return status
         idle = [replace(one, state="idle: visual mode") if one.state == "idle" else one for one in status.workers]
         return replace(status, workers=tuple(idle))
@@ -331,46 +377,3 @@ class LeagueState:
 
 def _start_thread(job: Callable[[], None]) -> None:
     threading.Thread(target=job, name="tournament", daemon=True).start()
-
-
-def playable(game: GameSpec) -> bool:
-    """Whether these rules, in this version, are installed."""
-    try:
-        game_of(game)
-    except RingsideError:
-        return False
-    return True
-
-
-def check_size(size: object) -> int:
-    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 10_000:
-        raise BadValue("batch_size", size, "a whole number from 1 to 10,000")
-    return size
-
-
-def make_settings(game: GameSpec, format: str, options: Mapping[str, object], **more: object) -> Settings:
-    """From what a person gives; texts are read as the option's type."""
-    kind = FORMATS.get(format)
-    noun = f"option of {format}"
-    texts = {name: value for name, value in options.items() if isinstance(value, str)}
-    rest = {name: value for name, value in options.items() if name not in texts}
-    made = parse(kind.Options, texts, noun) if texts else build(kind.Options, rest, noun)
-    if texts and rest:
-        made = build(kind.Options, {**dict(items(made)), **rest}, noun)
-    limits = more.pop("limits", None) or Limits()
-    return Settings(game, format, items(made), limits=limits, **more)  # type: ignore[arg-type]
-
-
-def check_playable(spec: AgentSpec, game: str) -> None:
-    """Have its kind look at it, so that a payload that cannot be played is refused before it is kept."""
-    kind, board = KINDS.get(spec.kind), new_game(game)
-    if not kind.plays(board):
-        raise BadValue("kind", spec.kind, f"one that plays {game}")
-    pilot = kind.pilot(board, board.info.seats)
-    try:
-        pilot.load(spec)
-    except Exception as error:  # the kind's own code says what is wrong with the payload
-        told = str(error) if isinstance(error, RingsideError) else f"{type(error).__name__}: {error}"
-        raise BadValue("payload", spec.payload[:80], f"what {spec.kind} can play ({told})") from None
-    finally:
-        pilot.close()

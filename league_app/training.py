@@ -15,7 +15,7 @@ from agents.training.events import Champion, Checkpoint, Ended, Event, How, Leve
 from agents.training.session import TrainingSession
 from engine.errors import BadLeague, BadValue, LeagueError, NotNow, StorageFailed
 from engine.league.records import NAME_LENGTH, Agent, State, content_hash
-from engine.league.session_rows import Measured, Session
+from engine.league.session_rows import Measured, SavedCheckpoint, Session
 from engine.league.sessions import Sessions
 from engine.league.store import League
 from engine.options import Value, items
@@ -328,13 +328,23 @@ class Trainings:
     def enter(self, which: int | str | None = None, step: int | None = None, name: str | None = None) -> Agent:
         """The best player of a checkpoint, the newest if no step is said, enters the league."""
         session = self.sessions.session(which)
+        checkpoint = self._with_player(session, step)
+        parents = [str(value) for key, value in session.config if key == ANCESTOR]
+        agent = self.sessions.enter(checkpoint.number, name or free_name(self._state.league, session), parents=parents)
+        self._state.notices.add(Change("agents"))
+        return agent
+
+    def player(self, which: int | str | None = None, step: int | None = None) -> AgentSpec:
+        """The same one, to be shown in an exhibition: it does not enter the league, and goes by its session."""
+        session = self.sessions.session(which)
+        checkpoint = self._with_player(session, step)
+        return self.sessions.player(checkpoint, f"{session.name}, step {checkpoint.step}")
+
+    def _with_player(self, session: Session, step: int | None) -> SavedCheckpoint:
         found = [one for one in self.sessions.checkpoints(session.number) if one.kind and step in (None, one.step)]
         if not found:
             raise BadValue("step", step, "that of a checkpoint with a player: `ringside train show` lists them")
-        parents = [str(value) for key, value in session.config if key == ANCESTOR]
-        agent = self.sessions.enter(found[-1].number, name or free_name(self._state.league, session), parents=parents)
-        self._state.notices.add(Change("agents"))
-        return agent
+        return found[-1]
 
     def _check_writable(self) -> None:
         if self._state.league.read_only:

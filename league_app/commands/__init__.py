@@ -13,8 +13,8 @@ from engine.league.records import NAME_LENGTH
 from engine.league.store import League
 from engine.play.match import SEED_LIMIT, AgentSpec
 from engine.registry import KINDS, agents_for
-from league_app.state import check_playable
 from league_app.terminal import Answer
+from league_app.terms import check_playable
 
 Run = Callable[[argparse.Namespace], Answer]
 

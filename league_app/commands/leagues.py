@@ -26,8 +26,9 @@ from engine.play.match import AgentSpec, GameSpec
 from engine.registry import game_of
 from league_app.commands import command, looking, topic
 from league_app.commands.playing import result_data
-from league_app.state import LeagueState, check_playable, playable
+from league_app.state import LeagueState
 from league_app.terminal import Answer, as_data, console, line, many, plain, table, words
+from league_app.terms import check_playable, playable
 
 RISKY = "=+-@\t\r"  # a spreadsheet would take what begins with one of these for a formula
 
@@ -296,7 +297,7 @@ def exported(options: argparse.Namespace) -> Iterator[str]:
         yield from csv_lines(rows) if options.format == "csv" else json_lines(rows)
 
 
-def write_lines(path: Path, lines: Iterator[str]) -> None:
+def write_lines(path: Path, lines: Iterator[str], field: str = "--to") -> None:
     """Whole, or not at all."""
     try:
         with tempfile.TemporaryDirectory(prefix=".ringside-", dir=path.absolute().parent) as folder:
@@ -305,12 +306,15 @@ def write_lines(path: Path, lines: Iterator[str]) -> None:
                 file.writelines(lines)
             settle(made, path)
     except OSError as error:
-        raise BadValue("--to", str(path), f"a file that can be written ({error.strerror})") from None
+        raise BadValue(field, str(path), f"a file that can be written ({error.strerror})") from None
 
 
 def standing_rows(options: argparse.Namespace, number: int) -> Iterator[dict[str, Any]]:
     with LeagueState(options.league, read_only=True) as state:
-        told = state.standings(options.game, number)
+        yield from standing_lines(state.standings(options.game, number))
+
+
+def standing_lines(told: tables.Standings) -> Iterator[dict[str, Any]]:
     for place, row in enumerate(told.rows, 1):
         total = row.total
         yield {

@@ -34,7 +34,7 @@ def add(commands: Any) -> None:
     one = command(
         commands,
         "demo",
-        "a league of scripted Pong bots (this is what runs without a command)",
+        "a league of scripted Pong bots (this is what runs without a command, where there is no display)",
         demo,
         ["demo", "demo --matches 30000 --workers 4", "demo --with Dice --keep first.league"],
     )
@@ -186,7 +186,7 @@ def several(options: argparse.Namespace, game: Any, players: Any, names: dict[st
             plan: dict[str, Any] = {"options": {"rounds": pairs}, "limits": Limits(options.steps), **seeded(options)}
             starts = (options.start,) if options.start else ()
             made = state.plan_tournament(
-                joint_name(first, second), game=game.spec, agents=[first, second], starts=starts, **plan
+                joint_name(first, second), game=game.spec, agents=[first, second], starts=starts, play=True, **plan
             )
             signals = play(state.start_tournament(made.number), options.json)
             table = tables.standings(state.league, game.spec, made.number)

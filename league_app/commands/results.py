@@ -128,6 +128,7 @@ def test(options: argparse.Namespace) -> Answer:
             agents=options.agents,
             format="sequential-test",
             options=chosen,
+            play=True,
             **seeded(options),
         )
         signals = play(state.start_tournament(made.number), options.json)

@@ -67,7 +67,7 @@ def listing(options: argparse.Namespace) -> Answer:
         for field in fields:
             shown.add_row("", "", words(f"-o {in_words(field)}", "dim"))
         for kind, found in agents.items():
-            shown.add_row("agents", kind, words(", ".join(found)))
+            shown.add_row("agents", kind, words(", ".join(found) or ("a person" if KINDS.get(kind).live else "")))
         data["games"].append({"name": name, "title": game.info.title, "options": fields, "agents": agents})
     for name, format in FORMATS.working().items():
         shown.add_row("format", name, format.about)
@@ -114,7 +114,8 @@ def check(options: argparse.Namespace) -> Answer:
             holds(held, options.json, f"game {name}", check_game, game)
     for kind, one in kinds.items():
         if not wanted or kind in wanted:
-            played = [name for name, game in games.items() if agents_for(game).get(kind)]
+            asked = {name: agents_for(game) for name, game in games.items()}
+            played = [name for name, found in asked.items() if found.get(kind) or (one.live and kind in found)]
             for name in played:
                 holds(held, options.json, f"agents {kind} in {name}", check_kind, one, games[name])
             if not played:
@@ -149,8 +150,8 @@ def compile_all(options: argparse.Namespace) -> Answer:
     times = {}
     for name, game in all_games().items():
         since = time.perf_counter()
-        for agents in agents_for(game).values():
-            players = tuple(agents[seat % len(agents)] for seat in range(game.info.seats)) if agents else ()
+        for agents in filter(None, agents_for(game).values()):
+            players = tuple(agents[seat % len(agents)] for seat in range(game.info.seats))
             spec = MatchSpec("match", game.spec, players, 1, None, Limits(40))
             try:
                 with SequentialMatchExecutor(lanes=2) as executor:

@@ -21,7 +21,7 @@ from engine.play.match import Clock, Limits
 from engine.registry import FORMATS, new_game
 from league_app.commands import check_whole, command, looking, pairs_of, seeded, topic
 from league_app.job import TournamentJob
-from league_app.state import LeagueState, make_settings
+from league_app.state import LeagueState
 from league_app.terminal import (
     Answer,
     lasting,
@@ -33,6 +33,7 @@ from league_app.terminal import (
     show_standings,
     show_tournaments,
 )
+from league_app.terms import make_settings
 
 SHOWN = 30  # pairings of a dry run
 SAME = "the same however it is run"
@@ -196,7 +197,8 @@ def in_words(told: Estimate, agents: int, workers: int) -> str:
         wide = f"±{low:.0f}" if round(low) == round(high) else f"±{low:.0f} to ±{high:.0f}"
         text += f". Expect intervals of {wide} Elo among equals, wider where one wins nearly all"
     source = "tried just now" if told.measured else "as in earlier tournaments"
-    return f"{text} ({told.rate:,.0f} matches a second, {source})."
+    text += f" ({told.rate:,.0f} matches a second, {source})." if told.rate else "."
+    return f"{text} A person plays in {many(told.with_people, 'match')}, always shown." if told.with_people else text
 
 
 def run(options: argparse.Namespace) -> Answer:
@@ -204,7 +206,7 @@ def run(options: argparse.Namespace) -> Answer:
         given = arguments(options, state.league)
         if options.workers is not None:
             state.budget.cores = options.workers
-        made = state.plan_tournament(options.name, **given)
+        made = state.plan_tournament(options.name, play=True, **given)
         if not options.json:
             first = " in its first step" if FORMATS.get(made.settings.format).adaptive else ""
             agents, matches = many(len(made.entrants), "agent"), many(made.total or 0, "match")

@@ -11,7 +11,7 @@ from importlib import import_module
 from rich.console import Console
 from rich.table import Table
 
-TOPICS = ("engine", "executor", "league", "neat")
+TOPICS = ("engine", "executor", "league", "neat", "gui")
 
 
 def main() -> None:

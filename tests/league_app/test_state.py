@@ -26,7 +26,8 @@ from league_app import job as jobs
 from league_app.budget import Budget
 from league_app.changes import Change
 from league_app.stage import Stage
-from league_app.state import LeagueState, make_settings
+from league_app.state import LeagueState
+from league_app.terms import make_settings
 from tests.faults.league import within, worker_pids
 
 SITE = str(Path(__file__).parents[1] / "faults" / "site")

@@ -1,0 +1,54 @@
+"""What a person asks for, made into what can be played, or an error that says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.errors import BadValue, RingsideError
+from engine.league.records import Settings
+from engine.options import build, items, parse
+from engine.play.match import AgentSpec, GameSpec, Limits
+from engine.registry import FORMATS, KINDS, game_of, new_game
+
+
+def playable(game: GameSpec) -> bool:
+    """Whether these rules, in this version, are installed."""
+    try:
+        game_of(game)
+    except RingsideError:
+        return False
+    return True
+
+
+def check_size(size: object) -> int:
+    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 10_000:
+        raise BadValue("batch_size", size, "a whole number from 1 to 10,000")
+    return size
+
+
+def make_settings(game: GameSpec, format: str, options: Mapping[str, object], **more: object) -> Settings:
+    """From what a person gives; texts are read as the option's type."""
+    kind = FORMATS.get(format)
+    noun = f"option of {format}"
+    texts = {name: value for name, value in options.items() if isinstance(value, str)}
+    rest = {name: value for name, value in options.items() if name not in texts}
+    made = parse(kind.Options, texts, noun) if texts else build(kind.Options, rest, noun)
+    if texts and rest:
+        made = build(kind.Options, {**dict(items(made)), **rest}, noun)
+    limits = more.pop("limits", None) or Limits()
+    return Settings(game, format, items(made), limits=limits, **more)  # type: ignore[arg-type]
+
+
+def check_playable(spec: AgentSpec, game: str) -> None:
+    """Have its kind look at it, so that a payload that cannot be played is refused before it is kept."""
+    kind, board = KINDS.get(spec.kind), new_game(game)
+    if not kind.plays(board):
+        raise BadValue("kind", spec.kind, f"one that plays {game}")
+    pilot = kind.pilot(board, board.info.seats)
+    try:
+        pilot.load(spec)
+    except Exception as error:  # the kind's own code says what is wrong with the payload
+        told = str(error) if isinstance(error, RingsideError) else f"{type(error).__name__}: {error}"
+        raise BadValue("payload", spec.payload[:80], f"what {spec.kind} can play ({told})") from None
+    finally:
+        pilot.close()

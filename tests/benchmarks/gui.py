@@ -1,0 +1,238 @@
+"""The window: how soon it is there, how promptly it answers while others work, and what looking at things costs."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from subprocess import PIPE
+from typing import Any
+
+from engine.league.book import Book, Entry
+from engine.league.records import State
+from engine.league.store import League
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import MatchSpec
+from engine.registry import KINDS, new_game
+from league_app.state import make_settings
+from tests.benchmarks.measure import Figure, ratio
+
+GAME = new_game("pong")
+CORES = os.cpu_count() or 1
+WATCHED = "watching:1280x720"
+SIGHTS = {
+    "standings": "standings",
+    "crosstable": "crosstable",
+    "history": "history",
+    "sorted": "history sorted by steps",
+    "words": "history filtered by words",
+    "agent": "history of one agent",
+    "upsets": "history, upsets only",
+}
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        small, large = home / "small.league", home / "large.league"
+        since = time.perf_counter()
+        count = fill(large, *((20, 2000) if quick else (200, 100_000)))
+        note = f"{large.stat().st_size / 1e6:,.0f} MB, filled in {time.perf_counter() - since:.0f} s"
+        fill(small, 6, 60)
+        yield from opening(home, small, quick)
+        if quick:  # all in one window
+            found = child(home, "inside", large, 0.4, 1, "sights", "lateness", WATCHED)
+            reports, sizes = [found["sights"]], {}
+        else:
+            found = child(home, "inside", small, 5, 4, "lateness", WATCHED)
+            sizes = {
+                "1920x1080": child(home, "inside", small, 5, 2, "watching:1920x1080"),
+                "1280x720 at pixel ratio 2": child(home, "inside", small, 5, 2, WATCHED, QT_SCALE_FACTOR="2"),
+            }
+            reports = [child(home, "inside", large, 5, 1, "sights")["sights"] for _ in range(3)]
+        yield from lateness(found["lateness"])
+        yield from watching(found[WATCHED], sizes)
+        yield Figure("matches in a large league", count, "matches", None, "", note)
+        yield from sights(reports)
+
+
+# Children
+
+
+def surroundings(home: Path, **more: str) -> dict[str, str]:
+    """A person's own settings are left alone; where there is no display, Qt paints into memory."""
+    known = {**os.environ, "RINGSIDE_HOME": str(home / "home"), **more}
+    if not any(known.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")):
+        known["QT_QPA_PLATFORM"] = "offscreen"
+    return known
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "tests.benchmarks.gui_child", *map(str, arguments)]
+
+
+def child(home: Path, *arguments: object, first: Callable[[], object] = lambda: None, **more: str) -> Any:
+    """What it found; `first` is called at the first line that it prints."""
+    env = surroundings(home, **more)
+    with subprocess.Popen(command(*arguments), stdout=PIPE, stderr=PIPE, text=True, env=env) as one:
+        assert one.stdout is not None
+        told = one.stdout.readline()
+        first()
+        rest, errors = one.communicate()
+    if one.returncode or not told:
+        raise AssertionError(f"{arguments[0]} ended with {one.returncode}: {errors}")
+    return json.loads((told + rest).splitlines()[-1])
+
+
+# From nothing to a window
+
+
+def opening(home: Path, league: Path, quick: bool) -> Iterator[Figure]:
+    """From the start of the process until all that is seen first has been painted, everything having run before."""
+    reports: list[dict[str, Any]] = []
+
+    def until_painted(*arguments: object) -> float:
+        taken: list[float] = []
+        since = time.perf_counter()
+        report = child(home, *arguments, first=lambda: taken.append(time.perf_counter() - since))
+        if report.get("loaded") or report.get("torch"):
+            raise AssertionError(f"loaded to open a window: {', '.join(report['loaded']) or 'torch'}")
+        reports.append({**report, "taken": taken[0]})
+        return taken[0]
+
+    ours_too = ("opened", league) if quick else ("opened", league, "whole")
+    if not quick:
+        until_painted(*ours_too)  # which is where the cache gets warm
+        reports.clear()
+    jobs = {"ours": lambda: until_painted(*ours_too), "bare": lambda: until_painted("bare")}
+    taken = {name: list[float]() for name in jobs}
+    for _ in range(1 if quick else 7):
+        for name, job in jobs.items():
+            taken[name].append(job())
+    ours = [one for one in reports if "painted" in one]
+    share = statistics.median(one["imports"] / one["taken"] for one in ours)
+    yield Figure(
+        "until the window is painted",
+        statistics.median(taken["ours"]),
+        "s",
+        1 / ratio(taken, "ours", "bare"),
+        "of a bare window's time",
+        f"imports {share:.0%} of it; no {', '.join(('torch', 'neat', 'pyqtgraph'))}",
+    )
+    if quick:
+        return
+    stall = statistics.median(one["stall"] for one in ours)
+    yield Figure(
+        "until its league is shown and every page made",
+        statistics.median(one["taken"] - one["painted"] + one["settled"] for one in ours),
+        "s",
+        None,
+        "",
+        f"longest pause after it was painted {stall:.0f} ms",
+    )
+
+
+# While something runs
+
+
+def lateness(found: Mapping[str, Any]) -> Iterator[Figure]:
+    late = {name: sorted(itertools.chain(*found[name])) for name in ("playing", "idle")}
+    pairs = zip(found["playing"], found["idle"], strict=True)
+    for name, what, share in (
+        ("playing", "a 16 ms timer is late, 2 workers playing", None),
+        ("idle", "a 16 ms timer is late, nothing running", None),
+    ):
+        note = f"p99 {part(late[name], 0.99):.1f}, most {late[name][-1]:.0f} ms; {len(late[name]):,} times"
+        if name == "playing":
+            share = statistics.median(part(one, 0.95) / part(other, 0.95) for one, other in pairs)
+        yield Figure(f"{what}, p95", part(late[name], 0.95), "ms", share, "when idle" if share else "", note)
+    own, machine = statistics.median(found["own"]), statistics.median(found["machine"])
+    note = f"standings and run panel in sight; machine {machine:.0f} % busy, {CORES} cores"
+    yield Figure("meanwhile recorded and shown", statistics.median(found["rate"]), "matches/s", None, "", note)
+    note = "all threads: taking in results, recording, rating, drawing"
+    yield Figure("meanwhile used by the window's process", own * 100, "% of a core", None, "", note)
+
+
+def part(values: Sequence[float], share: float) -> float:
+    """The value that this share of them does not exceed."""
+    known = sorted(values)
+    return known[min(int(share * len(known)), len(known) - 1)]
+
+
+def watching(visual: Mapping[str, Any], sizes: Mapping[str, Any]) -> Iterator[Figure]:
+    others = []
+    for name, report in sizes.items():
+        [one] = (value for part, value in report.items() if part.startswith("watching"))
+        others.append(f"{name}: {statistics.median(one['frames']):.0f} at {statistics.median(one['cpu']):.0%}")
+    width, height = visual["size"]
+    yield Figure(
+        "live Pong match, window of 1280x720",
+        statistics.median(visual["frames"]),
+        "frames/s",
+        statistics.median(visual["frames"]) / GAME.info.pace,
+        "steps that it makes",
+        f"painted; board of {width}x{height}",
+    )
+    shares = [run / still for run, still in zip(visual["cpu"], visual["still"], strict=True)]
+    yield Figure(
+        "used by the window's process meanwhile",
+        statistics.median(visual["cpu"]) * 100,
+        "% of a core",
+        statistics.median(shares),
+        "of the match paused",
+        "; ".join(["all threads", *others]),
+    )
+
+
+# A large league
+
+
+def sights(reports: Sequence[Mapping[str, tuple[float, float]]]) -> Iterator[Figure]:
+    """Windows that were opened for the first time, each of them."""
+    for name, what in SIGHTS.items():
+        taken = statistics.median(one[name][0] for one in reports) * 1e3
+        stall = statistics.median(one[name][1] for one in reports)
+        note = f"window held up for {stall:.0f} ms at most" + "; waits 150 ms for the next letter" * (name == "words")
+        yield Figure(f"{what}, until painted", taken, "ms", None, "", note)
+
+
+def fill(path: Path, agents: int, matches: int) -> int:
+    """Every agent plays like one of the ready-made bots, and now and then like another one: their real results, under
+    the names of the others."""
+    bots, draws = KINDS.get("pong-bot").samples(GAME), random.Random(1)
+    with SequentialMatchExecutor() as executor:
+        pairs = itertools.product(range(len(bots)), repeat=2)
+        again = [dataclasses.replace(one, id=f"{one.id} too") for one in bots]
+        specs = [MatchSpec(f"{one}:{other}", GAME.spec, (bots[one], again[other]), 1) for one, other in pairs]
+        known = {one.id: one for one in executor.execute_matches(specs)}
+    with League.new(path) as league:
+        likes = {}
+        for n in range(agents):
+            name, like = bots[n].id if n < len(bots) else f"Agent {n}", n % len(bots)
+            likes[league.add_agent(name, GAME.spec.name, dataclasses.replace(bots[like], id=name)).id] = like
+        rounds = -(-matches // (agents * (agents - 1)))
+        settings = make_settings(GAME.spec, "round-robin", {"rounds": rounds}, seed=1)
+        book = Book(league, league.add_tournament("filled", settings, list(likes)).number)
+        batch: list[Entry] = []
+        for planned in itertools.islice(book.missing(), matches):
+            players = tuple(player.id for player in planned.spec.players)
+            like_whom = [likes[one] if draws.random() < 0.9 else draws.randrange(len(bots)) for one in players]
+            result = known[":".join(map(str, like_whom))]
+            batch.append(
+                Entry(planned.place, planned.spec, dataclasses.replace(result, id=planned.spec.id, players=players))
+            )
+            if len(batch) == 5000:
+                book.record(batch)
+                batch = []
+        book.record(batch)
+        book.settle(State.STOPPED)
+        return book.played

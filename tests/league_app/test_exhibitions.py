@@ -1,0 +1,184 @@
+"""Exhibitions: unrated matches that nobody records, beside whatever runs; and taking over a seat of a match."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agents.human import person
+from agents.training.events import Player
+from engine.errors import BadSpec, BadValue, NotNow, UnknownName
+from engine.league import tables
+from engine.league.records import State
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import EndingKind, MatchSpec
+from engine.play.replay import Playback, verified
+from engine.registry import KINDS, new_game
+from league_app.state import LeagueState
+from tests.faults.league import within
+
+QUICK = new_game("pong", points=1, step_limit=300).spec
+LONG = new_game("pong", step_limit=1000, paddle_height=300.0, top_speed=7.0).spec
+CROSSES = new_game("tictactoe").spec
+BOTS = {one.id: one for one in KINDS.get("pong-bot").samples(new_game("pong"))}
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[LeagueState]:
+    with (
+        within(30),
+        LeagueState.new(tmp_path / "one.league", lanes=4, plugins=["tests.plugins.everyone"]) as state,
+    ):
+        state.add_samples("pong", ("Lazy", "Tracker", "Shaky"))
+        state.budget.cores = 1
+        yield state
+
+
+def until(true: Callable[[], object]) -> None:
+    while not true():
+        time.sleep(0.002)
+
+
+def test_an_exhibition_is_played_beside_a_tournament_and_recorded_nowhere(state: LeagueState) -> None:
+    job = state.start_tournament(game=QUICK, options={"rounds": 20})
+    state.stage(1).speed = 0.0
+    with state.exhibit(("Tracker", "Shaky"), QUICK, seed=5) as live:
+        result = live.wait()
+        assert job.wait().state is State.FINISHED
+    assert state.live is None, "it is not what the tournament shows"
+    with SequentialMatchExecutor(1) as one:
+        assert result.digest() == one.execute_match(live.spec).digest()
+    assert live.spec.seed == 5
+    found = list(tables.every_match(state.league))
+    assert len(found) == 120
+    assert live.spec.id not in {one.spec.id for one in found}
+
+
+def test_an_exhibition_needs_no_tournament_and_no_right_to_write(state: LeagueState) -> None:
+    state.close()
+    before = state.league.path.read_bytes()
+    with LeagueState(state.league.path, read_only=True) as looking:
+        with looking.exhibit([looking.league.agent("Lazy").id, "Tracker"]) as live:
+            assert live.spec.game == new_game("pong").spec, "the game of those who play"
+            until(lambda: live.take())
+        assert live.result.ending.kind is EndingKind.CANCELLED
+        with pytest.raises(UnknownName, match="Nobody"):
+            looking.exhibit(("Lazy", "Nobody"))
+        with pytest.raises(BadSpec, match="2 seats, 3 players"):
+            looking.exhibit(("Lazy", "Tracker", "Shaky"))
+    assert state.league.path.read_bytes() == before
+
+
+def test_an_exhibition_has_the_pace_of_its_game_and_may_skip_the_beginning(state: LeagueState) -> None:
+    with state.exhibit(("Tracker", "Shaky"), LONG, skip=200) as live:
+        playback = Playback(live.spec)
+        until(lambda: playback.feed(live.take()) is not None and playback.steps >= 200)
+        time.sleep(1.0)
+        playback.feed(live.take())
+        assert 230 < playback.steps < 300, "sixty a second from there on"
+
+
+def test_somebody_who_is_not_in_the_league_may_play_whatever_the_name(state: LeagueState) -> None:
+    guest = replace(BOTS["Still"], id=state.league.agent("Tracker").id)
+    state.stage(1).speed = 0.0
+    with state.exhibit(("Tracker", guest), QUICK) as live:
+        first, second = live.spec.players
+        assert (first.id, second.id) == (guest.id, f"{guest.id} (2)")
+        assert (second.kind, second.payload) == (guest.kind, guest.payload)
+        assert live.wait().ending.kind is EndingKind.FINISHED
+    with state.exhibit(("Tracker", "Tracker"), QUICK) as live:
+        assert live.spec.players[0] == live.spec.players[1], "one agent may sit on both sides"
+
+
+def test_the_best_player_of_a_checkpoint_is_shown_without_entering_the_league(state: LeagueState) -> None:
+    sessions = state.training.sessions
+    number = sessions.add("climb", "neat", QUICK, []).number
+    lazy, still = (BOTS[name] for name in ("Lazy", "Still"))
+    for step, bot in ((3, lazy), (7, still)):
+        sessions.add_checkpoint(number, step, b"state", Player(bot.kind, bot.version, bot.payload, "so far"))
+    sessions.add_checkpoint(number, 9, b"state")
+    agents = state.agents()
+    newest, older = state.training.player(number), state.training.player("climb", step=3)
+    assert (newest.payload, older.payload) == (still.payload, lazy.payload)
+    assert (newest.id, newest.kind, newest.version) == ("climb, step 7", still.kind, still.version)
+    with pytest.raises(BadValue, match="step = 9"):
+        state.training.player(number, step=9)
+    state.stage(1).speed = 0.0
+    with state.exhibit((newest, "Tracker"), QUICK) as live:
+        assert live.wait().ranks == (2, 1)
+    assert state.agents() == agents
+
+
+def test_settings_of_the_workers_wait_until_the_exhibition_is_over(state: LeagueState) -> None:
+    live = state.exhibit(("Tracker", "Lazy"), LONG)
+    with pytest.raises(NotNow, match="batch_size cannot change while an exhibition"):
+        state.batch_size = 3
+    assert live.result is None
+    live.close()
+    state.batch_size = 3
+    state.stage(1).speed = 0.0
+    with state.exhibit(("Tracker", "Lazy"), QUICK) as live:
+        assert live.wait().ending.kind is EndingKind.FINISHED
+
+
+# Taking over
+
+
+def test_who_takes_over_a_seat_sits_in_the_same_position(state: LeagueState) -> None:
+    spec = MatchSpec("original", LONG, (BOTS["Tracker"], BOTS["Shaky"]), 11, "left")
+    with SequentialMatchExecutor(1) as one:
+        before = verified(spec, one.execute_match(spec))
+    before.seek(400)
+    done = before.actions_of(1)
+    assert len(done) == 400
+    with state.take_over(spec, 1, done, 400) as live:
+        assert (live.spec.players[0], live.spec.seed, live.spec.start) == (BOTS["Tracker"], 11, "left")
+        after = Playback(live.spec)
+        until(lambda: after.feed(live.take()) is not None and after.steps >= 400)
+        after.seek(400)
+        assert after.scene() == before.scene()
+        live.act(1, 2)
+
+        def done_by_then() -> list[int]:
+            after.feed(live.take())
+            after.seek(after.steps)
+            return after.actions_of(1)
+
+        until(lambda: 2 in done_by_then()[400:])
+        assert after.actions_of(1)[400] == 0, "from here on it is theirs, and nothing was pressed yet"
+        assert after.actions_of(1)[:400] == done
+
+
+def test_a_seat_of_a_game_of_turns_is_taken_over_too(state: LeagueState) -> None:
+    bots = {one.id: one for one in KINDS.get("tictactoe-bot").samples(new_game("tictactoe"))}
+    spec = MatchSpec("original", CROSSES, (bots["Perfect"], bots["Anyhow"]), 2)
+    with SequentialMatchExecutor(1) as one:
+        before = verified(spec, one.execute_match(spec))
+    before.seek(3)
+    with state.take_over(spec, 1, before.actions_of(1), 3) as live:
+        after = Playback(live.spec)
+        until(lambda: after.feed(live.take()) is not None and after.steps >= 3)
+        after.seek(3)
+        assert after.scene() == before.scene()
+        time.sleep(0.3)
+        assert (live.take(), live.result) == ([], None), "it is the person's turn"
+        free = next(cell for cell in range(9) if after.boards.position(0, 1).cells[cell] is None)
+        live.act(1, free)
+        until(lambda: after.feed(live.take()) is not None and after.steps >= 4)
+        after.seek(4)
+        assert after.actions_of(1)[-1] == free
+
+
+def test_a_seat_cannot_be_taken_over_from_somebody_who_does_not_play_the_same_way_twice(state: LeagueState) -> None:
+    spec = MatchSpec("original", QUICK, (person("Her"), BOTS["Shaky"]), 1)
+    with pytest.raises(BadSpec, match="'Her' does not play the same way twice"):
+        state.take_over(spec, 1, [], 0)
+    with state.take_over(spec, 0, [1, 1], 2) as live:
+        assert live.spec.players[0].id == "You", "but a person's seat can"
+    for seat in (2, -1, True, "0"):
+        with pytest.raises(BadValue, match="seat"):
+            state.take_over(spec, seat, [], 0)

@@ -1,0 +1,299 @@
+"""The visual toggle, cell by cell: it governs tournaments only, and never pauses, resumes or discards anything."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.errors import NotNow
+from engine.league import tables
+from engine.league.book import Book
+from engine.league.records import State
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.live import LiveMatch
+from engine.play.match import run_digest
+from engine.registry import new_game
+from league_app.cli import main
+from league_app.state import LeagueState
+from tests.faults.league import within
+
+QUICK = new_game("pong", points=1, step_limit=300).spec
+ENDLESS = new_game("pong", step_limit=10_000_000, paddle_height=300.0, top_speed=7.0).spec
+HOUR = new_game("pong", points=1, step_limit=200_000, paddle_height=300.0, top_speed=7.0).spec  # at its usual pace
+BOTS = ("Lazy", "Tracker", "Shaky", "Predictor")
+PLAN = {"game": QUICK, "agents": BOTS, "options": {"rounds": 10}}
+SHOWN = {"game": HOUR, "agents": ("Predictor", "Tracker")}
+
+
+def opened(folder: Path) -> LeagueState:
+    """Small batches on two workers, and a person among the agents."""
+    state = LeagueState.new(folder / "one.league", lanes=1, plugins=["tests.plugins.everyone"])
+    state.add_samples("pong", (*BOTS, "Still"))
+    state.add_agent("You", "pong", "human", b"")
+    state.budget.cores, state.batch_size = 2, 1
+    return state
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[LeagueState]:
+    with within(40), opened(tmp_path) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The digest of the whole plan, played in one go by the reference executor."""
+    with opened(tmp_path_factory.mktemp("expected")) as one, SequentialMatchExecutor(16) as executor:
+        specs = [planned.spec for planned in Book(one.league, one.plan_tournament(**PLAN).number).missing()]
+        return run_digest(executor.execute_matches(specs))
+
+
+def until(true: Callable[[], object]) -> None:
+    """Wait for it; the fixture's alarm ends what never comes."""
+    while not true():
+        time.sleep(0.002)
+
+
+def shown(state: LeagueState) -> LiveMatch:
+    until(lambda: state.live)
+    live = state.live
+    assert live is not None
+    return live
+
+
+def playing(state: LeagueState) -> int:
+    status = state.status()
+    return sum(one.state == "playing" for one in status.workers) if status else 0
+
+
+# Idle
+
+
+def test_idle_and_turned_on_the_next_tournament_will_be_shown(state: LeagueState) -> None:
+    state.show_visuals = True
+    assert state.toggle_text == "the next tournament will be shown"
+    state.start_tournament(**SHOWN)
+    shown(state)
+    assert state.toggle_text == "live"
+
+
+def test_idle_and_turned_off_the_next_tournament_runs_on_workers(state: LeagueState) -> None:
+    state.show_visuals = True
+    state.show_visuals = False
+    assert state.toggle_text == "the next tournament runs on 2 workers"
+    job = state.start_tournament(**PLAN)
+    job.wait()
+    assert not job.run.watched
+    assert {one.result.worker for one in tables.every_match(state.league)} <= {0, 1}
+
+
+# Running visually
+
+
+def test_turned_off_the_match_that_is_shown_finishes_at_full_speed_and_batches_follow(
+    state: LeagueState, expected: str
+) -> None:
+    state.show_visuals = True
+    job = state.start_tournament(**PLAN)
+    live = shown(state)
+    until(lambda: live.take())
+    state.show_visuals = False
+    assert state.toggle_text in ("finishing the live match, then batches", "playing")
+    result = live.wait(10)
+    assert job.wait().state is State.FINISHED
+    found = list(tables.every_match(state.league, job.number))
+    assert found[0].result.digest() == result.digest(), "it is the first, and it was not broken off"
+    assert result.worker < 0 <= min(one.result.worker for one in found[1:]), "that one live, the others in batches"
+    assert tables.digest(state.league, job.number) == (expected, 0)
+
+
+def test_a_pace_does_not_slow_down_what_was_turned_off_and_turned_on_again_it_holds(state: LeagueState) -> None:
+    state.show_visuals = True
+    state.start_tournament(**SHOWN)
+    live = shown(state)
+    until(lambda: live.take())
+    state.show_visuals = False
+    live.pace(30)
+    until(lambda: len(live.take()) > 200)
+    state.show_visuals = True
+    assert state.toggle_text == "live"
+    time.sleep(0.1)
+    live.take()
+    time.sleep(1.0)
+    assert 30 < len(live.take()) < 90, "thirty steps of two actions, as was asked for meanwhile"
+    assert state.live is live
+
+
+# Running headless
+
+
+def test_turned_on_dispatch_stops_and_what_is_being_played_finishes(state: LeagueState) -> None:
+    job = state.start_tournament(game=ENDLESS, agents=("Predictor", "Tracker"), games=5)
+    until(lambda: playing(state) == 2)
+    time.sleep(0.3)  # what a worker has and has not begun, it gives back
+    state.show_visuals = True
+    assert state.toggle_text == "2 finishing, then live"
+    time.sleep(0.3)
+    assert (playing(state), state.live, job.progress().played) == (2, None, 0), "nothing is broken off"
+
+
+def test_turned_on_idle_workers_say_why_and_then_it_is_live(state: LeagueState, expected: str) -> None:
+    state.stage(2).speed = 0.02
+    job = state.start_tournament(**PLAN)
+    until(lambda: job.progress().played > 5)
+    state.show_visuals = True
+    shown(state)
+    assert state.toggle_text == "live"
+    until(lambda: [one for one in state.status().workers if one.slot >= 0])
+    assert {one.state for one in state.status().workers if one.slot >= 0} == {"idle: visual mode"}
+    state.show_visuals = False
+    job.wait()
+    assert tables.digest(state.league, job.number) == (expected, 0)
+
+
+def test_flipping_back_cancels_that_and_dispatch_goes_on_at_once(state: LeagueState) -> None:
+    """One match never ends, in the first round: whoever waited for it would wait for ever."""
+    still = state.league.spec(state.league.agent("Still").id)
+    crowd = [state.add_agent(f"Still {n}", "pong", still.kind, still.payload).name for n in range(14)]
+    job = state.start_tournament(game=ENDLESS, agents=("Predictor", *crowd, "Tracker"), swap=False)
+    until(lambda: job.progress().played > 3)
+    assert any("Predictor - Tracker" in one.playing for one in state.status().workers)
+    state.show_visuals = True
+    until(lambda: state.toggle_text == "1 finishing, then live")
+    before = job.progress().played
+    state.show_visuals = False
+    assert state.toggle_text == "playing"
+    until(lambda: job.progress().played > before + 3)
+    assert any("Predictor - Tracker" in one.playing for one in state.status().workers), "and that one goes on"
+
+
+# Paused
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_paused_match_stays_paused_and_the_toggle_applies_on_resume(state: LeagueState, on: bool) -> None:
+    state.show_visuals = True
+    job = state.start_tournament(**SHOWN)
+    live = shown(state)
+    until(lambda: live.take())
+    job.pause()
+    time.sleep(0.2)
+    live.take()
+    for one in (False, True) if on else (False,):
+        state.show_visuals = one
+        assert (state.toggle_text, live.paused) == ("paused", True)
+    time.sleep(0.3)
+    assert live.take() == [], "it stands still"
+    job.resume()
+    assert state.toggle_text == ("live" if on else "finishing the live match, then batches")
+    time.sleep(0.5)
+    assert (len(live.take()) < 200) is on, "sixty steps a second, or as fast as it goes"
+    assert state.live is live, "the same match plays on"
+
+
+def test_paused_between_batches_it_stays_paused_and_goes_on_live(state: LeagueState, expected: str) -> None:
+    job = state.start_tournament(**PLAN)
+    until(lambda: job.progress().played > 5)
+    job.pause()
+    until(lambda: state.toggle_text == "paused")
+    before = job.progress().played
+    state.show_visuals = True
+    time.sleep(0.2)
+    assert (state.toggle_text, state.live, job.progress().played) == ("paused", None, before)
+    job.resume()
+    shown(state)
+    state.show_visuals = False
+    job.wait()
+    assert tables.digest(state.league, job.number) == (expected, 0)
+
+
+# A person is seated
+
+
+def test_while_a_person_has_to_play_it_is_locked_on(state: LeagueState) -> None:
+    state.person = True
+    job = state.start_tournament(game=QUICK, agents=("Lazy", "Still", "You"), swap=False)
+    live = shown(state)
+    assert (state.show_visuals, job.run.visual) == (True, True), "it starts shown, whatever was set"
+    for left in ("2 remaining matches", "1 remaining match"):
+        until(lambda left=left: job.run.with_people == int(left[0]))
+        with pytest.raises(NotNow, match=f"^you play in {left}$"):
+            state.show_visuals = False
+        assert (state.show_visuals, job.run.visual) == (True, True), "nothing has changed"
+        live = shown(state)
+        live.finish()
+        live.wait()
+    until(lambda: job.run.with_people == 0)
+    assert state.running, "the last match is one of bots"
+    state.show_visuals = False
+    assert job.wait().state is State.FINISHED
+    assert not state.show_visuals
+    assert state.start_tournament(**PLAN).wait().state is State.FINISHED
+
+
+def test_a_person_is_shown_even_if_the_toggle_is_off_when_the_format_seats_them(state: LeagueState) -> None:
+    state.person, state.stage(2).speed = True, 0.0
+    job = state.start_tournament(game=QUICK, agents=("Lazy", "You", "Still"))
+    job.run._visual = False  # as it is when an adaptive format adds matches with a person later on
+    job.wait()
+    workers = {one.result.players: one.result.worker for one in tables.every_match(state.league, job.number)}
+    assert len(workers) == 6
+    assert all(worker < 0 for players, worker in workers.items() if "You" in players)
+
+
+def test_where_nobody_can_play_such_a_tournament_is_refused_before_anything_changes(state: LeagueState) -> None:
+    plan = {"game": QUICK, "agents": ("You", "Lazy")}
+    with pytest.raises(NotNow, match=r"'You'.* is a person: play it in the window"):
+        state.start_tournament(**plan)
+    assert state.league.tournaments() == []
+    made = state.plan_tournament(**plan)
+    before = state.league.path.read_bytes()
+    for refused in (
+        lambda: state.start_tournament(made.number),
+        state.resume_tournament,
+        lambda: state.resume_tournament(made.number, lift_quarantine=True),
+    ):
+        with pytest.raises(NotNow, match=r"a person plays in 2 remaining matches of .*: play it in the window"):
+            refused()
+    assert (state.running, state.show_visuals, state.league.path.read_bytes() == before) == (False, False, True)
+    assert state.league.tournament(made.number).state is made.state
+
+
+def test_the_command_line_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with opened(tmp_path) as state:
+        path = str(state.league.path)
+        made = state.plan_tournament(game=QUICK, agents=("You", "Lazy"))
+    for words in (
+        ["tournament", "run", path, "--agents", "You", "Tracker"],
+        ["tournament", "resume", path],
+        ["match", path, "You", "Tracker", "--pairs", "2", "--record"],
+        ["sprt", path, "You", "Tracker"],
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            main(words)
+        told = capsys.readouterr().err
+        assert stopped.value.code == 2, words
+        assert "play it in the window" in " ".join(told.split()), words
+    main(["tournament", "plan", path, "--agents", "You", "Lazy"])
+    assert "A person plays in 2 matches, always shown." in " ".join(capsys.readouterr().out.split())
+    with LeagueState(path, read_only=True) as looking:
+        assert [one.number for one in looking.league.tournaments()] == [made.number]
+
+
+# Whatever is pressed when
+
+
+def test_toggling_twenty_times_gives_the_digest_of_a_headless_run(state: LeagueState, expected: str) -> None:
+    state.stage(2).speed = 5.0
+    job, dice = state.start_tournament(**PLAN), random.Random(1)
+    until(lambda: job.progress().played)
+    for press in range(20):
+        state.show_visuals = press % 2 == 0
+        time.sleep(dice.choice((0, 0, 0.01, 0.05)))
+    assert not state.show_visuals
+    assert job.wait().state is State.FINISHED
+    assert tables.digest(state.league, job.number) == (expected, 0)
