@@ -1,34 +1,35 @@
-"""Draws a scene on a pygame surface: the only place that knows both.
+"""Draws scenes on pygame surfaces: the only place that knows both.
 
-Only what pygame and pygame-ce share is used, and no display or sound is ever opened.
+Only what pygame and pygame-ce share is used, and no display or sound is ever opened. pygame's own shapes have hard
+edges, so whatever is not upright is drawn larger once, scaled down, and kept as a stamp.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
-
-os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
-os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 import pygame
 
+from engine.files import asset
 from engine.scene import Circle, Item, Line, Point, Polygon, Rect, Scene, Sprite, Text
 
-SMOOTH = 3  # stills are drawn larger by this factor and scaled down: pygame's own shapes have hard edges
+SMOOTH = 3  # stills are drawn larger by this factor and scaled down
+FINE = 4  # and stamps by this one; they sit on quarters of a pixel
+CALM = 30  # draws that an item must stay the same to become part of the picture
+LARGE = 400  # pixels; what is larger is not worth a stamp
+LINE_HEIGHT = 1.21  # of Inter, in sizes
+Place = Callable[[float, float], Point]
 
 
 def paint(scene: Scene, surface: pygame.Surface) -> None:
     """Fill the surface with the scene, in the middle where the proportions differ."""
-    width, height = surface.get_size()
-    unit = min(width / scene.aspect, height)
-    left, top = (width - unit * scene.aspect) / 2, (height - unit) / 2
     surface.fill("#" + scene.ground)
+    unit, at = _frame(scene.aspect, surface)
     for item in scene.items:
-        _draw(item, surface, unit, left, top)
+        _draw(item, surface, unit, at)
 
 
 def picture(scene: Scene, height: int = 600) -> pygame.Surface:
@@ -48,55 +49,217 @@ def save_png(scene: Scene, path: Path, height: int = 600) -> None:
         raise OSError(str(error)) from None
 
 
-def _draw(item: Item, surface: pygame.Surface, unit: float, left: float, top: float) -> None:
-    def at(x: float, y: float) -> tuple[float, float]:
+class Painter:
+    """Draws one scene after the other on a surface, and touches only what is another than before.
+
+    The first items of a scene seldom change (a board, a net, the score): once they have been calm for a while they are
+    kept as a picture, from which the ground is restored wherever the others were.
+    """
+
+    def __init__(self, surface: pygame.Surface) -> None:
+        self._surface = surface
+        self._still = pygame.Surface(surface.get_size(), 0, surface)
+        self._kept = 0  # items that are part of the picture
+        self._scene: Scene | None = None
+        self._loose: list[pygame.Rect] = []  # where the others are
+        self._calm: list[int] = []  # how many items at the beginning stayed, in the last draws
+
+    def draw(self, scene: Scene) -> list[pygame.Rect]:
+        """Returns the parts of the surface that may be another now."""
+        before, self._scene = self._scene, scene
+        same = _common(before, scene)
+        unit, at = _frame(scene.aspect, self._surface)
+        if same < self._kept:
+            self._kept, self._calm = max(same, 0), []
+            self._still.fill("#" + scene.ground)
+            self._keep(scene, 0, self._kept)
+            self._surface.blit(self._still, (0, 0))
+            changed = [self._surface.get_rect()]
+        else:
+            self._calm.append(same)
+            if len(self._calm) == CALM:
+                self._keep(scene, self._kept, min(self._calm))
+                self._kept, self._calm = min(self._calm), []
+            for part in self._loose:
+                self._surface.blit(self._still, part, part)
+            changed = self._loose
+        self._loose = [_draw(item, self._surface, unit, at) for item in scene.items[self._kept :]]
+        return [part for part in changed + self._loose if part.w and part.h]
+
+    def _keep(self, scene: Scene, first: int, last: int) -> None:
+        unit, at = _frame(scene.aspect, self._still)
+        for item in scene.items[first:last]:
+            _draw(item, self._still, unit, at)
+
+
+def _common(before: Scene | None, after: Scene) -> int:
+    """How many items at the beginning are the same; -1 if not even the ground is."""
+    if before is None or (before.aspect, before.ground) != (after.aspect, after.ground):
+        return -1
+    pairs = enumerate(zip(before.items, after.items, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(before.items), len(after.items)))
+
+
+def _frame(aspect: float, surface: pygame.Surface) -> tuple[float, Place]:
+    """Pixels in a unit, and where a point of the scene comes to lie."""
+    width, height = surface.get_size()
+    unit = min(width / aspect, float(height))
+    left, top = round((width - unit * aspect) / 2), round((height - unit) / 2)
+
+    def at(x: float, y: float) -> Point:
         return left + x * unit, top + y * unit
 
+    return unit, at
+
+
+def _draw(item: Item, surface: pygame.Surface, unit: float, at: Place) -> pygame.Rect:
+    """Returns the part of the surface that it touched."""
     match item:
         case Rect():
-            x, y = at(item.x, item.y)
-            x2, y2 = at(item.x + item.width, item.y + item.height)
-            box = pygame.Rect(round(x), round(y), round(x2) - round(x), round(y2) - round(y))
-            width = _stroke(item.outline, unit)
-            pygame.draw.rect(surface, "#" + item.colour, box, width, border_radius=round(item.radius * unit))
+            box = _box(at(item.x, item.y), at(item.x + item.width, item.y + item.height))
+            radius = min(round(item.radius * unit), box.w // 2, box.h // 2)
+            return _rect(surface, box, item.colour, radius, _stroke(item.outline, unit))
         case Circle():
-            _circle(item, surface, at(item.x, item.y), item.radius * unit, unit)
+            return _circle(item, surface, at(item.x, item.y), item.radius * unit, unit)
         case Line():
-            _line(item, surface, at(*item.start), at(*item.end), unit)
+            return _line(item, surface, at(*item.start), at(*item.end), unit)
         case Polygon():
-            points = [at(*point) for point in item.points]
-            pygame.draw.polygon(surface, "#" + item.colour, points, _stroke(item.outline, unit))
+            return _polygon(surface, [at(*point) for point in item.points], item.colour, _stroke(item.outline, unit))
         case Text():
-            image = _font(max(round(item.size * unit), 1)).render(item.text, True, "#" + item.colour)
-            x, y = at(item.x, item.y)
-            shift = {"left": 0.0, "centre": 0.5, "right": 1.0}[item.anchor]
-            surface.blit(image, (round(x - shift * image.get_width()), round(y - image.get_height() / 2)))
+            return _text(item, surface, at(item.x, item.y), unit)
         case Sprite():
-            image = pygame.image.frombuffer(item.rgb, item.pixels, "RGB")
             size = (max(round(item.width * unit), 1), max(round(item.height * unit), 1))
-            surface.blit(pygame.transform.smoothscale(image, size), at(item.x, item.y))
+            return surface.blit(_scaled(item.rgb, item.pixels, size), at(item.x, item.y))
 
 
-def _circle(item: Circle, surface: pygame.Surface, centre: Point, radius: float, unit: float) -> None:
-    width = _stroke(item.outline, unit)
-    if item.alpha >= 1.0:
-        pygame.draw.circle(surface, "#" + item.colour, centre, radius, width)
-        return
-    side = 2 * math.ceil(radius) + 2
-    veil = pygame.Surface((side, side), pygame.SRCALPHA)
-    colour = pygame.Color("#" + item.colour)
-    colour.a = round(255 * item.alpha)
-    pygame.draw.circle(veil, colour, (side / 2, side / 2), radius, width)
-    surface.blit(veil, (round(centre[0] - side / 2), round(centre[1] - side / 2)))
+def _rect(surface: pygame.Surface, box: pygame.Rect, colour: str, radius: int, stroke: int) -> pygame.Rect:
+    """Its sides lie on whole pixels; its corners are quarters of a stamped disc."""
+    if radius <= 0:
+        return pygame.draw.rect(surface, "#" + colour, box, stroke)
+    disc = _disc(float(radius), 0.0, 0.0, colour, 1.0, stroke)
+    middle, far = disc.get_width() // 2, (box.right - radius, box.bottom - radius)
+    for across in (0, 1):
+        for down in (0, 1):
+            place = (far[0] if across else box.left, far[1] if down else box.top)
+            quarter = (middle - radius * (1 - across), middle - radius * (1 - down), radius, radius)
+            surface.blit(disc, place, quarter)
+    wide, high = box.w - 2 * radius, box.h - 2 * radius
+    thick = stroke or radius
+    bars = [(box.left + radius, y, wide, thick) for y in (box.top, box.bottom - thick)]
+    bars += [(x, box.top + radius, thick, high) for x in (box.left, box.right - thick)]
+    if not stroke:
+        bars.append((box.left + radius, box.top + radius, wide, high))
+    for bar in bars:
+        surface.fill("#" + colour, bar)
+    return box.clip(surface.get_rect())
 
 
-def _line(item: Line, surface: pygame.Surface, start: Point, end: Point, unit: float) -> None:
+def _circle(item: Circle, surface: pygame.Surface, centre: Point, radius: float, unit: float) -> pygame.Rect:
+    stroke = _stroke(item.outline, unit)
+    step = FINE if radius < LARGE / 4 else 1
+    x, y = (round(value * step) / step for value in centre)
+    whole = math.floor(x), math.floor(y)
+    rounded = max(round(radius * 8), 1) / 8
+    disc = _disc(rounded, x - whole[0], y - whole[1], item.colour, item.alpha, stroke)
+    middle = disc.get_width() // 2
+    return surface.blit(disc, (whole[0] - middle, whole[1] - middle))
+
+
+@functools.lru_cache(maxsize=1024)
+def _disc(radius: float, x: float, y: float, colour: str, alpha: float, stroke: int) -> pygame.Surface:
+    """A circle around this place within the pixel in the middle."""
+    middle = math.ceil(radius) + 1
+    fine = FINE if middle < LARGE else 1
+    large = _sheet(2 * middle * fine, 2 * middle * fine, colour)
+    centre = ((middle + x) * fine, (middle + y) * fine)
+    pygame.draw.circle(large, _ink(colour, alpha), centre, radius * fine, stroke * fine)
+    return pygame.transform.smoothscale(large, (2 * middle, 2 * middle)) if fine > 1 else large
+
+
+def _line(item: Line, surface: pygame.Surface, start: Point, end: Point, unit: float) -> pygame.Rect:
     width = max(round(item.width * unit), 1)
     length = math.dist(start, end)
     dash = item.dash * unit or length or 1.0
+    touched = []
     for k in range(math.ceil(length / (2 * dash))):
         a, b = 2 * k * dash / length, min((2 * k + 1) * dash / length, 1.0)
-        pygame.draw.line(surface, "#" + item.colour, _between(start, end, a), _between(start, end, b), width)
+        touched.append(_bar(surface, _between(start, end, a), _between(start, end, b), item.colour, width))
+    return touched[0].unionall(touched[1:]) if touched else pygame.Rect(0, 0, 0, 0)
+
+
+def _bar(surface: pygame.Surface, start: Point, end: Point, colour: str, width: int) -> pygame.Rect:
+    """A straight piece; upright and level ones lie on whole pixels."""
+    (x, y), (x2, y2) = start, end
+    if round(x) == round(x2):
+        left, (top, bottom) = round(x - width / 2), sorted((round(y), round(y2)))
+        return surface.fill("#" + colour, (left, top, width, bottom - top))
+    if round(y) == round(y2):
+        top, (left, right) = round(y - width / 2), sorted((round(x), round(x2)))
+        return surface.fill("#" + colour, (left, top, right - left, width))
+    half = width / 2 / math.dist(start, end)
+    across, down = (y - y2) * half, (x2 - x) * half
+    corners = [(x + across, y + down), (x2 + across, y2 + down), (x2 - across, y2 - down), (x - across, y - down)]
+    return _polygon(surface, corners, colour, 0)
+
+
+def _polygon(surface: pygame.Surface, points: Sequence[Point], colour: str, stroke: int) -> pygame.Rect:
+    left, top = (math.floor(min(point[k] for point in points)) - stroke - 1 for k in (0, 1))
+    right, bottom = (math.ceil(max(point[k] for point in points)) + stroke + 1 for k in (0, 1))
+    if max(right - left, bottom - top) > LARGE:
+        box = pygame.draw.polygon(surface, "#" + colour, points, stroke)
+        return box.union(pygame.draw.aalines(surface, "#" + colour, True, points))
+    inner = tuple((round((x - left) * FINE), round((y - top) * FINE)) for x, y in points)
+    return surface.blit(_cut(inner, (right - left, bottom - top), colour, stroke), (left, top))
+
+
+@functools.lru_cache(maxsize=512)
+def _cut(points: tuple[tuple[int, int], ...], size: tuple[int, int], colour: str, stroke: int) -> pygame.Surface:
+    """A polygon whose corners are given in quarters of a pixel."""
+    large = _sheet(size[0] * FINE, size[1] * FINE, colour)
+    pygame.draw.polygon(large, _ink(colour, 1.0), points, stroke * FINE)
+    return pygame.transform.smoothscale(large, size)
+
+
+def _text(item: Text, surface: pygame.Surface, place: Point, unit: float) -> pygame.Rect:
+    image = _written(item.text, max(round(item.size * unit), 1), item.colour)
+    shift = {"left": 0.0, "centre": 0.5, "right": 1.0}[item.anchor]
+    return surface.blit(image, (round(place[0] - shift * image.get_width()), round(place[1] - image.get_height() / 2)))
+
+
+@functools.lru_cache(maxsize=512)
+def _written(text: str, height: int, colour: str) -> pygame.Surface:
+    return _font(height).render(text, True, "#" + colour)
+
+
+@functools.lru_cache(maxsize=64)
+def _font(height: int) -> pygame.font.Font:
+    """With lines of this height."""
+    pygame.font.init()  # never pygame.init(): it opens sound and swallows SIGTERM
+    file = asset("fonts/Inter-SemiBold.ttf")
+    return pygame.font.Font(None if file is None else str(file), max(round(height / LINE_HEIGHT), 1))
+
+
+@functools.lru_cache(maxsize=64)
+def _scaled(rgb: bytes, pixels: tuple[int, int], size: tuple[int, int]) -> pygame.Surface:
+    return pygame.transform.smoothscale(pygame.image.frombuffer(rgb, pixels, "RGB"), size)
+
+
+def _sheet(width: int, height: int, colour: str) -> pygame.Surface:
+    """Of this colour, but wholly transparent: so that an edge scaled down keeps its colour."""
+    made = pygame.Surface((width, height), pygame.SRCALPHA)
+    made.fill(_ink(colour, 0.0))
+    return made
+
+
+def _ink(colour: str, alpha: float) -> pygame.Color:
+    made = pygame.Color("#" + colour)
+    made.a = round(255 * alpha)
+    return made
+
+
+def _box(first: Point, last: Point) -> pygame.Rect:
+    left, top, right, bottom = round(first[0]), round(first[1]), round(last[0]), round(last[1])
+    return pygame.Rect(left, top, right - left, bottom - top)
 
 
 def _between(start: Point, end: Point, part: float) -> Point:
@@ -105,9 +268,3 @@ def _between(start: Point, end: Point, part: float) -> Point:
 
 def _stroke(width: float, unit: float) -> int:
     return max(round(width * unit), 1) if width else 0
-
-
-@functools.lru_cache(maxsize=64)
-def _font(size: int) -> pygame.font.Font:
-    pygame.font.init()  # never pygame.init(): it opens sound and swallows SIGTERM
-    return pygame.font.Font(None, size)

@@ -1,0 +1,167 @@
+"""What can be done with a match beyond watching it: have another one played, take a seat in it, keep it as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, QPoint, Slot
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+
+from agents.human import KIND, person
+from engine.errors import RingsideError
+from engine.league.records import Agent
+from engine.play import replay
+from engine.play.match import GameSpec
+from engine.registry import game_of
+from league_app.desk import Desk
+from league_app.sheets.exhibition import ExhibitionSheet
+from league_app.state import LeagueState
+from league_app.visual.bill import Prepared
+
+REPLAY = ".replay"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Who could play."""
+
+    game: GameSpec
+    title: str
+    seats: int
+    agents: tuple[Agent, ...]
+    person: bool  # whether somebody at the keyboard could
+
+
+def choice(game: GameSpec, state: LeagueState) -> Choice:
+    board = game_of(game)
+    agents = tuple(one for one in state.agents(game.name) if one.kind != KIND.name)
+    return Choice(game, board.info.title, board.info.seats, agents, KIND.plays(board))
+
+
+class Guests(QObject):
+    """Of one page: `shown` tells what is on it; what is made here is shown by the desk."""
+
+    def __init__(self, desk: Desk, page: QWidget, shown: Callable[[], Prepared | None]) -> None:
+        super().__init__(page)
+        self._desk, self._page, self._shown = desk, page, shown
+        self._asked = 0
+        self._last: list[str] = []  # who played in the last exhibition
+        self.menu = QMenu(page)
+        self.menu.triggered.connect(self._chosen)
+
+    # Exhibitions
+
+    @Slot()
+    def watch(self) -> None:
+        pool = self._desk.pool
+        if self._desk.state is None or pool is None:
+            self._desk.say("Open a league with agents first", "warn")
+        else:
+            self._desk.ask("match.choice", partial(choice, pool), self._choose)
+
+    def _choose(self, found: Choice) -> None:
+        if not found.agents:
+            self._desk.say(f"Nobody plays {found.title} yet: add agents first", "warn")
+            return
+        start = partial(self._exhibit, found.game)
+        sheet = ExhibitionSheet(
+            self._page, found.title, found.seats, found.agents, start, found.person, self._last, self._asked + 1
+        )
+        sheet.open()
+
+    def _exhibit(self, game: GameSpec, players: list[str], seed: int) -> None:
+        state = self._desk.state
+        if state is not None:
+            self._last = players
+            self._have_played(partial(_exhibited, state, players, game, seed))
+
+    @Slot()
+    def ask_seat(self, at: QPoint | None = None) -> None:
+        """Which seat to take over."""
+        shown = self._shown()
+        if shown is None or shown.show.at_end or shown.show.trouble or self._desk.state is None:
+            self._desk.say("There is no match to take over: open one, and go to the step to play on from")
+            return
+        self.menu.clear()
+        for seat, player in enumerate(shown.bill.players):
+            name = player.name if len(player.name) <= 40 else player.name[:40] + "\u2026"
+            action = self.menu.addAction(f"Play seat {seat + 1}, instead of {name.replace('&', '&&')}")
+            action.setData(seat)
+            action.setEnabled(not player.human)
+        self.menu.popup(at if at is not None else self._page.mapToGlobal(self._page.rect().center()))
+
+    @Slot(QAction)
+    def _chosen(self, action: QAction) -> None:
+        self.take_over(int(action.data()))
+
+    def take_over(self, seat: int) -> None:
+        """From the step that is shown; what was played until then stays as it was."""
+        shown, state = self._shown(), self._desk.state
+        if shown is not None and state is not None:
+            show = shown.show
+            self._have_played(partial(state.take_over, show.spec, seat, show.actions_of(seat), show.step))
+
+    def _have_played(self, begin: Callable[[], Any]) -> None:
+        self._asked += 1
+        self._desk.orders.ask(f"exhibition {self._asked}", begin, self._begun, self._refused)
+
+    def _begun(self, live: object) -> None:
+        self._desk.show("match", live)
+
+    def _refused(self, error: Exception) -> None:
+        self._desk.say(str(error), "bad") if isinstance(error, RingsideError) else self._desk.failed.emit(error)
+
+    # Keeping
+
+    @Slot()
+    def copy(self) -> None:
+        """The command that plays this match again."""
+        shown = self._shown()
+        if shown is not None and shown.bill.command:
+            QGuiApplication.clipboard().setText(shown.bill.command)
+            self._desk.say(f"Copied: {shown.bill.command}", "good")
+
+    @Slot()
+    def save(self) -> None:
+        shown = self._shown()
+        if shown is None or shown.show.result is None:
+            return
+        name = f"match-{shown.bill.reference}" if shown.bill.reference else "match"
+        dialog = QFileDialog(self._page, "Save replay", name + REPLAY, f"Replays (*{REPLAY})")
+        dialog.setObjectName("save-replay")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix(REPLAY[1:])
+        dialog.fileSelected.connect(self.save_to)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    @Slot(str)
+    def save_to(self, path: str) -> None:
+        shown = self._shown()
+        if shown is not None and shown.show.result is not None:
+            saving = partial(_saved, Path(path), shown)
+            self._desk.work.ask(f"save {path}", saving, self._saved, self._unsaved)
+
+    def _saved(self, path: Path) -> None:
+        self._desk.say(f"Saved as {path}", "good")
+
+    def _unsaved(self, error: Exception) -> None:
+        told = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        self._desk.say(f"The replay could not be saved: {told}", "bad")
+
+
+def _exhibited(state: LeagueState, players: list[str], game: GameSpec, seed: int) -> object:
+    alone = players.count("") == 1
+    seated = [one or person("You" if alone else f"You {seat + 1}") for seat, one in enumerate(players)]
+    return state.exhibit(seated, game, seed)
+
+
+def _saved(path: Path, shown: Prepared) -> Path:
+    assert shown.show.result is not None
+    replay.save(path, shown.show.spec, shown.show.result)
+    return path

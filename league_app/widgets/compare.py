@@ -1,0 +1,114 @@
+"""Statistics of those who play, side by side: the numbers, and bars that say who has more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from league_app import theme
+from league_app.visual.bill import readable
+
+LINE, BAR, GAP = 18, 4, 10
+
+
+def figure(value: float) -> str:
+    """With as many places as it takes to read it."""
+    whole = value == int(value) or abs(value) >= 1000
+    told = f"{value:,.0f}" if whole else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    return told.replace("-", "\u2212")
+
+
+class Compare(QWidget):
+    """Values by seat and name, as `Playback.stats` gives them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: tuple[str, ...] = ()
+        self._values: tuple[tuple[float, ...], ...] = ()
+        self.setAccessibleName("Statistics")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    @property
+    def values(self) -> tuple[tuple[float, ...], ...]:
+        return self._values
+
+    def set_values(self, names: Sequence[str], values: Sequence[Sequence[float]]) -> None:
+        shown = tuple(map(readable, names)), tuple(map(tuple, values))
+        if shown == (self._names, self._values):
+            return
+        resized = (len(shown[0]), len(shown[1])) != (len(self._names), len(self._values))
+        self._names, self._values = shown
+        lines = [f"{name}: {' to '.join(self._column(place))}" for place, name in enumerate(self._names)]
+        self.setAccessibleDescription("; ".join(lines))
+        if resized:
+            self.updateGeometry()
+        self.update()
+
+    def _column(self, place: int) -> list[str]:
+        return [figure(seat[place]) for seat in self._values]
+
+    def _block(self) -> int:
+        """Height of one statistic."""
+        return LINE + BAR + GAP if len(self._values) == 2 else LINE * (1 + len(self._values)) + GAP
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        return QSize(180, self._block() * len(self._names))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        return QSize(150, self._block() * len(self._names))
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        if event.type() == QEvent.Type.PaletteChange:
+            self.update()
+        super().changeEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for place, name in enumerate(self._names):
+            area = QRectF(0, place * self._block(), self.width(), self._block())
+            if len(self._values) == 2:
+                self._two(painter, area, name, place)
+            else:
+                self._many(painter, area, name, place)
+
+    def _two(self, painter: QPainter, area: QRectF, name: str, place: int) -> None:
+        text = QRectF(area.left(), area.top(), area.width(), LINE)
+        first, second = (seat[place] for seat in self._values)
+        painter.setFont(theme.font("body"))
+        painter.setPen(theme.colour("text"))
+        painter.drawText(text, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, figure(first))
+        painter.drawText(text, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, figure(second))
+        painter.setFont(theme.font("caption"))
+        painter.setPen(theme.colour("muted"))
+        painter.drawText(text, Qt.AlignmentFlag.AlignCenter, name)
+        painter.setPen(Qt.PenStyle.NoPen)
+        total, top = abs(first) + abs(second), area.top() + LINE + 1
+        if not total:
+            painter.setBrush(theme.colour("hairline"))
+            painter.drawRoundedRect(QRectF(area.left(), top, area.width(), BAR), 2, 2)
+            return
+        split = (area.width() - 2) * abs(first) / total
+        painter.setBrush(theme.series(0))
+        painter.drawRoundedRect(QRectF(area.left(), top, split, BAR), 2, 2)
+        painter.setBrush(theme.series(1))
+        painter.drawRoundedRect(QRectF(area.left() + split + 2, top, area.width() - 2 - split, BAR), 2, 2)
+
+    def _many(self, painter: QPainter, area: QRectF, name: str, place: int) -> None:
+        painter.setFont(theme.font("caption"))
+        painter.setPen(theme.colour("muted"))
+        painter.drawText(QRectF(area.left(), area.top(), area.width(), LINE), Qt.AlignmentFlag.AlignVCenter, name)
+        most = max((abs(seat[place]) for seat in self._values), default=0.0) or 1.0
+        painter.setFont(theme.font("body"))
+        for number, seat in enumerate(self._values):
+            line = QRectF(area.left(), area.top() + LINE * (number + 1), area.width(), LINE)
+            painter.setPen(theme.colour("text"))
+            told = f"{number + 1}:  {figure(seat[place])}"
+            painter.drawText(line, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, told)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.series(number))
+            room = max(line.width() - 90, 0.0)
+            painter.drawRoundedRect(QRectF(90, line.center().y() - 2, room * abs(seat[place]) / most, BAR), 2, 2)

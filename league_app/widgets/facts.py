@@ -1,0 +1,61 @@
+"""What is known of a match, as a column of small print: the game, where it was played, how it ended."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFormLayout, QPlainTextEdit, QSizePolicy, QWidget
+
+from engine.play.match import MatchResult
+from league_app.visual.bill import Bill, ending_words, outcome_words
+from league_app.widgets.basics import Elided, column, label
+
+
+class Facts(QWidget):
+    """Rows of a name and a value, below how it ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows = QFormLayout()
+        self._rows.setHorizontalSpacing(12)
+        self._rows.setVerticalSpacing(4)
+        self._rows.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        self._rows.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self._rows.setRowWrapPolicy(QFormLayout.RowWrapPolicy.DontWrapRows)
+        self.ending = label("", wrap=True)
+        self.ending.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)  # a name may be one word
+        self.reason = QPlainTextEdit()
+        self.reason.setReadOnly(True)
+        self.reason.setAccessibleName("What the player that failed had to say")
+        self.reason.setFixedHeight(96)
+        self._shown: tuple[Bill, MatchResult | None, str] | None = None
+        whole = column(self.ending, self.reason, gap=8)
+        whole.addLayout(self._rows)
+        self.setLayout(whole)
+        self.ending.hide()
+        self.reason.hide()
+
+    def set_match(self, bill: Bill, result: MatchResult | None, trouble: str = "") -> None:
+        if (bill, result, trouble) == self._shown:
+            return
+        self._shown = bill, result, trouble
+        self._set_ending(bill, result, trouble)
+        while self._rows.rowCount():
+            self._rows.removeRow(0)
+        where = f"{bill.tournament}. {bill.event}" if bill.tournament else bill.event
+        rows = [("Game", bill.game), ("Match", bill.reference), ("Tournament", where), ("Seed", str(bill.seed))]
+        rows += bill.options
+        if not bill.tournament and bill.event:
+            rows = [("File" if name == "Tournament" else name, value) for name, value in rows]
+        for name, value in rows:
+            if value:
+                self._rows.addRow(label(name, "caption"), Elided(value))
+
+    def _set_ending(self, bill: Bill, result: MatchResult | None, trouble: str) -> None:
+        reason = result.ending.reason if result is not None else ""
+        text = trouble
+        if result is not None and not trouble:
+            text = f"{outcome_words(bill, result)}. {ending_words(bill, result)}."
+        self.ending.setText(f"\u200e{text}" if text else "")  # a sentence of ours, whichever way the name is read
+        self.ending.setVisible(bool(text))
+        self.reason.setPlainText(reason)
+        self.reason.setVisible(bool(reason))

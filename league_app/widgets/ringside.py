@@ -1,0 +1,147 @@
+"""The seats at the ring: head, board, controls and statistics of one match, put together."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from PySide6.QtCore import QPoint, Qt, Slot
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QScrollArea, QSizePolicy, QStackedLayout, QWidget
+
+from league_app import theme
+from league_app.visual.bill import Bill, Prepared, marks_of
+from league_app.visual.canvas import Canvas
+from league_app.visual.hands import Hands
+from league_app.visual.show import Show
+from league_app.widgets.basics import Card, Elided, Empty, button, column, row, set_tone
+from league_app.widgets.compare import Compare
+from league_app.widgets.facts import Facts
+from league_app.widgets.human import HumanBar
+from league_app.widgets.plates import Head
+from league_app.widgets.transport import Driver, Transport
+
+NARROW, WIDE = 240, 300  # of the column at the right
+ROOMY = 1000  # pixels of page from which it is wide
+PATIENCE = 2.0  # seconds without a step of which a watcher is told
+NOTHING = "Nothing is shown. Start a tournament with visual mode on, or watch two agents play."
+
+
+class Owner(Driver, Protocol):
+    """The page."""
+
+    def watch(self) -> None: ...
+
+
+class Keeper(Protocol):
+    """Who keeps matches."""
+
+    def copy(self) -> None: ...
+    def save(self) -> None: ...
+
+
+class Ringside(QWidget):
+    """Shows what it is given; what is pressed is the affair of its owner, and of whoever keeps matches."""
+
+    def __init__(self, owner: Owner, keeper: Keeper) -> None:
+        super().__init__()
+        self.head, self.canvas, self.human = Head(), Canvas(), HumanBar()
+        self.transport, self.stats, self.facts = Transport(owner), Compare(), Facts()
+        self.pill = button("", owner.watch_live, primary=True, icon="live")
+        self.pill.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.pill.hide()
+        self.command = button("Reproduce command", keeper.copy, icon="copy")
+        self.command.setToolTip("Copies the command that plays this match again and compares")
+        self.keep = button("Save replay...", keeper.save, icon="save")
+        self.stage = QWidget()
+        self.empty = Empty("live", NOTHING, "Watch a match", owner.watch)
+        self.layers = QStackedLayout()
+        self.layers.addWidget(self.empty)
+        self.layers.addWidget(self)
+        self.notice = Elided()
+        set_tone(self.notice, "bad")
+        self.notice.hide()
+        board = column(self.notice, row(1, self.pill, 1), self.canvas, self.human, gap=8)
+        board.setStretch(2, 1)
+        middle = row(board, self._column(), gap=12)
+        middle.setStretch(0, 1)
+        whole = column(self.head, middle, self.transport, gap=8)
+        whole.setContentsMargins(16, 12, 16, 12)
+        whole.setStretch(1, 1)
+        self.setLayout(whole)
+
+    def _column(self) -> QWidget:
+        self.numbers, self.print = Card("Statistics", margin=12), Card("Match", margin=12)
+        self.numbers.body.addWidget(self.stats)
+        self.print.body.addWidget(self.facts)
+        self.print.body.addLayout(column(self.command, self.keep, gap=8))
+        inner = QWidget()
+        cards = column(self.numbers, self.print, 1, gap=12)
+        cards.setContentsMargins(0, 0, 4, 0)  # beside the bar that scrolls
+        inner.setLayout(cards)
+        self.side = QScrollArea()
+        self.side.setWidget(inner)
+        self.side.setWidgetResizable(True)
+        self.side.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.side.setFixedWidth(NARROW)
+        return self.side
+
+    def resizeEvent(self, event: object) -> None:  # noqa: N802
+        self.side.setFixedWidth(WIDE if self.width() >= ROOMY else NARROW)
+
+    # What is shown
+
+    def begin(self, prepared: Prepared) -> None:
+        self.layers.setCurrentWidget(self)
+        self.set_bill(prepared.bill)
+        self.numbers.setVisible(bool(prepared.show.playback.game.info.stats))
+        self.transport.set_speed(prepared.show.speed)
+
+    def set_bill(self, bill: Bill) -> None:
+        self.head.set_bill(bill)
+
+    def clear(self) -> None:
+        self.layers.setCurrentWidget(self.empty)
+        self.canvas.show_scene(None)
+        self.human.hide()
+        self.pill.hide()
+
+    def draw(self, show: Show) -> None:
+        """The step that is shown."""
+        self.canvas.show_scene(show.playback.scene())
+        self.head.set_scores(show.playback.scores())
+
+    def update_around(self, shown: Prepared, hands: Hands | None) -> None:
+        show, bill = shown.show, shown.bill
+        info = show.playback.game.info
+        self.transport.set_show(show)
+        self.head.badge.set_text(show.badge, show.badge == "LIVE" and not show.following)
+        ended = show.result if show.at_end else None
+        self.head.set_marks(marks_of(ended) if ended is not None else [])
+        late = show.silent if hands is None else 0.0
+        told = f"Waiting for the next step: {late:.0f} s" if late > PATIENCE else ""
+        self.notice.setText(show.trouble or told)
+        self.notice.setVisible(bool(show.trouble or told))
+        set_tone(self.notice, "bad" if show.trouble else "warn")
+        if info.stats:
+            self.stats.set_values(info.stats, show.playback.stats())
+        self.facts.set_match(bill, ended, show.trouble)
+        self.command.setEnabled(bool(bill.command))
+        self.keep.setEnabled(show.result is not None)
+        playing = hands is not None and not show.complete
+        self.human.setVisible(playing)
+        if hands is not None and playing:
+            turn = next((seat for seat in hands.seats if show.choices(seat)), -1)
+            choices = show.choices(turn) if turn >= 0 else []
+            self.human.set_turn(hands, info, [one.name for one in bill.players], turn, choices)
+
+    @Slot(str)
+    def offer(self, pairing: str) -> None:
+        """Another match is live; nothing for none."""
+        room = max(self.canvas.width() - 160, 120)
+        told = QFontMetrics(theme.font()).elidedText(pairing, Qt.TextElideMode.ElideMiddle, room)
+        self.pill.setText(f"Live: {told}, watch".replace("&", "&&"))
+        self.pill.setVisible(bool(pairing))
+
+    def below_take_over(self) -> QPoint:
+        """Where a menu of the seats belongs."""
+        return self.transport.over.mapToGlobal(QPoint(0, -8 - 32 * len(self.head.plates)))

@@ -1,0 +1,158 @@
+"""What pygame draws is what Qt shows, pixel by pixel, at any size and ratio."""
+
+from __future__ import annotations
+
+import sys
+
+import pygame
+import pytest
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QImage
+from pytestqt.qtbot import QtBot
+
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import MatchSpec
+from engine.play.replay import Playback, verified
+from engine.registry import KINDS, new_game
+from engine.scene import Circle, Line, Polygon, Rect, Scene, Text
+from league_app import theme
+from league_app.visual.canvas import NOTHING, Canvas
+from league_app.visual.paint import Painter, paint
+
+GROUND, LEFT, RIGHT = 0x101826, 0x4A9BFF, 0xFF7A33
+
+
+@pytest.fixture(scope="module")
+def rally() -> Playback:
+    game = new_game("pong", points=2)
+    bots = {one.id: one for one in KINDS.get("pong-bot").samples(game)}
+    spec = MatchSpec("m", game.spec, (bots["Tracker"], bots["Shaky"]), 1)
+    with SequentialMatchExecutor(1) as executor:
+        return verified(spec, executor.execute_match(spec))
+
+
+class Ratio(Canvas):
+    """On a screen whose ratio a test chooses."""
+
+    ratio = 1.0
+
+    def devicePixelRatioF(self) -> float:  # noqa: N802
+        return self.ratio
+
+
+def shown(qtbot: QtBot, width: int, height: int) -> Ratio:
+    theme.apply("light")
+    canvas = Ratio()
+    qtbot.addWidget(canvas)
+    canvas.resize(width, height)
+    canvas.show()
+    return canvas
+
+
+def colours(image: QImage, x: int) -> set[int]:
+    return {image.pixel(x, y) & 0xFFFFFF for y in range(image.height())}
+
+
+def test_a_match_is_letterboxed_with_its_own_ground(qtbot: QtBot, rally: Playback) -> None:
+    canvas = shown(qtbot, 900, 300)
+    rally.seek(100)
+    canvas.show_scene(rally.scene())
+    assert colours(canvas.image, 100) == {GROUND}, "beside the court, which is 400 pixels wide"
+    assert LEFT in colours(canvas.image, 255)
+    assert RIGHT in colours(canvas.image, 645)
+    assert canvas.accessibleDescription() == rally.scene().caption
+    grabbed = canvas.grab().toImage()
+    assert [grabbed.pixel(x, 150) for x in range(20, 880)] == [canvas.image.pixel(x, 150) for x in range(20, 880)]
+
+
+def test_without_a_scene_there_is_only_ground(qtbot: QtBot) -> None:
+    canvas = shown(qtbot, 300, 200)
+    canvas.show_scene(Scene(1.0, "FF0000", (), "red"))
+    canvas.show_scene(None)
+    assert colours(canvas.image, 150) == {int(NOTHING.ground, 16)}
+    assert canvas.accessibleDescription() == ""
+
+
+def test_the_picture_is_made_anew_when_the_size_or_the_ratio_changes(qtbot: QtBot, rally: Playback) -> None:
+    canvas = shown(qtbot, 400, 300)
+    rally.seek(50)
+    canvas.show_scene(rally.scene())
+    sizes = [(canvas.image.width(), canvas.image.height())]
+    canvas.resize(500, 300)
+    sizes.append((canvas.image.width(), canvas.image.height()))
+    canvas.ratio = 2.0
+    canvas.grab()  # it paints, as it does when it has come to another screen
+    sizes.append((canvas.image.width(), canvas.image.height()))
+    assert sizes == [(400, 300), (500, 300), (1000, 600)]
+    assert canvas.image.devicePixelRatio() == 2.0
+    assert LEFT in colours(canvas.image, 100 + 10), "the court of 800 pixels is in the middle"
+    rally.seek(60)
+    canvas.show_scene(rally.scene())
+    expected = pygame.Surface((1000, 600))
+    paint(rally.scene(), expected)
+    assert as_bytes(canvas.image) == pygame.image.tobytes(expected, "RGB")
+
+
+def as_bytes(image: QImage) -> bytes:
+    rgb = image.convertToFormat(QImage.Format.Format_RGB888)
+    line = rgb.width() * 3
+    data, step = bytes(rgb.constBits()), rgb.bytesPerLine()
+    return b"".join(data[row * step : row * step + line] for row in range(rgb.height()))
+
+
+def test_what_is_the_same_is_not_drawn_again(qtbot: QtBot, rally: Playback) -> None:
+    canvas = shown(qtbot, 400, 300)
+    rally.seek(50)
+    canvas.show_scene(rally.scene())
+    qtbot.wait(1)
+    drawn = []
+    before = canvas._draw
+    canvas._draw = lambda: drawn.append(1) or before()  # type: ignore[method-assign, func-returns-value]
+    canvas.show_scene(rally.scene())
+    assert not drawn
+    rally.seek(51)
+    canvas.show_scene(rally.scene())
+    assert drawn
+
+
+def test_drawing_only_what_changed_gives_the_same_picture(rally: Playback) -> None:
+    surface, whole = pygame.Surface((640, 480)), pygame.Surface((640, 480))
+    painter = Painter(surface)
+    for step in [*range(200), 350, 20, rally.steps, *range(100, 140)]:
+        rally.seek(step)
+        painter.draw(rally.scene())
+        paint(rally.scene(), whole)
+        assert pygame.image.tobytes(surface, "RGB") == pygame.image.tobytes(whole, "RGB"), step
+
+
+def test_edges_are_smooth_and_keep_their_place() -> None:
+    items = (
+        Rect(0.05, 0.05, 0.3, 0.3, "FFFFFF", radius=0.1),
+        Rect(0.55, 0.05, 0.4, 0.3, "FFFFFF", radius=0.1, outline=0.02),
+        Circle(0.25, 0.7, 0.15, "FFFFFF"),
+        Polygon(((0.5, 0.9), (0.6, 0.5), (0.7, 0.9)), "FFFFFF"),
+        Line((0.75, 0.9), (0.95, 0.5), "FFFFFF", 0.03),
+        Text(0.5, 0.45, "0", 0.1, "FFFFFF"),
+    )
+    surface = pygame.Surface((200, 200))
+    paint(Scene(1.0, "000000", items), surface)
+    for place in ((40, 40), (50, 140), (120, 160), (170, 140), (112, 30)):
+        assert surface.get_at(place)[0] == 255, f"inside at {place}"
+    for place in ((11, 11), (150, 40), (50, 185), (105, 120), (150, 100)):
+        assert surface.get_at(place)[0] == 0, f"outside at {place}"
+    for area in ((10, 10, 20, 20), (20, 110, 60, 60), (100, 100, 40, 80), (150, 100, 40, 80)):
+        greys = {
+            surface.get_at((x, y))[0]
+            for x in range(area[0], area[0] + area[2])
+            for y in range(area[1], area[1] + area[3])
+        }
+        assert len(greys) > 4, f"an edge in {area} has steps between black and white"
+
+
+def test_stopping_a_timer_costs_no_reference_to_none(qtbot: QtBot) -> None:
+    timer = QTimer()
+    timer.stop()
+    before = sys.getrefcount(None)
+    for _ in range(500):
+        timer.stop()
+    assert abs(sys.getrefcount(None) - before) < 50
