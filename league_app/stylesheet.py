@@ -19,8 +19,7 @@ QMenu::item:selected { background: #$selection; color: #$text; }
 QMenu::item:disabled { color: #$border; }
 QMenu::separator { height: 1px; background: #$hairline; margin: 4px 8px; }
 QMenu::icon { padding-left: 8px; }
-QToolBar { background: #$window; border: 0; border-bottom: 1px solid #$hairline; spacing: 4px; padding: 4px 12px;
-  min-height: 36px; }
+QToolBar { background: #$window; border: 0; border-bottom: 1px solid #$hairline; spacing: 4px; padding: 6px 12px; }
 QToolBar::separator { width: 1px; background: #$hairline; margin: 6px 8px; }
 QStatusBar { background: #$window; border-top: 1px solid #$hairline; color: #$muted; }
 QStatusBar::item { border: 0; }
@@ -48,6 +47,7 @@ QToolButton:focus { padding: 0 7px; }
 QToolBar QToolButton, QToolButton[flat="true"] { border: 1px solid transparent; background: transparent; }
 QToolBar QToolButton:hover, QToolButton[flat="true"]:hover { background: #$raised; border-color: #$hairline; }
 QToolBar QToolButton:focus, QToolButton[flat="true"]:focus { border: 2px solid #$accent; }
+QToolBar QToolButton:disabled, QToolButton[flat="true"]:disabled { border-color: transparent; }
 QToolBar QToolButton:checked, QToolButton:checked { background: #$selection; border-color: #$accent; }
 QToolButton::menu-indicator { image: none; width: 0; }
 
@@ -79,23 +79,27 @@ QRadioButton::indicator { width: 12px; height: 12px; border: 1px solid #$border;
   background: #$surface; }
 QRadioButton::indicator:checked { background: #$accent; border: 3px solid #$surface; }
 
-QTableView, QListView, QTreeView { background: #$surface; border: 0; color: #$text; gridline-color: transparent;
-  selection-background-color: #$selection; selection-color: #$text; }
-QTableView::item { border-bottom: 1px solid #$hairline; padding: 0 8px; }
+QTableView, QListView, QTreeView { background: #$surface; border: 1px solid transparent; color: #$text;
+  gridline-color: transparent;  selection-background-color: #$selection; selection-color: #$text; }
+QTableView::item { border-bottom: 1px solid #$hairline; padding: 0 5px; }
 QTableView::item:selected, QListView::item:selected, QTreeView::item:selected { background: #$selection;
   color: #$text; }
 QListView::item { padding: 4px 8px; border-radius: 4px; }
-QListView:focus, QTableView:focus, QTreeView:focus { border: 1px solid #$accent; }
+QListView:focus, QTableView:focus, QTreeView:focus { border-color: #$accent; }
 QHeaderView { background: #$surface; }
 QHeaderView::section { background: #$surface; color: #$muted; border: 0; border-bottom: 1px solid #$hairline;
   padding: 6px 8px; font-size: 11px; }
 QHeaderView::section:hover { color: #$text; }
+QHeaderView::up-arrow, QHeaderView::down-arrow { subcontrol-origin: border; subcontrol-position: top center;
+  width: 10px; height: 10px; }
+QHeaderView::up-arrow { image: url("$icons/up-$name.svg"); }
+QHeaderView::down-arrow { image: url("$icons/down-$name.svg"); }
 QTableCornerButton::section { background: #$surface; border: 0; border-bottom: 1px solid #$hairline; }
 
 QTabBar { background: #$window; qproperty-drawBase: 0; }
 QTabBar::tab { background: transparent; border: 0; border-bottom: 2px solid transparent; padding: 8px 14px;
   color: #$muted; }
-QTabBar::tab:selected { color: #$text; border-bottom: 2px solid #$accent; font-weight: 600; }
+QTabBar::tab:selected { color: #$text; border-bottom: 2px solid #$accent; }
 QTabBar::tab:hover { color: #$text; }
 QTabBar::tab:focus { color: #$accent; }
 QTabWidget::pane { border: 0; border-top: 1px solid #$hairline; }
@@ -112,6 +116,7 @@ QScrollBar::handle { background: #$border; border-radius: 3px; margin: 2px; }
 QScrollBar::handle:vertical { min-height: 28px; } QScrollBar::handle:horizontal { min-width: 28px; }
 QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page { background: transparent;
   width: 0; height: 0; border: 0; }
+QAbstractScrollArea::corner { background: transparent; border: 0; }
 QScrollArea, QScrollArea > QWidget > QWidget { background: transparent; border: 0; }
 QSplitter::handle { background: #$hairline; } QSplitter::handle:horizontal { width: 1px; }
 QSplitter::handle:vertical { height: 1px; }

@@ -83,7 +83,7 @@ DARK = Palette(
     bad="FF7B72",
     series=("4A9BFF", "FF7A33", "3CCFA0", "E9A6F2", "FFE14D", "FFFFFF"),
     cold="2F5FA8",
-    hot="A85A22",
+    hot="9A511D",
 )
 SEATS = ("4A9BFF", "FF7A33", "3CCFA0", "E9A6F2", "FFE14D", "FFFFFF")  # on the canvas, which is dark in both
 SIZES = {"caption": 11, "body": 13, "section": 15, "title": 20, "score": 32}
@@ -100,7 +100,12 @@ def current() -> Palette:
 
 def colour(role: str, alpha: float = 1.0) -> QColor:
     """Of a role by name, or of RRGGBB."""
-    value = getattr(_current, role, role)
+    return QColor(_colour(getattr(_current, role, role), alpha))
+
+
+@functools.lru_cache(maxsize=512)
+def _colour(value: str, alpha: float) -> QColor:
+    """Cells ask for thousands of these."""
     made = QColor(f"#{value}")
     made.setAlphaF(alpha)
     return made
@@ -118,6 +123,11 @@ def dashed(place: int) -> Qt.PenStyle:
 
 def font(role: str = "body") -> QFont:
     """By the role that a text has; figures are of one width, so that columns of them line up."""
+    return QFont(_font(role))
+
+
+@functools.cache
+def _font(role: str) -> QFont:
     made = QFont(FAMILY)
     made.setPixelSize(SIZES[role])
     made.setWeight(QFont.Weight.DemiBold if role in ("section", "title", "score") else QFont.Weight.Normal)
@@ -126,6 +136,7 @@ def font(role: str = "body") -> QFont:
 
 
 def load_fonts() -> None:
+    _font.cache_clear()  # what was asked for before now was another
     for name in ("Inter-Regular", "Inter-SemiBold"):
         for suffix in ("ttf", "otf"):
             path = asset(f"fonts/{name}.{suffix}")
@@ -185,10 +196,10 @@ def _svg(name: str) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _tinted(name: str, value: str, pixels: int) -> QPixmap:
+    renderer = QSvgRenderer(QByteArray(_svg(name).replace("currentColor", f"#{value}").encode()))
     made = QPixmap(pixels, pixels)
     made.fill(Qt.GlobalColor.transparent)
     painter = QPainter(made)
-    renderer = QSvgRenderer(QByteArray(_svg(name).replace("currentColor", f"#{value}").encode()))
     renderer.render(painter, QRectF(0, 0, pixels, pixels))
     painter.end()
     return made

@@ -5,6 +5,7 @@ Sorting and filtering are done here, on the rows, and not cell by cell: a hundre
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from league_app.widgets.basics import plain
 Index = QModelIndex | QPersistentModelIndex
 ROW = Qt.ItemDataRole.UserRole  # the row itself
 VALUE = Qt.ItemDataRole.UserRole + 1  # what a delegate paints
+DIGITS = re.compile("[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Column:
     cell_tip: Callable[[Any], str] | None = None
     width: int = 0  # at first; 0 for what the content needs
     descending: bool = False  # what a first click on the header gives
+    least: int = 0  # how narrow it may get where there is little room; 0: it stays as it is
+    grow: int = 0  # its part of the room that is left
 
 
 class TableModel(QAbstractTableModel):
@@ -46,6 +50,8 @@ class TableModel(QAbstractTableModel):
         self._shown: list[Any] = []
         self._sorted: tuple[int, Qt.SortOrder] | None = None
         self._words: list[str] = []
+        self._texts: list[str] | None = None  # of every row, once somebody filters
+        self._places: list[int] | None = None  # of every row, once somebody sorts
 
     # What it shows
 
@@ -62,24 +68,23 @@ class TableModel(QAbstractTableModel):
         return self._key(row)
 
     def set_rows(self, rows: Sequence[Any]) -> None:
-        self._every = list(rows)
+        self._every, self._texts, self._places = list(rows), None, None
         self._show()
 
     def set_filter(self, text: str) -> None:
         """Rows whose texts hold all of these words."""
-        self._words = text.casefold().split()
-        self._show()
+        words = text.casefold().split()
+        if words != self._words:
+            self._words = words
+            self._show()
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         self._sorted = (column, order) if 0 <= column < len(self.columns) else None
+        self._places = None
         self._show()
 
     def _show(self) -> None:
-        rows = [row for row in self._every if self._matches(row)] if self._words else list(self._every)
-        if self._sorted is not None:
-            number, order = self._sorted
-            column = self.columns[number]
-            rows.sort(key=column.sort or column.text, reverse=order == Qt.SortOrder.DescendingOrder)
+        rows = self._matching() if self._words else [self._every[place] for place in self._order()]
         before = [self._key(row) for row in self._shown]
         after = [self._key(row) for row in rows]
         if before == after:
@@ -102,9 +107,26 @@ class TableModel(QAbstractTableModel):
         self.changePersistentIndexList(old, new)
         self.layoutChanged.emit()
 
-    def _matches(self, row: Any) -> bool:
-        text = " ".join(column.text(row) for column in self.columns).casefold()
-        return all(word in text for word in self._words)
+    def _order(self) -> Sequence[int]:
+        """Places of all rows, sorted: a filter then need not sort again."""
+        if self._sorted is None:
+            return range(len(self._every))
+        if self._places is None:
+            number, order = self._sorted
+            column = self.columns[number]
+            keys = [*map(column.sort or _Natural(column.text), self._every)]
+            descending = order == Qt.SortOrder.DescendingOrder
+            self._places = sorted(range(len(keys)), key=keys.__getitem__, reverse=descending)
+        return self._places
+
+    def _matching(self) -> list[Any]:
+        if self._texts is None:
+            texts = [column.text for column in self.columns]
+            self._texts = ["\n".join([text(row) for text in texts]).casefold() for row in self._every]
+        found: Sequence[int] = self._order()
+        for word in self._words:
+            found = [place for place in found if word in self._texts[place]]
+        return [self._every[place] for place in found]
 
     # What Qt asks
 
@@ -146,4 +168,20 @@ class TableModel(QAbstractTableModel):
             return side | Qt.AlignmentFlag.AlignVCenter
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain(column.tip) or None
+        if role == Qt.ItemDataRole.InitialSortOrderRole:
+            return Qt.SortOrder.DescendingOrder if column.descending else Qt.SortOrder.AscendingOrder
         return None
+
+
+class _Natural:
+    """Texts as a person sorts them: Agent 2 before agent 10."""
+
+    def __init__(self, text: Callable[[Any], str]) -> None:
+        self._text = text
+
+    def __call__(self, row: Any) -> str:
+        return DIGITS.sub(_padded, self._text(row).casefold())
+
+
+def _padded(digits: re.Match[str]) -> str:
+    return digits[0].zfill(18)

@@ -1,11 +1,11 @@
-"""What stands in a cell beside plain text: an agent, a rating with its interval, a record of wins, a bar."""
+"""What stands in a cell beside plain text: a rank, an agent, a rating with its interval, a record of wins, a bar."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QPainter
+from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPolygonF
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from league_app import theme
@@ -14,6 +14,8 @@ from league_app.models.table import VALUE
 Index = QModelIndex | QPersistentModelIndex
 PAD = 8
 NOTHING = "\u2013"  # an en dash: no figure yet
+LINE = Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
+LEFT, RIGHT = int(Qt.AlignmentFlag.AlignLeft | LINE), int(Qt.AlignmentFlag.AlignRight | LINE)
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,22 @@ class AgentCell:
     name: str
     kind: str
     colour: str  # RRGGBB
+
+
+@dataclass(frozen=True)
+class RankCell:
+    """A place, and how many places somebody has just gone up, or down if below zero."""
+
+    text: str
+    moved: int = 0
+
+
+@dataclass(frozen=True)
+class ToneCell:
+    """A text that means something: good, warn or bad; or muted."""
+
+    text: str
+    tone: str = "text"
 
 
 @dataclass(frozen=True)
@@ -50,7 +68,7 @@ class BarCell:
     text: str
 
 
-class _Cell(QStyledItemDelegate):
+class Cell(QStyledItemDelegate):
     """Paints the ground and the hairline; what is on it is another's."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -58,13 +76,12 @@ class _Cell(QStyledItemDelegate):
         rect = QRectF(option.rect)
         if option.state & QStyle.StateFlag.State_Selected:
             painter.fillRect(rect, theme.colour("selection"))
-        painter.setPen(theme.colour("hairline"))
-        painter.drawLine(rect.bottomLeft(), rect.bottomRight())
+        painter.fillRect(QRectF(rect.left(), rect.bottom() - 1, rect.width(), 1), theme.colour("hairline"))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(option.font)
         value = index.data(VALUE)
         if value is not None:
-            self.draw(painter, rect.adjusted(PAD, 0, -PAD, 0), value)
+            self.draw(painter, rect.adjusted(PAD, 0, -PAD, -1), value)
         painter.restore()
 
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
@@ -73,15 +90,49 @@ class _Cell(QStyledItemDelegate):
 
 def elided(painter: QPainter, rect: QRectF, text: str, role: str = "text", right: bool = False) -> float:
     """Draws one line, shortened where there is no room; how wide it came out."""
-    metrics = QFontMetrics(painter.font())
-    text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(rect.width()))
+    metrics = painter.fontMetrics()
+    width, room = metrics.horizontalAdvance(text), int(rect.width())
+    if width > room:
+        text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+        width = metrics.horizontalAdvance(text)
     painter.setPen(theme.colour(role))
-    side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
-    painter.drawText(rect, int(side | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine), text)
-    return float(metrics.horizontalAdvance(text))
+    painter.drawText(rect, RIGHT if right else LEFT, text)
+    return float(width)
 
 
-class AgentPainter(_Cell):
+class RankPainter(Cell):
+    """The place at the right; before it for a while an arrow with the places gained or lost."""
+
+    def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
+        assert isinstance(value, RankCell)
+        width = elided(painter, rect, value.text, right=True)
+        if not value.moved or rect.width() < width + 19:
+            return
+        middle, size = rect.center().y(), 3.5 if value.moved > 0 else -3.5
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.colour("good" if value.moved > 0 else "bad"))
+        left = rect.left()
+        points = ((left, middle + size), (left + 7, middle + size), (left + 3.5, middle - size))
+        painter.drawPolygon(QPolygonF([QPointF(x, y) for x, y in points]))
+        painter.setFont(theme.font("caption"))
+        elided(painter, rect.adjusted(9, 0, 0, 0), str(abs(value.moved)), "muted")
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
+        return QSize(44, 32)
+
+
+class TonePainter(Cell):
+    def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
+        assert isinstance(value, ToneCell)
+        elided(painter, rect, value.text, value.tone, right=True)
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
+        value = index.data(VALUE)
+        text = value.text if isinstance(value, ToneCell) else ""
+        return QSize(QFontMetrics(option.font).horizontalAdvance(text) + 2 * PAD, 32)
+
+
+class AgentPainter(Cell):
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
         assert isinstance(value, AgentCell)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -102,19 +153,20 @@ class AgentPainter(_Cell):
         return QSize(width + QFontMetrics(theme.font("caption")).horizontalAdvance(value.kind) + 16 + 24 + 8, 32)
 
 
-class RatingPainter(_Cell):
+class RatingPainter(Cell):
     """The number, then a dot with its interval as a small bar."""
 
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
         assert isinstance(value, RatingCell)
         if value.rating is None:
-            elided(painter, QRectF(rect.left(), rect.top(), 44, rect.height()), NOTHING, "muted", right=True)
+            elided(painter, QRectF(rect.left(), rect.top(), 36, rect.height()), NOTHING, "muted", right=True)
             return
-        elided(painter, QRectF(rect.left(), rect.top(), 44, rect.height()), f"{value.rating:.0f}", right=True)
+        digits = 1 if value.high < 200 else 0  # skills of other models are smaller than Elo
+        elided(painter, QRectF(rect.left(), rect.top(), 38, rect.height()), f"{value.rating:.{digits}f}", right=True)
         painter.setFont(theme.font("caption"))
-        elided(painter, QRectF(rect.left() + 50, rect.top(), 40, rect.height()), f"±{value.error:.0f}", "muted")
-        room = QRectF(rect.left() + 94, rect.top(), max(rect.width() - 94, 0), rect.height())
-        if room.width() < 30 or value.high <= value.low:
+        elided(painter, QRectF(rect.left() + 42, rect.top(), 36, rect.height()), f"±{value.error:.{digits}f}", "muted")
+        room = QRectF(rect.left() + 78, rect.top(), max(rect.width() - 78, 0), rect.height())
+        if room.width() < 24 or value.high <= value.low:
             return
         unit, middle = room.width() / (value.high - value.low), rect.center().y()
         left = room.left() + (value.rating - value.error - value.low) * unit
@@ -133,17 +185,17 @@ class RatingPainter(_Cell):
         return QSize(230, 32)
 
 
-class RecordPainter(_Cell):
+class RecordPainter(Cell):
     """Wins, draws and losses as one stacked bar, with the numbers."""
 
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
         assert isinstance(value, RecordCell)
-        text = f"{value.wins:,} / {value.draws:,} / {value.losses:,}"
-        room = QRectF(rect.left(), rect.top(), 90, rect.height())
-        painter.setFont(theme.font("caption"))
-        width = elided(painter, rect.adjusted(room.width() + 8, 0, 0, 0), text, "muted")
         total = value.wins + value.draws + value.losses
-        if not total or width < 0:
+        room = QRectF(rect.left(), rect.top(), min(max(rect.width() - 92, 30), 140), rect.height())
+        painter.setFont(theme.font("caption"))
+        text = f"{value.wins:,} / {value.draws:,} / {value.losses:,}" if total else NOTHING
+        elided(painter, rect.adjusted(room.width() + 8, 0, 0, 0) if total else rect, text, "muted")
+        if not total:
             return
         x, top = room.left(), rect.center().y() - 4
         painter.setPen(Qt.PenStyle.NoPen)
@@ -158,7 +210,7 @@ class RecordPainter(_Cell):
         return QSize(210, 32)
 
 
-class BarPainter(_Cell):
+class BarPainter(Cell):
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
         assert isinstance(value, BarCell)
         elided(painter, QRectF(rect.left(), rect.top(), 52, rect.height()), value.text, right=True)
@@ -173,7 +225,14 @@ class BarPainter(_Cell):
         return QSize(160, 32)
 
 
-PAINTERS = {"agent": AgentPainter, "rating": RatingPainter, "record": RecordPainter, "bar": BarPainter}
+PAINTERS = {
+    "rank": RankPainter,
+    "agent": AgentPainter,
+    "rating": RatingPainter,
+    "record": RecordPainter,
+    "bar": BarPainter,
+    "tone": TonePainter,
+}
 
 
 def delegate(name: str, parent: QObject | QWidget) -> QStyledItemDelegate | None:

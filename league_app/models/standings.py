@@ -1,0 +1,380 @@
+"""Standings as the window shows them: made of the league in another thread, taken as they are by tables in this one."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.errors import BadValue
+from engine.game import Floats
+from engine.league import tables
+from engine.league.ratings import START
+from engine.play.match import GameSpec
+from league_app.models.table import Column
+from league_app.state import LeagueState
+from league_app.widgets.cells import NOTHING, AgentCell, RankCell, RatingCell, RecordCell, ToneCell
+from league_app.widgets.colours import colour_of
+from league_app.widgets.crosstable import Crossed, crossed
+
+SCOPES = 300  # tournaments to choose from, the newest ones
+LASTING = 8.0  # seconds for which a changed rank is marked
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A tournament that can be looked at by itself."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One agent, with all that its row shows."""
+
+    rank: int | None  # None for somebody who has not played
+    agent: str  # its id
+    name: str
+    kind: str
+    colour: str  # its own, or empty
+    rating: float
+    error: float
+    low: float  # the scale on which all intervals of the table are drawn
+    high: float
+    total: tables.Tally
+    forfeits: tuple[tuple[str, int], ...]  # by kind of ending, the most frequent first
+
+    @property
+    def forfeited(self) -> int:
+        return sum(count for _, count in self.forfeits)
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything that the page shows of a pool or of one of its tournaments."""
+
+    scope: int  # the tournament's number; 0 for all matches of the game
+    scopes: tuple[Scope, ...]
+    anchor: str | None  # the agent whose rating is fixed
+    lines: tuple[Line, ...]
+    crossed: Crossed  # of those who have played
+    superiority: Floats  # of the same
+    model: str
+    notes: tuple[str, ...]
+    matches: int
+    took: float  # seconds
+
+    @property
+    def many_seats(self) -> bool:
+        """Skills of more than two seats have no likelihood of superiority."""
+        return not self.superiority.size and bool(self.crossed.who)
+
+
+def look(state: LeagueState, pool: GameSpec, scope: int, anchor: str | None) -> View:
+    """The question: called beside the window's thread."""
+    with _no_sweeping:
+        return _look(state, pool, scope, anchor)
+
+
+def _look(state: LeagueState, pool: GameSpec, scope: int, anchor: str | None) -> View:
+    since = time.perf_counter()
+    found = [one for one in reversed(state.league.tournaments()) if one.settings.game == pool]
+    if scope not in {one.number for one in found}:
+        scope = 0
+    shown = found[:SCOPES] + [one for one in found[SCOPES:] if one.number == scope]
+    anchor, table = table_of(state, pool, scope, anchor)
+    scopes = tuple(Scope(one.number, f"{one.number}. {one.name}") for one in shown)
+    lines = _lines(table, {one.id: (one.kind, one.colour) for one in state.agents(pool.name, archived=True)})
+    made = crossed([row for row in table.rows if row.total.played])
+    facts = table.superiority, table.model, table.notes, table.matches
+    return View(scope, scopes, anchor, lines, made, *facts, time.perf_counter() - since)
+
+
+def table_of(state: LeagueState, pool: GameSpec, scope: int, anchor: str | None) -> tuple[str | None, tables.Standings]:
+    """With the anchor, by its id, if it can be one: who has not played here cannot."""
+    names = {one.id: one.name for one in state.agents(pool.name, archived=True)}
+    if anchor in names:
+        with contextlib.suppress(BadValue):
+            return anchor, state.standings(pool, scope, names[anchor])  # a name may be the id of somebody else
+    return None, state.standings(pool, scope)
+
+
+class _NoSweeping:
+    """A table of two hundred is tens of thousands of objects for half a second. Python's collector would look through
+    all of them again and again, with every thread standing still (measured: 160 ms at a time, 45 ms without)."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._was = threading.Lock(), 0, True
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._was = gc.isenabled()
+                gc.disable()
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside and self._was:
+                gc.enable()
+
+
+_no_sweeping = _NoSweeping()
+
+
+def _lines(table: tables.Standings, known: dict[str, tuple[str, str]]) -> tuple[Line, ...]:
+    played = [row for row in table.rows if row.total.played]
+    low, high = _scale([row.rating for row in played], [row.error for row in played])
+    made, ranks = [], 0
+    for row in table.rows:
+        ranks += bool(row.total.played)
+        kind, colour = known.get(row.agent, ("", ""))
+        made.append(
+            Line(
+                ranks if row.total.played else None,
+                row.agent,
+                row.name,
+                kind,
+                colour,
+                row.rating,
+                row.error,
+                low,
+                high,
+                row.total,
+                tuple(sorted(row.forfeits.items(), key=lambda one: -one[1])),
+            )
+        )
+    return tuple(made)
+
+
+def _scale(ratings: Sequence[float], errors: Sequence[float]) -> tuple[float, float]:
+    """From the lowest to the highest, with room for most intervals: one that is very wide must not squeeze the rest."""
+    if not ratings:
+        return START - 100, START + 100
+    room = float(np.quantile(errors, 0.8)) * 1.05 or 1.0
+    return min(ratings) - room, max(ratings) + room
+
+
+class Movements:
+    """Who has just gone up or down, and by how many places: each change is told for a while."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._ranks: dict[str, int] = {}
+        self._marks: dict[str, tuple[int, float]] = {}  # the rank before, and until when that is told
+
+    def see(self, lines: Sequence[Line], anew: bool) -> None:
+        """A newer table of the same things, or with `anew` one of other things."""
+        now, ranks = self._now(), {line.agent: line.rank for line in lines if line.rank is not None}
+        if anew:
+            self._marks = {}
+        else:
+            for agent, rank in ranks.items():
+                before = self._ranks.get(agent, rank)
+                if before != rank:
+                    self._marks[agent] = self._marks.get(agent, (before, 0))[0], now + LASTING
+        self._ranks = ranks
+        self.fade()
+
+    def fade(self) -> bool:
+        """Forget what is over; whether anything was."""
+        now, count = self._now(), len(self._marks)
+        kept = {agent: mark for agent, mark in self._marks.items() if mark[1] > now and agent in self._ranks}
+        self._marks = kept
+        return len(kept) < count
+
+    @property
+    def any(self) -> bool:
+        return bool(self._marks)
+
+    def of(self, agent: str) -> int:
+        """Places gained; lost ones are below zero."""
+        mark = self._marks.get(agent)
+        return mark[0] - self._ranks[agent] if mark is not None else 0
+
+
+def columns(movements: Movements) -> tuple[Column, ...]:
+    """Of the table of standings."""
+
+    def rank(line: Line) -> RankCell:
+        return RankCell(_rank(line), movements.of(line.agent))
+
+    def moved(line: Line) -> str:
+        places = movements.of(line.agent)
+        word = "up" if places > 0 else "down"
+        return f"{word} {abs(places)} {'place' if abs(places) == 1 else 'places'}, just now" if places else ""
+
+    return (
+        Column("#", _rank, _by_rank, True, "Place, by rating", "rank", rank, moved, 52),
+        Column("Agent", _name, None, False, "", "agent", _agent, _name_told, 150, least=92, grow=3),
+        Column(
+            "Rating",
+            _rating,
+            _by_rating,
+            False,
+            "With its 95 % interval: the true strength is inside in 19 of 20 cases",
+            "rating",
+            _rating_cell,
+            rating_words,
+            190,
+            True,
+            120,
+            3,
+        ),
+        Column("Score", _score, _by_score, True, "Points of the games as a share of what could be won",
+               cell_tip=_score_words, width=62, descending=True),
+        Column("W / D / L", _record, _by_wins, False, "Games won, drawn and lost", "record", _record_cell,
+               record_words, 170, True, 142, 2),
+        Column("Points", _points, _by_points, True, "The game's own points, for and against", "tone",
+               _points_cell, _points_words, 76, True),
+        Column("Forfeits", _forfeits, _by_forfeits, True, "Games lost by breaking off, rather than by playing", "tone",
+               _forfeit_cell, forfeit_words, 62, True, 58),
+        Column("Games", _games, _by_games, True, "Games played", width=58, descending=True, least=54),
+    )  # fmt: skip
+
+
+def _rank(line: Line) -> str:
+    return NOTHING if line.rank is None else str(line.rank)
+
+
+def _by_rank(line: Line) -> float:
+    return line.rank or float("inf")
+
+
+def _name(line: Line) -> str:
+    return line.name
+
+
+def _name_told(line: Line) -> str:
+    return f"{line.name}\n{line.kind}"
+
+
+def _agent(line: Line) -> AgentCell:
+    return AgentCell(line.name, line.kind, colour_of(line.agent, line.colour))
+
+
+def figure(line: Line, value: float) -> str:
+    """Elo as a whole number, the smaller numbers of other models with a decimal."""
+    return f"{value:.1f}" if line.high < 200 else f"{value:.0f}"
+
+
+def _rating(line: Line) -> str:
+    return NOTHING if line.rank is None else f"{figure(line, line.rating)} ±{figure(line, line.error)}"
+
+
+def _by_rating(line: Line) -> float:
+    return line.rating if line.rank is not None else float("-inf")
+
+
+def _rating_cell(line: Line) -> RatingCell:
+    return RatingCell(line.rating if line.rank is not None else None, line.error, line.low, line.high)
+
+
+def rating_words(line: Line) -> str:
+    if line.rank is None:
+        return f"{line.name} has not played here yet"
+    low, high = (figure(line, line.rating + side * line.error) for side in (-1, 1))
+    return f"{line.name}: rated {figure(line, line.rating)}, between {low} and {high} with 95 % confidence"
+
+
+def _score(line: Line) -> str:
+    return f"{line.total.score:.1%}" if line.total.played else NOTHING
+
+
+def _by_score(line: Line) -> float:
+    return line.total.score if line.total.played else -1.0
+
+
+def _score_words(line: Line) -> str:
+    return f"{number(line.total.points)} of {line.total.played:,} points" if line.total.played else ""
+
+
+def _record(line: Line) -> str:
+    total = line.total
+    return f"{total.wins:,} / {total.draws:,} / {total.losses:,}" if total.played else NOTHING
+
+
+def _by_wins(line: Line) -> tuple[int, int]:
+    return line.total.wins, -line.total.losses
+
+
+def _record_cell(line: Line) -> RecordCell:
+    return RecordCell(line.total.wins, line.total.draws, line.total.losses)
+
+
+def record_words(line: Line) -> str:
+    total = line.total
+    return f"{total.wins:,} won, {total.draws:,} drawn, {total.losses:,} lost"
+
+
+def number(value: float) -> str:
+    """To a tenth, where it is no whole number."""
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def _short(value: float) -> str:
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= 10 * size:
+            return f"{value / size:,.1f}{letter}"
+    return number(value)
+
+
+def _points(line: Line) -> str:
+    return f"{number(line.total.scored)} : {number(line.total.conceded)}" if line.total.played else NOTHING
+
+
+def _points_cell(line: Line) -> ToneCell:
+    """Large ones are shortened: the tooltip, a copy and an exported file have them in full."""
+    total = line.total
+    return (
+        ToneCell(f"{_short(total.scored)} : {_short(total.conceded)}") if total.played else ToneCell(NOTHING, "muted")
+    )
+
+
+def _by_points(line: Line) -> float:
+    return line.total.scored - line.total.conceded
+
+
+def _points_words(line: Line) -> str:
+    total = line.total
+    ahead = total.scored - total.conceded
+    sign = "+" if ahead >= 0 else "-"
+    return f"{number(total.scored)} scored, {number(total.conceded)} conceded: {sign}{number(abs(ahead))}"
+
+
+def _forfeits(line: Line) -> str:
+    return f"{line.forfeited:,}"
+
+
+def _by_forfeits(line: Line) -> int:
+    return line.forfeited
+
+
+def _forfeit_cell(line: Line) -> ToneCell:
+    return ToneCell(f"{line.forfeited:,}", "warn") if line.forfeited else ToneCell(NOTHING, "muted")
+
+
+def forfeit_words(line: Line) -> str:
+    told = [f"{kind.replace('_', ' ')}: {count:,}" for kind, count in line.forfeits]
+    return "\n".join(told) if told else "no forfeits"
+
+
+def _games(line: Line) -> str:
+    return f"{line.total.played:,}"
+
+
+def _by_games(line: Line) -> int:
+    return line.total.played
+
+
+def key(line: Any) -> str:
+    agent: str = line.agent
+    return agent

@@ -1,0 +1,279 @@
+"""The palettes against the rules of how Ringside looks: contrast, colour vision, icons, fonts, and a live change."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from PySide6.QtGui import QColor, QFontDatabase, QFontInfo, QFontMetricsF
+from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
+
+import league_app
+from league_app import theme
+from league_app.desk import Desk
+from league_app.pages.standings import StandingsPage
+from league_app.stylesheet import SHEET, stylesheet
+from league_app.theme import DARK, LIGHT, Palette
+from league_app.widgets.matrix import shades
+
+Floats = npt.NDArray[np.float64]
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")  # of a window on no screen, which has none to give
+both = pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+GROUNDS = ("window", "surface", "raised", "selection")
+
+# The table that the look was decided by, row by row: light, then dark.
+DECIDED = """
+window surface raised       F4F5F7 FFFFFF F8F9FB    14171C 1B1F26 232831
+hairline border             D5D9E0 8A93A3           343B47 5F6B7C
+text muted                  1B1F27 5A6372           E6E9EF 9AA4B5
+accent on_accent selection  2456C8 FFFFFF DCE7FF    7AA7FF 0B1220 24385F
+good warn bad               0B7A55 8F5600 B3261E    4CC38A F0B429 FF7B72
+"""
+SERIES = {
+    "light": "1F5FD6 B03A00 14966C 7A2A80 C18B00 14171C",
+    "dark": "4A9BFF FF7A33 3CCFA0 E9A6F2 FFE14D FFFFFF",
+}
+
+# Machado, Oliveira and Fernandes 2009, "A physiologically-based model for simulation of color vision deficiency",
+# severity 1.0; they apply to linear light.
+DEFICIENCIES = {
+    "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+    "tritanopia": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900)),
+}
+TO_XYZ = np.array(
+    ((0.4124564, 0.3575761, 0.1804375), (0.2126729, 0.7151522, 0.0721750), (0.0193339, 0.1191920, 0.9503041))
+)
+WHITE = np.array((0.95047, 1.0, 1.08883))
+
+
+def linear(value: str) -> Floats:
+    parts = np.array([int(value[at : at + 2], 16) for at in (0, 2, 4)]) / 255
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one: str, other: str) -> float:
+    """As WCAG 2 defines it."""
+    dark, light = sorted(float(linear(value) @ (0.2126, 0.7152, 0.0722)) for value in (one, other))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def lab(light: Floats) -> Floats:
+    scaled = TO_XYZ @ np.clip(light, 0, 1) / WHITE
+    bent = np.where(scaled > 216 / 24389, np.cbrt(scaled), (24389 / 27 * scaled + 16) / 116)
+    return np.array((116 * bent[1] - 16, 500 * (bent[0] - bent[1]), 200 * (bent[1] - bent[2])))
+
+
+def difference(one: str, other: str, seen: Floats) -> float:
+    """Delta E of 1976: the distance in CIELAB."""
+    return float(np.linalg.norm(lab(seen @ linear(one)) - lab(seen @ linear(other))))
+
+
+def test_the_measures_are_right() -> None:
+    assert contrast("000000", "FFFFFF") == pytest.approx(21)
+    assert contrast("777777", "FFFFFF") == pytest.approx(4.478, abs=1e-3)
+    assert difference("000000", "FFFFFF", np.eye(3)) == pytest.approx(100, abs=1e-3)
+    assert lab(linear("FF0000")) == pytest.approx((53.24, 80.09, 67.20), abs=0.02)
+
+
+def test_both_palettes_are_the_ones_that_were_decided() -> None:
+    for row in DECIDED.strip().splitlines():
+        words = row.split()
+        roles = words[: len(words) // 3]
+        values = words[len(roles) :]
+        assert [getattr(LIGHT, role) for role in roles] == values[: len(roles)]
+        assert [getattr(DARK, role) for role in roles] == values[len(roles) :]
+    assert {one.name: " ".join(one.series) for one in (LIGHT, DARK)} == SERIES
+
+
+@both
+def test_text_can_be_read_on_every_ground(palette: Palette) -> None:
+    low = {
+        (role, ground): round(contrast(getattr(palette, role), getattr(palette, ground)), 2)
+        for role in ("text", "muted")
+        for ground in GROUNDS
+        if contrast(getattr(palette, role), getattr(palette, ground)) < 4.5
+    }
+    assert low == {}
+
+
+@both
+@pytest.mark.parametrize("role", ["accent", "good", "warn", "bad"])
+def test_words_with_a_meaning_can_be_read(palette: Palette, role: str) -> None:
+    for ground in ("window", "surface", "raised"):
+        assert contrast(getattr(palette, role), getattr(palette, ground)) >= 4.5, ground
+
+
+@both
+def test_what_stands_on_the_accent_can_be_read(palette: Palette) -> None:
+    assert contrast(palette.on_accent, palette.accent) >= 4.5
+
+
+@both
+def test_borders_and_lines_stand_out_from_the_surface(palette: Palette) -> None:
+    for value in (palette.border, palette.accent, *palette.series):
+        assert contrast(value, palette.surface) >= 3, value
+
+
+@both
+@pytest.mark.parametrize("deficiency", [None, *DEFICIENCIES])
+def test_series_are_told_apart_by_everybody(palette: Palette, deficiency: str | None) -> None:
+    seen = np.array(DEFICIENCIES[deficiency]) if deficiency else np.eye(3)
+    near = {
+        (one, other): round(difference(one, other, seen), 1)
+        for one, other in itertools.combinations(palette.series, 2)
+        if difference(one, other, seen) < 20
+    }
+    assert near == {}
+
+
+@both
+def test_the_number_on_every_tint_of_a_heat_map_can_be_read(
+    palette: Palette, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(theme, "_current", palette)
+    for strength in (0.45, 1.0):
+        for red, green, blue in shades(np.linspace(0, 1, 101), strength).tolist():
+            tint = f"{red:02X}{green:02X}{blue:02X}"
+            assert contrast(palette.text, tint) >= 4.5, tint
+
+
+@both
+@pytest.mark.parametrize("deficiency", [None, *DEFICIENCIES])
+def test_the_ends_of_a_heat_map_are_told_apart_by_everybody(palette: Palette, deficiency: str | None) -> None:
+    seen = np.array(DEFICIENCIES[deficiency]) if deficiency else np.eye(3)
+    for one, other in itertools.combinations((palette.cold, palette.surface, palette.hot), 2):
+        assert difference(one, other, seen) >= 20, (one, other)
+
+
+# Icons
+
+
+def named_icons() -> Iterator[tuple[str, str]]:
+    """Every literal that the window's code gives where an icon is asked for, with where that is."""
+    folder = Path(league_app.__file__).parent
+    first = {"Icon", "IconButton", "Empty", "icon", "pixmap", "set_icon", "_svg"}
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            given: list[ast.expr] = []
+            if isinstance(node, ast.Call):
+                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                given += node.args[:1] if name in first else node.args[1:2] if name == "TintedButton" else []
+                given += [one.value for one in node.keywords if one.arg == "icon"]
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if any(isinstance(one, ast.Name) and one.id == "icon" for one in targets) and node.value is not None:
+                    given.append(node.value)
+            for one in given:
+                yield from ((name, f"{path.name}:{one.lineno}") for name in literals(one))
+
+
+def literals(one: ast.expr) -> Iterator[str]:
+    if isinstance(one, ast.IfExp):
+        yield from literals(one.body)
+        yield from literals(one.orelse)
+    elif isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value:
+        yield one.value
+
+
+def test_every_icon_that_the_code_names_is_there() -> None:
+    known = {path.stem for path in (Path(league_app.__file__).parent.parent / "assets" / "icons").glob("*.svg")}
+    named = list(named_icons())
+    assert len(named) > 5
+    assert [(name, where) for name, where in named if re.fullmatch("[a-z-]+", name) and name not in known] == []
+
+
+def test_every_icon_is_drawn_and_takes_the_colour_it_is_given(qtbot: QtBot) -> None:
+    for path in (Path(league_app.__file__).parent.parent / "assets" / "icons").glob("*.svg"):
+        if path.stem in ("app", "ringside"):
+            continue  # they have colours of their own
+        picture = theme.pixmap(path.stem, 20, "FF0000").toImage()
+        inked = [
+            colour
+            for x, y in itertools.product(range(20), repeat=2)
+            if (colour := picture.pixelColor(x, y)).alpha() > 100
+        ]
+        assert inked, path.stem
+        assert all(colour.red() > 200 and colour.green() < 50 for colour in inked), path.stem
+
+
+def test_an_icon_that_is_not_there_is_named(qtbot: QtBot) -> None:
+    with pytest.raises(LookupError, match="no-such-icon"):
+        theme.icon("no-such-icon")
+
+
+# Type and style
+
+
+def test_the_font_that_comes_with_it_is_used_with_figures_of_one_width(qtbot: QtBot) -> None:
+    theme.load_fonts()
+    assert theme.FAMILY in QFontDatabase.families()
+    for role, size in theme.SIZES.items():
+        font = theme.font(role)
+        assert QFontInfo(font).family() == theme.FAMILY
+        assert font.pixelSize() == size
+        metrics = QFontMetricsF(font)
+        assert metrics.horizontalAdvance("1111") == pytest.approx(metrics.horizontalAdvance("8888"))
+
+
+def test_a_font_or_a_colour_that_somebody_changes_stays_its_own(qtbot: QtBot) -> None:
+    font, colour = theme.font(), theme.colour("text")
+    font.setPixelSize(99)
+    colour.setAlpha(1)
+    assert theme.font().pixelSize() == theme.SIZES["body"]
+    assert theme.colour("text").alpha() == 255
+
+
+@both
+def test_the_style_sheet_is_filled_in(palette: Palette, qtbot: QtBot) -> None:
+    assert SHEET.is_valid()
+    assert set(SHEET.get_identifiers()) <= {*vars(palette), "icons"}
+    made = stylesheet(palette)
+    assert "$" not in made
+    assert made.count("{") == made.count("}")
+    for path in re.findall(r'url\("([^"]+)"\)', made):
+        assert Path(path).is_file()
+    for value in re.findall(r"#(\w+)\b(?=[;\s])", made):
+        assert QColor(f"#{value}").isValid(), value
+
+
+# Live
+
+
+def test_another_theme_changes_a_page_that_is_shown(desk: Desk, qtbot: QtBot) -> None:
+    page = StandingsPage(desk)
+    qtbot.addWidget(page)
+    page.resize(730, 560)
+    page.show()
+    qtbot.waitUntil(lambda: page.view is not None)
+    for tab in range(3):
+        page.tabs.setCurrentIndex(tab)
+        pictures = {}
+        for choice, palette in (("light", LIGHT), ("dark", DARK), ("light", LIGHT)):
+            theme.apply(choice)
+            picture = page.grab().toImage()
+            assert picture.pixelColor(2, 2).name()[1:].upper() == palette.window
+            seen = {picture.pixelColor(x, y).name()[1:].upper() for x in range(0, 730, 9) for y in range(60, 500, 9)}
+            assert palette.surface in seen
+            assert (DARK if palette is LIGHT else LIGHT).surface not in seen
+            if choice in pictures:
+                assert picture == pictures[choice], "and back again"
+            pictures[choice] = picture
+
+
+def test_a_label_has_the_colour_of_its_tone(bare: Desk, qtbot: QtBot) -> None:
+    from league_app.widgets.basics import label, set_tone
+
+    made: QLabel = label("x", tone="good")
+    qtbot.addWidget(made)
+    made.show()
+    assert made.palette().color(made.foregroundRole()).name()[1:].upper() == LIGHT.good
+    set_tone(made, "bad")
+    assert made.palette().color(made.foregroundRole()).name()[1:].upper() == LIGHT.bad
