@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -13,6 +14,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
+    QLayout,
     QPushButton,
     QSizePolicy,
     QToolButton,
@@ -23,6 +25,7 @@ from PySide6.QtWidgets import (
 from league_app import theme
 
 Layout = TypeVar("Layout", bound=QBoxLayout)
+LONG = re.compile(r"\S{25,}")
 
 
 def plain(text: str) -> str:
@@ -40,6 +43,15 @@ def label(text: str = "", role: str = "", tone: str = "", wrap: bool = False) ->
     if tone:
         made.setProperty("tone", tone)
     return made
+
+
+def breakable(text: str) -> str:
+    """A text for a label that wraps: words without an end may be broken, so that none makes the page wider."""
+    return LONG.sub(_broken, text)
+
+
+def _broken(word: re.Match[str]) -> str:
+    return "\N{ZERO WIDTH SPACE}".join(word[0][at : at + 12] for at in range(0, len(word[0]), 12))
 
 
 def set_tone(widget: QWidget, tone: str) -> None:
@@ -199,6 +211,17 @@ def _filled(made: Layout, parts: tuple[QWidget | QBoxLayout | int, ...], margin:
     return made
 
 
+def clear(layout: QLayout) -> None:
+    """Take everything out of it, at once."""
+    while (item := layout.takeAt(0)) is not None:
+        inner, widget = item.layout(), item.widget()
+        if widget is not None:
+            widget.hide()  # it goes when Qt comes round to it
+            widget.deleteLater()
+        elif inner is not None:
+            clear(inner)
+
+
 class Card(QFrame):
     """A surface with a hairline around, and a heading if it has a title; put parts into `body`."""
 
@@ -208,6 +231,7 @@ class Card(QFrame):
         self.body = column(margin=margin, gap=12)
         if title or aside:
             self.heading = label(title, "section")
+            self.heading.setMinimumHeight(30)
             self.body.addLayout(row(self.heading, 1, *aside))
         self.setLayout(self.body)
 

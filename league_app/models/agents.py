@@ -1,0 +1,66 @@
+"""Agents as rows of tables: in the dock, and as opponents on an agent's page."""
+
+from __future__ import annotations
+
+from league_app.looks import Listed
+from league_app.models.table import Column
+from league_app.widgets.cells import NOTHING, AgentCell, BarCell
+from league_app.widgets.colours import colour_of
+
+
+def _cell(one: Listed) -> AgentCell:
+    return AgentCell(one.name, f"archived, {one.kind}" if one.archived else one.kind, colour_of(one.id, one.colour))
+
+
+def _tip(one: Listed) -> str:
+    rating = f"{one.rating:.0f} \u00b1{one.error:.0f}" if one.rating is not None else "has not played here yet"
+    archived = "\narchived" if one.archived else ""
+    return f"{one.name}\n{one.kind}, {rating}{archived}"
+
+
+def agent_columns() -> tuple[Column, ...]:
+    return (
+        Column("Agent", lambda one: one.name, paint="agent", value=_cell, cell_tip=_tip, width=90, least=60, grow=1),
+        Column(
+            "Rating",
+            lambda one: f"{one.rating:.0f}" if one.rating is not None else NOTHING,
+            sort=lambda one: one.rating if one.rating is not None else float("-inf"),
+            right=True,
+            cell_tip=_tip,
+            descending=True,
+        ),
+    )
+
+
+def opponent_columns() -> tuple[Column, ...]:
+    return (
+        Column(
+            "Opponent",
+            lambda one: one.name,
+            paint="agent",
+            value=lambda one: AgentCell(one.name, "", colour_of(one.id, one.colour)),
+            cell_tip=lambda one: one.name,
+            width=90,
+            least=70,
+            grow=2,
+        ),
+        Column(
+            "Score",
+            lambda one: f"{one.score:.0%}",
+            sort=lambda one: one.score,
+            paint="bar",
+            value=lambda one: BarCell(one.score, f"{one.score:.0%}"),
+            width=110,
+            least=100,
+            grow=1,
+            descending=True,
+            tip="Share of what could be won against it",
+        ),
+        Column(
+            "W / D / L",
+            lambda one: f"{one.wins:,} / {one.draws:,} / {one.losses:,}",
+            sort=lambda one: one.wins + one.draws + one.losses,
+            right=True,
+            descending=True,
+        ),
+    )

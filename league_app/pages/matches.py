@@ -1,0 +1,341 @@
+"""Matches of the pool, newest first: filtered and sorted by the file itself, read a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QMenu, QStackedWidget, QWidget
+
+from engine.league import tables
+from engine.play.match import EndingKind, GameSpec
+from league_app import looks
+from league_app.desk import Desk
+from league_app.looks import Found, Person, Row, Wanted
+from league_app.models.matches import PLAYERS, MatchModel
+from league_app.state import LeagueState
+from league_app.widgets.basics import Empty, button, column, label, row
+from league_app.widgets.players import PlayersPainter
+from league_app.widgets.table import ROW_HEIGHT, Table
+
+REREAD = 2000  # rows that a look at what is new reads again at most; who has scrolled further looks at what was
+ENDINGS = (("", "All endings"), ("failed", "Failed only"), ("upset", "Upsets only"))
+
+
+class MatchTable(Table):
+    """Paints the players, and stays where it was scrolled to."""
+
+    def __init__(self, model: MatchModel, name: str, desk: Desk) -> None:
+        super().__init__(model, name, desk.settings)
+        self.setItemDelegateForColumn(PLAYERS, PlayersPainter(self))
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+
+    def rowsInserted(self, parent: QModelIndex | QPersistentModelIndex, start: int, end: int) -> None:  # noqa: N802
+        """New ones above do not push away what is being read."""
+        at = self.verticalScrollBar().value()
+        super().rowsInserted(parent, start, end)
+        if start == 0 and at > 0:
+            self.updateGeometries()
+            self.verticalScrollBar().setValue(at + (end - start + 1) * ROW_HEIGHT)
+
+
+class Choice(QComboBox):
+    """One of many names, none of which makes it wider."""
+
+    def __init__(self, name: str, nothing: str) -> None:
+        super().__init__()
+        self._nothing = nothing
+        self._given: list[tuple[Any, str]] = []
+        self.setAccessibleName(name)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(7)
+        self.setMaxVisibleItems(20)
+        self.view().setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.view().setMinimumWidth(260)
+        self.offer([])
+
+    def offer(self, choices: Sequence[tuple[Any, str]]) -> None:
+        """What may be chosen; the choice stays if it still can be made, or is added."""
+        if self.count() and list(choices) == self._given:
+            return
+        self._given = list(choices)
+        chosen = self.chosen
+        blocked = self.blockSignals(True)
+        self.clear()
+        self.addItem(self._nothing, None)
+        for value, text in choices:
+            self.addItem(text, value)
+        self.choose(chosen)
+        self.blockSignals(blocked)
+
+    @property
+    def chosen(self) -> Any:
+        return self.currentData() if self.count() else None
+
+    def choose(self, value: Any) -> None:
+        at = self.findData(value) if value is not None else 0
+        if at < 0:
+            self.addItem(str(value), value)
+            at = self.count() - 1
+        self.setCurrentIndex(at)
+
+
+class MatchesView(QWidget):
+    """The table, its filters and what can be done with a match."""
+
+    counted = Signal(int)  # matches of the pool, whatever the filters say
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self._desk = desk
+        self._saving = ""
+        self.model = MatchModel(self)
+        self.table = MatchTable(self.model, "matches", desk)
+        self._build_filters()
+        self.count = label("", "caption")
+        self.empty = Empty("search", "No match is like that.", "Show all matches", self.clear)
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self.table)
+        self.stack.addWidget(self.empty)
+        self.watch_button = button("Watch", self.watch, icon="play", tip="Enter, or a double click")
+        self.again_button = button(
+            "Reproduce", self.reproduce, icon="replay", tip="Play it once more in a worker, and compare"
+        )
+        self.save_button = button("Save replay...", self.save, icon="save")
+        self.copy_button = button("Copy reference", self.copy, icon="copy")
+        self._doing = (self.watch_button, self.again_button, self.save_button, self.copy_button)
+        filters = row(self.field, self.agent, self.opponent, self.tournament, self.ending)
+        for place, share in enumerate((4, 4, 4, 5, 4)):
+            filters.setStretch(place, share)
+        self.setLayout(column(filters, self.stack, row(*self._doing, 1, self.count), margin=12))
+        self._listen()
+        self._enable()
+
+    def _build_filters(self) -> None:
+        self.field = QLineEdit()
+        self.field.setPlaceholderText("Filter matches")
+        self.field.setAccessibleName("Filter matches")
+        self.field.setClearButtonEnabled(True)
+        self.field.setMinimumWidth(110)
+        self.agent = Choice("Agent", "Any agent")
+        self.opponent = Choice("Opponent", "Any opponent")
+        self.tournament = Choice("Tournament", "All tournaments")
+        self.ending = Choice("Ending", ENDINGS[0][1])
+        kinds = [(kind.value, looks.words_of(kind.value).capitalize()) for kind in EndingKind]
+        self.ending.offer([*ENDINGS[1:], *kinds])
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(150)
+
+    def _listen(self) -> None:
+        self._soon.timeout.connect(self.read)
+        self.field.textChanged.connect(self._later)
+        for choice in (self.agent, self.opponent, self.tournament, self.ending):
+            choice.currentIndexChanged.connect(self.read)
+        self.model.ordered.connect(self.read)
+        self.model.short.connect(self._read_on)
+        self.table.chosen.connect(self._open)
+        self.table.selectionModel().selectionChanged.connect(self._enable)
+        self.model.modelReset.connect(self._enable)
+        self.table.customContextMenuRequested.connect(self._menu)
+
+    # Reading
+
+    @property
+    def wanted(self) -> Wanted:
+        sort, descending = self.model.order
+        return Wanted(
+            self.agent.chosen or "",
+            self.opponent.chosen or "",
+            self.tournament.chosen or 0,
+            self.ending.chosen or "",
+            self.field.text(),
+            sort,
+            descending,
+        )
+
+    @Slot()
+    def _later(self) -> None:
+        self._soon.start()
+
+    @Slot()
+    def read(self) -> None:
+        """From the top: something else is wanted."""
+        if self._desk.state is not None and self._desk.pool is not None:
+            self.count.setText("reading ...")
+            self._ask(_Look(self._desk.pool, self.wanted))
+
+    def refresh(self) -> None:
+        """The same again, for what is new: as many rows as are shown, unless those are very many."""
+        shown = len(self.model.rows)
+        if self._desk.state is None or self._desk.pool is None:
+            self.model.take(Found([], 0, {}, {}))
+        elif shown <= REREAD:
+            self._ask(_Look(self._desk.pool, self.wanted, limit=max(shown, looks.PAGE)))
+
+    @Slot()
+    def _read_on(self) -> None:
+        rows, pool = self.model.rows, self._desk.pool
+        if pool is not None and rows:
+            self.count.setText("reading more ...")
+            self._ask(_Look(pool, self.wanted, rows[-1], len(rows)))
+
+    def _ask(self, look: _Look) -> None:
+        self._desk.ask("history/matches", look, self._take)
+
+    def _take(self, found: Found) -> None:
+        scope = found.people, found.tournaments
+        self.model.take(found)
+        self._offer(*scope)
+        self.stack.setCurrentWidget(self.table if self.model.rows or not self.wanted.filtered else self.empty)
+        total = self.model.total
+        self.count.setText(f"{total:,} {'match' if total == 1 else 'matches'}")
+        if not self.wanted.filtered:
+            self.counted.emit(total)
+
+    def _offer(self, people: Mapping[int, Person], tournaments: Mapping[int, str]) -> None:
+        game = self._desk.game
+        named = sorted(((one.id, one.name) for one in people.values() if one.game == game), key=_by_name)
+        self.agent.offer(named)
+        self.opponent.offer(named)
+        self.tournament.offer([(number, f"{number}  {tournaments[number]}") for number in sorted(tournaments)[::-1]])
+
+    # Filters from elsewhere
+
+    def filter(self, agent: str = "", opponent: str = "", tournament: int = 0, ending: str = "") -> None:
+        """Show what somebody else asked for."""
+        self._set(agent or None, opponent or None, tournament or None, ending or None)
+
+    @Slot()
+    def clear(self) -> None:
+        self._set(None, None, None, None)
+
+    def _set(self, *values: Any) -> None:
+        for choice, value in zip((self.agent, self.opponent, self.tournament, self.ending), values, strict=True):
+            blocked = choice.blockSignals(True)
+            choice.choose(value)
+            choice.blockSignals(blocked)
+        blocked = self.field.blockSignals(True)
+        self.field.clear()
+        self.field.blockSignals(blocked)
+        self.read()
+
+    # What can be done with one
+
+    def _picked(self) -> list[str]:
+        return [looks.reference(one[0]) for one in self.table.picked()]
+
+    @Slot()
+    def _enable(self) -> None:
+        some = self.table.selectionModel().hasSelection()
+        for one in self._doing:
+            one.setEnabled(some)
+
+    @Slot(object)
+    def _open(self, row: Row) -> None:
+        self._desk.show("match", looks.reference(row[0]))
+
+    @Slot()
+    def watch(self) -> None:
+        for one in self._picked()[:1]:
+            self._desk.show("match", one)
+
+    @Slot()
+    def copy(self) -> None:
+        QGuiApplication.clipboard().setText("\n".join(self._picked()))
+        self._desk.say("Copied")
+
+    @Slot()
+    def reproduce(self) -> None:
+        for one in self._picked()[:1]:
+            self._desk.say(f"Playing {one} once more ...")
+            self._desk.work.ask(f"reproduce {one}", Reproduce(self._desk.league, one), self._told)
+
+    def _told(self, told: tuple[str, str]) -> None:
+        self._desk.say(*told)
+
+    @Slot()
+    def save(self) -> None:
+        picked = self._picked()
+        if not picked:
+            return
+        self._saving = picked[0]
+        dialog = QFileDialog(self, "Save replay", "", "Replays (*.replay)")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("replay")
+        dialog.selectFile(f"{self._saving}.replay")
+        dialog.fileSelected.connect(self.save_to)
+        dialog.open()
+
+    @Slot(str)
+    def save_to(self, path: str) -> None:
+        self._desk.work.ask(f"save {path}", SaveReplay(self._desk.league, self._saving, Path(path)), self._told)
+
+    @Slot(QPoint)
+    def _menu(self, at: QPoint) -> None:
+        if not self._picked():
+            return
+        menu = QMenu(self)
+        for one in self._doing:
+            action = QAction(one.icon(), one.text(), menu)
+            action.triggered.connect(one.click)
+            menu.addAction(action)
+        menu.aboutToHide.connect(menu.deleteLater)
+        menu.popup(self.table.viewport().mapToGlobal(at))
+
+
+def _by_name(one: tuple[str, str]) -> str:
+    return one[1].casefold()
+
+
+class _Look:
+    """The question: which page of what."""
+
+    def __init__(
+        self, pool: GameSpec, wanted: Wanted, after: Row | None = None, skip: int = 0, limit: int = looks.PAGE
+    ) -> None:
+        self._pool, self._wanted, self._after, self._skip, self._limit = pool, wanted, after, skip, limit
+
+    def __call__(self, state: LeagueState) -> Found:
+        return looks.matches(state.league, self._pool, self._wanted, self._after, self._skip, self._limit)
+
+
+class Reproduce:
+    """Plays a match once more, in a worker process of its own; what came of it in words, and their tone."""
+
+    def __init__(self, state: LeagueState, match: str) -> None:
+        self._state, self._match = state, match
+
+    def __call__(self) -> tuple[str, str]:
+        from engine.play.concurrent import ConcurrentMatchExecutor
+
+        found = tables.match(self._state.league, self._match)
+        with ConcurrentMatchExecutor(1) as executor:
+            result = executor.execute_match(found.spec)
+        if result.digest() == found.result.digest():
+            return f"{self._match} came out the same, to the bit", "good"
+        told = f"{self._match} came out differently: {looks.words_of(result.ending.kind.value)} after {result.steps:,}"
+        told += f" steps, and it was {looks.words_of(found.result.ending.kind.value)} after {found.result.steps:,}"
+        if not found.result.repeatable:
+            told += ". It was recorded as not repeatable: it depended on time, memory or who failed first"
+        return told, "warn"
+
+
+class SaveReplay:
+    def __init__(self, state: LeagueState, match: str, path: Path) -> None:
+        self._state, self._match, self._path = state, match, path
+
+    def __call__(self) -> tuple[str, str]:
+        from engine.errors import BadValue
+        from engine.play import replay
+
+        found = tables.match(self._state.league, self._match)
+        try:
+            replay.save(self._path, found.spec, found.result)
+        except OSError as error:
+            raise BadValue("file", str(self._path), f"one that can be written ({error.strerror})") from None
+        return f"{self._match} is saved as {self._path.name}", "good"
