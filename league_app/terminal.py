@@ -25,6 +25,8 @@ from engine.league.session_rows import Series
 from engine.league.statistics import Comparison
 from engine.league.tables import Row, Standings
 from engine.play.match import MatchResult
+from league_app.words import lasting as lasting
+from league_app.words import many as many
 
 BARS = "▁▂▃▄▅▆▇█"
 REPLACED = "\N{REPLACEMENT CHARACTER}"
@@ -89,19 +91,6 @@ def words(text: object, style: str = "") -> Text:
 
 def line(text: str, style: str = "") -> None:
     console.print(words(text, style), soft_wrap=True)  # a terminal wraps by itself, and a pipe should not
-
-
-def many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}es" if noun.endswith("ch") else f"{count:,} {noun}s"
-
-
-def lasting(seconds: float) -> str:
-    """A time as a person says it."""
-    if seconds < 90:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"
 
 
 def table(*headings: str) -> Table:

@@ -1,0 +1,148 @@
+"""What is worth telling about a league: surprises, close matches, the latest results, and a run in a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.league import tables
+from engine.league.records import State
+from engine.league.schema import PLACES
+from engine.league.store import League
+from engine.registry import new_game
+from league_app import highlights
+from league_app.state import LeagueState
+from league_app.words import each_second, weighing
+
+QUICK = new_game("pong", points=2, step_limit=2000).spec
+OTHER = new_game("pong", points=1, step_limit=300).spec
+NEVER = new_game("pong", points=3).spec
+BOTS = ("Tracker", "Shaky", "Predictor", "Lazy", "Random", "Still")
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeagueState]:
+    """Two tournaments of six under one set of rules, one of two under another."""
+    with LeagueState.new(tmp_path_factory.mktemp("highlights") / "one.league") as one:
+        one.add_samples("pong", BOTS)
+        one.use_concurrent = False
+        for seed in (1, 2):
+            one.start_tournament(game=QUICK, agents=BOTS, options={"rounds": 2}, seed=seed).wait()
+        one.start_tournament(game=OTHER, agents=("Still", "Random"), seed=3).wait()
+        yield one
+
+
+@pytest.fixture(scope="module")
+def league(state: LeagueState) -> League:
+    return state.league
+
+
+@pytest.mark.parametrize("tournament", [None, 1, 2])
+def test_an_upset_is_a_match_that_the_weaker_one_won(league: League, tournament: int | None) -> None:
+    ratings = {row.agent: row.rating for row in tables.standings(league, QUICK).rows}
+    found = highlights.upsets(league, tournament, QUICK)
+    assert found
+    for one in found:
+        assert ratings[one.winner] == one.winner_rating < one.loser_rating == ratings[one.loser]
+        match = tables.match(league, one.match)
+        assert match.spec.game == QUICK
+        assert tournament in (None, match.tournament)
+        seats = {agent: seat for seat, agent in enumerate(match.result.players)}
+        assert match.result.ranks[seats[one.winner]] < match.result.ranks[seats[one.loser]]
+        assert match.result.actions
+        assert one.text == f"Upset: {one.winner} beat {one.loser}"
+        assert one.times >= 1
+    chances = [one.chance for one in found]
+    assert chances == sorted(chances)
+    assert chances[-1] < highlights.SURPRISE
+
+
+def test_only_so_many_upsets_are_told_and_none_of_what_was_never_played(league: League) -> None:
+    assert len(highlights.upsets(league, None, QUICK, limit=1)) == 1
+    assert highlights.upsets(league, None, NEVER) == []
+    assert highlights.best_match(league, NEVER) is None
+    assert highlights.recent(league, NEVER, 5) == []
+
+
+def test_a_win_because_the_other_failed_is_no_upset(state: LeagueState, tmp_path: Path) -> None:
+    state.league.backup(tmp_path / "copy.league")
+    with League(tmp_path / "copy.league") as copy:
+        first = highlights.upsets(copy, None, QUICK)[0]
+        with copy.file.transaction() as db:
+            db.execute("UPDATE matches SET ending = 'crash', blamed = 1")
+        assert first not in highlights.upsets(copy, None, QUICK)
+
+
+def test_the_best_match_is_between_strong_agents_and_can_be_replayed(league: League) -> None:
+    found = highlights.best_match(league, QUICK)
+    assert found is not None
+    match = tables.match(league, found)
+    strong = [row.agent for row in tables.standings(league, QUICK).rows[:3]]
+    assert set(match.result.players) <= set(strong)
+    assert match.result.actions
+    assert match.result.ending.kind.value == "finished"
+
+
+def test_a_close_long_match_is_more_exciting_than_a_short_or_clear_one() -> None:
+    close = highlights._excitement((5.0, 4.0), (1, 2), 3000, 60.0)
+    assert close > highlights._excitement((5.0, 0.0), (1, 2), 3000, 60.0)
+    assert close > highlights._excitement((5.0, 4.0), (1, 2), 300, 60.0)
+    assert close > highlights._excitement((4.0, 4.0), (1, 1), 3000, 60.0)
+    assert highlights._excitement((0.0, 0.0), (1, 1), 10, 60.0) < 0.0
+
+
+def test_recent_results_are_the_newest_of_the_pool(league: League) -> None:
+    found = highlights.recent(league, QUICK, 70)
+    whole = [one for one in tables.history(league, limit=200) if one.spec.game == QUICK]
+    assert [one.match for one in found] == [one.reference for one in whole[:70]]
+    assert found[0].match == "2.60"
+    for light, match in zip(found, whole, strict=False):
+        assert light.scores == match.result.scores
+        assert light.players == match.result.players
+        assert not light.failed
+        winners = [seat for seat, rank in enumerate(match.result.ranks) if rank == 1]
+        assert light.winner == (winners[0] if len(winners) == 1 else None)
+
+
+def test_a_summary_tells_the_table_and_how_long_it_took(league: League) -> None:
+    one = highlights.summary(league, 1, seconds=4.0)
+    assert (one.state, one.played, one.total, one.matches, one.watched) == (State.FINISHED, 60, 60, 60, 0)
+    assert one.sentence == "60 matches in 4.0 s"
+    assert one.rate == 15.0
+    best = tables.standings(league, QUICK, 1).rows[0]
+    assert (one.top[0].name, one.top[0].rating) == (best.name, best.rating)
+    assert len(one.top) == 3
+    assert one.upsets == tuple(highlights.upsets(league, 1, QUICK))
+    assert (one.failures, one.failing, one.overload) == (0, (), "")
+
+
+def test_a_summary_tells_watched_matches_from_the_others(state: LeagueState, tmp_path: Path) -> None:
+    """One watched for ten seconds, then the rest within 1.8 s, as the window would have it."""
+    state.league.backup(tmp_path / "copy.league")
+    with League(tmp_path / "copy.league") as copy:
+        with copy.file.transaction() as db:
+            low, high = tables.span(2)
+            db.execute("UPDATE matches SET at = 1011.8 WHERE number BETWEEN ? AND ?", (low, high))
+            db.execute("UPDATE matches SET worker = -2, at = 1010.0 WHERE number = ?", (2 * PLACES + 1,))
+        one = highlights.summary(copy, 2, began=1000.0, seconds=11.8)
+        assert one.sentence == "1 watched, 59 in 1.8 s"
+        assert one.rate == pytest.approx(59 / 1.8)
+        assert highlights.summary(copy, 2, began=1011.0, before=1, seconds=1.8).sentence == "59 matches in 1.8 s"
+
+
+def test_failures_are_counted_and_named_but_resigning_is_none(state: LeagueState, tmp_path: Path) -> None:
+    state.league.backup(tmp_path / "copy.league")
+    with League(tmp_path / "copy.league") as copy:
+        lazy, still = copy.number("Lazy"), copy.number("Still")
+        with copy.file.transaction() as db:
+            db.execute("INSERT INTO forfeits VALUES (1, ?, 'exception', 2, 5)", (lazy,))
+            db.execute("INSERT INTO forfeits VALUES (1, ?, 'resigned', 4, 6)", (still,))
+        one = highlights.summary(copy, 1)
+        assert (one.failures, one.failing) == (2, ("Lazy",))
+
+
+def test_rates_and_memory_are_said_in_fitting_units() -> None:
+    assert [each_second(rate) for rate in (1234.5, 3.21, 0.05)] == ["1,234 a second", "3.2 a second", "3.0 a minute"]
+    assert [weighing(size) for size in (300 << 20, 3 << 30)] == ["300 MB", "3.0 GB"]
