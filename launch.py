@@ -35,16 +35,18 @@ SCHEMA = 1  # raise it when what an older launch.py has set up must be set up ag
 HELP = """\
 usage: python3 launch.py [command] [arguments]
 
-  launch.py                  set up what is missing, then start Ringside
+  launch.py                  set up what is missing, then open the window (with no display: the demo in the terminal)
   launch.py test [args]      run the tests; the arguments go to pytest
   launch.py check            run ruff, mypy and the import contracts (with names: Ringside's own `check`)
   launch.py bench [args]     run the benchmarks
+  launch.py screenshots      take the pictures of every page, on no screen at all
   launch.py --help           show this text; nothing is installed
   launch.py <other> [args]   run one of Ringside's own commands
 
 Everything is installed in the folder .venv beside this file, or in the one that RINGSIDE_VENV names.
 That happens at the first start, and again when pyproject.toml or the Python version has changed."""
 
+MODULES = {"test": "pytest", "bench": "tests.benchmarks", "screenshots": "tests.screens"}  # run in the source folder
 CHECKS = {
     "ruff check": ["-m", "ruff", "check", "."],
     "ruff format": ["-m", "ruff", "format", "--check", "."],
@@ -408,9 +410,9 @@ def start(python: Path, args: list[str]) -> int:
     command = args[0] if args else ""
     if args == ["check"]:
         return check(python)
-    if command in ("test", "bench"):
+    if command in MODULES:
         os.chdir(SOURCE)
-        arguments = ["-m", "pytest" if command == "test" else "tests.benchmarks", *args[1:]]
+        arguments = ["-m", MODULES[command], *args[1:]]
     else:
         arguments = ["-P", "-m", "league_app", *args]  # -P: a folder named engine where the user is must not count
     if not WINDOWS:
@@ -436,7 +438,7 @@ def main(args: list[str]) -> int:
     for name in ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__"):  # they would lead past the environment
         os.environ.pop(name, None)
     environment = Environment(Path(os.environ.get("RINGSIDE_VENV") or SOURCE / ".venv").expanduser().absolute())
-    extras = {"dev"} if args[:1] in (["test"], ["bench"]) or args == ["check"] else set()
+    extras = {"dev"} if (args and args[0] in MODULES) or args == ["check"] else set()
     try:
         if not environment.is_ready(extras):
             environment.set_up(extras)

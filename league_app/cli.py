@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from engine.errors import RingsideError
-from league_app.commands import leagues, playing, results, tools, tournaments, training
+from league_app.commands import leagues, playing, results, tools, tournaments, training, window
 from league_app.terminal import say, tell
 
 NEGATIVE, WRONG, OPEN = 1, 2, 3
@@ -56,7 +56,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="ringside",
-        description="A league for game-playing agents. Without a command it plays the demo league.",
+        description="A league for game-playing agents. Without a command it opens the window.",
         epilog=(
             "exit status: 0 done, 1 the answer is no, 2 something is wrong with what was asked, 3 not finished or not "
             "decided, 130 stopped by Ctrl-C"
@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"ringside {version('ringside')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for module in (playing, leagues, tournaments, training, results, tools):
+    for module in (window, playing, leagues, tournaments, training, results, tools):
         module.add(commands)
-    parser.set_defaults(**vars(parser.parse_args(["demo"])))
+    parser.set_defaults(**{**vars(parser.parse_args(["demo"])), "run": window.start})
     return parser

@@ -31,7 +31,8 @@ class Desk(QObject):
         self.settings = settings
         self.threads = Threads(self)
         self.reads, self.work = Asker(self), Asker(self)  # quick looks, and what takes seconds
-        for asker in (self.reads, self.work):
+        self.orders = Asker(self)  # start, pause, stop and the like, in the order given: they may wait for workers
+        for asker in (self.reads, self.work, self.orders):
             asker.failed.connect(self.failed)
         self.undo = QUndoStack(self)
         self._state: LeagueState | None = None
@@ -73,7 +74,7 @@ class Desk(QObject):
             self._bridge.deleteLater()
             self._bridge = None
         self._pool = None
-        for asker in (self.reads, self.work):
+        for asker in (self.reads, self.work, self.orders):
             asker.forget()
         self.undo.clear()
         if state is not None:
@@ -86,8 +87,8 @@ class Desk(QObject):
         if state is not None:
             state.close()
         self.threads.wait()
-        self.reads.close()
-        self.work.close()
+        for asker in (self.reads, self.work, self.orders):
+            asker.close()
 
     @Slot(object)
     def _hear(self, changes: object) -> None:
@@ -134,14 +135,16 @@ class Desk(QObject):
         self.said.emit(text, tone, offer)
 
     def show(self, page: str, what: object = None) -> None:
-        """welcome, dashboard, standings, match, training, history, agent."""
+        """A page: welcome, dashboard, standings, match, training, history, agent. Or live, the tournament's own match;
+        or a sheet: tournament-sheet, session-sheet, ready-made-sheet."""
         self.wanted.emit(page, what)
 
     def do(self, text: str, doing: Callable[[], Any], undoing: Callable[[], Any]) -> bool:
         """A change that can be undone; whether it was made."""
         command = _Change(text, doing, undoing, self)
+        made = command.made  # Qt deletes at once what could not be done
         self.undo.push(command)
-        return not command.isObsolete()
+        return made[0]
 
 
 class _Asked:
@@ -156,6 +159,7 @@ class _Change(QUndoCommand):
     def __init__(self, text: str, doing: Callable[[], Any], undoing: Callable[[], Any], desk: Desk) -> None:
         super().__init__(text)
         self._doing, self._undoing, self._desk = doing, undoing, desk
+        self.made = [True]
 
     def redo(self) -> None:
         self._try(self._doing)
@@ -167,6 +171,7 @@ class _Change(QUndoCommand):
         try:
             doing()
         except RingsideError as error:
+            self.made[0] = False
             self.setObsolete(True)
             self._desk.failed.emit(error)
 

@@ -71,6 +71,7 @@ class Threads(QObject):
     def wait(self) -> None:
         """Until all of them have ended; whoever calls has told them to."""
         for thread in list(self._running):
+            thread.quit()  # what its worker asks of it would come to this thread, which waits
             thread.wait()
         self._running.clear()
 

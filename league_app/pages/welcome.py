@@ -1,0 +1,249 @@
+"""The first thing that is seen: a match that plays itself, three things to do, and leagues to open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QWidget
+
+from engine.errors import RingsideError
+from engine.league import tables
+from engine.play.match import GameSpec
+from engine.play.replay import Playback, verified
+from league_app import places
+from league_app.desk import Desk
+from league_app.highlights import best_match
+from league_app.leagues import Leagues
+from league_app.pages.page import Page
+from league_app.state import LeagueState
+from league_app.widgets.basics import Card, Elided, Icon, button, clear, column, label, row
+from league_app.widgets.preview import Preview
+from league_app.words import many
+
+FIRST = 3  # of the table
+SHOWN = 5  # recent leagues
+
+
+@dataclass(frozen=True)
+class Glance:
+    """The open league, as far as the welcome page tells of it."""
+
+    name: str
+    agents: int
+    matches: int
+    top: tuple[tuple[str, str, str], ...]  # id, name, rating in words
+    reference: str | None
+    names: tuple[str, ...]
+    playback: Playback | None
+
+
+class WelcomePage(Page):
+    title, icon = "Welcome", "home"
+    watches = frozenset({"agents", "tournaments"})
+
+    def __init__(self, desk: Desk, leagues: Leagues) -> None:
+        super().__init__(desk)
+        self._leagues = leagues
+        self._reference: str | None = None
+        self._top: tuple[str, ...] = ()
+        inner = QWidget()
+        parts = column(self._head(), self._stage(), self._files(), margin=24, gap=16)
+        parts.setStretch(1, 1)
+        inner.setLayout(parts)
+        area = QScrollArea()
+        area.setWidget(inner)
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        self.setLayout(column(area))
+
+    # Its parts
+
+    def _head(self) -> QWidget:
+        made = QWidget()
+        words = column(label("Ringside", "title"), label("Watch, compete, train, and trust the table.", "muted"), gap=0)
+        self.busy = label("", "muted")
+        self.bar = QProgressBar()
+        self.bar.setRange(0, 0)
+        self.bar.setFixedWidth(140)
+        self.bar.setTextVisible(False)
+        self.bar.hide()
+        made.setLayout(row(Icon("ringside", 40, "accent"), words, 1, self.busy, self.bar, gap=12))
+        return made
+
+    def _stage(self) -> QWidget:
+        made = QWidget()
+        self.preview = Preview()
+        self.preview.setMinimumHeight(280)
+        self.preview.chosen.connect(self._watch_best)
+        self.caption = Elided("", "caption")
+        left = column(self.preview, self.caption, gap=4)
+        self.card = Card("")
+        self.card.setFixedWidth(360)
+        self.facts = label("", "muted", wrap=True)
+        self.table = column(gap=4)
+        self.watch = button("Watch a match", self._watch, primary=True, icon="live")
+        self.run = button("Run a tournament", self._run, icon="tournament")
+        self.teach = button("Train an agent", self._train, icon="training")
+        self.enter = button("Open the dashboard", self._enter, link=True)
+        self.name = Elided("", "section")
+        for part in (self.name, self.facts):
+            self.card.body.addWidget(part)
+        self.card.body.addLayout(self.table)
+        self.card.body.addStretch(1)
+        for one in (self.watch, self.run, self.teach, self.enter):
+            self.card.body.addWidget(one)
+        inner = row(left, self.card, gap=16)
+        inner.setStretch(0, 1)
+        made.setLayout(inner)
+        return made
+
+    def _files(self) -> QWidget:
+        made = Card(
+            "Leagues",
+            button("New", self._leagues.new, icon="new"),
+            button("Open", self._leagues.open, icon="open"),
+            button("Sample league", self._leagues.sample, icon="ringside"),
+        )
+        self.recent = column(gap=0)
+        made.body.addLayout(self.recent)
+        made.body.addWidget(label("Or drop a league, a replay or an agent on this window.", "caption"))
+        return made
+
+    # What it shows
+
+    def refresh(self) -> None:
+        self._list_recent()
+        state = self.desk.state
+        for part in (self.watch, self.run, self.teach, self.enter):
+            part.setEnabled(state is not None)
+        if state is None:
+            self.name.setText("No league is open")
+            self.facts.setText("Open one below, or begin a new one: a league is one file with its agents and results.")
+            self.caption.setText("")
+            self.preview.play(None)
+            self._reference, self._top = None, ()
+            clear(self.table)
+            return
+        self.desk.ask("welcome", _Glancing(self.desk.pool, self._reference, self.preview.playback), self._show)
+
+    def _show(self, glance: Glance) -> None:
+        self.name.setText(glance.name)
+        self.facts.setText(f"{many(glance.agents, 'agent')}, {many(glance.matches, 'match')} played")
+        clear(self.table)
+        for place, (_, name, rating) in enumerate(glance.top, 1):
+            inner = row(Elided(f"{place}.  {name}"), label(rating, "muted"))
+            inner.setStretch(0, 1)
+            self.table.addLayout(inner)
+        self._top = tuple(one[0] for one in glance.top)
+        if glance.playback is not self.preview.playback:
+            self.preview.play(glance.playback)
+        self._reference = glance.reference
+        between = " against ".join(glance.names)
+        told = f"The best match so far: {between} ({glance.reference}). Click to look at it closely."
+        self.caption.setText(told if glance.reference else "Nothing has been played here yet.")
+
+    def say_busy(self, words: str) -> None:
+        self.busy.setText(words)
+        self.bar.setVisible(bool(words))
+
+    def _list_recent(self) -> None:
+        clear(self.recent)
+        state = self.desk.state
+        here = state.league.path.absolute() if state is not None else None
+        paths = self.desk.settings.recent[:SHOWN]
+        for path in paths:
+            self.recent.addWidget(_Recent(path, path == here, self._leagues))
+        if not paths:
+            self.recent.addWidget(label("None yet.", "muted"))
+
+    # What can be done
+
+    @Slot()
+    def _watch_best(self) -> None:
+        if self._reference:
+            self.desk.show("match", self._reference)
+
+    @Slot()
+    def _watch(self) -> None:
+        """The two best, now; unrated."""
+        if len(self._top) < 2:
+            self.desk.say("It takes two agents to watch: add ready-made ones from the menu Agents", "warn")
+            self.desk.show("dashboard")
+            return
+        pool = self.desk.pool
+        live = self.desk.attempt(_Exhibit(self.desk.league, self._top[:2], pool))
+        if live is not None:
+            self.desk.show("match", live)
+
+    @Slot()
+    def _run(self) -> None:
+        self.desk.show("dashboard")
+        self.desk.show("tournament-sheet")
+
+    @Slot()
+    def _train(self) -> None:
+        self.desk.show("training")
+        self.desk.show("session-sheet")
+
+    @Slot()
+    def _enter(self) -> None:
+        self.desk.show("dashboard")
+
+
+class _Recent(QWidget):
+    """A league that was open before: a line with its name and its place."""
+
+    def __init__(self, path: Path, here: bool, leagues: Leagues) -> None:
+        super().__init__()
+        self._path, self._leagues = path, leagues
+        name = button(path.stem.replace("&", "&&"), self._open, link=True, icon="league")
+        name.setMaximumWidth(320)
+        name.setEnabled(not here)
+        where = Elided(str(path.parent), "caption")
+        told = "open now" if here else "sample" if path == places.sample_league() else ""
+        inner = row(name, where, label(told, "caption"), gap=12)
+        inner.setStretch(1, 1)
+        self.setLayout(inner)
+
+    @Slot()
+    def _open(self) -> None:
+        self._leagues.open_path(self._path)
+
+
+class _Exhibit:
+    def __init__(self, state: LeagueState, agents: Sequence[str], game: GameSpec | None) -> None:
+        self._state, self._agents, self._game = state, agents, game
+
+    def __call__(self) -> object:
+        return self._state.exhibit(list(self._agents), game=self._game)
+
+
+class _Glancing:
+    """Reads it all in one go; a playback that is shown already is kept."""
+
+    def __init__(self, pool: GameSpec | None, reference: str | None, playback: Playback | None) -> None:
+        self._pool, self._reference, self._playback = pool, reference, playback
+
+    def __call__(self, state: LeagueState) -> Glance:
+        league = state.league
+        matches = sum(one.played for one in league.tournaments())
+        told = Glance(league.name, len(state.agents()), matches, (), None, (), None)
+        if self._pool is None:
+            return told
+        rows = [row for row in tables.standings(league, self._pool).rows if row.total.played][:FIRST]
+        top = tuple((row.agent, row.name, f"{row.rating:.0f} \u00b1 {row.error:.0f}") for row in rows)
+        top = top or tuple((one.id, one.name, "") for one in state.agents(self._pool.name)[:2])
+        reference, playback, names = best_match(league, self._pool), self._playback, tuple[str, ...]()
+        if reference is not None:
+            try:
+                one = tables.match(league, reference)
+                known = league.names()
+                names = tuple(known.get(player, player) for player in one.result.players)
+                if reference != self._reference or playback is None:
+                    playback = verified(one.spec, one.result)
+            except RingsideError:  # its rules are not installed, or it cannot be shown: then there is no picture
+                reference, playback = None, None
+        return Glance(league.name, told.agents, matches, top, reference, names, playback)

@@ -1,0 +1,129 @@
+"""The bar above the pages and the line below them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QStatusBar, QToolBar
+
+from engine.play.match import GameSpec
+from engine.registry import GAMES, new_game
+from league_app import theme
+from league_app.actions import TOOLBAR, Actions
+from league_app.desk import Desk, pools
+from league_app.widgets.basics import Elided, plain
+from league_app.widgets.switch import Switch
+
+WORDS = {"tournaments.new": "New", "run.resume": "Resume", "run.pause_resume": "Pause", "run.stop_now": "Stop"}
+
+
+class Toolbar(QToolBar):
+    """The game that is looked at, the tournament's buttons, and the visual toggle with what it means now."""
+
+    toggled = Signal()  # the visual switch was pressed
+
+    def __init__(self, desk: Desk, actions: Actions) -> None:
+        super().__init__("Toolbar")
+        self._desk, self._actions = desk, actions
+        self.setObjectName("toolbar")
+        self.setMovable(False)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setIconSize(theme.ICON)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        self.games = QComboBox()
+        self.games.setAccessibleName("Game")
+        self.games.setToolTip(plain("The game that agents, standings and history are of"))
+        self.games.setMinimumWidth(150)
+        self.games.setMaximumWidth(260)
+        self.games.activated.connect(self._choose)
+        self.addWidget(self.games)
+        self.addSeparator()
+        for name in TOOLBAR:
+            action = actions.named(name)
+            action.setIconText(WORDS[name])
+            self.addAction(action)
+        self.addSeparator()
+        self.switch = Switch("Visual mode")
+        self.switch.setToolTip(plain("Show matches of a tournament live, one at a time (F5)"))
+        self.switch.clicked.connect(self.toggled)
+        self.addWidget(self.switch)
+        self.words = Elided("", "muted")
+        self.words.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.addWidget(self.words)
+        desk.scoped.connect(self.list_games)
+
+    @Slot()
+    def list_games(self) -> None:
+        state = self._desk.state
+        known = pools(state) if state is not None else []
+        self.games.clear()
+        for spec in known:
+            self.games.addItem(game_words(spec), spec)
+        if self._desk.pool in known:
+            self.games.setCurrentIndex(known.index(self._desk.pool))
+        self.games.setEnabled(bool(known))
+
+    @Slot(int)
+    def _choose(self, place: int) -> None:
+        chosen = self.games.itemData(place)
+        if isinstance(chosen, GameSpec):
+            self._desk.look_at(chosen)
+
+    def update_state(self, conditions: dict[str, bool]) -> None:
+        self.switch.setEnabled(conditions["writable"])
+        self.switch.setChecked(conditions["visual"])
+        pause = self._actions.named("run.pause_resume")
+        pause.setIconText("Go on" if conditions["paused"] else "Pause")
+        pause.setIcon(theme.icon("play" if conditions["paused"] else "pause"))
+
+    def tick(self) -> None:
+        state = self._desk.state
+        self.words.setText(state.toggle_text if state is not None else "")
+
+
+class Status(QStatusBar):
+    """What goes on, how far it is, with how many workers, and whether it is saved."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self._desk, self._busy = desk, ""
+        self.setSizeGripEnabled(False)
+        self.going_on, self.far, self.saved = Elided("", "caption"), QLabel(), QLabel()
+        for one in (self.far, self.saved):
+            one.setProperty("role", "caption")
+            one.setTextFormat(Qt.TextFormat.PlainText)
+            one.setContentsMargins(12, 0, 12, 0)
+        self.addWidget(self.going_on, 1)
+        self.addPermanentWidget(self.far)
+        self.addPermanentWidget(self.saved)
+
+    def say_busy(self, words: str) -> None:
+        self._busy = words
+        self.tick()
+
+    def tick(self) -> None:
+        state = self._desk.state
+        if state is None or self._busy:
+            self.going_on.setText(self._busy)
+            return
+        job, running = state.job, len(state.training.jobs)
+        trained = f"{running} training {'session' if running == 1 else 'sessions'}" if running else ""
+        far = ""
+        if job is not None:
+            progress = job.progress()
+            trained = f"{job.name}: {progress.text}" + (f"; {trained}" if trained else "")
+            far = f"{progress.played:,} of {progress.total:,}"
+        self.going_on.setText(trained or "idle")
+        self.far.setText(far)
+        count = state.budget.cores
+        where = "read-only" if state.league.read_only else "saved"
+        self.saved.setText(f"{count} {'worker' if count == 1 else 'workers'}, {where}")
+
+
+def game_words(spec: GameSpec) -> str:
+    """The game, and what is not as usual in it."""
+    if spec.name not in GAMES.names():
+        return f"{spec.name} (not installed)"
+    game = new_game(spec.name)
+    usual = dict(game.spec.options)
+    other = [f"{name} {value}" for name, value in spec.options if usual.get(name) != value]
+    return f"{game.info.title}: {', '.join(other)}" if other else game.info.title

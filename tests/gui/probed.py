@@ -1,0 +1,104 @@
+"""The real application with a probe: whoever clicks from outside can ask where things are and what they say.
+
+`python -m tests.gui.probed [league]` reads a question a line from standard input and answers each with a line of JSON.
+Nothing is pressed through the probe: that is done with a mouse and a keyboard, on a screen.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, QPoint, QSocketNotifier, Slot
+from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QApplication, QLabel, QLineEdit, QTabBar, QWidget
+
+from league_app.app import Application, make_application
+
+
+class Probe(QObject):
+    def __init__(self, application: Application) -> None:
+        super().__init__()
+        self._application = application
+        self._rest = b""
+        self._notifier = QSocketNotifier(sys.stdin.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._read)
+
+    @Slot()
+    def _read(self) -> None:
+        came = os.read(sys.stdin.fileno(), 65536)
+        if not came:
+            self._notifier.setEnabled(False)
+            return
+        *lines, self._rest = (self._rest + came).split(b"\n")
+        for line in lines:
+            question = json.loads(line)
+            answer = getattr(self, f"tell_{question.pop('ask')}")(**question)
+            sys.stdout.write(json.dumps(answer) + "\n")
+            sys.stdout.flush()
+
+    def tell_where(self, text: str) -> list[int] | None:
+        """The middle of what can be pressed and says this, on the screen; None if it is not to be seen."""
+        for widget in reversed(QApplication.allWidgets()):
+            if not widget.isVisible() or not widget.isEnabled():
+                continue
+            pressed = isinstance(widget, QAbstractButton | QLineEdit | QAbstractSpinBox)
+            if pressed and text in (getattr(widget, "text", str)(), widget.accessibleName()):
+                return _middle(widget, widget.rect().center())
+            if isinstance(widget, QTabBar):
+                for place in range(widget.count()):
+                    if widget.tabText(place) == text:
+                        return _middle(widget, widget.tabRect(place).center())
+        return None
+
+    def tell_texts(self) -> list[str]:
+        """Every text that can be seen, and the names of what is painted."""
+        seen = [one for one in QApplication.allWidgets() if one.isVisible()]
+        return [one.text() if isinstance(one, QLabel) else one.accessibleName() for one in seen]
+
+    def tell_state(self) -> dict[str, Any]:
+        desk, window = self._application.desk, self._application.window
+        state = desk.state
+        job = state.job if state is not None else None
+        active = QApplication.activeModalWidget()
+        return {
+            "league": state.league.name if state is not None else None,
+            "page": type(window.stack.currentWidget()).__name__ if window.outer.currentIndex() else "WelcomePage",
+            "sheet": type(active).__name__ if active is not None else None,
+            "running": job is not None,
+            "played": job.progress().played if job is not None else None,
+            "text": state.toggle_text if state is not None else "",
+            "visual": state.show_visuals if state is not None else None,
+            "live": state is not None and state.live is not None,
+            "training": [one.number for one in state.training.jobs] if state is not None else [],
+            "steps": {one.number: state.training.sessions.steps(one.number) for one in state.training.sessions.every()}
+            if state is not None
+            else {},
+            "tournaments": [[one.number, one.state.value, one.played] for one in state.league.tournaments()]
+            if state is not None
+            else [],
+        }
+
+
+def _middle(widget: QWidget, at: QPoint) -> list[int]:
+    place = widget.mapToGlobal(at)
+    return [place.x(), place.y()]
+
+
+def main() -> None:
+    app = make_application()
+    if app is None:
+        sys.exit("there is no display")
+    application = Application(app, Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+    application.start()
+    probe = Probe(application)
+    status = app.exec()
+    application.end()
+    del probe
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()
