@@ -1,8 +1,19 @@
-"""Takes the pictures in the README: `python -m tests.screens`. They are what the program shows, not drawings."""
+"""Takes pictures of the program: `python3 launch.py screenshots [FOLDER]`. They are what it shows, not drawings.
+
+Every page in both themes and two sizes goes to FOLDER (`.screens`), the ones in the README to `assets/screens` too. A
+league is played and a network trained for it, on no screen at all, which takes about two minutes.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchSpec
@@ -10,7 +21,21 @@ from engine.play.replay import Playback, verified
 from engine.registry import KINDS, new_game
 from league_app.visual.paint import save_png
 
-FOLDER = Path(__file__).parents[1] / "assets" / "screens"
+ROOT = Path(__file__).parents[1]
+README, EVERYTHING = ROOT / "assets" / "screens", ROOT / ".screens"
+SIZES = ((1280, 720), (1920, 1080))
+THEMES = ("light", "dark")
+IN_README = {  # by picture: theme and size
+    "welcome": ("dark", SIZES[0]),
+    "match": ("light", SIZES[0]),
+    "standings": ("light", SIZES[0]),
+    "training": ("dark", SIZES[0]),
+    "dashboard": ("light", SIZES[0]),
+    "tournament": ("light", SIZES[0]),
+}
+BOTS = ("Predictor", "Shaky", "Tracker", "Lazy", "Still", "Random", "Evolved", "Dice")
+FAILING = "raising"  # an agent that breaks, so that there is a failure to be seen
+PLUGINS = ("tests.plugins.everyone",)
 
 
 def pong() -> Playback:
@@ -27,10 +52,142 @@ def pong() -> Playback:
     return playback
 
 
-def main(folder: Path = FOLDER) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    save_png(pong().scene(), folder / "pong.png", 450)
+class Studio:
+    """The real application with a league in it, and a camera."""
+
+    def __init__(self, folder: Path, seconds: float) -> None:
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+        os.environ["RINGSIDE_HOME"] = str(folder / "home")
+        import tests.plugins.everyone  # noqa: F401 - registers the agent that breaks
+        from league_app.app import Application, make_application
+        from league_app.state import LeagueState
+
+        app = make_application()
+        assert app is not None
+        self.app = app
+        self.studio = Application(app, None)
+        self.desk, self.window = self.studio.desk, self.studio.window
+        state = LeagueState.new(folder / "Pong masters.league", plugins=PLUGINS)
+        state.add_samples("pong", (*BOTS, FAILING))
+        self.desk.adopt(state)
+        self.state = state
+        self.window.show()
+        for seed in (1, 2, 3):
+            self._play(f"Autumn cup {seed}", seed, BOTS, 4)
+        self._play("Qualifying", 4, (*BOTS[:3], FAILING), 2)
+        self._train(seconds)
+
+    def _play(self, name: str, seed: int, agents: tuple[str, ...], rounds: int) -> None:
+        self.state.start_tournament(name=name, agents=agents, options={"rounds": rounds}, seed=seed)
+        self.until(lambda: not self.state.running)
+
+    def _train(self, seconds: float) -> None:
+        from engine.registry import TRAINERS
+
+        preset = dict(TRAINERS.get("neat").presets["60 seconds"])
+        preset["minutes"] = seconds / 60
+        self.state.training.start("neat", preset, name="First steps")
+        self.until(lambda: not self.state.training.jobs)
+
+    # The camera
+
+    def until(self, done: Callable[[], object], patience: float = 300.0) -> None:
+        end = time.monotonic() + patience
+        while not done():
+            assert time.monotonic() < end, "it takes too long"
+            self.rest(0.05)
+
+    def rest(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.app.processEvents()
+            time.sleep(0.005)
+
+    def take(self, widget: Any, path: Path) -> None:
+        for toast in list(self.window.toasts.shown):
+            toast.close_now()
+        self.rest(0.2)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        widget.grab().save(str(path))
+
+    def pictures(self, theme: str, size: tuple[int, int]) -> Iterator[tuple[str, Any]]:
+        """Name and widget of everything that is to be seen, one after the other."""
+        from PySide6.QtWidgets import QApplication
+
+        window = self.window
+        window.view.set_theme(theme)
+        window.resize(*size)
+        window.show_page("welcome")
+        self.until(lambda: window.welcome.preview.playback is not None)
+        self.rest(2.5)
+        yield "welcome", window
+        for name in ("standings", "history", "training"):
+            window.show_page(name)
+            self.rest(1.5)
+            yield name, window
+        window.show_page("agent", "Evolved")
+        self.rest(1.5)
+        yield "agent", window
+        window.show_page("history", {"tab": "failures"})
+        self.rest(1.0)
+        yield "failures", window
+        page = window.page("standings")
+        for place, name in ((1, "crosstable"), (2, "superiority")):
+            window.show_page("standings")
+            page.tabs.setCurrentIndex(place)
+            self.rest(1.0)
+            yield name, window
+        page.tabs.setCurrentIndex(0)
+        for name, method in (("tournament", window.new), ("session", window.page("training").new_session)):
+            window.show_page("dashboard")
+            method()
+            self.rest(3.0)
+            yield name, QApplication.activeModalWidget()
+            QApplication.activeModalWidget().close()
+        window.help.palette()
+        self.rest(0.5)
+        yield "palette", QApplication.activeModalWidget()
+        QApplication.activeModalWidget().close()
+        with self._running(visual=True):
+            window.show_page("live")
+            self.until(lambda: window.page("match").shown is not None and window.page("match").shown.steps > 400)
+            yield "match", window
+        with self._running(visual=False):
+            window.show_page("dashboard")
+            self.rest(2.5)
+            yield "dashboard", window
+
+    @contextmanager
+    def _running(self, visual: bool) -> Iterator[None]:
+        """A long tournament, which is called off after the picture."""
+        self.state.show_visuals = visual
+        seed = len(self.state.league.tournaments()) + 1
+        agents = ("Predictor", "Shaky", "Evolved", "Tracker", "Lazy")
+        job = self.state.start_tournament(name="The long one", agents=agents, options={"rounds": 3000}, seed=seed)
+        yield
+        job.stop(cancel=True)
+        self.until(lambda: not self.state.running)
+        self.state.show_visuals = False
+
+    def close(self) -> None:
+        self.window.close_unasked()
+        self.until(lambda: not self.window.isVisible())
+        self.studio.end()
+
+
+def main(folder: Path = EVERYTHING, readme: Path = README, seconds: float = 40.0) -> None:
+    readme.mkdir(parents=True, exist_ok=True)
+    save_png(pong().scene(), readme / "pong.png", 450)
+    with tempfile.TemporaryDirectory(prefix="ringside-") as home:
+        studio = Studio(Path(home), seconds)
+        for theme in THEMES:
+            for size in SIZES:
+                for name, widget in studio.pictures(theme, size):
+                    studio.take(widget, folder / f"{name}-{theme}-{size[0]}.png")
+                    if IN_README.get(name) == (theme, size):
+                        studio.take(widget, readme / f"{name}.png")
+        studio.close()
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else EVERYTHING)
