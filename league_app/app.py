@@ -104,6 +104,7 @@ class Application(QObject):
 
     def end(self) -> None:
         signal.set_wakeup_fd(-1)
+        self._notifier.setEnabled(False)
         self._near.close()
         self._far.close()
         sys.excepthook, threading.excepthook = self._hooks

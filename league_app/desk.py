@@ -146,6 +146,21 @@ class Desk(QObject):
         self.undo.push(command)
         return made[0]
 
+    @Slot()
+    def take_back(self) -> None:
+        """The last change, in words."""
+        text, count = self.undo.undoText(), self.undo.count()
+        self.undo.undo()
+        if text and self.undo.count() == count:  # what could not be undone is gone, and told already
+            self.say(f"Undone: {text}", "info", ("Redo", self.do_again))
+
+    @Slot()
+    def do_again(self) -> None:
+        text, count = self.undo.redoText(), self.undo.count()
+        self.undo.redo()
+        if text and self.undo.count() == count:
+            self.say(f"Done again: {text}", "info", ("Undo", self.take_back))
+
 
 class _Asked:
     def __init__(self, question: Callable[[LeagueState], Any], state: LeagueState) -> None:
@@ -197,10 +212,12 @@ def _first_pool(state: LeagueState) -> GameSpec | None:
 
 
 def open_league(path: Path | str, plugins: Sequence[str] = ()) -> LeagueState:
-    """For writing if nobody else has it, else for looking only."""
-    from engine.errors import LeagueHeld
+    """For writing if nobody else has it and the place allows it, else for looking only."""
+    from engine.errors import LeagueHeld, ReadOnly
 
     try:
         return LeagueState(path, plugins=plugins)
-    except LeagueHeld:
-        return LeagueState(path, read_only=True, plugins=plugins)
+    except (LeagueHeld, ReadOnly) as error:
+        state = LeagueState(path, read_only=True, plugins=plugins)
+        state.locked = "is open elsewhere" if isinstance(error, LeagueHeld) else "cannot be written where it is"
+        return state

@@ -29,7 +29,7 @@ PATIENCE = 60.0  # seconds for a match, which may have to be compiled first, and
 DESKTOP = sys.platform in ("win32", "darwin")  # where a display is found without a variable that names it
 PIP = f"{sys.executable} -m pip"
 ANEW = "install Ringside anew: delete its folder .venv, then `python3 launch.py`"
-OPTIONAL = ("torch", "neat-python", "pygame", "pyside6-essentials")  # matches and tables do without
+OPTIONAL = ("torch", "neat-python", "pygame", "pyside6-essentials", "pyqtgraph")  # matches and tables do without
 
 # Whatever is asked for: 6.12.0 miscounts references to None until Python aborts, and 6.11.0 and 6.11.1 break docks.
 SOUND_QT = "PySide6-Essentials>=6.8,!=6.11.0,!=6.11.1,<6.12"

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
-from engine.errors import LeagueHeld, RingsideError
+from engine.errors import LeagueHeld, ReadOnly, RingsideError
 from engine.league.file import SUFFIX
 from engine.registry import game_of
 from league_app import places, sample
@@ -33,6 +33,8 @@ class Leagues(QObject):
         self._desk, self._window = desk, parent
         self._then: Callable[[], Any] | None = None
         self._path: Path | None = None
+        self._loading: _Load | None = None
+        self._leaving = False  # a league is being closed; what comes after that is in `_then`
         self.recent = QMenu("Recent leagues", parent)
         self.recent.setToolTipsVisible(True)
         self.recent.aboutToShow.connect(self._list_recent)
@@ -95,22 +97,34 @@ class Leagues(QObject):
         assert self._path is not None
         self._load("Preparing the sample league", _Load(_sample, self._path))
 
-    def _load(self, words: str, loading: Callable[[], LeagueState]) -> None:
+    @property
+    def unsettled(self) -> bool:
+        """Whether a league is being opened or closed at this moment."""
+        return self._loading is not None or self._leaving
+
+    def _load(self, words: str, loading: _Load) -> None:
         self.busy.emit(words)
+        self._loading = loading
         self._desk.work.ask("league", loading, self._loaded, self._not_loaded)
 
     def _loaded(self, state: LeagueState) -> None:
+        self._loading = None
         self.busy.emit("")
         self._desk.adopt(state)
         self._play_samples()
         if state.league.read_only:
-            self._desk.say(f"{state.league.path.name} is open elsewhere: you can look, but not change it", "warn")
+            why = state.locked or "is open for looking only"
+            self._desk.say(f"{state.league.path.name} {why}: you can look, but not change it", "warn")
         self.settled.emit()
 
     def _not_loaded(self, error: Exception) -> None:
+        self._loading = None
+        self._not_done(error)
+        self.settled.emit()
+
+    def _not_done(self, error: Exception) -> None:
         self.busy.emit("")
         self._desk.failed.emit(error)
-        self.settled.emit()
 
     @Slot(object)
     def _play_samples(self, changes: object = None) -> None:
@@ -144,14 +158,22 @@ class Leagues(QObject):
         self._leave()
 
     def _leave(self) -> None:
-        state = self._desk.release()
-        if state is None:
+        """One at a time: to forget that a league is being closed would leave it open for ever."""
+        if self._leaving:
+            return
+        state, loading, self._loading = self._desk.release(), self._loading, None
+        if state is None and loading is None:
             self._left(None)
             return
-        self.busy.emit(f"Saving {state.league.path.name}")
-        self._desk.work.ask("leave", state.close, self._left, self._left)
+        self._leaving = True
+        if state is not None:
+            self.busy.emit(f"Saving {state.league.path.name}")
+        leaving = state.close if state is not None else loading.drop if loading is not None else None
+        assert leaving is not None
+        self._desk.work.ask("leave", leaving, self._left, self._left)  # after whatever is being opened
 
     def _left(self, error: Exception | None) -> None:
+        self._leaving = False
         self.busy.emit("")
         self._desk.threads.wait()
         if isinstance(error, Exception):
@@ -181,7 +203,7 @@ class Leagues(QObject):
     def _backup(self, path: str) -> None:
         self.busy.emit("Copying the league")
         copying = _Copy(self._desk.league, Path(path))
-        self._desk.work.ask("copy", copying, self._copied, self._not_loaded)
+        self._desk.work.ask("copy", copying, self._copied, self._not_done)
 
     def _copied(self, path: Path) -> None:
         self.busy.emit("")
@@ -198,12 +220,12 @@ class Leagues(QObject):
     @Slot(str)
     def _export(self, path: str) -> None:
         self.busy.emit("Exporting")
-        self._desk.work.ask("copy", _Export(self._desk.league, Path(path)), self._copied, self._not_loaded)
+        self._desk.work.ask("copy", _Export(self._desk.league, Path(path)), self._copied, self._not_done)
 
     @Slot()
     def check(self) -> None:
         self.busy.emit("Checking the file")
-        self._desk.work.ask("check", _Audit(self._desk.league), self._checked, self._not_loaded)
+        self._desk.work.ask("check", _Audit(self._desk.league), self._checked, self._not_done)
 
     def _checked(self, wrong: list[str]) -> None:
         self.busy.emit("")
@@ -239,11 +261,20 @@ def running_words(state: LeagueState | None) -> str:
 
 
 class _Load:
+    """Opens a league, beside the window."""
+
     def __init__(self, how: Callable[[Path], LeagueState], path: Path) -> None:
         self._how, self._path = how, path
+        self._state: LeagueState | None = None
 
     def __call__(self) -> LeagueState:
-        return self._how(self._path)
+        self._state = self._how(self._path)
+        return self._state
+
+    def drop(self) -> None:
+        """Nobody wants it any more; in the same thread, so it is open by now, or was never begun."""
+        if self._state is not None:
+            self._state.close()
 
 
 def _new(path: Path) -> LeagueState:
@@ -253,8 +284,8 @@ def _new(path: Path) -> LeagueState:
 def _sample(path: Path) -> LeagueState:
     try:
         return sample.make(path)
-    except LeagueHeld:
-        return LeagueState(path, read_only=True)
+    except (LeagueHeld, ReadOnly):
+        return open_league(path)
 
 
 class _First:

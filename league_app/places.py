@@ -23,4 +23,4 @@ def settings_file() -> Path:
 
 
 def sample_league() -> Path:
-    return home() / "Sample.league"
+    return Path(os.path.realpath(home() / "Sample.league"))  # as an open league calls itself

@@ -49,6 +49,6 @@ class Undo:
 
     def __call__(self) -> None:
         if self._desk.undo.index() == self._index:
-            self._desk.undo.undo()
+            self._desk.take_back()
         else:
             self._desk.say("Something else was changed since: undo that first", "warn")

@@ -44,6 +44,8 @@ class LeagueState:
         self._lock = threading.RLock()
         self._job: TournamentJob | None = None
         self._stage: Stage | None = None
+        self._closed = False
+        self.locked = ""  # why it is read-only, for whoever did not ask for that
         self.training = Trainings(self, self._plugins)
         used = self.league.setting("play", {})
         self._show_visuals = bool(used.get("show_visuals", False))
@@ -69,7 +71,9 @@ class LeagueState:
 
     def close(self) -> None:
         """Stop what runs, now; it can be resumed when the league is opened again. Training saves a last checkpoint."""
-        job = self._job
+        with self._lock:  # whoever is about to begin something in another thread has begun it, or is refused
+            self._closed = True
+            job = self._job
         try:
             if job is not None:
                 job.stop()
@@ -268,6 +272,8 @@ class LeagueState:
                 raise NotNow(f"{self._job.name!r} is being played: pause it or stop it first")
             if self.league.read_only:
                 raise NotNow(f"{self.league.path.name} was opened read-only: nothing can be played in it")
+            if not self.league.path.exists():
+                raise NotNow(f"{self.league.path} is not there any more: put it back, or nothing of this would be kept")
             if tournament is None:
                 number = self.plan_tournament(**plan, play=True).number  # type: ignore[arg-type]
             else:
@@ -349,6 +355,8 @@ class LeagueState:
     def stage(self, workers: int) -> Stage:
         """The worker processes; they are kept for the next tournament."""
         with self._lock:
+            if self._closed:
+                raise NotNow(f"{self.league.path.name} is closed: nothing is played in it any more")
             if self._stage is None:
                 self._stage = Stage(workers, self._batch_size, self._use_concurrent, self._lanes, self._plugins)
             self._stage.workers.workers = workers

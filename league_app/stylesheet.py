@@ -19,12 +19,14 @@ QMenu::item:selected { background: #$selection; color: #$text; }
 QMenu::item:disabled { color: #$border; }
 QMenu::separator { height: 1px; background: #$hairline; margin: 4px 8px; }
 QMenu::icon { padding-left: 8px; }
-QToolBar { background: #$window; border: 0; border-bottom: 1px solid #$hairline; spacing: 4px; padding: 6px 12px; }
+QToolBar { background: #$window; border: 0; border-bottom: 1px solid #$hairline; spacing: 4px; padding: 7px; }
+QToolBar > QComboBox { margin-left: 5px; }
+QToolBar > QToolButton { max-height: 28px; }
 QToolBar::separator { width: 1px; background: #$hairline; margin: 6px 8px; }
-QStatusBar { background: #$window; border-top: 1px solid #$hairline; color: #$muted; }
+QStatusBar { background: #$window; border-top: 1px solid #$hairline; color: #$muted; min-height: 24px; }
 QStatusBar::item { border: 0; }
 QDockWidget { font-weight: 600; titlebar-close-icon: none; titlebar-normal-icon: none; }
-QDockWidget::title { background: #$window; padding: 8px 12px; border-bottom: 1px solid #$hairline; }
+QDockWidget::title { background: #$window; padding: 8px; border-bottom: 1px solid #$hairline; }
 QMainWindow::separator { background: #$hairline; width: 1px; height: 1px; }
 QMainWindow::separator:hover { background: #$accent; }
 
@@ -38,10 +40,10 @@ QPushButton[primary="true"] { background: #$accent; color: #$on_accent; border-c
 QPushButton[primary="true"]:hover { border-color: #$text; }
 QPushButton[primary="true"]:focus { border: 2px solid #$text; }
 QPushButton[primary="true"]:disabled { background: #$hairline; color: #$muted; border-color: #$hairline; }
-QPushButton[danger="true"] { color: #$bad; border-color: #$bad; }
-QPushButton[link="true"] { border: 0; background: transparent; color: #$accent; padding: 0 4px; text-align: left; }
+QPushButton[danger="true"]:enabled { color: #$bad; border-color: #$bad; }
+QPushButton[link="true"] { border: 0; background: transparent; color: #$accent; padding: 0; text-align: left; }
 QPushButton[link="true"]:hover, QPushButton[link="true"]:focus { text-decoration: underline; border: 0;
-  padding: 0 4px; min-height: 28px; }
+  padding: 0; min-height: 28px; }
 QToolButton { padding: 0 8px; }
 QToolButton:focus { padding: 0 7px; }
 QToolBar QToolButton, QToolButton[flat="true"] { border: 1px solid transparent; background: transparent; }
@@ -54,7 +56,9 @@ QToolButton::menu-indicator { image: none; width: 0; }
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox, QPlainTextEdit, QTextEdit, QAbstractSpinBox {
   border: 1px solid #$border; border-radius: 6px; background: #$surface; color: #$text; padding: 0 8px;
   min-height: 28px; selection-background-color: #$accent; selection-color: #$on_accent; }
+QAbstractSpinBox { max-height: 28px; }
 QPlainTextEdit, QTextEdit { padding: 6px 8px; }
+QPlainTextEdit[readOnly="true"], QTextEdit[readOnly="true"] { border-color: #$hairline; }
 QLineEdit:focus, QAbstractSpinBox:focus, QComboBox:focus, QPlainTextEdit:focus, QTextEdit:focus {
   border: 2px solid #$accent; padding: 0 7px; min-height: 26px; }
 QPlainTextEdit:focus, QTextEdit:focus { padding: 5px 7px; }

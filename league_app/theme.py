@@ -159,10 +159,13 @@ def apply(choice: str) -> Palette:
     app = QApplication.instance()
     assert isinstance(app, QApplication)
     _current = DARK if is_dark(choice) else LIGHT
-    app.setStyle("Fusion")
+    if not app.property("fusion"):  # each of these has every widget look at itself again: only what is another
+        app.setStyle("Fusion")
+        app.setProperty("fusion", True)
     app.setFont(font())
     app.setPalette(_qt_palette(_current))
-    app.setStyleSheet(stylesheet(_current))
+    if app.styleSheet() != (wanted := stylesheet(_current)):
+        app.setStyleSheet(wanted)
     return _current
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QStatusBar, QToolBar
+from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QToolBar
 
 from engine.play.match import GameSpec
 from engine.registry import GAMES, new_game
 from league_app import theme
 from league_app.actions import TOOLBAR, Actions
 from league_app.desk import Desk, pools
-from league_app.widgets.basics import Elided, plain
+from league_app.news import Now
+from league_app.widgets.basics import Combo, Elided, plain
 from league_app.widgets.switch import Switch
+from league_app.words import many
 
 WORDS = {"tournaments.new": "New", "run.resume": "Resume", "run.pause_resume": "Pause", "run.stop_now": "Stop"}
 
@@ -29,11 +31,12 @@ class Toolbar(QToolBar):
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setIconSize(theme.ICON)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-        self.games = QComboBox()
+        self.games = Combo()
         self.games.setAccessibleName("Game")
         self.games.setToolTip(plain("The game that agents, standings and history are of"))
         self.games.setMinimumWidth(150)
         self.games.setMaximumWidth(260)
+        self.games.setPlaceholderText("No game yet")
         self.games.activated.connect(self._choose)
         self.addWidget(self.games)
         self.addSeparator()
@@ -41,6 +44,7 @@ class Toolbar(QToolBar):
             action = actions.named(name)
             action.setIconText(WORDS[name])
             self.addAction(action)
+            self.widgetForAction(action).setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.addSeparator()
         self.switch = Switch("Visual mode")
         self.switch.setToolTip(plain("Show matches of a tournament live, one at a time (F5)"))
@@ -75,9 +79,9 @@ class Toolbar(QToolBar):
         pause.setIconText("Go on" if conditions["paused"] else "Pause")
         pause.setIcon(theme.icon("play" if conditions["paused"] else "pause"))
 
-    def tick(self) -> None:
-        state = self._desk.state
-        self.words.setText(state.toggle_text if state is not None else "")
+    @Slot(object)
+    def tell(self, now: Now) -> None:
+        self.words.setText(now.toggle)
 
 
 class Status(QStatusBar):
@@ -85,38 +89,36 @@ class Status(QStatusBar):
 
     def __init__(self, desk: Desk) -> None:
         super().__init__()
-        self._desk, self._busy = desk, ""
+        self._desk, self._busy, self._now = desk, "", Now()
         self.setSizeGripEnabled(False)
         self.going_on, self.far, self.saved = Elided("", "caption"), QLabel(), QLabel()
         for one in (self.far, self.saved):
             one.setProperty("role", "caption")
             one.setTextFormat(Qt.TextFormat.PlainText)
             one.setContentsMargins(12, 0, 12, 0)
+        self.setContentsMargins(10, 0, 0, 0)
         self.addWidget(self.going_on, 1)
         self.addPermanentWidget(self.far)
         self.addPermanentWidget(self.saved)
 
     def say_busy(self, words: str) -> None:
         self._busy = words
-        self.tick()
+        self.tell(self._now)
 
-    def tick(self) -> None:
-        state = self._desk.state
-        if state is None or self._busy:
+    @Slot(object)
+    def tell(self, now: Now) -> None:
+        self._now = now
+        if self._busy or self._desk.state is None:
             self.going_on.setText(self._busy)
             return
-        job, running = state.job, len(state.training.jobs)
-        trained = f"{running} training {'session' if running == 1 else 'sessions'}" if running else ""
-        far = ""
-        if job is not None:
-            progress = job.progress()
-            trained = f"{job.name}: {progress.text}" + (f"; {trained}" if trained else "")
-            far = f"{progress.played:,} of {progress.total:,}"
-        self.going_on.setText(trained or "idle")
-        self.far.setText(far)
-        count = state.budget.cores
-        where = "read-only" if state.league.read_only else "saved"
-        self.saved.setText(f"{count} {'worker' if count == 1 else 'workers'}, {where}")
+        trained = many(now.training, "training session") if now.training else ""
+        played, progress = "", now.progress
+        if progress is not None:
+            played = f"{now.name}: {progress.text}"
+        self.going_on.setText("; ".join(one for one in (played, trained) if one) or "Idle")
+        self.far.setText(f"{progress.played:,} of {progress.total:,}" if progress is not None else "")
+        where = "read-only" if self._desk.league.league.read_only else "not saved yet" if now.trouble else "saved"
+        self.saved.setText(f"{many(self._desk.league.budget.cores, 'worker')}, {where}")
 
 
 def game_words(spec: GameSpec) -> str:

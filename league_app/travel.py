@@ -51,15 +51,20 @@ def bring(state: LeagueState, paths: Iterable[Path]) -> Brought:
 def bring_one(league: League, path: Path) -> Agent | str:
     """Under its own name or, where another has that, one like it; the name alone if exactly this one is in already."""
     one = bundles.load(path)
-    spec = AgentSpec(one.name, one.kind, one.payload, one.version)
-    check_playable(spec, one.game)
     taken = {agent.name: agent for agent in league.agents(one.game, archived=True)}
     same = taken.get(one.name)
     if same is not None and (same.kind, same.payload) == (one.kind, content_hash(one.payload)):
         return same.name
+    return enter(league, one, path, free_name(one.name, taken))
+
+
+def enter(league: League, one: bundles.Bundle, path: Path, name: str) -> Agent:
+    """What a file holds, under this name; its kind must accept it."""
+    spec = AgentSpec(one.name, one.kind, one.payload, one.version)
+    check_playable(spec, one.game)
     printable = "".join(letter if letter.isprintable() else "?" for letter in path.name)
     return league.add_agent(
-        free_name(one.name, taken),
+        name,
         one.game,
         spec,
         notes=one.notes,
@@ -101,7 +106,7 @@ def send_one(league: League, agent: Agent, target: Path) -> Path:
     try:
         bundles.save(target, bundle)
     except OSError as error:
-        raise BadValue("file", str(target), f"one that can be written ({error.strerror})") from None
+        raise BadValue("file", str(target), f"a file that can be written ({error.strerror})") from None
     return target
 
 

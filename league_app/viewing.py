@@ -20,6 +20,10 @@ SIDES = {
 }
 
 
+PAGE = 706  # pixels that every page can be drawn in
+LEAST = 960  # for the window
+
+
 class View(QObject):
     """Theme, panels, size."""
 
@@ -34,6 +38,8 @@ class View(QObject):
         dock.setObjectName(name)
         self._window.addDockWidget(SIDES[name], dock)
         dock.setVisible(self._sides and self._wanted(name))
+        for moved in (dock.visibilityChanged, dock.topLevelChanged, dock.dockLocationChanged):
+            moved.connect(self._keep_room)
         if len(self._docks) == len(SIDES):
             self._size_docks()
             self._restore("state")
@@ -78,6 +84,16 @@ class View(QObject):
                 bar.setVisible(on)
         for name, dock in self._docks.items():
             dock.setVisible(on and self._wanted(name))
+
+    @Slot()
+    def _keep_room(self) -> None:
+        """The window is never so narrow that a page would be drawn over the panels at its sides."""
+        beside = {Qt.DockWidgetArea.LeftDockWidgetArea: 0, Qt.DockWidgetArea.RightDockWidgetArea: 0}
+        for dock in self._docks.values():
+            area = self._window.dockWidgetArea(dock)
+            if area in beside and not dock.isHidden() and not dock.isFloating():
+                beside[area] = max(beside[area], dock.minimumSizeHint().width() + 1)
+        self._window.setMinimumWidth(max(PAGE + sum(beside.values()), LEAST))
 
     def _wanted(self, name: str) -> bool:
         return bool(self._desk.settings.get(f"dock/{name}", name != "log"))

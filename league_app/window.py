@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from PySide6.QtCore import QEvent, QTimer, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QTabBar, QWidget
 
-from engine.errors import RingsideError
+from engine.errors import RingsideError, StorageFailed
 from engine.league.file import SUFFIX
 from league_app import theme
 from league_app.actions import Actions
@@ -20,6 +21,7 @@ from league_app.changes import Change
 from league_app.desk import Desk
 from league_app.helping import Help
 from league_app.leagues import Leagues, running_words
+from league_app.news import News
 from league_app.pages.page import Page
 from league_app.pages.welcome import WelcomePage
 from league_app.sheets.telling import Question, Trouble
@@ -76,7 +78,7 @@ class Window(QMainWindow):
         self.addToolBar(self.bar)
         self.setStatusBar(self.status)
         self.view, self.help = View(desk, self, self.docks), Help(desk, self, self.acts)
-        self.toasts = Toasts(self)
+        self.toasts, self.news = Toasts(self), News(desk, self)
         self._listen()
         self.show_page("welcome")
         self.update_actions()
@@ -115,10 +117,8 @@ class Window(QMainWindow):
         desk.undo.indexChanged.connect(self.update_actions)
         self.leagues.busy.connect(self._say_busy)
         self.bar.toggled.connect(self.toggle_visual)
-        self._clock = QTimer(self)  # for what no notice tells
-        self._clock.setInterval(500)
-        self._clock.timeout.connect(self._tick)
-        self._clock.start()
+        for hear in (self.bar.tell, self.status.tell, self._enable):
+            self.news.told.connect(hear)
 
     # Parts
 
@@ -126,8 +126,6 @@ class Window(QMainWindow):
         """Whom an action calls; what is not there yet is made."""
         if name in ("window", "tournaments"):
             return self
-        if name == "undo":
-            return self.desk.undo
         if name in DOCKS:
             return self.dock(name)
         return self.page(name) if name in PAGES else getattr(self, name)
@@ -150,9 +148,11 @@ class Window(QMainWindow):
     @Slot()
     def furnish(self) -> None:
         """Make one more part; then, when there is nothing else to do, the next."""
-        missing = [name for name in (*DOCKS, *PAGES) if name not in self.docks and name not in self.pages]
+        places = {**DOCKS, **{name: where for name, (_, where) in PAGES.items()}}
+        missing = [name for name in places if name not in self.docks and name not in self.pages]
         if missing:
-            self.part(missing[0])
+            loaded = places[missing[0]].partition(":")[0] in sys.modules
+            self.part(missing[0]) if loaded else _found(places[missing[0]])  # in two steps: each holds up the window
             QTimer.singleShot(0, self.furnish)
         else:
             gc.collect()
@@ -198,6 +198,8 @@ class Window(QMainWindow):
 
         if self.desk.state is None:
             self.desk.say("Open a league first: the sample league has agents that can play", "warn")
+        elif self.desk.league.league.read_only:
+            self.desk.say("This league is open for looking only: nothing can be played in it", "warn")
         else:
             TournamentSheet(self.desk, self).open()
 
@@ -241,7 +243,8 @@ class Window(QMainWindow):
     @Slot()
     def _opened(self) -> None:
         state = self.desk.state
-        self.setWindowTitle("Ringside" if state is None else f"{state.league.name} - Ringside")
+        name = state.league.name.replace("[*]", "[*][*]") if state is not None else ""  # Qt's sign for "modified"
+        self.setWindowTitle(f"{name} - Ringside" if name else "Ringside")
         self._resumable = False
         self.bar.list_games()
         if state is None:
@@ -254,10 +257,14 @@ class Window(QMainWindow):
 
     @Slot()
     def update_actions(self) -> None:
+        self._enable()
+        self.news.ask()
+
+    @Slot()
+    def _enable(self) -> None:
         conditions = {**self.view.conditions(), **self.conditions()}
         self.acts.update(conditions)
         self.bar.update_state(conditions)
-        self._tick()
 
     def conditions(self) -> dict[str, bool]:
         """What actions depend on."""
@@ -268,7 +275,7 @@ class Window(QMainWindow):
             "league": state is not None,
             "writable": writable,
             "running": job is not None,
-            "paused": job is not None and job.progress().text.endswith("paused"),
+            "paused": job is not None and self.news.now.paused,
             "resumable": writable and job is None and self._resumable,
             "training": state is not None and bool(state.training.jobs),
             "agent": state is not None and "agents" in self.docks and bool(self.docks["agents"].selected()),
@@ -277,11 +284,6 @@ class Window(QMainWindow):
             "redo": self.desk.undo.canRedo(),
         }
 
-    @Slot()
-    def _tick(self) -> None:
-        self.bar.tick()
-        self.status.tick()
-
     @Slot(str, str, object)
     def _log(self, text: str, tone: str, offer: object) -> None:
         self.dock("log").add(text, tone)
@@ -289,10 +291,14 @@ class Window(QMainWindow):
     @Slot(object)
     def _fail(self, error: object) -> None:
         """What a person can do something about is a few words; what should not happen is a report."""
-        if isinstance(error, RingsideError):
+        state = self.desk.state
+        if isinstance(error, StorageFailed) and state is not None and not state.league.path.exists():
+            told = f"{state.league.path} is not there any more: put it back, or close the league"
+            self.desk.say(told, "bad")
+        elif isinstance(error, RingsideError):
             self.desk.say(str(error), "bad")
-        elif isinstance(error, BaseException):
-            Trouble(self, error).open()
+        elif isinstance(error, BaseException) and not self.findChildren(Trouble):
+            Trouble(self, error).open()  # one at a time: what breaks on every frame would bury the window
 
     @Slot(str)
     def _say_busy(self, words: str) -> None:
@@ -334,10 +340,10 @@ class Window(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
         """Asks once if something runs; then saves beside the window, and closes when that is done."""
-        if self.desk.state is None:
+        if self.desk.state is None and not self.leagues.unsettled:
             self.view.keep()
             self._stop_showing()
-            self._clock.stop()
+            self.news.stop()
             self.desk.close()
             event.accept()
             return
@@ -358,9 +364,7 @@ class Window(QMainWindow):
 
     def close_unasked(self) -> None:
         """Whoever sent a signal is not there to answer."""
-        if self.desk.state is None:
-            self.close()
-        elif not self._closing:
+        if not self._closing:
             self._close_now()
 
     def _close_now(self) -> None:

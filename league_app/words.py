@@ -7,6 +7,15 @@ def many(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}es" if noun.endswith("ch") else f"{count:,} {noun}s"
 
 
+def percent(share: float, digits: int = 0) -> str:
+    return f"{share * 100:.{digits}f} %"
+
+
+def chance(share: float) -> str:
+    """Of something that did happen: never none at all."""
+    return percent(share) if share >= 0.005 else "<1 %"
+
+
 def lasting(seconds: float) -> str:
     """A time as a person says it."""
     if seconds < 90:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +13,12 @@ import pytest
 from tests.benchmarks.__main__ import TOPICS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topic", TOPICS)
 def test_every_topic_gives_figures(topic: str) -> None:
     command = [sys.executable, "-m", "tests.benchmarks", topic, "--quick", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[1])
+    env = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[1], env=env)
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert len(figures) >= 8

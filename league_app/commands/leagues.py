@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import dataclasses
 import io
 import json
 import sys
@@ -20,15 +19,15 @@ from engine.errors import BadValue
 from engine.files import check_path, settle
 from engine.league import bundles, tables
 from engine.league.file import create
-from engine.league.records import Agent
 from engine.league.store import League
-from engine.play.match import AgentSpec, GameSpec
+from engine.play.match import GameSpec
 from engine.registry import game_of
+from league_app import travel
 from league_app.commands import command, looking, topic
 from league_app.commands.playing import result_data
 from league_app.state import LeagueState
-from league_app.terminal import Answer, as_data, console, line, many, plain, table, words
-from league_app.terms import check_playable, playable
+from league_app.terminal import Answer, as_data, console, line, many, table, words
+from league_app.terms import playable
 
 RISKY = "=+-@\t\r"  # a spreadsheet would take what begins with one of these for a formula
 
@@ -222,41 +221,16 @@ def edit(options: argparse.Namespace) -> Answer:
 
 def bring(options: argparse.Namespace) -> Answer:
     one = bundles.load(options.file)
-    spec = AgentSpec(one.name, one.kind, one.payload, one.version)
-    check_playable(spec, one.game)
     with League(options.league) as league:
-        agent = league.add_agent(
-            options.name or one.name,
-            one.game,
-            spec,
-            notes=one.notes,
-            colour=one.colour,
-            tags=one.tags,
-            parents=one.parents,
-            origin=one.origin or plain(f"imported from {options.file.name}")[:1000],
-            created=one.created,
-        )
+        agent = travel.enter(league, one, options.file, options.name or one.name)
     return Answer(agent, lambda: line(f"{agent.name} is in {options.league}"))
 
 
 def send(options: argparse.Namespace) -> Answer:
     with looking(options.league) as league:
         agent = league.agent(options.agent, options.game)
-        payload = league.payload(agent.payload)
-    target = check_path("file", options.file or safe_name(agent) + ".agent")
-    names = [field.name for field in dataclasses.fields(bundles.Bundle) if field.name != "payload"]
-    bundle = bundles.Bundle(**{name: getattr(agent, name) for name in names}, payload=payload)
-    try:
-        bundles.save(target, bundle)
-    except OSError as error:
-        raise BadValue("file", str(target), f"a file that can be written ({error.strerror})") from None
+        target = travel.send_one(league, agent, Path(options.file or travel.file_name(agent.name) + ".agent"))
     return Answer({"file": str(target), "agent": agent}, lambda: line(f"{agent.name} is written to {target}"))
-
-
-def safe_name(agent: Agent) -> str:
-    """A file name that every system takes."""
-    kept = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in agent.name).strip("-")
-    return kept[:60] or "agent"
 
 
 def archive(options: argparse.Namespace) -> Answer:

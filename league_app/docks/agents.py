@@ -88,7 +88,7 @@ class AgentsDock(QDockWidget):
         return made
 
     def _build(self) -> None:
-        self.archived = IconButton("archive", "Show archived agents too", self._show_archived)
+        self.archived = IconButton("filter", "Show archived agents too", self._show_archived)
         self.archived.setCheckable(True)
         self.archived.setChecked(bool(self._desk.settings.get("agents/archived", False)))
         self.add_button = button("Add", icon="plus")
@@ -96,10 +96,10 @@ class AgentsDock(QDockWidget):
         self._menu.addActions(self._adding)
         self.add_button.clicked.connect(self._offer)
         self.edit_button = IconButton("edit", "Edit (F2)", self.edit_selected)
-        self.archive_button = IconButton("trash", "Archive (Del)", self.archive_selected)
+        self.archive_button = IconButton("archive", "Archive (Del)", self.archive_selected)
         self.export_button = IconButton("export", "Export", self.export_selected)
         self.empty = Empty("agents", "Nobody plays here yet.", "Add ready-made", self.add_ready_made)
-        self.empty.sentence.setMinimumWidth(120)
+        self.empty.sentence.setMinimumWidth(180)
         self.none = Empty("agents", "Open a league, and its agents are listed here.")
         self.none.sentence.setMinimumWidth(120)
         self.stack = QStackedWidget()
@@ -107,7 +107,7 @@ class AgentsDock(QDockWidget):
             self.stack.addWidget(one)
         inner = QWidget()
         buttons = row(self.add_button, 1, self.edit_button, self.archive_button, self.export_button, gap=4)
-        inner.setLayout(column(row(self.field, self.archived, gap=4), self.stack, self.count, buttons, margin=8))
+        inner.setLayout(column(row(self.field, self.archived, gap=4), self.stack, self.count, buttons, margin=12))
         inner.setMinimumWidth(220)
         self.setWidget(inner)
 
@@ -195,7 +195,7 @@ class AgentsDock(QDockWidget):
         back = bool(picked) and all(one.archived for one in picked)
         text = "Restore" if back else "Archive"
         self._archive.setText(text)
-        self.archive_button.set_icon("restore" if back else "trash", f"{text} (Del)")
+        self.archive_button.set_icon("restore" if back else "archive", f"{text} (Del)")
         for control, on in (
             (self._open, len(picked) == 1),
             (self._edit, len(picked) == 1 and writable),

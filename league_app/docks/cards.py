@@ -13,7 +13,7 @@ from engine.telemetry import RunView
 from league_app.highlights import Summary, Upset
 from league_app.pulse import RunNow, TrainingView, Waiting
 from league_app.widgets.basics import Card, Elided, IconButton, button, column, label, plain, row, set_tone
-from league_app.words import each_second, lasting, many
+from league_app.words import chance, each_second, lasting, many, percent
 
 MARGIN = 12
 LONG = 14  # letters of a name that stands beside another
@@ -100,12 +100,12 @@ class RunCard(Card):
         self.bar.setRange(0, max(now.total, 1))
         self.bar.setValue(now.played)
         self.count.setText(f"{now.played:,} of {now.total:,}")
-        self.share.setText(f"{100 * now.played / max(now.total, 1):.0f} %")
+        self.share.setText(percent(now.played / max(now.total, 1)))
         moving = not paused and now.state is State.RUNNING
         self.rate.setText(each_second(run.rate) if run.rate and moving else "")
         left = run.seconds_left
         self.left.setText(f"{lasting(left)} left" if left is not None and moving and now.played < now.total else "")
-        self.flip.setText("Resume" if paused else "Pause")
+        self.flip.setText("Go on" if paused else "Pause")
         self.flip.set_icon("play" if paused else "pause")  # type: ignore[attr-defined]
 
     def set_cores(self, cores: int) -> None:
@@ -128,7 +128,7 @@ class SummaryCard(Card):
         self.figures = label("", "caption", wrap=True)
         self.notes = label("", "caption", tone="warn", wrap=True)
         self._top, self._upsets = column(gap=4), column(gap=4)
-        self.failed = button("", self._failures, link=True, icon="failure")
+        self.failed = button("Failures", self._failures, link=True, icon="failure")
         self.shown = button("Show the table", self._table, link=True, icon="standings")
         self._number = 0
         for one in (self.name, self.sentence, self.figures):
@@ -185,13 +185,13 @@ class UpsetLine(QWidget):
     def __init__(self, upset: Upset) -> None:
         super().__init__()
         self._upset = upset
-        chance = label(f"{100 * upset.chance:.0f} %", "caption")
-        chance.setToolTip(plain(f"The chance of {upset.winner_name} by the ratings: {upset.winner_rating:.0f} against "
+        likely = label(chance(upset.chance), "caption")
+        likely.setToolTip(plain(f"The chance of {upset.winner_name} by the ratings: {upset.winner_rating:.0f} against "
                                 f"{upset.loser_rating:.0f}"))  # fmt: skip
         self.play = IconButton("play", f"Watch {upset.winner_name} beat {upset.loser_name}", self._play)
         told = Elided(f"Upset: {shortened(upset.winner_name)} beat {shortened(upset.loser_name)}")
         told.setToolTip(plain(upset.text))
-        inner = row(told, chance, self.play, gap=4)
+        inner = row(told, likely, self.play, gap=4)
         inner.setStretch(0, 1)
         self.setLayout(inner)
 

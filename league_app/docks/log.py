@@ -137,9 +137,9 @@ class LogDock(QDockWidget):
         self.table.setAccessibleName("What happened")
         self.clearing = IconButton("trash", "Clear the log", self.clear)
         self.copying = IconButton("copy", "Copy what is selected, or everything", self.table.copy)
-        self.filtered = Filtered(self.table, "Filter the log", [self.copying, self.clearing])
+        self.filtered = Filtered(self.table, "Filter the log", [self.copying, self.clearing], "line")
         inner = QWidget()
-        inner.setLayout(column(self.filtered, margin=8))
+        inner.setLayout(column(self.filtered, margin=12))
         self.setWidget(inner)
         self._soon = QTimer(self)  # lines come in bursts: they are shown together
         self._soon.setSingleShot(True)

@@ -6,6 +6,7 @@ from league_app.looks import Listed
 from league_app.models.table import Column
 from league_app.widgets.cells import NOTHING, AgentCell, BarCell
 from league_app.widgets.colours import colour_of
+from league_app.words import percent
 
 
 def _cell(one: Listed) -> AgentCell:
@@ -46,10 +47,10 @@ def opponent_columns() -> tuple[Column, ...]:
         ),
         Column(
             "Score",
-            lambda one: f"{one.score:.0%}",
+            lambda one: percent(one.score),
             sort=lambda one: one.score,
             paint="bar",
-            value=lambda one: BarCell(one.score, f"{one.score:.0%}"),
+            value=lambda one: BarCell(one.score, percent(one.score)),
             width=110,
             least=100,
             grow=1,

@@ -17,6 +17,7 @@ from league_app.models.table import Column, TableModel
 from league_app.widgets.cells import AgentCell, BarCell
 from league_app.widgets.colours import colour_of
 from league_app.widgets.players import PlayersCell, Seated
+from league_app.words import percent
 
 Index = QModelIndex | QPersistentModelIndex
 SORTS = ("match", "when", "players", "ending", "steps", "tournament")  # by column, as `looks.Wanted` calls them
@@ -189,10 +190,10 @@ def tournament_columns() -> tuple[Column, ...]:
         Column("Played", _played, sort=lambda row: row.played, right=True),
         Column(
             "Progress",
-            lambda row: f"{row.share:.0%}",
+            lambda row: percent(row.share),
             sort=lambda row: row.share,
             paint="bar",
-            value=lambda row: BarCell(row.share, f"{row.share:.0%}"),
+            value=lambda row: BarCell(row.share, percent(row.share)),
             width=120,
             least=100,
             grow=1,

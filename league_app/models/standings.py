@@ -22,6 +22,7 @@ from league_app.state import LeagueState
 from league_app.widgets.cells import NOTHING, AgentCell, RankCell, RatingCell, RecordCell, ToneCell
 from league_app.widgets.colours import colour_of
 from league_app.widgets.crosstable import Crossed, crossed
+from league_app.words import percent
 
 SCOPES = 300  # tournaments to choose from, the newest ones
 LASTING = 8.0  # seconds for which a changed rank is marked
@@ -286,7 +287,7 @@ def rating_words(line: Line) -> str:
 
 
 def _score(line: Line) -> str:
-    return f"{line.total.score:.1%}" if line.total.played else NOTHING
+    return percent(line.total.score, 1) if line.total.played else NOTHING
 
 
 def _by_score(line: Line) -> float:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QGridLayout, QScrollArea, QStackedWidget, QWidget
 from engine.errors import UnknownName
 from engine.play.live import LiveMatch
 from engine.play.match import AgentSpec, GameSpec
-from engine.registry import KINDS
+from engine.registry import GAMES, KINDS
 from league_app import looks
 from league_app.desk import Desk
 from league_app.handling import Handling
@@ -73,6 +73,7 @@ class AgentPage(Page):
         self.stack = QStackedWidget()
         self.stack.addWidget(self.empty)
         self.stack.addWidget(shown)
+        self.stack.addWidget(QWidget())  # while somebody is looked up
         self.setLayout(column(self.stack))
 
     # How it is built
@@ -87,7 +88,7 @@ class AgentPage(Page):
         self.send = IconButton("export", "Export as an .agent file", self.export_it)
         bar = row(self.back, self.dot, self.name, self.play, self.watch, self.edit, self.away, self.send)
         bar.setStretch(2, 1)
-        bar.setContentsMargins(12, 8, 12, 8)
+        bar.setContentsMargins(16, 16, 16, 0)
         self.head = QWidget()
         self.head.setLayout(bar)
 
@@ -142,12 +143,14 @@ class AgentPage(Page):
         shown = [name for name, card in self.cards.items() if not card.isHidden()]
         for card in self.cards.values():
             self._places.removeWidget(card)
-        at = 0
+        at, before = 0, self.grid
         for name in shown:
             wide = name == "matches" or columns == 1
-            if wide and at % columns:
+            if wide and at % columns:  # the one before it has nobody at its side
+                self._places.addWidget(before, at // columns, 0, 1, columns)
                 at += 1
-            self._places.addWidget(self.cards[name], at // columns, at % columns, 1, columns if wide else 1)
+            before = self.cards[name]
+            self._places.addWidget(before, at // columns, at % columns, 1, columns if wide else 1)
             at += columns if wide else 1
         for number in range(2):
             self._places.setColumnStretch(number, int(number < columns))
@@ -182,6 +185,8 @@ class AgentPage(Page):
             self.agent, self._came, self._shown = "", [], None
             self.stack.setCurrentIndex(0)
             return
+        if self.stack.currentIndex() == 0:
+            self.stack.setCurrentIndex(2)
         desk.reads.ask("agent's page", _Look(desk.league, desk.pool, self.agent), self._take, self._failed)
 
     def _failed(self, error: Exception) -> None:
@@ -198,7 +203,7 @@ class AgentPage(Page):
         self.name.setText(agent.name)
         self.dot.show_colour(colour_of(agent.id, agent.colour))
         told = [
-            agent.kind,
+            agent.kind if agent.kind in KINDS.names() else f"{agent.kind}, not installed here: it cannot play",
             found.title,
             agent.origin,
             f"created {full_time(agent.created)[:16]}" if agent.created else "",
@@ -249,10 +254,10 @@ class AgentPage(Page):
         self.edit.setEnabled(writable)
         self.away.setEnabled(writable)
         self.away.set_icon("restore" if archived else "archive", "Restore" if archived else "Archive")
-        can = PERSON in KINDS.names()
-        self.play.setEnabled(can and found.agent.kind != PERSON)
+        can, able = PERSON in KINDS.names(), found.agent.kind in KINDS.names() and found.agent.game in GAMES.names()
+        self.play.setEnabled(can and able and found.agent.kind != PERSON)
         self.play.setToolTip(plain("" if can else "Nobody can play by hand: that kind of agent is not installed"))
-        self.watch.setEnabled(found.agent.kind != PERSON)
+        self.watch.setEnabled(able and found.agent.kind != PERSON)
 
     # What can be done
 
@@ -342,10 +347,14 @@ def _listed(found: Portrait) -> Listed:
 
 def _statistics() -> tuple[Column, ...]:
     return (
-        Column("Statistic", lambda one: one.name.replace("_", " "), least=80, grow=2),
-        Column("Own", lambda one: f"{one.own:,.4g}", sort=lambda one: one.own, right=True, grow=1),
-        Column("Opponents", lambda one: f"{one.others:,.4g}", sort=lambda one: one.others, right=True, grow=1),
+        Column("Statistic", lambda one: one.name.replace("_", " ").capitalize(), least=80, grow=2),
+        Column("Own", lambda one: _figure(one.own), sort=lambda one: one.own, right=True, grow=1),
+        Column("Opponents", lambda one: _figure(one.others), sort=lambda one: one.others, right=True, grow=1),
     )
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.4g}".replace("-", "\N{MINUS SIGN}")
 
 
 class _Small(Table):

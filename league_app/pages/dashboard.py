@@ -19,7 +19,7 @@ from league_app.state import LeagueState
 from league_app.widgets.basics import Card, Elided, Empty, IconButton, button, clear, column, label, plain, row
 from league_app.widgets.chart import Chart, Line
 from league_app.widgets.colours import colour_of
-from league_app.words import lasting
+from league_app.words import chance, lasting
 
 LINES = 6  # ratings in the chart: as many as there are colours
 SHOWN = 8  # recent results
@@ -56,14 +56,14 @@ class DashboardPage(Page):
         self.going_on = column(gap=8)
         self._running: list[_Running] = []
         self.now.body.addLayout(self.going_on)
-        self.chart = Chart()
+        self.chart = Chart("Ratings over time", x_title="after this many tournaments")
         self.chart.setMinimumHeight(220)
         self.ratings = Card("Ratings over time")
         self.ratings.body.addWidget(self.chart)
         self.nothing = Empty("chart", "The chart begins when a second tournament has ended.")
         self.ratings.body.addWidget(self.nothing)
         self.chart.hide()
-        self.table, self.results, self.surprises = column(gap=2), column(gap=2), column(gap=2)
+        self.table, self.results, self.surprises = column(gap=2), column(gap=2), column(gap=8)
         self.standings = Card("Standings", button("All", self._all_standings, link=True))
         self.latest = Card("Recent results", button("All", self._all_results, link=True))
         self.upsets = Card("Upsets")
@@ -98,6 +98,7 @@ class DashboardPage(Page):
         self.setLayout(column(self.empty, area))
         self._area = area
         self.empty.hide()
+        area.hide()  # until it is known which of the two it is
         for card in (self.ratings, self.standings, self.latest, self.upsets):
             card.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
 
@@ -120,15 +121,18 @@ class DashboardPage(Page):
         clear(self.surprises)
         for one in told.upsets:
             text = f"{one.winner_name} beat {one.loser_name}"
-            tip = f"{one.winner_rating:.0f} against {one.loser_rating:.0f}: a chance of {one.chance:.0%}"
-            self.surprises.addWidget(_Watchable(self.desk, text, f"{one.chance:.0%} chance", tip, one.match))
+            likely = chance(one.chance)
+            tip = f"{text}\n{one.winner_rating:.0f} against {one.loser_rating:.0f}: a chance of {likely}"
+            self.surprises.addWidget(_Watchable(self.desk, text, "", f"{likely} chance", tip, one.match))
         if not told.upsets:
             self.surprises.addWidget(label("No upsets so far: everybody has played as rated.", "muted", wrap=True))
 
     def _fill_table(self, told: Overview) -> None:
         clear(self.table)
         for place, one in enumerate(told.top, 1):
-            name = button(f"{place}.  {_short(one.name)}", partial(self.desk.show, "agent", one.agent), link=True)
+            name = button(
+                f"{place}.  {one.name.replace('&', '&&')}", partial(self.desk.show, "agent", one.agent), link=True
+            )
             name.setToolTip(plain(one.name))
             name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
             rating = label(f"{one.rating:.0f} \u00b1 {one.error:.0f}", "muted")
@@ -143,10 +147,10 @@ class DashboardPage(Page):
         clear(self.results)
         for one in told.results:
             score = " : ".join(f"{points:g}" for points in one.scores)
-            text = "  ".join((" - ".join(_short(name, 24) for name in one.names), score))
+            text = " - ".join(_short(name) for name in one.names)
             tip = f"{' - '.join(one.names)}, {score}, {one.ending.replace('_', ' ')} after {one.steps:,} steps"
             aside = f"{one.match}, {one.ending.replace('_', ' ')}" if one.failed else one.match
-            self.results.addWidget(_Watchable(self.desk, text, aside, tip, one.match))
+            self.results.addWidget(_Watchable(self.desk, text, score, aside, tip, one.match))
         if not told.results:
             self.results.addWidget(label("Nothing has been played in this game yet.", "muted", wrap=True))
 
@@ -161,11 +165,11 @@ class DashboardPage(Page):
             clear(self.going_on)
             self.going_on.setProperty("idle", True)
             buttons = row(
-                button("Run a tournament", self._run, primary=True, icon="tournament"),
-                button("Train an agent", self._train, icon="training"),
+                label("Nothing runs.", "muted"),
                 1,
+                button("Train an agent", self._train, icon="training"),
+                button("Run a tournament", self._run, primary=True, icon="tournament"),
             )
-            self.going_on.addWidget(label("Nothing runs.", "muted"))
             self.going_on.addLayout(buttons)
             return
         if self.going_on.property("idle") is not False or self.going_on.count() != len(lines):
@@ -231,13 +235,17 @@ class _Running(QWidget):
 class _Watchable(QWidget):
     """A match in a line, with a button that plays it."""
 
-    def __init__(self, desk: Desk, text: str, aside: str, tip: str, reference: str) -> None:
+    def __init__(self, desk: Desk, text: str, score: str, aside: str, tip: str, reference: str) -> None:
         super().__init__()
         words = Elided(text)
         words.setToolTip(plain(tip))
         play = IconButton("play", f"Watch {reference}: {text}", partial(desk.show, "match", reference))
-        inner = row(play, words, label(aside, "caption"))
-        inner.setStretch(1, 1)
+        last = label(aside, "caption")
+        last.setMinimumWidth(36)
+        if score:
+            last.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        inner = row(words, label(score), last, play) if score else row(column(words, last, gap=0), play)
+        inner.setStretch(0, 1)
         self.setLayout(inner)
 
 
@@ -294,7 +302,6 @@ def _history(league: League, pool: GameSpec, rated: tuple[Rated, ...]) -> tuple[
     return tuple(lines)
 
 
-def _short(name: str, longest: int = 40) -> str:
-    """A name on a button must not widen the page, nor be taken for a shortcut."""
-    name = name if len(name) <= longest else name[: longest - 1] + "\u2026"
-    return name.replace("&", "&&")
+def _short(name: str, longest: int = 24) -> str:
+    """So that of two names in a line both can be read."""
+    return name if len(name) <= longest else name[: longest - 1] + "\u2026"

@@ -30,7 +30,7 @@ class FailuresView(QWidget):
         self._wanted = ""  # an agent's id, to be selected
         self.model = TableModel(failure_columns(), _key, self)
         self.table = Table(self.model, "failures", desk.settings)
-        self.filtered = Filtered(self.table, "Filter failures")
+        self.filtered = Filtered(self.table, "Filter failures", noun="failure")
         self.title = Elided("", "section")
         self.story = QPlainTextEdit()
         self.story.setReadOnly(True)
@@ -58,7 +58,8 @@ class FailuresView(QWidget):
         self.filtered.setContentsMargins(0, 0, 0, 8)
         hint = label("Resigning is no failure, and is not listed.", "caption")
         inner = QWidget()
-        inner.setLayout(column(split, hint, margin=12))
+        inner.setLayout(column(split, hint))
+        inner.setContentsMargins(0, 8, 0, 12)
         self.empty = Empty("check", "Nobody has failed: no crash, no timeout, no illegal action.")
         self.stack = QStackedWidget()
         self.stack.addWidget(inner)

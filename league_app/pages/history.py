@@ -43,6 +43,7 @@ class HistoryPage(Page):
         self.stack.addWidget(self.empty)
         self.stack.setCurrentWidget(self.empty)
         self.setLayout(column(self.stack))
+        self.setContentsMargins(12, 12, 12, 0)
         self._pool: object = None
         self.tabs.currentChanged.connect(self._turned)
 

@@ -17,7 +17,7 @@ from league_app.desk import Desk
 from league_app.looks import Found, Person, Row, Wanted
 from league_app.models.matches import PLAYERS, MatchModel
 from league_app.state import LeagueState
-from league_app.widgets.basics import Empty, button, column, label, row
+from league_app.widgets.basics import Combo, Empty, button, column, label, row
 from league_app.widgets.players import PlayersPainter
 from league_app.widgets.table import ROW_HEIGHT, Table
 
@@ -42,7 +42,7 @@ class MatchTable(Table):
             self.verticalScrollBar().setValue(at + (end - start + 1) * ROW_HEIGHT)
 
 
-class Choice(QComboBox):
+class Choice(Combo):
     """One of many names, none of which makes it wider."""
 
     def __init__(self, name: str, nothing: str) -> None:
@@ -110,7 +110,8 @@ class MatchesView(QWidget):
         filters = row(self.field, self.agent, self.opponent, self.tournament, self.ending)
         for place, share in enumerate((4, 4, 4, 5, 4)):
             filters.setStretch(place, share)
-        self.setLayout(column(filters, self.stack, row(*self._doing, 1, self.count), margin=12))
+        self.setLayout(column(filters, self.stack, row(*self._doing, 1, self.count)))
+        self.setContentsMargins(0, 8, 0, 12)
         self._listen()
         self._enable()
 

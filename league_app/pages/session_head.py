@@ -77,7 +77,7 @@ class SessionHead(Card):
 
     def _show_buttons(self, one: Glance) -> None:
         if one.running:
-            self.main.setText("Resume" if one.paused else "Pause")
+            self.main.setText("Go on" if one.paused else "Pause")
             self.main.set_icon("play" if one.paused else "pause")  # type: ignore[attr-defined]
         else:
             self.main.setText("Resume" if one.resumable else "Go on\u2026")

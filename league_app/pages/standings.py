@@ -13,7 +13,7 @@ from league_app.models.standings import Line, Movements, View, columns, key, loo
 from league_app.models.table import TableModel
 from league_app.pages.page import PERIOD, Page
 from league_app.state import LeagueState
-from league_app.widgets.basics import Card, Empty, IconButton, column, label, plain, row
+from league_app.widgets.basics import Card, Combo, Empty, IconButton, column, label, plain, row
 from league_app.widgets.crosstable import Crosstable
 from league_app.widgets.heatmap import Heatmap, Legend
 from league_app.widgets.sliding import Sliding
@@ -81,7 +81,7 @@ class StandingsPage(Page):
         self.notes = label("", "caption", tone="warn", wrap=True)
 
     def _lay_out(self) -> None:
-        self.filtered = Filtered(self.table, "Filter agents", (self.anchor, self.export))
+        self.filtered = Filtered(self.table, "Filter agents", (self.anchor, self.export), "agent")
         self.filtered.top.setContentsMargins(8, 8, 8, 0)
         self.legend = Legend()
         self.seats = Empty("heat", SEATS)
@@ -152,6 +152,8 @@ class StandingsPage(Page):
             self._again = True  # one look at a time: it may take long in a large league
             return
         self._asked, self._again = True, False
+        if self.view is None:
+            self._show_state()  # that nothing was played is not known yet
         question = _Look(self.desk.league, pool, self._scope, self._anchor or None)
         self.desk.reads.ask("standings", question, self._answer, self._failed)
 
@@ -302,7 +304,7 @@ class _Game:
 
 def _combo(name: str, letters: int) -> QComboBox:
     """As wide as so many letters, whatever is in it."""
-    made = QComboBox()
+    made = Combo()
     made.setAccessibleName(name)
     made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     made.setMinimumContentsLength(letters)

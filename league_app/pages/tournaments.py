@@ -31,7 +31,7 @@ class TournamentsView(QWidget):
         self.model = TableModel(tournament_columns(), _key, self)
         self.table = Table(self.model, "tournaments", desk.settings)
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.filtered = Filtered(self.table, "Filter tournaments")
+        self.filtered = Filtered(self.table, "Filter tournaments", noun="tournament")
         self.show_button = button("Standings", self.show_one, tip="Enter, or a double click")
         self.matches_button = button("Matches", self.show_matches)
         self.resume_button = button("Resume", self.resume)
@@ -50,7 +50,8 @@ class TournamentsView(QWidget):
             self.change_button,
             self.cancel_button,
         )
-        self.setLayout(column(self.filtered, row(*self._doing, 1, gap=8), margin=12))
+        self.setLayout(column(self.filtered, row(*self._doing, 1, gap=8)))
+        self.setContentsMargins(0, 8, 0, 12)
         self.table.chosen.connect(self._open)
         self.table.selected.connect(self._enable)
         self.model.modelReset.connect(self._enable)

@@ -22,6 +22,7 @@ from league_app.pages.trainees import Trainees
 from league_app.widgets.basics import Card, Empty, button, column, label, row
 from league_app.widgets.fields import ChoiceBox
 from league_app.widgets.sessionlist import SessionList
+from league_app.words import percent
 
 PERIOD = 500  # milliseconds between two looks at least
 NOTHING = "No training yet. A 60-second run teaches a network to beat Random."
@@ -222,7 +223,7 @@ class TrainingPage(Page):
     def _view_changed(self) -> None:
         smoothing, log = self.smoothing.value() / 100, self.log.isChecked()
         axis = "elapsed" if self.axis.currentIndex() == 1 else "step"
-        self.smoothing.setToolTip(f"{smoothing:.0%}")
+        self.smoothing.setToolTip(percent(smoothing))
         self.curves.set_view(smoothing, log, axis)  # type: ignore[arg-type]
         for name, value in (("smoothing", self.smoothing.value()), ("log", log), ("axis", axis)):
             self.desk.settings.set(f"training/{name}", value)

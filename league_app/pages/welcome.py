@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QStackedWidget, QWidget
 
 from engine.errors import RingsideError
 from engine.league import tables
@@ -19,11 +19,11 @@ from league_app.highlights import best_match
 from league_app.leagues import Leagues
 from league_app.pages.page import Page
 from league_app.state import LeagueState
-from league_app.widgets.basics import Card, Elided, Icon, button, clear, column, label, row
+from league_app.widgets.basics import Card, Elided, Empty, Icon, button, clear, column, label, row
 from league_app.widgets.preview import Preview
 from league_app.words import many
 
-FIRST = 3  # of the table
+FIRST = 6  # of the table
 SHOWN = 5  # recent leagues
 
 
@@ -49,6 +49,7 @@ class WelcomePage(Page):
         self._leagues = leagues
         self._reference: str | None = None
         self._top: tuple[str, ...] = ()
+        self._missing: int | None = None  # agents there are, where nothing plays itself
         inner = QWidget()
         parts = column(self._head(), self._stage(), self._files(), margin=24, gap=16)
         parts.setStretch(1, 1)
@@ -79,7 +80,13 @@ class WelcomePage(Page):
         self.preview.setMinimumHeight(280)
         self.preview.chosen.connect(self._watch_best)
         self.caption = Elided("", "caption")
-        left = column(self.preview, self.caption, gap=4)
+        self.nothing = Empty("live", "", "Run a tournament", self._begin)
+        instead = Card()
+        instead.body.addWidget(self.nothing)
+        self.stage = QStackedWidget()
+        self.stage.addWidget(self.preview)
+        self.stage.addWidget(instead)
+        left = column(self.stage, self.caption, gap=4)
         self.card = Card("")
         self.card.setFixedWidth(360)
         self.facts = label("", "muted", wrap=True)
@@ -101,12 +108,16 @@ class WelcomePage(Page):
         return made
 
     def _files(self) -> QWidget:
-        made = Card(
-            "Leagues",
+        made = Card()
+        heading = row(  # at the left: toasts come at the right
+            label("Leagues", "section"),
             button("New", self._leagues.new, icon="new"),
             button("Open", self._leagues.open, icon="open"),
             button("Sample league", self._leagues.sample, icon="ringside"),
+            1,
         )
+        heading.insertSpacing(1, 16)
+        made.body.addLayout(heading)
         self.recent = column(gap=0)
         made.body.addLayout(self.recent)
         made.body.addWidget(label("Or drop a league, a replay or an agent on this window.", "caption"))
@@ -141,13 +152,32 @@ class WelcomePage(Page):
         if glance.playback is not self.preview.playback:
             self.preview.play(glance.playback)
         self._reference = glance.reference
+        self._tell_nothing(glance.agents, glance.playback is None)
+        for part in (self.watch, self.run):
+            part.setEnabled(glance.agents > 1)
         between = " against ".join(glance.names)
         told = f"The best match so far: {between} ({glance.reference}). Click to look at it closely."
-        self.caption.setText(told if glance.reference else "Nothing has been played here yet.")
+        self.caption.setText(told if glance.reference else "")
 
     def say_busy(self, words: str) -> None:
         self.busy.setText(words)
         self.bar.setVisible(bool(words))
+        if not words and self.desk.state is None:
+            self._tell_nothing(None, True)
+
+    def _tell_nothing(self, agents: int | None, nothing: bool) -> None:
+        """What there is to do where no match can play itself; `agents` is None if no league is open."""
+        self.stage.setCurrentIndex(int(nothing))
+        told, todo = (
+            ("A league is one file with its agents and their results.", "Open the sample league")
+            if agents is None
+            else ("The best match plays itself here. Somebody has to play it first.", "Run a tournament")
+            if agents > 1
+            else ("The best match plays itself here. It takes two agents to play one.", "Add ready-made agents")
+        )
+        self._missing = agents
+        self.nothing.sentence.setText(told)
+        self.nothing.button.setText(todo)
 
     def _list_recent(self) -> None:
         clear(self.recent)
@@ -177,6 +207,16 @@ class WelcomePage(Page):
         live = self.desk.attempt(_Exhibit(self.desk.league, self._top[:2], pool))
         if live is not None:
             self.desk.show("match", live)
+
+    @Slot()
+    def _begin(self) -> None:
+        if self._missing is None:
+            self._leagues.sample()
+        elif self._missing > 1:
+            self._run()
+        else:
+            self.desk.show("dashboard")
+            self.desk.show("ready-made-sheet")
 
     @Slot()
     def _run(self) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QSizePolicy, QSpinBox, QWidget
 
 from engine.league.records import Agent
-from league_app.widgets.basics import button, column, label, row
+from league_app.widgets.basics import Combo, button, column, label, row
 
 LONGEST = 60  # letters of a name in a list
 YOU = "You, at this keyboard"
@@ -45,6 +45,7 @@ class ExhibitionSheet(QDialog):
         self.seed = QSpinBox()
         self.seed.setRange(0, 2**31 - 1)
         self.seed.setValue(seed)
+        self.seed.lineEdit().setTextMargins(6, 0, 0, 0)  # as far from the edge as in the other controls
         self.seed.setAccessibleName("Seed")
         form.addRow(self._label("Seed", self.seed), self.seed)
         self.go = button("Watch", self._go, primary=True)
@@ -61,7 +62,7 @@ class ExhibitionSheet(QDialog):
         return made
 
     def _chooser(self, seat: int, agents: Sequence[Agent], person: bool, last: Sequence[str]) -> QComboBox:
-        made = QComboBox()
+        made = Combo()
         made.setAccessibleName(f"Who plays seat {seat + 1}")
         made.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         made.setMinimumWidth(200)

@@ -6,14 +6,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, Qt, Slot
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QDialog, QLineEdit, QListWidget, QListWidgetItem, QWidget
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QDialog,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
 
 from league_app import theme
-from league_app.widgets.basics import column
+from league_app.widgets.basics import Empty, column
+from league_app.widgets.cells import elided
 
+Index = QModelIndex | QPersistentModelIndex
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 SHOWN = 60
+ASIDE = Qt.ItemDataRole.UserRole + 1
 
 
 @dataclass(frozen=True)
@@ -24,6 +37,23 @@ class Entry:
     aside: str  # where else it is found, such as its menu and shortcut
     icon: str
     run: Callable[[], Any]
+
+
+class _Row(QStyledItemDelegate):
+    """An icon and what it is at the left, where else it is found at the right."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, theme.colour("selection"))
+        rect = QRectF(option.rect).adjusted(10, 0, -12, 0)
+        index.data(Qt.ItemDataRole.DecorationRole).paint(painter, rect.toRect(), LEFT)
+        painter.setFont(theme.font("caption"))
+        room = elided(painter, rect.adjusted(rect.width() / 2, 0, 0, 0), index.data(ASIDE), "muted", right=True)
+        painter.setFont(theme.font())
+        elided(painter, rect.adjusted(30, 0, -room - 12, 0), index.data(Qt.ItemDataRole.DisplayRole))
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
+        return QSize(200, 32)
 
 
 class PaletteSheet(QDialog):
@@ -39,8 +69,10 @@ class PaletteSheet(QDialog):
         self.list = QListWidget()
         self.list.setAccessibleName("What can be done")
         self.list.setUniformItemSizes(True)
-        self.list.setIconSize(theme.ICON)
-        self.setLayout(column(self.field, self.list, margin=12))
+        self.list.setItemDelegate(_Row(self.list))
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.nothing = Empty("search", "Nothing is called like that.")
+        self.setLayout(column(self.field, self.list, self.nothing, margin=12))
         self.field.textChanged.connect(self.look_for)
         self.field.returnPressed.connect(self.choose)
         self.list.itemActivated.connect(self.choose)
@@ -57,10 +89,14 @@ class PaletteSheet(QDialog):
         self.list.clear()
         for _, place in ranked[:SHOWN]:
             one = self._entries[place]
-            item = QListWidgetItem(theme.icon(one.icon or "chevron-right"), f"{one.text}    {one.aside}".rstrip())
+            item = QListWidgetItem(theme.icon(one.icon or "chevron-right"), one.text)
             item.setData(Qt.ItemDataRole.UserRole, place)
+            item.setData(ASIDE, one.aside)
+            item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, one.aside)
             self.list.addItem(item)
         self.list.setCurrentRow(0)
+        self.list.setVisible(bool(ranked))
+        self.nothing.setVisible(not ranked)
 
     @Slot()
     def choose(self) -> None:

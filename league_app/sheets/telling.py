@@ -14,7 +14,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QGridLayout, QPlainTextEdit, QWidget
 
 from league_app import theme
-from league_app.widgets.basics import Icon, button, column, label, row
+from league_app.widgets.basics import Icon, breakable, button, column, label, row
 
 PACKAGES = ("ringside", "PySide6-Essentials", "pygame", "pyqtgraph", "numpy", "numba", "neat-python", "torch")
 
@@ -27,15 +27,15 @@ class Sheet(QDialog):
         self.setWindowTitle(title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setMinimumWidth(460)
-        self.sentence = label(sentence, "section", wrap=True)
+        self.sentence = label(breakable(sentence), "section", wrap=True)
         self.words = column(self.sentence, gap=8)
         if more:
-            self.words.addWidget(label(more, "muted", wrap=True))
+            self.words.addWidget(label(breakable(more), "muted", wrap=True))
         top = row(gap=16)
         top.addWidget(Icon(icon, 32, role), 0, Qt.AlignmentFlag.AlignTop)
         top.addLayout(self.words, 1)
         self.buttons = row(1)
-        self.setLayout(column(top, self.buttons, margin=24, gap=24))
+        self.setLayout(column(top, 1, self.buttons, margin=24, gap=24))
 
 
 class Question(Sheet):
@@ -76,11 +76,13 @@ class Trouble(Sheet):
         self.report.setReadOnly(True)
         self.report.setAccessibleName("Report")
         self.report.setMinimumSize(520, 220)
+        self.setMinimumWidth(620)  # or its own least width, set above, would count for more than its parts
         self.words.addWidget(self.report)
         self.buttons.addWidget(button("Copy the report", self._copy, icon="copy"))
         close = button("Go on", self.accept, primary=True)
         close.setDefault(True)
         self.buttons.addWidget(close)
+        close.setFocus()  # and not the report, which comes first
 
     @Slot()
     def _copy(self) -> None:
@@ -112,7 +114,8 @@ class About(Sheet):
         grid.setHorizontalSpacing(24)
         for place, (name, number) in enumerate(versions()[1:]):
             grid.addWidget(label(name, "muted"), place, 0)
-            grid.addWidget(label(number), place, 1)
+            grid.addWidget(label(breakable(number), wrap=True), place, 1)
+        grid.setColumnStretch(1, 1)
         self.words.addLayout(grid)
         self.words.addWidget(label("MIT licence. The font is Inter, SIL Open Font License 1.1.", "caption", wrap=True))
         self.buttons.addWidget(button("Copy versions", self._copy, icon="copy"))
@@ -140,6 +143,8 @@ class Shortcuts(Sheet):
             key.setFont(theme.font("body"))
             grid.addWidget(key, line, side)
             grid.addWidget(label(text), line, side + 1)
+        grid.setColumnStretch(1, 1)
+        grid.setColumnStretch(3, 1)
         self.words.addLayout(grid)
         close = button("Close", self.accept, primary=True)
         close.setDefault(True)

@@ -8,14 +8,14 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QDialog, QFrame, QHBoxLayout, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
 from engine.errors import BadValue, RingsideError
 from engine.play.concurrent import MOST_WORKERS
 from engine.registry import FORMATS, GAMES, all_games
 from league_app.desk import Desk
 from league_app.draft import MANY_AGENTS, Count, Draft, Drawing, Terms, Weighed, enter, kept_of, ratings
-from league_app.widgets.basics import Card, button, column, label, line, row
+from league_app.widgets.basics import Card, Combo, button, column, label, line, row
 from league_app.widgets.fields import NumberBox
 from league_app.widgets.form import CONTROL, LABEL, Form
 from league_app.widgets.picks import Picks
@@ -105,7 +105,7 @@ class TournamentSheet(QDialog):
         self.name = QLineEdit()
         self.name.setMaxLength(120)
         self.name.textChanged.connect(self._edit)
-        self.game, self.format = QComboBox(), QComboBox()
+        self.game, self.format = Combo(), Combo()
         self.game.currentIndexChanged.connect(self._take_game)
         self.format.addItems([one.replace("-", " ").capitalize() for one in FORMATS.working()])
         for place, one in enumerate(FORMATS.working()):

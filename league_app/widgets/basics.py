@@ -11,12 +11,17 @@ from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
+    QComboBox,
     QFrame,
     QHBoxLayout,
     QLabel,
     QLayout,
     QPushButton,
     QSizePolicy,
+    QStyle,
+    QStyleOptionButton,
+    QStyleOptionComboBox,
+    QStylePainter,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -38,6 +43,7 @@ def label(text: str = "", role: str = "", tone: str = "", wrap: bool = False) ->
     made = QLabel(text)
     made.setTextFormat(Qt.TextFormat.PlainText)
     made.setWordWrap(wrap)
+    made.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute)
     if role:
         made.setProperty("role", role)
     if tone:
@@ -132,10 +138,38 @@ class TintedButton(QPushButton):
             self._tint()
         super().changeEvent(event)
 
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        """Qt would cut a text that is too long; it ends in an ellipsis instead."""
+        lacking = self.sizeHint().width() - self.width()
+        if lacking <= 0:
+            super().paintEvent(event)
+            return
+        option, metrics = QStyleOptionButton(), self.fontMetrics()
+        self.initStyleOption(option)
+        shown, end = Qt.TextFlag.TextShowMnemonic, Qt.TextElideMode.ElideRight
+        room = metrics.size(shown, self.text()).width() - lacking
+        option.text = metrics.elidedText(self.text(), end, room, shown.value)
+        QStylePainter(self).drawControl(QStyle.ControlElement.CE_PushButton, option)
+
     def _tint(self) -> None:
         if self._icon:
             self.setIcon(theme.icon(self._icon, self._role))
             self.setIconSize(theme.ICON)
+
+
+class Combo(QComboBox):
+    """A choice whose name, where it is too long, ends in an ellipsis; Qt would just cut it."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        option, painter = QStyleOptionComboBox(), QStylePainter(self)
+        self.initStyleOption(option)
+        if self.currentIndex() < 0 and self.placeholderText():
+            option.currentText = self.placeholderText()
+        whole, part = QStyle.ComplexControl.CC_ComboBox, QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(whole, option, part, self).width()
+        option.currentText = self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room)
+        painter.drawComplexControl(whole, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
 
 
 class IconButton(QToolButton):
@@ -250,10 +284,13 @@ class Empty(QWidget):
         self.sentence = label(sentence, "muted", wrap=True)
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.sentence.setMinimumWidth(320)
+        self.sentence.setMaximumWidth(440)
         inner = column(gap=12)
         inner.addWidget(Icon(icon, 40), 0, Qt.AlignmentFlag.AlignHCenter)
         inner.addWidget(self.sentence)
         if text:
             self.button = button(text, pressed, primary=True)
             inner.addWidget(self.button, 0, Qt.AlignmentFlag.AlignHCenter)
-        self.setLayout(column(1, row(1, inner, 1), 1, margin=24))
+        across = row(1, inner, 1)
+        across.setStretch(1, 8)
+        self.setLayout(column(1, across, 1, margin=24))

@@ -213,8 +213,8 @@ class RecordPainter(Cell):
 class BarPainter(Cell):
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
         assert isinstance(value, BarCell)
-        elided(painter, QRectF(rect.left(), rect.top(), 52, rect.height()), value.text, right=True)
-        room = QRectF(rect.left() + 60, rect.center().y() - 3, max(rect.width() - 60, 0), 6)
+        elided(painter, QRectF(rect.left(), rect.top(), 44, rect.height()), value.text, right=True)
+        room = QRectF(rect.left() + 52, rect.center().y() - 3, max(rect.width() - 52, 0), 6)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.colour("hairline"))
         painter.drawRoundedRect(room, 3, 3)

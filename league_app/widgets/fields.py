@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QAbstractSpinBox, QCheckBox, QComboBox, QLineEdit,
 
 from engine.errors import BadValue
 from engine.options import Value, build
+from league_app.widgets.basics import Combo
 
 StepFlag = QAbstractSpinBox.StepEnabledFlag
 
@@ -79,7 +80,7 @@ class NumberBox(QAbstractSpinBox):
             event.ignore()  # whoever scrolls past must not change a setting
 
 
-class ChoiceBox(QComboBox):
+class ChoiceBox(Combo):
     """One of a few."""
 
     edited = Signal()

@@ -10,7 +10,7 @@ from engine.league.tables import Row
 from league_app import theme
 from league_app.looks import words_of
 from league_app.widgets.basics import Card, column, label, plain, row
-from league_app.words import many
+from league_app.words import many, percent
 
 
 class Figure(QWidget):
@@ -100,7 +100,7 @@ class Figures(Card):
         total = line.total
         self.rating.show_value(f"{line.rating:.0f}", f"\u00b1{line.error:.0f}")
         self.place.show_value(f"{place}", f"of {rated}")
-        self.score.show_value(f"{total.score:.0%}", f"of {many(total.played, 'game')}")
+        self.score.show_value(percent(total.score), f"of {many(total.played, 'game')}")
         self.record.setText(f"{total.wins:,} won, {total.draws:,} drawn, {total.losses:,} lost")
         self.bar.show_record(total.wins, total.draws, total.losses)
         kinds = [f"{count:,} by {words_of(ending)}" for ending, count in sorted(line.forfeits.items())]

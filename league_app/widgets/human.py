@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine.game import GameInfo
 from league_app.visual.hands import Hands
-from league_app.widgets.basics import Elided, Icon, button, row
+from league_app.widgets.basics import Combo, Elided, Icon, button, row
 
 
 class HumanBar(QWidget):
@@ -21,7 +21,7 @@ class HumanBar(QWidget):
         super().__init__()
         self.words = Elided()
         self.words.setMinimumWidth(160)
-        self.list = QComboBox()
+        self.list = Combo()
         self.list.setAccessibleName("What you can do")
         self.list.setMinimumWidth(140)
         self.play = button("Play it", self._act, primary=True)

@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QWidget
 
 from engine.league.records import Agent
+from engine.registry import KINDS
 from league_app.models.table import Column, Index, TableModel
 from league_app.widgets.basics import button, column, label, row
 from league_app.widgets.cells import NOTHING, AgentCell
@@ -32,6 +33,11 @@ class Pick:
     rating: float | None = None  # None for somebody who has not played under these rules
     error: float = 0.0
 
+    @property
+    def able(self) -> bool:
+        """Whether its kind is installed; without that it cannot play."""
+        return self.agent.kind in KINDS.names()
+
 
 class PickModel(TableModel):
     """Ticks in the first column; those who are ticked are numbered in the order in which they are entered."""
@@ -40,7 +46,13 @@ class PickModel(TableModel):
 
     def __init__(self) -> None:
         columns = [
-            Column("#", self._place, sort=self._number, tip="Who takes part, in the order in which they are entered"),
+            Column(
+                "#",
+                self._place,
+                sort=self._number,
+                width=64,
+                tip="Who takes part, in the order in which they are entered",
+            ),
             Column("Agent", _name, paint="agent", value=_cell, cell_tip=_tip, width=210, least=90, grow=1),
             Column("Rating", _rating, sort=_strength, right=True, descending=True, tip="Under these rules", width=92),
         ]
@@ -149,7 +161,7 @@ class Picks(QWidget):
         self.everybody = button("All", self._all, tip="Tick everybody who is shown")
         self.nobody = button("None", self._none, tip="Tick nobody who is shown")
         self.first = button("Put first", self._first, tip=FIRST)
-        self.filtered = Filtered(self.table, "Filter agents", [self.everybody, self.nobody])
+        self.filtered = Filtered(self.table, "Filter agents", [self.everybody, self.nobody], "agent")
         self.setLayout(column(self.filtered, row(self.count, 1, self.first), gap=8))
 
     @property
@@ -158,14 +170,15 @@ class Picks(QWidget):
 
     def show_agents(self, agents: Sequence[Agent], chosen: Iterable[str]) -> None:
         self.model.set_rows([Pick(one) for one in agents])
-        self.model.choose(chosen)
+        wanted = set(chosen)
+        self.model.choose(one.agent.id for one in self.model.every if one.able and one.agent.id in wanted)
         self._ticked()
 
     def _shown(self) -> list[str]:
         return [one.agent.id for one in self.model.rows]
 
     def _all(self) -> None:
-        self.model.tick(self._shown(), True)
+        self.model.tick([one.agent.id for one in self.model.rows if one.able], True)
 
     def _none(self) -> None:
         self.model.tick(self._shown(), False)
@@ -192,7 +205,8 @@ def _tip(pick: Pick) -> str:
 
 
 def _cell(pick: Pick) -> AgentCell:
-    return AgentCell(pick.agent.name, pick.agent.kind, colour_of(pick.agent.id, pick.agent.colour))
+    kind = pick.agent.kind if pick.able else f"{pick.agent.kind}, not installed"
+    return AgentCell(pick.agent.name, kind, colour_of(pick.agent.id, pick.agent.colour))
 
 
 def _rating(pick: Pick) -> str:

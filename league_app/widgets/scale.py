@@ -19,7 +19,7 @@ class Scale(pg.AxisItem):  # type: ignore[misc] # pyqtgraph has no types
         self.kind: Axis = "number"
         self.percent = False
         self.log = False
-        self.setStyle(tickAlpha=0.15 if side == "left" else 0.0, hideOverlappingLabels=side != "left")
+        self.setStyle(tickAlpha=0.15 if side == "left" else 0.0, hideOverlappingLabels=False)
         self.setGrid(255 if side == "left" else False)
 
     def tickValues(self, low: float, high: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N802
@@ -54,7 +54,8 @@ class Scale(pg.AxisItem):  # type: ignore[misc] # pyqtgraph has no types
             return elapsed(value)
         if self.kind == "date":
             at = time.localtime(value)
-            return time.strftime("%d %b" if spacing >= 86400 or at[3:5] == (0, 0) else "%H:%M", at)
+            day = spacing >= 86400 or at[3:6] == (0, 0, 0)
+            return time.strftime("%d %b" if day else "%H:%M" if spacing >= 60 else "%H:%M:%S", at)
         return f"{float(f'{value:.9g}'):,.10g}".replace("-", "\u2212")
 
 

@@ -25,9 +25,11 @@ from league_app.settings import Settings
 from league_app.widgets.basics import column, label, row
 from league_app.widgets.cells import PAD, Cell, delegate, elided
 from league_app.widgets.header import Header, known
+from league_app.words import many
 
 ROW_HEIGHT = 32
 WIDEST = 420  # what a column takes by itself
+BARS = ("rating", "record", "bar")  # painters that do with less room
 
 
 class Table(QTableView):
@@ -115,17 +117,29 @@ class Table(QTableView):
             return
         header, columns = self._header, self._rows.columns
         shown = [number for number in self._wanted if not header.isSectionHidden(number)]
-        spare = self.viewport().width() - sum(self._wanted[number] for number in shown)
+        spare: float = self.viewport().width() - sum(self._wanted[number] for number in shown)
         if spare >= 0:
-            shares = {number: columns[number].grow for number in shown}
+            shares = {number: float(columns[number].grow) for number in shown}
         else:
-            shares = {n: max(self._wanted[n] - columns[n].least, 0) for n in shown if columns[n].least}
-            spare = max(spare, -sum(shares.values()))
+            shares = self._given(shown, -spare)
+            spare = -sum(shares.values())
         total = sum(shares.values())
         if total and self._sized:
             for number in shown:
                 part = spare * shares.get(number, 0) / total
                 header.resizeSection(number, self._wanted[number] + math.floor(part))
+
+    def _given(self, shown: Sequence[int], needed: float) -> dict[int, float]:
+        """What columns give up where there is too little room: bars first, as a short one tells as much as a long
+        one; then names."""
+        columns, given = self._rows.columns, dict[int, float]()
+        able = {n: max(self._wanted[n] - columns[n].least, 0) for n in shown if columns[n].least}
+        for drawn in (True, False):
+            group = {n: room for n, room in able.items() if (columns[n].paint in BARS) is drawn}
+            share = min(needed / total, 1.0) if (total := sum(group.values())) else 0.0
+            given |= {n: room * share for n, room in group.items()}
+            needed -= share * total
+        return given
 
     @Slot()
     def _remember_soon(self) -> None:
@@ -327,9 +341,11 @@ def _number(text: str) -> bool:
 class Filtered(QWidget):
     """A table below the field that filters it, with the count beside."""
 
-    def __init__(self, table: Table, placeholder: str = "Filter", aside: Sequence[QWidget] = ()) -> None:
+    def __init__(
+        self, table: Table, placeholder: str = "Filter", aside: Sequence[QWidget] = (), noun: str = "row"
+    ) -> None:
         super().__init__()
-        self.table = table
+        self.table, self._noun = table, noun
         self.field = QLineEdit()
         self.field.setPlaceholderText(placeholder)
         self.field.setAccessibleName(placeholder)
@@ -358,4 +374,4 @@ class Filtered(QWidget):
     @Slot()
     def _counted(self) -> None:
         shown, every = len(self._model().rows), len(self._model().every)
-        self.count.setText(f"{shown:,} of {every:,}" if shown != every else f"{every:,}")
+        self.count.setText(f"{shown:,} of {every:,}" if shown != every else many(every, self._noun))

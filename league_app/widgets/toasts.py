@@ -87,8 +87,8 @@ class Toasts(QObject):
         toast = Toast(text, tone if tone in SECONDS else "info", offer, self._over)  # type: ignore[arg-type]
         toast.gone.connect(self._drop)
         self.shown.append(toast)
+        self._place()  # before it is seen: or the mouse may be where it only seems to be, and it would stay
         toast.show()
-        self._place()
         QAccessible.updateAccessibility(QAccessibleEvent(toast, QAccessible.Event.Alert))
 
     @Slot(object)
@@ -104,6 +104,7 @@ class Toasts(QObject):
         for toast in reversed(self.shown):
             width = min(WIDTH, self._over.width() - 32)
             toast.setFixedWidth(width)
+            toast.ensurePolished()
             height = max(toast.heightForWidth(width), toast.sizeHint().height())
             toast.setGeometry(self._over.width() - width - 6, bottom - height, width, height)
             toast.raise_()

@@ -67,10 +67,12 @@ def test_against_bots_a_champion_learns_to_beat_the_tracker() -> None:
     learns(mode="against-bots", seed=2, population=80, generations=20, **quick)
 
 
+@pytest.mark.slow
 def test_in_self_play_a_champion_learns_to_beat_the_tracker_that_it_never_met() -> None:
     learns(mode="self-play", seed=4, population=120, generations=16, opponents=5, validate_every=3)
 
 
+@pytest.mark.slow
 def test_in_competition_a_champion_learns_to_beat_the_tracker_that_it_never_met() -> None:
     learns(mode="competitive", seed=3, population=120, generations=19, opponents=5, validate_every=3)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 UNWANTED = ("torch", "neat", "pyqtgraph")  # large, and nothing that the first sight of a window needs
+PLANNED = 40_000  # matches of a tournament for each second that it is looked at: more than can be played
 PLAYERS = ("Predictor", "Shaky")  # of the match that is watched: it is long
 
 
@@ -155,10 +156,12 @@ def lateness(window: Any, seconds: float, turns: int) -> dict[str, Any]:
         for_a_while(seconds)
         found[name].append(clock.stop())
 
+    entrants = len(state.agents("pong"))
+    rounds = -(-int(PLANNED * seconds) // (entrants * (entrants - 1)))
     for _ in range(turns):
         for_a_while(min(seconds, 1.0))  # what the last run left to be said has been said
         sampled("idle")
-        job = state.start_tournament(game="pong", options={"rounds": 10_000})
+        job = state.start_tournament(game="pong", options={"rounds": rounds})
         before = job.progress().played
         until(lambda job=job, before=before: job.progress().played > before + 500)
         psutil.cpu_percent()
@@ -167,6 +170,7 @@ def lateness(window: Any, seconds: float, turns: int) -> dict[str, Any]:
         found["machine"].append(psutil.cpu_percent())
         found["own"].append((time.process_time() - own) / (time.perf_counter() - since))
         until(lambda job=job, before=before: job.progress().played > before)
+        assert state.job is job, "the tournament was too short"
         found["rate"].append((job.progress().played - before) / (time.perf_counter() - since))
         job.stop()
         until(lambda: state.job is None)
@@ -180,11 +184,12 @@ def watching(window: Any, seconds: float, turns: int, size: tuple[int, int] = (1
     from tests.benchmarks.gui_watch import Frames, for_a_while, until
 
     state, page = window.desk.league, window.page("match")
+    warm = min(seconds, 1.0) * 60
     window.resize(*size)
     state.show_visuals = True
     job = state.start_tournament(game=new_game("pong", points=99).spec, agents=PLAYERS, options={"rounds": 1})
     window.show_page("match")
-    until(lambda: page.shown is not None and page.shown.live is state.live and page.shown.step > 60)
+    until(lambda: page.shown is not None and page.shown.live is state.live and page.shown.step > warm)
     frames, found = Frames(page.ring.canvas), {"frames": [], "cpu": [], "still": []}  # type: ignore[var-annotated]
     live = page.shown.live
     for _ in range(turns):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import time
 from collections.abc import Callable
 from typing import Any
@@ -100,6 +101,7 @@ class _Wait(QObject):
 def until(true: Callable[[], bool], every: int = 20) -> None:
     """Let the window live until something is so."""
     if not _Wait(true, every).wait():
+        faulthandler.dump_traceback()
         raise AssertionError(f"waited {PATIENCE:.0f} s for {true.__qualname__}, in vain")
 
 

@@ -6,10 +6,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"  # before anything of Qt is loaded
 
 import pytest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from engine.registry import new_game
@@ -17,6 +19,9 @@ from league_app import theme
 from league_app.desk import Desk
 from league_app.settings import Settings
 from league_app.state import LeagueState
+
+if TYPE_CHECKING:
+    from league_app.window import Window
 
 QUICK = new_game("pong", points=2, step_limit=2000).spec
 BOTS = ("Tracker", "Shaky", "Predictor", "Lazy", "Random", "Still")
@@ -39,6 +44,23 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def played(template: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(template, tmp_path / "played.league"))
+
+
+@pytest.fixture(scope="module")
+def hall(tmp_path_factory: pytest.TempPathFactory, qapp: QApplication) -> Iterator[Window]:
+    """One window for a whole file of tests, at home in a folder of its own; no league is open in it."""
+    from league_app.window import Window
+
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RINGSIDE_HOME", str(folder))
+        theme.load_fonts()
+        theme.apply("light")
+        made = Window(Desk(Settings(folder / "window.json")))
+        made.show()
+        yield made
+        made.close()
+        made.deleteLater()
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ def test_a_run_is_shown_paused_resumed_and_stopped_from_the_panel(shown: Shown, 
     assert all(one.worker.pid for one in dock.workers.model.rows)
     dock.run.flip.click()
     qtbot.waitUntil(lambda: dock.run.text.text() == "Paused", timeout=20_000)
-    assert dock.run.flip.text() == "Resume"
+    assert dock.run.flip.text() == "Go on"
     assert dock.run.rate.text() == ""
     dock.run.flip.click()
     qtbot.waitUntil(lambda: dock.run.text.text() == "Playing", timeout=20_000)

@@ -118,7 +118,7 @@ def test_a_filter_wants_all_words_and_shows_how_many_there_are(model: TableModel
     filtered = Filtered(shown(qtbot, model))
     qtbot.addWidget(filtered)
     model.set_rows([One(n, name, 0) for n, name in enumerate(("Red Fox", "red hen", "blue fox"))])
-    assert filtered.count.text() == "3"
+    assert filtered.count.text() == "3 rows"
     filtered.field.setText("FOX red")
     assert [one.name for one in model.rows] == ["Red Fox"]
     assert filtered.count.text() == "1 of 3"

@@ -86,7 +86,7 @@ def test_a_session_begins_on_the_sheet_grows_pauses_stops_and_goes_on(desk: Desk
     page.head.main.click()
     until(qtbot, lambda: page.head.word.text() == "Paused")
     assert desk.league.training.sessions.session(1).state is State.PAUSED
-    assert page.head.main.text() == "Resume"
+    assert page.head.main.text() == "Go on"
     page.pause_resume()
     until(qtbot, lambda: page.head.word.text() == "Running")
     page.head.stop.click()
