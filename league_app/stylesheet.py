@@ -25,7 +25,11 @@ QToolBar > QToolButton { max-height: 28px; }
 QToolBar::separator { width: 1px; background: #$hairline; margin: 6px 8px; }
 QStatusBar { background: #$window; border-top: 1px solid #$hairline; color: #$muted; min-height: 24px; }
 QStatusBar::item { border: 0; }
-QDockWidget { font-weight: 600; titlebar-close-icon: none; titlebar-normal-icon: none; }
+QDockWidget { font-weight: 600; titlebar-close-icon: url("$icons/cross-$name.svg"); titlebar-normal-icon: none; }
+QDockWidget::close-button { border: 0; background: transparent; icon-size: 14px;
+  subcontrol-origin: padding; subcontrol-position: right center; right: 10px; width: 20px; height: 20px; }
+QDockWidget::close-button:hover { background: #$selection; border-radius: 4px; }
+QDockWidget::float-button { width: 0; height: 0; border: 0; }
 QDockWidget::title { background: #$window; padding: 8px; border-bottom: 1px solid #$hairline; }
 QMainWindow::separator { background: #$hairline; width: 1px; height: 1px; }
 QMainWindow::separator:hover { background: #$accent; }

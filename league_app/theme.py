@@ -243,6 +243,7 @@ def drawn_icons(palette: Palette) -> str:
         ("down", "chevron-down", palette.muted),
         ("up", "chevron-up", palette.muted),
         ("check", "check", palette.on_accent),
+        ("cross", "cross", palette.muted),
     ):
         (folder / f"{name}-{palette.name}.svg").write_text(_svg(source).replace("currentColor", f"#{value}"), "utf-8")
     return folder.as_posix()

@@ -6,7 +6,7 @@ import base64
 import binascii
 from contextlib import suppress
 
-from PySide6.QtCore import QByteArray, QObject, Qt, Slot
+from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, Slot
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QToolBar
 
 from league_app import theme
@@ -40,6 +40,8 @@ class View(QObject):
         dock.setVisible(self._sides and self._wanted(name))
         for moved in (dock.visibilityChanged, dock.topLevelChanged, dock.dockLocationChanged):
             moved.connect(self._keep_room)
+        dock.installEventFilter(self)
+        dock.toggleViewAction().triggered.connect(self._toggle_by_hand)
         if len(self._docks) == len(SIDES):
             self._size_docks()
             self._restore("state")
@@ -84,6 +86,18 @@ class View(QObject):
                 bar.setVisible(on)
         for name, dock in self._docks.items():
             dock.setVisible(on and self._wanted(name))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        """A panel that a person closes stays closed, whichever way it was done."""
+        if event.type() == QEvent.Type.Close and self._window.isVisible():
+            self._desk.settings.set(f"dock/{watched.objectName()}", False)
+        return False
+
+    @Slot()
+    def _toggle_by_hand(self) -> None:
+        for name, dock in self._docks.items():
+            if dock.toggleViewAction() is self.sender():
+                self._desk.settings.set(f"dock/{name}", not dock.isHidden())
 
     @Slot()
     def _keep_room(self) -> None:

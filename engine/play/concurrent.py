@@ -105,9 +105,10 @@ class ConcurrentMatchExecutor(MatchExecutor):
         try:
             more = over = True
             while more or not over:
-                while more and not self._held and self._dispatcher.waiting(run) < self._ahead * self._workers:
+                short = more and not self._held and self._dispatcher.waiting(run) < self._ahead * self._workers
+                if short:  # workers may take matches as fast as they come: results are looked for in between
                     more = self._feed(run, coming, entry)
-                results, over = self._dispatcher.take(run, PATIENCE)
+                results, over = self._dispatcher.take(run, 0.0 if short else PATIENCE)
                 yield from results
                 if self._held and self._dispatcher.spent(run):
                     return
@@ -156,7 +157,7 @@ class ConcurrentMatchExecutor(MatchExecutor):
     def waiting(self) -> int:
         """Matches that were taken from the plan and are not being played."""
         run = self._run
-        return self._dispatcher.waiting(run) if run is not None else 0
+        return run.waiting if run is not None else 0
 
     def stop(self, now: bool = False) -> None:
         """End the run when the matches that are being played are over, or now; the rest is recorded as cancelled."""

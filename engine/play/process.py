@@ -18,6 +18,7 @@ import threading
 import time
 from dataclasses import dataclass
 from multiprocessing.connection import wait
+from pathlib import Path
 from typing import Any
 
 LINUX = sys.platform == "linux"
@@ -106,6 +107,8 @@ def settle(output: socket.socket | None, nice: int) -> None:
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
     with contextlib.suppress(OSError, AttributeError):
         os.nice(nice)
+    with contextlib.suppress(OSError):  # Linux deals out time by session first, and niceness counts only within one
+        Path("/proc/self/autogroup").write_text(str(nice))
     faulthandler.enable()  # a segmentation fault says where it happened
 
 

@@ -36,8 +36,8 @@ class Run:
 
     @property
     def waiting(self) -> int:
-        """Matches that no worker has."""
-        return len(self.queue) + sum(len(one.jobs) for one in self.isolated)
+        """Matches that no worker has; it may be looked at without the lock, for the copy is made in one go."""
+        return len(self.queue) + sum(len(one.jobs) for one in list(self.isolated))
 
     def add(self, specs: Iterable[MatchSpec]) -> None:
         for spec in specs:

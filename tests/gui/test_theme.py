@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from PySide6.QtGui import QColor, QFontDatabase, QFontInfo, QFontMetricsF
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 import league_app
@@ -255,6 +255,7 @@ def test_another_theme_changes_a_page_that_is_shown(desk: Desk, qtbot: QtBot) ->
     qtbot.waitUntil(lambda: page.view is not None)
     for tab in range(3):
         page.tabs.setCurrentIndex(tab)
+        QApplication.processEvents()  # its parts find their places
         pictures = {}
         for choice, palette in (("light", LIGHT), ("dark", DARK), ("light", LIGHT)):
             theme.apply(choice)
