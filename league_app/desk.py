@@ -136,7 +136,7 @@ class Desk(QObject):
 
     def show(self, page: str, what: object = None) -> None:
         """A page: welcome, dashboard, standings, match, training, history, agent. Or live, the tournament's own match;
-        or a sheet: tournament-sheet, session-sheet, ready-made-sheet."""
+        resume, the tournament that was not finished; or a sheet: tournament-sheet, session-sheet, ready-made-sheet."""
         self.wanted.emit(page, what)
 
     def do(self, text: str, doing: Callable[[], Any], undoing: Callable[[], Any]) -> bool:

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from engine.league.tournament import Progress
 from league_app.desk import Desk
 from league_app.state import LeagueState
+from league_app.words import many
 
 PERIOD = 500  # milliseconds, for what no notice tells
 WAITING = "waiting: "  # how a run begins to say that nothing can be saved
@@ -39,8 +40,17 @@ def look(state: LeagueState) -> Now:
     job, training = state.job, len(state.training.jobs)
     if job is not None:
         progress = job.progress()
-        return Now(progress.text, job.name, progress, training)
+        return Now(_in_words(progress, state.budget.cores), job.name, progress, training)
     return Now("open for looking only" if state.league.read_only else state.toggle_text, training=training)
+
+
+def _in_words(progress: Progress, workers: int) -> str:
+    """What is said beside the switch: what goes on, and where."""
+    if progress.text == "live":
+        return f"showing match {progress.played + 1:,} of {progress.total:,}"
+    if progress.text == "playing":
+        return f"playing on {many(workers, 'worker')}"
+    return progress.text
 
 
 class News(QObject):

@@ -19,6 +19,7 @@ QMenu::item:selected { background: #$selection; color: #$text; }
 QMenu::item:disabled { color: #$border; }
 QMenu::separator { height: 1px; background: #$hairline; margin: 4px 8px; }
 QMenu::icon { padding-left: 8px; }
+QMenu::icon:checked { background: #$selection; border: 1px solid #$accent; border-radius: 4px; }
 QToolBar { background: #$window; border: 0; border-bottom: 1px solid #$hairline; spacing: 4px; padding: 7px; }
 QToolBar > QComboBox { margin-left: 5px; }
 QToolBar > QToolButton { max-height: 28px; }
@@ -26,11 +27,11 @@ QToolBar::separator { width: 1px; background: #$hairline; margin: 6px 8px; }
 QStatusBar { background: #$window; border-top: 1px solid #$hairline; color: #$muted; min-height: 24px; }
 QStatusBar::item { border: 0; }
 QDockWidget { font-weight: 600; titlebar-close-icon: url("$icons/cross-$name.svg"); titlebar-normal-icon: none; }
-QDockWidget::close-button { border: 0; background: transparent; icon-size: 14px;
+QDockWidget::close-button { border: 0; background: transparent; top: 2px;
   subcontrol-origin: padding; subcontrol-position: right center; right: 10px; width: 20px; height: 20px; }
 QDockWidget::close-button:hover { background: #$selection; border-radius: 4px; }
 QDockWidget::float-button { width: 0; height: 0; border: 0; }
-QDockWidget::title { background: #$window; padding: 8px; border-bottom: 1px solid #$hairline; }
+QDockWidget::title { background: #$window; padding: 9px 8px 7px; border-bottom: 1px solid #$hairline; }
 QMainWindow::separator { background: #$hairline; width: 1px; height: 1px; }
 QMainWindow::separator:hover { background: #$accent; }
 

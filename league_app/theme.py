@@ -245,5 +245,8 @@ def drawn_icons(palette: Palette) -> str:
         ("check", "check", palette.on_accent),
         ("cross", "cross", palette.muted),
     ):
-        (folder / f"{name}-{palette.name}.svg").write_text(_svg(source).replace("currentColor", f"#{value}"), "utf-8")
+        drawn = _svg(source).replace("currentColor", f"#{value}")
+        if name == "cross":  # Qt shows it at half of the size that the others have
+            drawn = drawn.replace('viewBox="0 0 20 20"', 'viewBox="3 3 14 14"')
+        (folder / f"{name}-{palette.name}.svg").write_text(drawn, "utf-8")
     return folder.as_posix()

@@ -20,7 +20,7 @@ SIDES = {
 }
 
 
-PAGE = 706  # pixels that every page can be drawn in
+PAGE = 726  # pixels that every page can be drawn in, and some for a panel that is wider than it need be
 LEAST = 960  # for the window
 
 

@@ -42,6 +42,7 @@ PAGES = {  # a tab each; they are made when they are first wanted, or when there
 }
 ASIDE = {  # what `Desk.show` can ask for beside pages
     "live": ("match", "watch_live"),
+    "resume": ("run", "resume"),
     "tournament-sheet": ("tournaments", "new"),
     "session-sheet": ("training", "new_session"),
     "ready-made-sheet": ("agents", "add_ready_made"),
@@ -66,6 +67,7 @@ class Window(QMainWindow):
         self.setMinimumSize(960, 600)
         self.setAcceptDrops(True)
         self._closing = self._resumable = False
+        self._followed = 0  # the tournament that the standings were turned to when it began
         self._visual: bool | None = None  # what the toggle was last set to, until the league has heard of it
         self.leagues = Leagues(desk, self)
         self.pages: dict[str, Page] = {}
@@ -231,6 +233,10 @@ class Window(QMainWindow):
         kinds = {one.what for one in changes}
         if kinds & {"agents", "tournaments"}:
             self.bar.list_games()
+        job = self.desk.league.job if self.desk.state is not None else None
+        if job is not None and job.number != self._followed and "standings" in self.pages:
+            self._followed = job.number
+            self.page("standings").show_what(job.number)
         if "tournaments" in kinds:
             self.desk.ask("resumable", _resumable, self._know_resumable)
         if kinds - {"matches"}:

@@ -23,6 +23,7 @@ from league_app.visual.keyboard import Keyboard
 from league_app.visual.program import Program
 from league_app.visual.reins import Reins
 from league_app.visual.show import SPEEDS, Show
+from league_app.widgets.basics import column
 from league_app.widgets.ringside import Ringside
 
 FRAME, IDLE = 16, 100  # milliseconds between two looks at a match that moves, and at one that is paused
@@ -42,7 +43,7 @@ class MatchPage(Page):
         self.reins = Reins(desk, self._obeyed)
         self.guests = Guests(desk, self, self._look_at)
         self.ring = Ringside(self, self.guests)
-        self.setLayout(self.ring.layers)
+        self.setLayout(column(self.ring.stage))
         self._keyboard = Keyboard(self, self._act)
         self._coming: LiveMatch | None = None  # is being made ready to be shown
         self._exhibition: LiveMatch | None = None  # the one that is played for this page alone

@@ -66,6 +66,7 @@ class TrainingPage(Page):
         side.body.setSpacing(0)
         side.body.addLayout(row(label("Sessions", "section"), 1, self.new, margin=12))
         side.body.addWidget(self.list)
+        side.body.setContentsMargins(1, 0, 1, 6)  # the list has no round corners
         side.setFixedWidth(236)
         self.tabs, self.stack = QTabBar(), QStackedWidget()
         self.tabs.setDrawBase(False)

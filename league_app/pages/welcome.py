@@ -38,6 +38,7 @@ class Glance:
     reference: str | None
     names: tuple[str, ...]
     playback: Playback | None
+    unfinished: tuple[str, ...] = ()  # tournaments that were begun, the latest last
 
 
 class WelcomePage(Page):
@@ -100,7 +101,9 @@ class WelcomePage(Page):
             self.card.body.addWidget(part)
         self.card.body.addLayout(self.table)
         self.card.body.addStretch(1)
-        for one in (self.watch, self.run, self.teach, self.enter):
+        self.resume = button("", self._resume, icon="play")
+        self.resume.hide()
+        for one in (self.resume, self.watch, self.run, self.teach, self.enter):
             self.card.body.addWidget(one)
         inner = row(left, self.card, gap=16)
         inner.setStretch(0, 1)
@@ -136,6 +139,7 @@ class WelcomePage(Page):
             self.caption.setText("")
             self.preview.play(None)
             self._reference, self._top = None, ()
+            self.resume.hide()
             clear(self.table)
             return
         self.desk.ask("welcome", _Glancing(self.desk.pool, self._reference, self.preview.playback), self._show)
@@ -153,6 +157,8 @@ class WelcomePage(Page):
             self.preview.play(glance.playback)
         self._reference = glance.reference
         self._tell_nothing(glance.agents, glance.playback is None)
+        self.resume.setVisible(bool(glance.unfinished) and not self.desk.league.running)
+        self.resume.setText(f"Resume {_short(glance.unfinished[-1])}" if glance.unfinished else "")
         for part in (self.watch, self.run):
             part.setEnabled(glance.agents > 1)
         between = " against ".join(glance.names)
@@ -160,6 +166,9 @@ class WelcomePage(Page):
         self.caption.setText(told if glance.reference else "")
 
     def say_busy(self, words: str) -> None:
+        if words and self.desk.state is None:
+            self.name.setText(words)
+            self.facts.setText("This may take a moment.")
         self.busy.setText(words)
         self.bar.setVisible(bool(words))
         if not words and self.desk.state is None:
@@ -219,6 +228,11 @@ class WelcomePage(Page):
             self.desk.show("ready-made-sheet")
 
     @Slot()
+    def _resume(self) -> None:
+        self.desk.show("dashboard")
+        self.desk.show("resume")
+
+    @Slot()
     def _run(self) -> None:
         self.desk.show("dashboard")
         self.desk.show("tournament-sheet")
@@ -231,6 +245,11 @@ class WelcomePage(Page):
     @Slot()
     def _enter(self) -> None:
         self.desk.show("dashboard")
+
+
+def _short(name: str, longest: int = 30) -> str:
+    """On a button, where an ampersand would be a shortcut."""
+    return (name if len(name) <= longest else name[: longest - 1] + "\u2026").replace("&", "&&")
 
 
 class _Recent(QWidget):
@@ -270,7 +289,8 @@ class _Glancing:
     def __call__(self, state: LeagueState) -> Glance:
         league = state.league
         matches = sum(one.played for one in league.tournaments())
-        told = Glance(league.name, len(state.agents()), matches, (), None, (), None)
+        begun = tuple(one.name for one in state.unfinished() if one.played) if not league.read_only else ()
+        told = Glance(league.name, len(state.agents()), matches, (), None, (), None, begun)
         if self._pool is None:
             return told
         rows = [row for row in tables.standings(league, self._pool).rows if row.total.played][:FIRST]
@@ -286,4 +306,4 @@ class _Glancing:
                     playback = verified(one.spec, one.result)
             except RingsideError:  # its rules are not installed, or it cannot be shown: then there is no picture
                 reference, playback = None, None
-        return Glance(league.name, told.agents, matches, top, reference, names, playback)
+        return Glance(league.name, told.agents, matches, top, reference, names, playback, begun)

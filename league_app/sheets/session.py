@@ -217,7 +217,7 @@ class SessionSheet(_Sheet):
             self.form.set_preset(next(iter(kind.presets)))
         self._restore(name, kind)
         self._form_place.addWidget(self.form)
-        self.name.setPlaceholderText(f"{name} {self._choices.sessions + 1}")
+        self.name.setPlaceholderText(f"its mode and the number {self._choices.sessions + 1}")
 
     def _restore(self, name: str, kind: Any) -> None:
         """As it was left; what no longer fits is passed over."""

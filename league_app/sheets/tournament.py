@@ -168,7 +168,7 @@ class TournamentSheet(QDialog):
         if name is None or state is None:
             return
         quiet, self._quiet = self._quiet, True
-        kept: dict[str, Any] = self.desk.settings.get(f"tournament/{name}", {})
+        kept: dict[str, Any] = self.desk.settings.get(self._kept_as(name), {})
         agents = state.agents(name)
         self.rules = self._form(
             self._rules_place, self.rules, GAMES.get(name).Options, self._usual_rules(name, kept), 2
@@ -193,7 +193,7 @@ class TournamentSheet(QDialog):
     def _take_format(self) -> None:
         format = FORMATS.get(self.format.currentData())
         quiet, self._quiet = self._quiet, True
-        kept = self.desk.settings.get(f"tournament/{self.game.currentData()}", {}).get("options")
+        kept = self.desk.settings.get(self._kept_as(self.game.currentData()), {}).get("options")
         values = kept.get(format.name) if isinstance(kept, dict) else None
         if values is None and any(one.name == "rounds" for one in dataclasses.fields(format.Options)):
             values = {"rounds": 2 if len(self.picks.model.every) < MANY_AGENTS else 1}
@@ -367,10 +367,14 @@ class TournamentSheet(QDialog):
         self._soon.stop()
         super().done(how)
 
+    def _kept_as(self, game: str) -> str:
+        """Of each league by itself: five thousand rounds here are not meant there."""
+        return f"tournament/{game}/{self.desk.league.league.path.absolute()}"
+
     def _remember(self) -> None:
         draft, settings = self.draft(), self.desk.settings
         everybody = len(draft.agents) == len(self.picks.model.every)
-        name = f"tournament/{draft.game}"
+        name = self._kept_as(draft.game)
         settings.set(name, kept_of(draft, settings.get(name, {}), everybody))
         settings.set("workers", draft.workers)
 

@@ -16,7 +16,7 @@ from league_app.widgets.colours import colour_of
 HEIGHT, CHIP, GAP, DOT = 44, 14, 12, 8
 GROUND = "101826"  # of the canvas: a seat's colour is seen against the same
 ACROSS = 5  # plates in a row, where there are more than two
-TONES = {"LIVE": "bad", "REPLAY": "accent", "EXHIBITION": "warn", "PAUSED": "muted"}
+TONES = {"LIVE": "bad", "REPLAY": "accent", "EXHIBITION": "warn", "PAUSED": "muted", "ENDED": "muted"}
 NO_RATING = "not rated yet"
 
 

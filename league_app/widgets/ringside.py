@@ -54,7 +54,7 @@ class Ringside(QWidget):
         self.keep = button("Save replay...", keeper.save, icon="save")
         self.stage = QWidget()
         self.empty = Empty("live", NOTHING, "Watch a match", owner.watch)
-        self.layers = QStackedLayout()
+        self.layers = QStackedLayout(self.stage)  # at once: without a parent it would be a window for a moment
         self.layers.addWidget(self.empty)
         self.layers.addWidget(self)
         self.notice = Elided()
@@ -114,8 +114,9 @@ class Ringside(QWidget):
         show, bill = shown.show, shown.bill
         info = show.playback.game.info
         self.transport.set_show(show)
-        self.head.badge.set_text(show.badge, show.badge == "LIVE" and not show.following)
         ended = show.result if show.at_end else None
+        badge = "ENDED" if ended is not None and show.badge == "LIVE" else show.badge
+        self.head.badge.set_text(badge, badge == "LIVE" and not show.following)
         self.head.set_marks(marks_of(ended) if ended is not None else [])
         late = show.silent if hands is None else 0.0
         told = f"Waiting for the next step: {late:.0f} s" if late > PATIENCE else ""

@@ -353,6 +353,7 @@ def test_after_a_crash_it_offers_to_resume(window: Window, played: Path, qtbot: 
     window.leagues.open_path(played)
     qtbot.waitUntil(lambda: any("Unfinished" in one.text for one in window.toasts.shown), timeout=10_000)
     qtbot.waitUntil(lambda: window.acts.named("run.resume").isEnabled())
+    qtbot.waitUntil(lambda: window.welcome.resume.isVisible() and window.welcome.resume.text() == "Resume Unfinished")
     window.dock("run").resume()
     qtbot.waitUntil(lambda: window.desk.league.running, timeout=30_000)
 
