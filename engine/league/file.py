@@ -21,6 +21,7 @@ WHOLE = (
     64 << 20
 )  # bytes: files up to here are checked entirely whenever they are opened, which takes a tenth of a second
 PATIENCE = 5.0  # seconds to wait for somebody who is looking at the file
+PAGE = 256  # rows of a stream that are fetched at once
 
 
 class LeagueFile:
@@ -34,6 +35,7 @@ class LeagueFile:
         self._readers: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._lock: Lock | None = None
         self._closed = False
+        self._news, self._reads = threading.Condition(), 0  # reads under way
         self._check_place()
         if not read_only:
             self._lock = self._take_lock()
@@ -174,15 +176,35 @@ class LeagueFile:
             alive = [(thread, old) for thread, old in self._readers if thread.is_alive()]
             self._readers = [*alive, (threading.current_thread(), db)]
 
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """This thread's connection, which nobody closes meanwhile: SQLite would crash."""
+        db = self.reader()
+        with self._news:
+            if self._closed:
+                raise LeagueError(f"{self.path} has been closed")
+            self._reads += 1
+        try:
+            yield db
+        finally:
+            with self._news:
+                self._reads -= 1
+                self._news.notify_all()
+
     def read(self, sql: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
-        with self._told("read"):
-            return self.reader().execute(sql, values).fetchall()
+        with self._told("read"), self.reading() as db:
+            return db.execute(sql, values).fetchall()
 
     def stream(self, sql: str, *values: object) -> Iterator[tuple]:  # type: ignore[type-arg]
         """Rows one by one, for what may be many."""
         with self._told("read"):
-            for row in self.reader().execute(sql, values):  # noqa: UP028 - a cursor must not outlive the file
-                yield row
+            with self.reading() as db:
+                cursor = db.execute(sql, values)
+                rows = cursor.fetchmany(PAGE)
+            while rows:
+                yield from rows
+                with self.reading():
+                    rows = cursor.fetchmany(PAGE)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -219,6 +241,8 @@ class LeagueFile:
                 raise LeagueError(f"{self.path} has been closed") from None
             raise
         except sqlite3.DatabaseError as error:
+            if self._closed and "interrupted" in str(error):
+                raise LeagueError(f"{self.path} has been closed") from None
             name = getattr(error, "sqlite_errorname", "") or "SQLITE_CORRUPT"  # without one: text that is no text
             if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
                 what = "the disk is full" if name == "SQLITE_FULL" else str(error)
@@ -237,6 +261,13 @@ class LeagueFile:
 
     # Copying and closing
 
+    def _copy_to(self, copy: sqlite3.Connection) -> None:
+        if self.read_only:
+            self._main.backup(copy)
+        else:
+            with self.reading() as db:
+                db.backup(copy)
+
     def backup(self, target: Path, replace: bool = False) -> None:
         """A copy of everything that is saved by now; the league stays in use meanwhile."""
         target = Path(os.path.realpath(check_path("file", target)))
@@ -244,16 +275,25 @@ class LeagueFile:
             raise LeagueError(f"{target} is the league itself: choose another name")
 
         def fill(copy: sqlite3.Connection) -> None:
-            (self._main if self.read_only else self.reader()).backup(copy)
+            self._copy_to(copy)
 
         with self._told("copy"):
             write_database(target, fill, replace)
 
+    def _unread(self) -> bool:
+        return not self._reads
+
     def close(self) -> None:
         """Everything is on the disk already; this lets go of the file."""
-        self._closed = True
+        readers = [reader for _, reader in self._readers]
+        with self._news:
+            self._closed = True
+            for db in readers:
+                with suppress(sqlite3.Error):
+                    db.interrupt()  # whoever reads is told that it has been closed
+            self._news.wait_for(self._unread, PATIENCE)
         main = [self._main] if hasattr(self, "_main") else []
-        for db in [*(reader for _, reader in self._readers), *main]:
+        for db in [*readers, *main]:
             with suppress(sqlite3.Error):
                 db.close()
         if self._lock is not None:

@@ -47,7 +47,10 @@ def pool_skills(league: League, pool: int) -> dict[int, Skill]:
     """As they are kept or, while an earlier tournament is played after a later one, from the matches."""
     sql = "SELECT agent, mean, deviation FROM skills WHERE pool = ? AND tournament = 0"
     kept = {agent: (mean, deviation) for agent, mean, deviation in league.file.read(sql, pool)}
-    return kept or recount(league.file.reader(), pool)[0]
+    if kept:
+        return kept
+    with league.file.reading() as db:
+        return recount(db, pool)[0]
 
 
 class SkillBook:
