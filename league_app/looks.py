@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -106,6 +106,12 @@ def matches(
     if after is None:
         total = _total(league, pool, wanted, everybody, names)
     return Found(rows, total, everybody, names, after is not None)
+
+
+def count(league: League, pool: GameSpec | None, wanted: Wanted) -> int:
+    """How many matches there are like that."""
+    names = tournament_names(league, pool)
+    return _total(league, pool, wanted, people(league), names) if names else 0
 
 
 def _total(
@@ -236,6 +242,11 @@ def scores_of(row: Row) -> tuple[float, ...]:
     return struct.unpack(f"<{len(row[4]) // 8}d", row[4])
 
 
+def called(number: int, name: str) -> str:
+    """A tournament: its number first, as what is cut off is the end."""
+    return f"{number}. {name}"
+
+
 def words_of(ending: str) -> str:
     return ending.replace("_", " ")
 
@@ -307,15 +318,30 @@ class Listed:
     archived: bool
     rating: float | None = None
     error: float = 0.0
+    warning: str = ""  # why its rating says little
+
+
+def unsteady(played: int, forfeits: Iterable[tuple[str, int]]) -> str:
+    """A warning in words for somebody who has broken off more than half of its matches; resigning is playing. Matches
+    that were not played, as it is in quarantine, are not among its games."""
+    counts = dict(forfeits)
+    broken = sum(counts.values()) - counts.get(EndingKind.RESIGNED.value, 0)
+    every = played + counts.get(EndingKind.QUARANTINED.value, 0)
+    if broken * 2 <= every:
+        return ""
+    return f"Forfeited {broken:,} of {every:,} matches: its rating rests on few games"
 
 
 def listed(league: League, pool: GameSpec | None) -> list[Listed]:
     """Everybody of the pool's game, best first, archived ones at the end; without a pool everybody there is."""
     every = league.agents(pool.name if pool else None, archived=True)
-    rated: dict[str, tuple[float, float]] = {}
+    rated: dict[str, tuple[float | None, float, str]] = {}
     if pool is not None:
         rows = tables.standings(league, pool).rows
-        rated = {row.agent: (row.rating, row.error) for row in rows if row.total.played}
+        for row in rows:
+            played = row.total.played
+            warning = unsteady(played, row.forfeits.items())
+            rated[row.agent] = row.rating if played else None, row.error, warning
     found = [
         Listed(one.id, one.name, one.game, one.kind, one.colour, one.archived is not None, *rated.get(one.id, (None,)))
         for one in every

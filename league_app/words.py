@@ -7,6 +7,15 @@ def many(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}es" if noun.endswith("ch") else f"{count:,} {noun}s"
 
 
+def compact(count: int) -> str:
+    """About so many, in four letters: 950, 4.2k, 28k, 1.3M."""
+    for size, letter in ((1_000_000, "M"), (1000, "k")):
+        if count >= size * 0.9995:
+            share = count / size
+            return f"{share:.1f}{letter}" if share < 9.95 else f"{share:.0f}{letter}"
+    return str(count)
+
+
 def percent(share: float, digits: int = 0) -> str:
     return f"{share * 100:.{digits}f} %"
 

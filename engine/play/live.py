@@ -73,6 +73,12 @@ class LiveMatch:
         self.paused = False
         self._tell(self, ["resume"])
 
+    def step(self, count: int = 1) -> None:
+        """While it is paused: play so many steps and stand still again; nobody's clock runs but in these."""
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise BadValue("count", count, "a whole number from 1")
+        self._tell(self, ["step", count])
+
     def pace(self, steps: float) -> None:
         """Steps a second from now on; 0 for as fast as it goes. While the rest is played at full speed, it waits."""
         self._pace = check_pace(steps)

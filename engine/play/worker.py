@@ -266,6 +266,7 @@ class Live(Solo):
         self._pace = pace  # steps a second; 0 for as fast as it goes
         self._skip = skip  # steps still to be played at full speed, whatever the pace
         self._paused: float | None = None  # since when
+        self._single = 0  # steps still to be played until it is paused again
         self._pondering = False  # somebody is still thinking
         self._people = False  # and everybody who is, is a person
         self._said: list[tuple[int, int]] = []  # what people did that nobody has heard yet
@@ -282,7 +283,7 @@ class Live(Solo):
 
     @property
     def _paced(self) -> bool:
-        return self._pace > 0 and not self._skip
+        return self._pace > 0 and not self._skip and not self._single
 
     def step(self) -> bool:
         until = time.perf_counter() + SLICE
@@ -300,6 +301,10 @@ class Live(Solo):
                 self._tell(now)
             if self._pondering:
                 break
+            if self._single:
+                self._single -= 1
+                if not self._single:
+                    self._stand_still()
             if self._paced:
                 self._next = max(self._next + 1 / self._pace, now - MOMENT)  # what was missed is not made up for
         return self.arena.idle
@@ -311,14 +316,25 @@ class Live(Solo):
                 self._said.append((rest[0], rest[1]))
                 return
             case "pause" if self._paused is None:
-                self._paused = now
-                self._tell(now)
-            case "resume" if self._paused is not None:
-                self.arena.forgive(now - self._paused)
-                self._paused = None
+                self._stand_still()
+            case "resume":
+                self._go_on(now)
+            case "step" if self._paused is not None or self._single:
+                steps = self._single + rest[0]
+                self._go_on(now)
+                self._single = steps
             case "pace":
                 self._pace = rest[0]
         self._next = now
+
+    def _stand_still(self) -> None:
+        self._paused, self._single = time.perf_counter(), 0
+        self._tell(self._paused)
+
+    def _go_on(self, now: float) -> None:
+        if self._paused is not None:
+            self.arena.forgive(now - self._paused)
+        self._paused, self._single = None, 0
 
     def _tell(self, now: float) -> None:
         self._told_at = now

@@ -24,6 +24,7 @@ from league_app.words import many
 
 PERIOD = 1000  # milliseconds between two looks at least
 WATCHED = frozenset({"agents", "tournaments", "matches"})
+SHOW_ARCHIVED = "Show archived agents"
 TAKEN = (".agent", ".league", ".replay")  # what may be dropped
 
 
@@ -69,7 +70,7 @@ class AgentsDock(QDockWidget):
         self._enable()
 
     def _build_actions(self) -> None:
-        self._icons: list[tuple[QAction, str]] = []
+        self._icons: dict[QAction, str] = {}
         self._open = self._action("Open its page", "agent", self.open_selected)
         self._edit = self._action("Edit...", "edit", self.edit_selected)
         self._archive = self._action("Archive", "archive", self.archive_selected)
@@ -82,15 +83,21 @@ class AgentsDock(QDockWidget):
         ]
 
     def _action(self, text: str, icon: str, run: Callable[[], None]) -> QAction:
-        made = QAction(theme.icon(icon), text, self)
+        made = QAction(text, self)
         made.triggered.connect(run)
-        self._icons.append((made, icon))
+        self._set_icon(made, icon)
         return made
 
+    def _set_icon(self, action: QAction, icon: str) -> None:
+        if self._icons.get(action) != icon:
+            self._icons[action] = icon
+            action.setIcon(theme.icon(icon))
+
     def _build(self) -> None:
-        self.archived = IconButton("filter", "Show archived agents too", self._show_archived)
+        self.archived = IconButton("eye-off", SHOW_ARCHIVED, self._show_archived)
         self.archived.setCheckable(True)
         self.archived.setChecked(bool(self._desk.settings.get("agents/archived", False)))
+        self._picture_archived()
         self.add_button = button("Add", icon="plus")
         self._menu = QMenu(self)
         self._menu.addActions(self._adding)
@@ -130,7 +137,7 @@ class AgentsDock(QDockWidget):
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         if event.type() == QEvent.Type.PaletteChange:
-            for action, icon in self._icons:
+            for action, icon in self._icons.items():
                 action.setIcon(theme.icon(icon))
         super().changeEvent(event)
 
@@ -178,8 +185,13 @@ class AgentsDock(QDockWidget):
     def _filter(self, text: str) -> None:
         self.model.set_filter(text)
 
+    def _picture_archived(self) -> None:
+        """An eye that is open or shut: putting somebody away is the box below."""
+        self.archived.set_icon("eye" if self.archived.isChecked() else "eye-off", SHOW_ARCHIVED)
+
     @Slot()
     def _show_archived(self) -> None:
+        self._picture_archived()
         self._desk.settings.set("agents/archived", self.archived.isChecked())
         self._take(self._every)
 
@@ -195,6 +207,7 @@ class AgentsDock(QDockWidget):
         back = bool(picked) and all(one.archived for one in picked)
         text = "Restore" if back else "Archive"
         self._archive.setText(text)
+        self._set_icon(self._archive, "restore" if back else "archive")
         self.archive_button.set_icon("restore" if back else "archive", f"{text} (Del)")
         for control, on in (
             (self._open, len(picked) == 1),

@@ -14,10 +14,10 @@ from engine.league.schema import PLACES
 from league_app import looks
 from league_app.looks import Failed, Found, Person, Row
 from league_app.models.table import Column, TableModel
-from league_app.widgets.cells import AgentCell, BarCell
+from league_app.widgets.cells import AgentCell, BarCell, FitCell
 from league_app.widgets.colours import colour_of
 from league_app.widgets.players import PlayersCell, Seated
-from league_app.words import percent
+from league_app.words import compact, percent
 
 Index = QModelIndex | QPersistentModelIndex
 SORTS = ("match", "when", "players", "ending", "steps", "tournament")  # by column, as `looks.Wanted` calls them
@@ -76,7 +76,8 @@ class MatchModel(TableModel):
         return f"{self.ending(row)}: {row[8]}" if row[8] else self.ending(row)
 
     def _called(self, row: Row) -> str:
-        return self.tournaments.get(row[0] // PLACES, "")
+        number = row[0] // PLACES
+        return looks.called(number, self.tournaments[number]) if number in self.tournaments else ""
 
     def _who(self, row: Row) -> str:
         return f"{self.players(row).text}\n{self.ending(row)} after {row[5]:,} steps"
@@ -177,17 +178,35 @@ class TournamentRow:
         return self.played / self.total if self.total else float(self.state is State.FINISHED)
 
 
+def _format(row: TournamentRow) -> str:
+    return row.format.replace("-", " ")
+
+
 def _played(row: TournamentRow) -> str:
     return f"{row.played:,} / {row.total:,}" if row.total is not None else f"{row.played:,}"
+
+
+def _played_cell(row: TournamentRow) -> FitCell:
+    shown = (compact(row.played), *([compact(row.total)] if row.total is not None else ()))
+    return FitCell((_played(row), " / ".join(shown)))
 
 
 def tournament_columns() -> tuple[Column, ...]:
     return (
         Column("#", lambda row: str(row.number), sort=lambda row: row.number, right=True, width=36, descending=True),
         Column("Name", lambda row: row.name, cell_tip=lambda row: row.name, width=150, least=120, grow=2),
-        Column("Format", lambda row: row.format.replace("-", " ")),
+        Column("Format", _format, cell_tip=_format, least=70),
         Column("State", lambda row: row.state.value),
-        Column("Played", _played, sort=lambda row: row.played, right=True),
+        Column(
+            "Played",
+            _played,
+            sort=lambda row: row.played,
+            right=True,
+            paint="fit",
+            value=_played_cell,
+            cell_tip=_played,
+            least=92,
+        ),
         Column(
             "Progress",
             lambda row: percent(row.share),
@@ -195,7 +214,7 @@ def tournament_columns() -> tuple[Column, ...]:
             paint="bar",
             value=lambda row: BarCell(row.share, percent(row.share)),
             width=120,
-            least=100,
+            least=84,
             grow=1,
         ),
         Column("Agents", lambda row: str(len(row.entrants)), sort=lambda row: len(row.entrants), right=True),

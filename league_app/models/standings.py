@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,12 +15,14 @@ from engine.game import Floats
 from engine.league import tables
 from engine.league.ratings import START
 from engine.play.match import GameSpec
+from league_app.looks import called, unsteady
+from league_app.models.sweeping import no_sweeping
 from league_app.models.table import Column
 from league_app.state import LeagueState
-from league_app.widgets.cells import NOTHING, AgentCell, RankCell, RatingCell, RecordCell, ToneCell
+from league_app.widgets.cells import NOTHING, AgentCell, FitCell, RankCell, RatingCell, RecordCell, ToneCell
 from league_app.widgets.colours import colour_of
 from league_app.widgets.crosstable import Crossed, crossed
-from league_app.words import percent
+from league_app.words import compact, percent
 
 SCOPES = 300  # tournaments to choose from, the newest ones
 LASTING = 8.0  # seconds for which a changed rank is marked
@@ -56,6 +56,11 @@ class Line:
     def forfeited(self) -> int:
         return sum(count for _, count in self.forfeits)
 
+    @property
+    def warning(self) -> str:
+        """Why its rating says little; nothing where it does not."""
+        return unsteady(self.total.played, self.forfeits)
+
 
 @dataclass(frozen=True)
 class View:
@@ -80,7 +85,7 @@ class View:
 
 def look(state: LeagueState, pool: GameSpec, scope: int, anchor: str | None) -> View:
     """The question: called beside the window's thread."""
-    with _no_sweeping:
+    with no_sweeping:
         return _look(state, pool, scope, anchor)
 
 
@@ -91,7 +96,7 @@ def _look(state: LeagueState, pool: GameSpec, scope: int, anchor: str | None) ->
         scope = 0
     shown = found[:SCOPES] + [one for one in found[SCOPES:] if one.number == scope]
     anchor, table = table_of(state, pool, scope, anchor)
-    scopes = tuple(Scope(one.number, f"{one.number}. {one.name}") for one in shown)
+    scopes = tuple(Scope(one.number, called(one.number, one.name)) for one in shown)
     lines = _lines(table, {one.id: (one.kind, one.colour) for one in state.agents(pool.name, archived=True)})
     made = crossed([row for row in table.rows if row.total.played])
     facts = table.superiority, table.model, table.notes, table.matches
@@ -105,30 +110,6 @@ def table_of(state: LeagueState, pool: GameSpec, scope: int, anchor: str | None)
         with contextlib.suppress(BadValue):
             return anchor, state.standings(pool, scope, names[anchor])  # a name may be the id of somebody else
     return None, state.standings(pool, scope)
-
-
-class _NoSweeping:
-    """A table of two hundred is tens of thousands of objects for half a second. Python's collector would look through
-    all of them again and again, with every thread standing still (measured: 160 ms at a time, 45 ms without)."""
-
-    def __init__(self) -> None:
-        self._lock, self._inside, self._was = threading.Lock(), 0, True
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._was = gc.isenabled()
-                gc.disable()
-            self._inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside and self._was:
-                gc.enable()
-
-
-_no_sweeping = _NoSweeping()
 
 
 def _lines(table: tables.Standings, known: dict[str, tuple[str, str]]) -> tuple[Line, ...]:
@@ -227,18 +208,18 @@ def columns(movements: Movements) -> tuple[Column, ...]:
             rating_words,
             190,
             True,
-            120,
+            96,
             3,
         ),
         Column("Score", _score, _by_score, True, "Points of the games as a share of what could be won",
-               cell_tip=_score_words, width=62, descending=True),
+               cell_tip=_score_words, width=74, descending=True),
         Column("W / D / L", _record, _by_wins, False, "Games won, drawn and lost", "record", _record_cell,
-               record_words, 170, True, 142, 2),
-        Column("Points", _points, _by_points, True, "The game's own points, for and against", "tone",
-               _points_cell, _points_words, 76, True),
-        Column("Forfeits", _forfeits, _by_forfeits, True, "Games lost by breaking off, rather than by playing", "tone",
-               _forfeit_cell, forfeit_words, 62, True, 58),
-        Column("Games", _games, _by_games, True, "Games played", width=58, descending=True, least=54),
+               record_words, 170, True, 140, 2),
+        Column("Points", _points, _by_points, True, "The game's own points in a game, for and against", "tone",
+               _points_cell, _points_words, 80, True),
+        Column("Forfeits", _forfeits, _by_forfeits, True, "Games lost by breaking off, rather than by playing", "fit",
+               _forfeit_cell, forfeit_words, 68, True, 62),
+        Column("Games", _games, _by_games, True, "Games played", "fit", _games_cell, _games_words, 74, True, 58),
     )  # fmt: skip
 
 
@@ -255,11 +236,11 @@ def _name(line: Line) -> str:
 
 
 def _name_told(line: Line) -> str:
-    return f"{line.name}\n{line.kind}"
+    return "\n".join(filter(None, (line.name, line.kind, line.warning)))
 
 
 def _agent(line: Line) -> AgentCell:
-    return AgentCell(line.name, line.kind, colour_of(line.agent, line.colour))
+    return AgentCell(line.name, line.kind, colour_of(line.agent, line.colour), bool(line.warning))
 
 
 def figure(line: Line, value: float) -> str:
@@ -283,7 +264,8 @@ def rating_words(line: Line) -> str:
     if line.rank is None:
         return f"{line.name} has not played here yet"
     low, high = (figure(line, line.rating + side * line.error) for side in (-1, 1))
-    return f"{line.name}: rated {figure(line, line.rating)}, between {low} and {high} with 95 % confidence"
+    told = f"{line.name}: rated {figure(line, line.rating)}, between {low} and {high} with 95 % confidence"
+    return f"{told}\n{line.warning}" if line.warning else told
 
 
 def _score(line: Line) -> str:
@@ -321,27 +303,20 @@ def number(value: float) -> str:
     return f"{value:,.1f}".removesuffix(".0")
 
 
-def _short(value: float) -> str:
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if abs(value) >= 10 * size:
-            return f"{value / size:,.1f}{letter}"
-    return number(value)
-
-
 def _points(line: Line) -> str:
     return f"{number(line.total.scored)} : {number(line.total.conceded)}" if line.total.played else NOTHING
 
 
 def _points_cell(line: Line) -> ToneCell:
-    """Large ones are shortened: the tooltip, a copy and an exported file have them in full."""
-    total = line.total
-    return (
-        ToneCell(f"{_short(total.scored)} : {_short(total.conceded)}") if total.played else ToneCell(NOTHING, "muted")
-    )
+    """Of a game: the tooltip, a copy and an exported file have them altogether."""
+    if not (played := line.total.played):
+        return ToneCell(NOTHING, "muted")
+    each = (line.total.scored / played, line.total.conceded / played)
+    return ToneCell(" : ".join(f"{one:.1f}" if abs(one) < 1000 else f"{one:,.0f}" for one in each))
 
 
 def _by_points(line: Line) -> float:
-    return line.total.scored - line.total.conceded
+    return (line.total.scored - line.total.conceded) / max(line.total.played, 1)
 
 
 def _points_words(line: Line) -> str:
@@ -359,8 +334,9 @@ def _by_forfeits(line: Line) -> int:
     return line.forfeited
 
 
-def _forfeit_cell(line: Line) -> ToneCell:
-    return ToneCell(f"{line.forfeited:,}", "warn") if line.forfeited else ToneCell(NOTHING, "muted")
+def _forfeit_cell(line: Line) -> FitCell:
+    count = line.forfeited
+    return FitCell((f"{count:,}", compact(count)), "warn") if count else FitCell((NOTHING,), "muted")
 
 
 def forfeit_words(line: Line) -> str:
@@ -370,6 +346,14 @@ def forfeit_words(line: Line) -> str:
 
 def _games(line: Line) -> str:
     return f"{line.total.played:,}"
+
+
+def _games_cell(line: Line) -> FitCell:
+    return FitCell((_games(line), compact(line.total.played)))
+
+
+def _games_words(line: Line) -> str:
+    return f"{line.total.played:,} games"
 
 
 def _by_games(line: Line) -> int:

@@ -64,6 +64,7 @@ class AgentPage(Page):
         inner = QWidget()
         inner.setLayout(column(self.about, self.figures, self.grid, 1, margin=16, gap=16))
         self.area = QScrollArea()
+        self.area.setAccessibleName("About this agent")
         self.area.setWidgetResizable(True)
         self.area.setWidget(inner)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -90,6 +90,7 @@ class DashboardPage(Page):
         self.body = QWidget()
         self.body.setLayout(grid)
         area = QScrollArea()
+        area.setAccessibleName("Dashboard")
         area.setWidget(self.body)
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)

@@ -32,7 +32,8 @@ class HistoryPage(Page):
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setDrawBase(False)
-        self.tabs.setAccessibleName("Parts of the history")
+        for one in (self.tabs, self.tabs.tabBar()):
+            one.setAccessibleName("Parts of the history")
         for view, name in zip((self.matches, self.tournaments, self.failures), TABS, strict=True):
             self.tabs.addTab(view, name.capitalize())
         self.empty = Empty(

@@ -219,9 +219,11 @@ class MatchPage(Page):
         show = self.shown
         if show is not None:
             held = self.ring.transport.scrubber.isSliderDown()
-            complete = show.complete
+            complete, followed = show.complete, show.following
             if show.advance(0.0 if held else passed):
                 self._draw()
+            if show.following and not followed:
+                self.reins.go_on(show)
             self._since += passed
             if self._since * 1000 >= SIDE or show.complete != complete:
                 self._update()
@@ -285,21 +287,15 @@ class MatchPage(Page):
     @Slot()
     def play_pause(self) -> None:
         """Of a live match that is followed, the match itself stands still, and the clocks of its players."""
-        show = self.shown
-        if show is None:
-            return
-        if show.live is not None and not show.complete and show.following:
-            self.reins.pause(show)
-        elif show.paused or show.at_end:
-            show.play()
-        else:
-            show.pause()
-        self._moved()
+        shown = self.program.shown
+        if shown is not None:
+            self.reins.play_pause(shown.show, shown.bill.tournament)
+            self._moved()
 
     @Slot(int)
     def step(self, delta: int) -> None:
         if self.shown is not None:
-            self.shown.by(delta)
+            self.reins.step(self.shown, delta)
             self._moved()
 
     @Slot()
@@ -344,8 +340,7 @@ class MatchPage(Page):
         """The rest at full speed, and the end of it as soon as it is there."""
         show = self.shown
         if show is not None:
-            self.reins.finish(show)
-            show.skip()
+            self.reins.skip(show)
             self._moved()
 
     @Slot()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtGui import QAction, QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QMenu, QStackedWidget, QWidget
 
 from engine.league import tables
@@ -18,6 +18,7 @@ from league_app.looks import Found, Person, Row, Wanted
 from league_app.models.matches import PLAYERS, MatchModel
 from league_app.state import LeagueState
 from league_app.widgets.basics import Combo, Empty, button, column, label, row
+from league_app.widgets.behind import Behind
 from league_app.widgets.players import PlayersPainter
 from league_app.widgets.table import ROW_HEIGHT, Table
 
@@ -92,11 +93,14 @@ class MatchesView(QWidget):
         super().__init__()
         self._desk = desk
         self._saving = ""
+        self._held = False  # the list stands still since a run began, whatever has come since
+        self._total = 0  # matches that there were when it was last read
         self.model = MatchModel(self)
         self.table = MatchTable(self.model, "matches", desk)
         self._build_filters()
         self.count = label("", "caption")
         self.empty = Empty("search", "No match is like that.", "Show all matches", self.clear)
+        self.behind = Behind("match")
         self.stack = QStackedWidget()
         self.stack.addWidget(self.table)
         self.stack.addWidget(self.empty)
@@ -110,7 +114,7 @@ class MatchesView(QWidget):
         filters = row(self.field, self.agent, self.opponent, self.tournament, self.ending)
         for place, share in enumerate((4, 4, 4, 5, 4)):
             filters.setStretch(place, share)
-        self.setLayout(column(filters, self.stack, row(*self._doing, 1, self.count)))
+        self.setLayout(column(filters, self.behind, self.stack, row(*self._doing, 1, self.count)))
         self.setContentsMargins(0, 8, 0, 12)
         self._listen()
         self._enable()
@@ -138,6 +142,7 @@ class MatchesView(QWidget):
             choice.currentIndexChanged.connect(self.read)
         self.model.ordered.connect(self.read)
         self.model.short.connect(self._read_on)
+        self.behind.wanted.connect(self.catch_up)
         self.table.chosen.connect(self._open)
         self.table.selectionModel().selectionChanged.connect(self._enable)
         self.model.modelReset.connect(self._enable)
@@ -170,12 +175,43 @@ class MatchesView(QWidget):
             self._ask(_Look(self._desk.pool, self.wanted))
 
     def refresh(self) -> None:
-        """The same again, for what is new: as many rows as are shown, unless those are very many."""
+        """What is new is told; it is only shown where it takes nothing away from under the mouse."""
+        state, pool = self._desk.state, self._desk.pool
+        self._held = self._held or (state is not None and state.running)
+        used = self.table.selectionModel().hasSelection() or self.table.verticalScrollBar().value() > 0
+        if state is not None and pool is not None and self.model.rows and self._held and (used or state.running):
+            self._desk.ask("history/new matches", _Count(pool, self.wanted), self._tell_new)
+        else:
+            self._read_again()
+
+    def _read_again(self) -> None:
+        """As many rows as are shown, unless those are very many."""
         shown = len(self.model.rows)
         if self._desk.state is None or self._desk.pool is None:
+            self._held = False
             self.model.take(Found([], 0, {}, {}))
+            self.behind.tell(0, False)
         elif shown <= REREAD:
             self._ask(_Look(self._desk.pool, self.wanted, limit=max(shown, looks.PAGE)))
+
+    def _tell_new(self, counted: tuple[Wanted, int]) -> None:
+        wanted, total = counted
+        if wanted == self.wanted:
+            running = self._desk.state is not None and self._desk.state.running
+            self.behind.tell(total - self._total, running)
+            self._held = running or total > self._total
+
+    @Slot()
+    def catch_up(self) -> None:
+        """The newest, from the top."""
+        self.table.scrollToTop()
+        self.read()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+        """Opened anew: nobody aims at anything yet."""
+        super().showEvent(event)
+        if not event.spontaneous():
+            self._read_again()
 
     @Slot()
     def _read_on(self) -> None:
@@ -190,6 +226,10 @@ class MatchesView(QWidget):
     def _take(self, found: Found) -> None:
         scope = found.people, found.tournaments
         self.model.take(found)
+        if not found.more:
+            self._total = self.model.total
+            self._held = self._desk.state is not None and self._desk.state.running
+            self.behind.tell(0, self._held and bool(self.model.rows))
         self._offer(*scope)
         self.stack.setCurrentWidget(self.table if self.model.rows or not self.wanted.filtered else self.empty)
         total = self.model.total
@@ -202,7 +242,9 @@ class MatchesView(QWidget):
         named = sorted(((one.id, one.name) for one in people.values() if one.game == game), key=_by_name)
         self.agent.offer(named)
         self.opponent.offer(named)
-        self.tournament.offer([(number, f"{number}  {tournaments[number]}") for number in sorted(tournaments)[::-1]])
+        self.tournament.offer(
+            [(number, looks.called(number, tournaments[number])) for number in sorted(tournaments)[::-1]]
+        )
 
     # Filters from elsewhere
 
@@ -303,6 +345,16 @@ class _Look:
 
     def __call__(self, state: LeagueState) -> Found:
         return looks.matches(state.league, self._pool, self._wanted, self._after, self._skip, self._limit)
+
+
+class _Count:
+    """How many there are by now; with what was asked for, as that may be something else when it is answered."""
+
+    def __init__(self, pool: GameSpec, wanted: Wanted) -> None:
+        self._pool, self._wanted = pool, wanted
+
+    def __call__(self, state: LeagueState) -> tuple[Wanted, int]:
+        return self._wanted, looks.count(state.league, self._pool, self._wanted)
 
 
 class Reproduce:

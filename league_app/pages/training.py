@@ -19,7 +19,7 @@ from league_app.pages.page import Page
 from league_app.pages.session_details import Remarks, SettingsView
 from league_app.pages.session_head import SessionHead
 from league_app.pages.trainees import Trainees
-from league_app.widgets.basics import Card, Empty, button, column, label, row
+from league_app.widgets.basics import Card, Elided, Empty, button, column, label, row
 from league_app.widgets.fields import ChoiceBox
 from league_app.widgets.sessionlist import SessionList
 from league_app.words import percent
@@ -66,7 +66,7 @@ class TrainingPage(Page):
         side.body.setSpacing(0)
         side.body.addLayout(row(label("Sessions", "section"), 1, self.new, margin=12))
         side.body.addWidget(self.list)
-        side.body.setContentsMargins(1, 0, 1, 6)  # the list has no round corners
+        side.body.setContentsMargins(0, 0, 0, 6)  # the list has no round corners
         side.setFixedWidth(236)
         self.tabs, self.stack = QTabBar(), QStackedWidget()
         self.tabs.setDrawBase(False)
@@ -108,9 +108,12 @@ class TrainingPage(Page):
         self.smoothing.valueChanged.connect(self._view_changed)
         self.log.toggled.connect(self._view_changed)
         self.axis.edited.connect(self._view_changed)
-        self.compared = label("", "caption")
+        self.compared = Elided("", "caption")  # so that it takes no room from the panels
+        self.compared.setAlignment(Qt.AlignmentFlag.AlignRight)
         bar = QWidget()
-        bar.setLayout(row(label("Smoothing", "muted"), self.smoothing, self.log, self.axis, 1, self.compared))
+        inner = row(label("Smoothing", "muted"), self.smoothing, self.log, self.axis, self.compared)
+        inner.setStretch(4, 1)
+        bar.setLayout(inner)
         return bar
 
     # What is shown

@@ -56,6 +56,7 @@ class WelcomePage(Page):
         parts.setStretch(1, 1)
         inner.setLayout(parts)
         area = QScrollArea()
+        area.setAccessibleName("Welcome")
         area.setWidget(inner)
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)

@@ -86,6 +86,7 @@ class TournamentSheet(QDialog):
             )
         )
         scroll = QScrollArea()
+        scroll.setAccessibleName("Settings")
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFrameShape(QFrame.Shape.NoFrame)

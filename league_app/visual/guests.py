@@ -17,7 +17,7 @@ from engine.errors import RingsideError
 from engine.league.records import Agent
 from engine.play import replay
 from engine.play.match import GameSpec
-from engine.registry import game_of
+from engine.registry import game_of, is_person
 from league_app.desk import Desk
 from league_app.sheets.exhibition import ExhibitionSheet
 from league_app.state import LeagueState
@@ -79,6 +79,15 @@ class Guests(QObject):
         if state is not None:
             self._last = players
             self._have_played(partial(_exhibited, state, players, game, seed))
+
+    @Slot()
+    def again(self) -> None:
+        """The exhibition that is shown once more, with the next seed; who took a seat over has it from the start."""
+        shown, state = self._shown(), self._desk.state
+        if shown is not None and state is not None:
+            spec = shown.show.spec
+            players = [person(one.id) if is_person(one) else one for one in spec.players]
+            self._have_played(partial(state.exhibit, players, spec.game, spec.seed + 1))
 
     @Slot()
     def ask_seat(self, at: QPoint | None = None) -> None:

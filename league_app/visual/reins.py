@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from engine.league.records import State
 from engine.play.live import LiveMatch
 from league_app.desk import Desk
 from league_app.job import TournamentJob
@@ -31,12 +32,45 @@ class Reins:
         job = self._desk.state.job if self._desk.state is not None else None
         return job if job is not None and show.kind == "live" and job.run.live is show.live else None
 
-    def pause(self, show: Show) -> None:
-        """Have the match itself stand still, or go on; the clocks of its players with it. A tournament pauses too."""
+    def play_pause(self, show: Show, tournament: int) -> None:
+        """At the newest step of a live match the match itself stands still, or goes on, the clocks of its players with
+        it; a tournament pauses too. Elsewhere only what is shown does."""
+        live, job = show.live, self._held(show, tournament)
+        if job is not None:
+            self._order(job.resume)
+        elif live is not None and not show.complete and (show.following or self._at_edge(show)):
+            if not show.following:
+                show.follow()
+            self._order(partial(_toggle, self._job_of(show) or live, live))
+        elif show.paused or show.at_end:
+            show.play()
+        else:
+            show.pause()
+
+    def _at_edge(self, show: Show) -> bool:
+        """Whether all there is of a paused match has been seen."""
+        return show.live is not None and not show.complete and show.live.paused and show.step >= show.steps
+
+    def _held(self, show: Show, tournament: int) -> TournamentJob | None:
+        """The tournament that was paused before the end of this match, which somebody saw all the same."""
+        job = self._desk.state.job if self._desk.state is not None else None
+        if job is None or job.number != tournament or show.kind != "live" or not (show.at_end and show.following):
+            return None
+        return job if job.progress().state is State.PAUSED else None
+
+    def go_on(self, show: Show) -> None:
+        """What was paused has been played again up to where it stands."""
         live = show.live
-        if live is not None:
-            whose = self._job_of(show) or live
-            self._order(whose.resume if live.paused else whose.pause)
+        if live is not None and live.paused and not show.complete:
+            self._order((self._job_of(show) or live).resume)
+
+    def step(self, show: Show, delta: int) -> None:
+        """Within what is known; where that ends, a match that is paused plays on so far, and stays paused."""
+        if show.live is not None and delta > 0 and self._at_edge(show):
+            show.follow()
+            self._order(partial(show.live.step, delta))
+        else:
+            show.by(delta)
 
     def pace(self, show: Show) -> None:
         """As fast as it is shown; the next live matches of a tournament too."""
@@ -49,9 +83,13 @@ class Reins:
             state.job.stage.speed = show.speed
         self._order(partial(show.live.pace, show.pace * show.speed))
 
-    def finish(self, show: Show) -> None:
+    def skip(self, show: Show) -> None:
+        """The rest at full speed, even if it was paused; not that of a person, who has to play it."""
+        if show.peopled and not show.complete:
+            return
         if show.live is not None and not show.complete:
-            self._order(show.live.finish)
+            self._order(partial(_finish, self._job_of(show) or show.live, show.live))
+        show.skip()
 
     def act(self, show: Show, seat: int, action: int) -> None:
         """Of what has not been sent yet only the last counts."""
@@ -67,3 +105,14 @@ class Reins:
         if state is None or show.kind != "live" or show.complete or state.show_visuals:
             return False
         return job is None or not show.paused
+
+
+def _toggle(whose: TournamentJob | LiveMatch, live: LiveMatch) -> None:
+    """As it stands when its turn comes: who presses twice gets both."""
+    whose.resume() if live.paused else whose.pause()
+
+
+def _finish(whose: TournamentJob | LiveMatch, live: LiveMatch) -> None:
+    if live.paused:
+        whose.resume()
+    live.finish()

@@ -15,6 +15,7 @@ from engine.errors import RingsideError
 from engine.play.live import LiveMatch
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.replay import HEAD, Playback
+from engine.registry import is_person
 
 Kind = Literal["live", "exhibition", "replay"]
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -57,6 +58,7 @@ class Show:
         self._playing = True
         self._skipping = False
         self._tight = tight
+        self.peopled = live is not None and any(is_person(one) for one in spec.players)  # who cannot be hurried
         self._untaken = live is not None  # there may be more to come
         self._heard = time.monotonic()  # when the last step came
         self._scores: list[float] | None = None
@@ -127,11 +129,16 @@ class Show:
 
     @property
     def badge(self) -> str:
-        """LIVE, REPLAY, EXHIBITION or PAUSED."""
-        if self.kind == "replay" or (self.kind == "live" and self.complete and not self._following):
+        """LIVE or EXHIBITION for what happens now, PAUSED while it stands still, ENDED when all of it was seen, and
+        REPLAY for what was before."""
+        if self.live is None:
             return "REPLAY"
-        if self._following and not self.complete and self.paused:
+        if self.at_end:
+            return "ENDED"
+        if not self.complete and self.live.paused and self.paused:
             return "PAUSED"
+        if not self._following:
+            return "REPLAY"
         return "LIVE" if self.kind == "live" else "EXHIBITION"
 
     # What a person may ask for
@@ -155,7 +162,8 @@ class Show:
         self._playing = self._following = self._skipping = False
 
     def seek(self, step: int) -> None:
-        """Show this step; what is new is still taken, and waits."""
+        """Show this step; what is new is still taken, and waits. What stands still does so there too."""
+        self._playing = not self.paused
         step = min(max(step, 0), self.steps)
         self._following = False
         self._skipping = False
@@ -164,8 +172,8 @@ class Show:
 
     def by(self, steps: int) -> None:
         """So many further, or back, and stop there."""
-        self._playing = False
         self.seek(self.step + steps)
+        self._playing = False
 
     def follow(self) -> None:
         """The newest step again: at once, however far that is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPointF, QRectF, QSize, Qt
@@ -10,9 +11,12 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 
 from league_app import theme
 from league_app.models.table import VALUE
+from league_app.words import compact
 
 Index = QModelIndex | QPersistentModelIndex
 PAD = 8
+MARK = 14  # a warning
+NOTE = 34  # what stands behind a number
 NOTHING = "\u2013"  # an en dash: no figure yet
 LINE = Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
 LEFT, RIGHT = int(Qt.AlignmentFlag.AlignLeft | LINE), int(Qt.AlignmentFlag.AlignRight | LINE)
@@ -25,6 +29,7 @@ class AgentCell:
     name: str
     kind: str
     colour: str  # RRGGBB
+    warned: bool = False  # a mark behind the name: the tooltip tells why
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,22 @@ class ToneCell:
 
     text: str
     tone: str = "text"
+
+
+@dataclass(frozen=True)
+class FitCell:
+    """The same number in several ways, the longest first: the first one that there is room for is shown."""
+
+    texts: tuple[str, ...]
+    tone: str = "text"
+
+
+@dataclass(frozen=True)
+class NotedCell:
+    """A number, and how sure it is in a quieter voice."""
+
+    text: str
+    note: str
 
 
 @dataclass(frozen=True)
@@ -132,6 +153,32 @@ class TonePainter(Cell):
         return QSize(QFontMetrics(option.font).horizontalAdvance(text) + 2 * PAD, 32)
 
 
+class FitPainter(Cell):
+    def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
+        assert isinstance(value, FitCell)
+        elided(painter, rect, fitting(painter.fontMetrics(), value.texts, rect.width()), value.tone, right=True)
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
+        value = index.data(VALUE)
+        text = value.texts[0] if isinstance(value, FitCell) else ""
+        return QSize(QFontMetrics(option.font).horizontalAdvance(text) + 2 * PAD, 32)
+
+
+def fitting(metrics: QFontMetrics, texts: Sequence[str], room: float) -> str:
+    return next((text for text in texts if metrics.horizontalAdvance(text) <= room), texts[-1])
+
+
+class NotedPainter(Cell):
+    def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
+        assert isinstance(value, NotedCell)
+        elided(painter, rect.adjusted(0, 0, -NOTE - 4, 0), value.text, right=True)
+        painter.setFont(theme.font("caption"))
+        elided(painter, QRectF(rect.right() - NOTE, rect.top(), NOTE, rect.height()), value.note, "muted")
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
+        return QSize(36 + 4 + NOTE + 2 * PAD, 32)
+
+
 class AgentPainter(Cell):
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
         assert isinstance(value, AgentCell)
@@ -139,7 +186,11 @@ class AgentPainter(Cell):
         painter.setBrush(QColor(f"#{value.colour}"))
         painter.drawEllipse(QRectF(rect.left(), rect.center().y() - 4, 8, 8))
         rest = rect.adjusted(16, 0, 0, 0)
-        width = elided(painter, rest, value.name)
+        width = elided(painter, rest.adjusted(0, 0, -MARK - 4 if value.warned else 0, 0), value.name)
+        if value.warned:
+            mark = theme.pixmap("failure", MARK, "warn", painter.device().devicePixelRatio())
+            painter.drawPixmap(QPointF(rest.left() + width + 4, rect.center().y() - MARK / 2), mark)
+            width += MARK + 4
         left = rest.adjusted(width + 8, 0, 0, 0)
         if left.width() > 30:
             painter.setFont(theme.font("caption"))
@@ -150,6 +201,7 @@ class AgentPainter(Cell):
         if not isinstance(value, AgentCell):
             return QSize(120, 32)
         width = QFontMetrics(option.font).horizontalAdvance(value.name)
+        width += MARK + 4 if value.warned else 0
         return QSize(width + QFontMetrics(theme.font("caption")).horizontalAdvance(value.kind) + 16 + 24 + 8, 32)
 
 
@@ -191,9 +243,12 @@ class RecordPainter(Cell):
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
         assert isinstance(value, RecordCell)
         total = value.wins + value.draws + value.losses
-        room = QRectF(rect.left(), rect.top(), min(max(rect.width() - 92, 30), 140), rect.height())
+        wide = min(max(min(rect.width() - 98, rect.width() * 0.45), 24), 140)  # the same in all rows
+        room = QRectF(rect.left(), rect.top(), wide, rect.height())
         painter.setFont(theme.font("caption"))
-        text = f"{value.wins:,} / {value.draws:,} / {value.losses:,}" if total else NOTHING
+        counts = value.wins, value.draws, value.losses
+        ways = (" / ".join(f"{one:,}" for one in counts), " / ".join(map(compact, counts)))
+        text = fitting(painter.fontMetrics(), ways, rect.width() - wide - 8) if total else NOTHING
         elided(painter, rect.adjusted(room.width() + 8, 0, 0, 0) if total else rect, text, "muted")
         if not total:
             return
@@ -232,6 +287,8 @@ PAINTERS = {
     "record": RecordPainter,
     "bar": BarPainter,
     "tone": TonePainter,
+    "fit": FitPainter,
+    "noted": NotedPainter,
 }
 
 

@@ -33,8 +33,9 @@ class Owner(Driver, Protocol):
 
 
 class Keeper(Protocol):
-    """Who keeps matches."""
+    """Who keeps matches, and has them played."""
 
+    def again(self) -> None: ...
     def copy(self) -> None: ...
     def save(self) -> None: ...
 
@@ -45,7 +46,7 @@ class Ringside(QWidget):
     def __init__(self, owner: Owner, keeper: Keeper) -> None:
         super().__init__()
         self.head, self.canvas, self.human = Head(), Canvas(), HumanBar()
-        self.transport, self.stats, self.facts = Transport(owner), Compare(), Facts()
+        self.transport, self.stats, self.facts = Transport(owner, keeper.again), Compare(), Facts()
         self.pill = button("", owner.watch_live, primary=True, icon="live")
         self.pill.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.pill.hide()
@@ -79,6 +80,7 @@ class Ringside(QWidget):
         cards.setContentsMargins(0, 0, 4, 0)  # beside the bar that scrolls
         inner.setLayout(cards)
         self.side = QScrollArea()
+        self.side.setAccessibleName("Statistics and facts")
         self.side.setWidget(inner)
         self.side.setWidgetResizable(True)
         self.side.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -115,8 +117,7 @@ class Ringside(QWidget):
         info = show.playback.game.info
         self.transport.set_show(show)
         ended = show.result if show.at_end else None
-        badge = "ENDED" if ended is not None and show.badge == "LIVE" else show.badge
-        self.head.badge.set_text(badge, badge == "LIVE" and not show.following)
+        self.head.badge.set_text(show.badge)
         self.head.set_marks(marks_of(ended) if ended is not None else [])
         late = show.silent if hands is None else 0.0
         told = f"Waiting for the next step: {late:.0f} s" if late > PATIENCE else ""

@@ -29,7 +29,7 @@ from league_app.words import many
 
 ROW_HEIGHT = 32
 WIDEST = 420  # what a column takes by itself
-BARS = ("rating", "record", "bar")  # painters that do with less room
+YIELDING = (("rating", "bar"), ("record", "fit"))  # painters that do with less room: those first, then these
 
 
 class Table(QTableView):
@@ -131,11 +131,12 @@ class Table(QTableView):
 
     def _given(self, shown: Sequence[int], needed: float) -> dict[int, float]:
         """What columns give up where there is too little room: bars first, as a short one tells as much as a long
-        one; then names."""
+        one; then numbers, which can be rounded; then names."""
         columns, given = self._rows.columns, dict[int, float]()
         able = {n: max(self._wanted[n] - columns[n].least, 0) for n in shown if columns[n].least}
-        for drawn in (True, False):
-            group = {n: room for n, room in able.items() if (columns[n].paint in BARS) is drawn}
+        rounds = {paint: turn for turn, group in enumerate(YIELDING) for paint in group}
+        for turn in range(len(YIELDING) + 1):
+            group = {n: room for n, room in able.items() if rounds.get(columns[n].paint, len(YIELDING)) == turn}
             share = min(needed / total, 1.0) if (total := sum(group.values())) else 0.0
             given |= {n: room * share for n, room in group.items()}
             needed -= share * total

@@ -28,7 +28,7 @@ class Toast(QFrame):
         self.setProperty("card", True)
         self.text, self._offer = text, offer
         self.words = label(breakable(text), wrap=True)
-        self.words.setContentsMargins(4, 4, 0, 4)
+        self.words.setContentsMargins(0, 4, 0, 4)
         self.setAccessibleName(text)
         told = column(self.words, gap=0)
         if offer is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from PySide6.QtCore import QEvent, QRectF, QSignalBlocker, Qt, Signal, Slot
@@ -100,7 +100,7 @@ class Driver(Protocol):
 class Transport(QWidget):
     """Shows how a `Show` stands, and asks its driver for what is pressed."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, again: Callable[[], None]) -> None:
         super().__init__()
         self._driver = driver
         self.scrubber = Scrubber()
@@ -122,9 +122,11 @@ class Transport(QWidget):
         self.over = button(
             "Take over", driver.take_over, icon="human", tip="Play on from here yourself, in one's place"
         )
+        self.again = button("Play again", again, icon="play", tip="The same players once more, with the next seed")
+        self.again.hide()
         buttons = row(self.start, self.back, self.play, self.forward, self.end, gap=4)
         self.setLayout(
-            column(self.scrubber, row(buttons, self.place, 1, self.speed, self.skip, self.over), gap=4),
+            column(self.scrubber, row(buttons, self.place, 1, self.speed, self.skip, self.over, self.again), gap=4),
         )
 
     @Slot()
@@ -151,5 +153,9 @@ class Transport(QWidget):
         self.place.setText(f"{show.step:,} / {show.steps:,}")
         stopped = show.paused or show.at_end
         self.play.set_icon("play" if stopped else "pause", "Play (Space)" if stopped else "Pause (Space)")
-        self.skip.setEnabled(not show.at_end and not show.trouble)
+        hurried = show.complete or not show.peopled  # a person has to play the rest
+        self.skip.setEnabled(hurried and not show.at_end and not show.trouble)
+        over = show.kind == "exhibition" and show.at_end
+        self.again.setVisible(over)  # in the place of what cannot be done any more
+        self.over.setVisible(not over)
         self.over.setEnabled(not show.at_end and not show.trouble)

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from agents.human import person
 from engine.errors import BadValue, RingsideError
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.match import EndingKind, MatchSpec
+from engine.play.match import Clock, EndingKind, Limits, MatchSpec
 from engine.play.replay import Playback
 from engine.registry import KINDS, new_game
 from tests.plugins.pilots import agent
@@ -81,6 +82,53 @@ def test_it_keeps_the_pace_it_is_given_and_stops_when_it_is_paused(executor: Con
         assert playback.steps >= before + 500
     assert live.result is not None
     assert live.result.ending.kind is EndingKind.CANCELLED, "nobody watched it to the end"
+
+
+def test_a_paused_match_plays_single_steps_and_stands_still_again(executor: ConcurrentMatchExecutor) -> None:
+    spec = spec_of("long", "Predictor", "Predictor")
+    playback = Playback(spec)
+    with executor.watch(spec, pace=50) as live:
+        while playback.steps < 3:
+            playback.feed(live.take())
+        live.step(5)  # it is not paused: nothing is owed later
+        live.pause()
+        time.sleep(0.4)
+        playback.feed(live.take())
+        for count in (1, 1, 7):
+            told = playback.steps
+            live.step(count)
+            time.sleep(0.4)
+            playback.feed(live.take())
+            assert (playback.steps, live.paused) == (told + count, True)
+        live.resume()
+        told = playback.steps
+        for actions in live:
+            playback.feed(actions)
+            if playback.steps > told + 10:
+                break
+    with pytest.raises(BadValue, match="count = 0"):
+        live.step(0)
+
+
+def test_between_single_steps_no_clock_runs(executor: ConcurrentMatchExecutor) -> None:
+    game = new_game("tictactoe")
+    spec = MatchSpec("mine", game.spec, (person(), agent("fast")), 3, None, Limits(clock=Clock(move=2.0)))
+    playback = Playback(spec)
+    with executor.watch(spec, pace=10) as live:
+        live.pause()
+        for cell in (0, 8):
+            live.step()  # somebody is asked, and thinks
+            time.sleep(0.3)
+            live.pause()
+            time.sleep(2.2)
+            live.act(0, cell)
+            live.step()
+            time.sleep(0.3)
+            playback.feed(live.take())
+            assert (live.result, playback.steps % 2) == (None, 1), "the person has moved, and the other not yet"
+            live.step()
+            time.sleep(0.3)
+            playback.feed(live.take())
 
 
 def test_the_rest_can_be_played_at_full_speed(executor: ConcurrentMatchExecutor) -> None:

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPlainTextEdit,
+    QScrollArea,
     QScrollBar,
     QTabBar,
     QWidget,
@@ -36,6 +37,7 @@ CONTROLS = (
     QComboBox,
     QLineEdit,
     QPlainTextEdit,
+    QScrollArea,
     QTabBar,
 )
 
@@ -88,7 +90,8 @@ def _inner(one: QWidget) -> bool:
         if isinstance(above, QComboBox | QAbstractSpinBox | QLineEdit | QAbstractItemView | QTabBar):
             return True
         above = above.parentWidget()
-    return one.objectName().startswith("qt_")
+    scrolls = isinstance(one, QScrollArea) and one.focusPolicy() == Qt.FocusPolicy.NoFocus
+    return scrolls or (one.objectName().startswith("qt_") and not isinstance(one, QTabBar))
 
 
 def reached(over: QWidget) -> set[QWidget]:

@@ -308,7 +308,8 @@ def test_marks_are_painted_and_told_in_words(desk: Desk, qtbot: QtBot) -> None:
 
 
 def test_ratings_and_forfeits_are_told_in_words() -> None:
-    one = line("Tracker", 1, rating=1412.4, error=38.2, forfeits=(("illegal_action", 3), ("crash", 1)))
+    broken = (("illegal_action", 3), ("crash", 1))
+    one = line("Tracker", 1, rating=1412.4, error=38.2, total=Tally(9), forfeits=broken)
     assert rating_words(one) == "Tracker: rated 1412, between 1374 and 1451 with 95 % confidence"
     assert forfeit_words(one) == "illegal action: 3\ncrash: 1"
     assert one.forfeited == 4

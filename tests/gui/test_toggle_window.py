@@ -74,7 +74,7 @@ def test_idle_the_words_beside_the_switch_tell_of_the_next_tournament(window: Wi
 
 def test_turned_off_in_a_live_match_the_words_say_so_and_the_page_goes_to_its_end(window: Window, qtbot: QtBot) -> None:
     page = live(window, qtbot)
-    says(window, qtbot, "live")
+    says(window, qtbot, "showing match 1 of 2")
     show = page.shown
     assert show is not None
     assert show.badge == "LIVE"
@@ -90,7 +90,7 @@ def test_turned_on_in_a_headless_run_the_match_page_comes_by_itself(window: Wind
     page = window.page("match")
     assert window.stack.currentWidget() is page
     qtbot.waitUntil(lambda: page.shown is not None and page.shown.badge == "LIVE", timeout=20_000)
-    says(window, qtbot, "live")
+    qtbot.waitUntil(lambda: window.bar.words.text().startswith("showing match "), timeout=10_000)
     state = window.desk.league
     qtbot.waitUntil(lambda: _states(state) == {"idle: visual mode"}, timeout=10_000)
 

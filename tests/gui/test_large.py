@@ -1,0 +1,219 @@
+"""Large numbers in little room, and lists that can be clicked while a tournament runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetrics
+from pytestqt.qtbot import QtBot
+
+from engine.league.tables import Tally
+from league_app import looks, theme
+from league_app.desk import Desk
+from league_app.docks.agents import AgentsDock
+from league_app.models.matches import TournamentRow
+from league_app.models.table import VALUE
+from league_app.pages.history import HistoryPage
+from league_app.pages.matches import MatchesView
+from league_app.pages.standings import StandingsPage
+from league_app.state import LeagueState
+from league_app.widgets.cells import PAD, fitting
+from league_app.words import compact
+from tests.gui.test_history import fail_some
+
+TIP = Qt.ItemDataRole.ToolTipRole
+
+
+def number_of(model: Any, title: str) -> int:
+    return next(n for n, one in enumerate(model.columns) if one.title == title)
+
+
+# Matches while a tournament runs
+
+
+@pytest.fixture
+def running(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether something is said to run."""
+    said = [True]
+    monkeypatch.setattr(LeagueState, "running", property(lambda state: said[0]))
+    return said
+
+
+@pytest.fixture
+def history(desk: Desk, running: list[bool], qtbot: QtBot) -> HistoryPage:
+    made = HistoryPage(desk)
+    qtbot.addWidget(made)
+    made.resize(730, 560)
+    made.show()
+    qtbot.waitUntil(lambda: len(made.matches.model.rows) == 120 and not desk.reads.waiting)
+    return made
+
+
+def refreshed(view: MatchesView, desk: Desk, qtbot: QtBot) -> None:
+    view.refresh()
+    qtbot.waitUntil(lambda: not desk.reads.waiting)
+
+
+def test_rows_stand_still_while_a_tournament_runs_until_they_are_asked_for(
+    desk: Desk, history: HistoryPage, qtbot: QtBot
+) -> None:
+    view = history.matches
+    before = list(view.model.rows)
+    refreshed(view, desk, qtbot)
+    assert view.behind.isVisible(), "it is there from the beginning, so that nothing jumps"
+    assert not view.behind.show_button.isVisible()
+    fail_some(desk)
+    refreshed(view, desk, qtbot)
+    assert view.model.rows == before
+    assert view.behind.text.text() == "6 new matches"
+    qtbot.mouseClick(view.behind.show_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: len(view.model.rows) == 126)
+    assert view.table.verticalScrollBar().value() == 0
+    assert not view.behind.show_button.isVisible()
+
+
+def test_another_filter_or_order_and_a_page_opened_anew_bring_what_is_new(
+    desk: Desk, history: HistoryPage, qtbot: QtBot
+) -> None:
+    view = history.matches
+    fail_some(desk, 2)
+    view.table.sortByColumn(4, Qt.SortOrder.DescendingOrder)
+    qtbot.waitUntil(lambda: len(view.model.rows) == 122)
+    fail_some(desk, 1, seed=78)
+    refreshed(view, desk, qtbot)
+    assert view.behind.text.text() == "1 new match"
+    view.ending.choose("failed")
+    qtbot.waitUntil(lambda: len(view.model.rows) == 3)
+    assert not view.behind.show_button.isVisible()
+    fail_some(desk, 1, seed=79)
+    history.hide()
+    history.show()
+    qtbot.waitUntil(lambda: len(view.model.rows) == 4)
+
+
+def test_the_end_of_a_run_brings_the_rest_only_to_a_list_that_nobody_uses(
+    desk: Desk, history: HistoryPage, running: list[bool], qtbot: QtBot
+) -> None:
+    view = history.matches
+    view.table.selectRow(3)
+    fail_some(desk)
+    refreshed(view, desk, qtbot)
+    running[0] = False
+    refreshed(view, desk, qtbot)
+    assert len(view.model.rows) == 120, "one is selected"
+    assert view.behind.text.text() == "6 new matches"
+    view.table.clearSelection()
+    view.table.verticalScrollBar().setValue(200)
+    refreshed(view, desk, qtbot)
+    assert len(view.model.rows) == 120, "it is scrolled"
+    view.table.verticalScrollBar().setValue(0)
+    refreshed(view, desk, qtbot)
+    assert len(view.model.rows) == 126
+    assert not view.behind.isVisible()
+
+
+# Large numbers
+
+
+def test_a_number_is_shortened_to_four_letters() -> None:
+    told = [compact(one) for one in (0, 999, 1000, 4246, 9960, 27_940, 280_000, 999_900, 1_250_000)]
+    assert told == ["0", "999", "1.0k", "4.2k", "10k", "28k", "280k", "1.0M", "1.2M"]
+
+
+def big_table(desk: Desk, qtbot: QtBot) -> StandingsPage:
+    page = StandingsPage(desk)
+    qtbot.addWidget(page)
+    page.resize(730, 560)
+    desk.settings.set("standings/tab", 0)
+    page.show()
+    qtbot.waitUntil(lambda: page.view is not None)
+    assert page.view is not None
+    total = Tally(67_123, 1_204, 28_456, 338_000.0, 15_000.0)
+    best = dataclasses.replace(total, draws=0, losses=0)
+    lines = [dataclasses.replace(one, total=total, name=f"Predictor {n}") for n, one in enumerate(page.view.lines)]
+    lines[0] = dataclasses.replace(lines[0], total=best, forfeits=(("quarantined", 280_000), ("crash", 4)))
+    page.model.set_rows([])
+    page.table._sized = False
+    page.model.set_rows(lines)
+    return page
+
+
+def test_nothing_of_the_standings_is_cut_off_at_the_smallest_size(desk: Desk, qtbot: QtBot) -> None:
+    page = big_table(desk, qtbot)
+    model, header = page.model, page.table.horizontalHeader()
+    assert page.table.horizontalScrollBar().maximum() == 0
+    text = QFontMetrics(theme.font())
+    for row in range(2):
+        score, points, games, forfeits = (number_of(model, one) for one in ("Score", "Points", "Games", "Forfeits"))
+        told = model.data(model.index(row, score))
+        assert text.horizontalAdvance(told) <= header.sectionSize(score) - 2 * PAD
+        cell = model.data(model.index(row, points), VALUE)
+        assert text.horizontalAdvance(cell.text) <= header.sectionSize(points) - 2 * PAD
+        for column in (games, forfeits):
+            room = header.sectionSize(column) - 2 * PAD
+            shown = fitting(text, model.data(model.index(row, column), VALUE).texts, room)
+            assert text.horizontalAdvance(shown) <= room
+    record = header.sectionSize(number_of(model, "W / D / L")) - 2 * PAD - 24 - 8
+    assert QFontMetrics(theme.font("caption")).horizontalAdvance("67k / 1.2k / 28k") <= record
+
+
+def test_points_are_told_for_a_game_and_altogether_when_asked(desk: Desk, qtbot: QtBot) -> None:
+    page = big_table(desk, qtbot)
+    column = number_of(page.model, "Points")
+    index = page.model.index(0, column)
+    assert page.model.data(index, VALUE).text == "5.0 : 0.2"
+    assert "338,000 scored, 15,000 conceded" in page.model.data(index, TIP)
+    assert page.model.data(index) == "338,000 : 15,000", "a copy is exact"
+    page.model.sort(column, Qt.SortOrder.DescendingOrder)
+    assert page.model.rows[0].total.losses == 0, "ahead by the same, in fewer games"
+
+
+def test_tournaments_fit_and_are_told_apart_by_their_number(desk: Desk, qtbot: QtBot, history: HistoryPage) -> None:
+    one = history.matches.model
+    assert one.data(one.index(0, 5)).startswith("2. ")
+    history.tabs.setCurrentIndex(1)
+    view = history.tournaments
+    qtbot.waitUntil(lambda: len(view.model.rows) == 2)
+    first: TournamentRow = view.model.rows[0]
+    long = dataclasses.replace(first, name="Pong round robin " * 6, played=139_999, total=280_000, note="stopped " * 9)
+    view.model.set_rows([])
+    view.table._sized = False
+    view.model.set_rows([dataclasses.replace(long, number=n) for n in range(40, 80)])
+    assert view.table.horizontalScrollBar().maximum() == 0
+    assert "139,999 / 280,000" in view.model.data(view.model.index(0, number_of(view.model, "Played")), TIP)
+
+
+# Those who break off
+
+
+def test_who_forfeits_more_than_half_of_its_matches_is_marked(desk: Desk, qtbot: QtBot) -> None:
+    assert not looks.unsteady(10, [("crash", 5)])
+    assert not looks.unsteady(10, [("resigned", 9)]), "resigning is playing"
+    assert looks.unsteady(10, [("crash", 4), ("quarantined", 3)]).startswith("Forfeited 7 of 13 matches")
+    page = big_table(desk, qtbot)
+    index = page.model.index(0, number_of(page.model, "Agent"))
+    assert page.model.data(index, VALUE).warned
+    assert "rests on few games" in page.model.data(index, TIP)
+    assert not page.model.data(page.model.index(1, index.column()), VALUE).warned
+
+
+def test_the_dock_shows_how_sure_a_rating_is_and_an_eye_for_those_put_away(desk: Desk, qtbot: QtBot) -> None:
+    dock = AgentsDock(desk)
+    qtbot.addWidget(dock)
+    dock.resize(240, 560)
+    dock.show()
+    qtbot.waitUntil(lambda: len(dock.model.rows) == 8)
+    best = dock.model.rows[0]
+    cell = dock.model.data(dock.model.index(0, 1), VALUE)
+    assert (cell.text, cell.note) == (f"{best.rating:.0f}", f"\N{PLUS-MINUS SIGN}{best.error:.0f}")
+    broken = dataclasses.replace(best, warning="Forfeited 7 of 13 matches")
+    dock._take([broken, *dock.model.rows[1:]])
+    assert "Forfeited 7 of 13" in dock.model.data(dock.model.index(0, 0), TIP)
+    assert dock.model.data(dock.model.index(0, 0), VALUE).warned
+    assert dock.table.horizontalScrollBar().maximum() == 0
+    assert (dock.archived._icon, dock.archived.accessibleName()) == ("eye-off", "Show archived agents")
+    dock.archived.click()
+    assert dock.archived._icon == "eye"
