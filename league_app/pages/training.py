@@ -110,6 +110,7 @@ class TrainingPage(Page):
         self.axis.edited.connect(self._view_changed)
         self.compared = Elided("", "caption")  # so that it takes no room from the panels
         self.compared.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.compared.setMinimumWidth(0)
         bar = QWidget()
         inner = row(label("Smoothing", "muted"), self.smoothing, self.log, self.axis, self.compared)
         inner.setStretch(4, 1)
@@ -217,7 +218,7 @@ class TrainingPage(Page):
             for number in self.model.marked if number in rows
         ]  # fmt: skip
         self.curves.show_sessions(shown)
-        self.compared.setText(f"{len(shown)} sessions compared" if len(shown) > 1 else "")
+        self.compared.setText(f"{len(shown)} sessions" if len(shown) > 1 else "")
         one = self.glance
         if one is not None:
             self.settings_view.show_session(one, self._usual_of(one.session.trainer), self.trainees.names)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-os.environ["QT_QPA_PLATFORM"] = "offscreen"  # before anything of Qt is loaded
 
 import pytest
 from PySide6.QtWidgets import QApplication
@@ -26,6 +23,12 @@ if TYPE_CHECKING:
 QUICK = new_game("pong", points=2, step_limit=2000).spec
 BOTS = ("Tracker", "Shaky", "Predictor", "Lazy", "Random", "Still")
 SAMPLES = (*BOTS, "Evolved", "Dice")
+
+
+@pytest.fixture(scope="session")
+def qapp_args() -> list[str]:
+    """Not by a variable: other tests start programs, which would take that for a display."""
+    return ["ringside", "-platform", "offscreen"]
 
 
 @pytest.fixture(scope="session")

@@ -78,7 +78,7 @@ def test_several_sessions_lie_over_each_other(desk: Desk, qtbot: QtBot) -> None:
     colours = [one.colour for one in chart_of(page, "Best and mean").lines]
     assert [one.name for one in chart_of(page, "Best and mean").lines][:2] == ["one, best", "one, mean"]
     assert colours == [0, 6, 1, 7], "a colour for each session, dashes for its other metrics"
-    assert page.compared.text() == "2 sessions compared"
+    assert page.compared.text() == "2 sessions"
     qtbot.keyClick(page.list, Qt.Key.Key_Space)
     until(qtbot, lambda: [one.name for one in chart_of(page, "Matches").lines] == [""])
 
