@@ -1,7 +1,7 @@
 """Takes pictures of the program: `python3 launch.py screenshots [FOLDER]`. They are what it shows, not drawings.
 
-Every page in both themes and two sizes goes to FOLDER (`.screens`), the ones in the README to `assets/screens` too. A
-league is played and a network trained for it, on no screen at all, which takes about two minutes.
+Every page in both themes and two sizes goes to FOLDER (`.screens`), the ones in the README to `assets/screens` too;
+`--readme` takes those alone. A league is played and a network trained for it, on no screen at all: it takes minutes.
 """
 
 from __future__ import annotations
@@ -69,12 +69,13 @@ class Studio:
         self.desk, self.window = self.studio.desk, self.studio.window
         state = LeagueState.new(folder / "Pong masters.league", plugins=PLUGINS)
         state.add_samples("pong", (*BOTS, FAILING))
+        state.change_agent(FAILING, name="Sketchy")
         self.desk.adopt(state)
         self.state = state
         self.window.show()
         for seed in (1, 2, 3):
             self._play(f"Autumn cup {seed}", seed, BOTS, 4)
-        self._play("Qualifying", 4, (*BOTS[:3], FAILING), 2)
+        self._play("Qualifying", 4, (*BOTS[:3], "Sketchy"), 2)
         self._train(seconds)
 
     def _play(self, name: str, seed: int, agents: tuple[str, ...], rounds: int) -> None:
@@ -175,19 +176,26 @@ class Studio:
         self.studio.end()
 
 
-def main(folder: Path = EVERYTHING, readme: Path = README, seconds: float = 40.0) -> None:
+def main(folder: Path | None = EVERYTHING, readme: Path = README, seconds: float = 40.0) -> None:
+    """Without a folder only what the README shows."""
     readme.mkdir(parents=True, exist_ok=True)
     save_png(pong().scene(), readme / "pong.png", 450)
     with tempfile.TemporaryDirectory(prefix="ringside-") as home:
         studio = Studio(Path(home), seconds)
         for theme in THEMES:
             for size in SIZES:
+                if folder is None and (theme, size) not in IN_README.values():
+                    continue
                 for name, widget in studio.pictures(theme, size):
-                    studio.take(widget, folder / f"{name}-{theme}-{size[0]}.png")
+                    if folder is not None:
+                        studio.take(widget, folder / f"{name}-{theme}-{size[0]}.png")
                     if IN_README.get(name) == (theme, size):
                         studio.take(widget, readme / f"{name}.png")
         studio.close()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else EVERYTHING)
+    if sys.argv[1:] == ["--readme"]:
+        main(None)
+    else:
+        main(Path(sys.argv[1]) if len(sys.argv) > 1 else EVERYTHING)
