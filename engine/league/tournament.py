@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
-from engine.errors import NotNow, RingsideError
+from engine.errors import NotNow, RingsideError, StorageFailed
 from engine.league.book import Book, Entry
 from engine.league.plan import Planned
 from engine.league.recorder import Recorder
@@ -347,7 +347,7 @@ class TournamentRun:
         try:
             self.book.settle(state, note)
         except RingsideError as error:  # the disk is still full: the file says "running", which can be resumed too
-            self.error = self.error or error
+            self.error = StorageFailed(f"{note} {error}") if self.unsaved else self.error or error
         self._over = True
         self._changed()
         return self.book.tournament

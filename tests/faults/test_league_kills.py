@@ -362,17 +362,15 @@ def test_a_job_ends_though_its_last_note_cannot_be_written(path: Path, monkeypat
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_the_command_line_tells_of_a_full_disk_and_of_what_it_could_not_save(tmp_path: Path, terminal: bool) -> None:
-    """Also where it is not watched, and where the name of the folder looks like markup. Whether results are under way
-    in the moment in which it is stopped is chance: then it is tried once more."""
-    for attempt in range(3):
-        with little_disk(tmp_path / f"[red]disk{attempt}") as path, within(120):
-            text, status = stopped_on_a_full_disk(path, terminal)
-        assert "Traceback" not in text
-        wanted = (rf"cannot write {re.escape(str(path))}: the disk is full", r"\d results could not be saved")
-        missing = [words for words in wanted if not re.search(words, text)]
-        if not missing:
-            break
-    assert (missing, status) == ([], 130), text[-1500:]
+    """Also where it is not watched, and where the name of the folder looks like markup. Where even its last note cannot
+    be written it ends as something that could not be done, not as something that was merely stopped."""
+    with little_disk(tmp_path / "[red]disk") as path, within(120):
+        text, status = stopped_on_a_full_disk(path, terminal)
+    wanted = (rf"cannot write {re.escape(str(path))}: the disk is full", r"\d results could not be saved")
+    missing = [words for words in wanted if not re.search(words, text)]
+    assert missing == [], text[-1500:]
+    assert status in (130, 2), text[-1500:]
+    assert "Traceback" not in text
 
 
 def stopped_on_a_full_disk(path: Path, terminal: bool) -> tuple[str, int]:
