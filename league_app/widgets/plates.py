@@ -139,7 +139,6 @@ class Badge(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._text = ""
-        self._faint = False
         self.setFixedHeight(20)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
@@ -147,10 +146,9 @@ class Badge(QWidget):
     def text(self) -> str:
         return self._text
 
-    def set_text(self, text: str, faint: bool = False) -> None:
-        """`faint` for a live match of which something earlier is shown."""
-        if (text, faint) != (self._text, self._faint):
-            self._text, self._faint = text, faint
+    def set_text(self, text: str) -> None:
+        if text != self._text:
+            self._text = text
             self.setAccessibleName(text)
             self.updateGeometry()
             self.update()
@@ -174,7 +172,7 @@ class Badge(QWidget):
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        tone = "muted" if self._faint else TONES.get(self._text, "muted")
+        tone = TONES.get(self._text, "muted")
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.colour(tone))
         painter.drawRoundedRect(QRectF(self.rect()), 10, 10)

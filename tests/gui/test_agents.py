@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QDialog, QLabel
 from pytestqt.qtbot import QtBot
 
 from engine.league import bundles, tables
-from engine.registry import KINDS
 from league_app import looks, theme, travel
 from league_app.desk import Desk
 from league_app.docks.agents import AgentsDock
@@ -385,7 +384,6 @@ def test_an_agent_of_a_league_that_is_closed_is_no_longer_shown(desk: Desk, page
     state.close()
 
 
-@pytest.mark.skipif(not hasattr(LeagueState, "exhibit"), reason="exhibitions are not there yet")
 def test_a_match_against_another_is_shown_live(desk: Desk, page: AgentPage, ears: Ears, qtbot: QtBot) -> None:
     show(page, "Tracker", qtbot)
     page.watch.click()
@@ -399,7 +397,6 @@ def test_a_match_against_another_is_shown_live(desk: Desk, page: AgentPage, ears
     live.close()  # type: ignore[attr-defined]
 
 
-@pytest.mark.skipif(PERSON not in KINDS.names(), reason="nobody can play by hand yet")
 def test_a_person_joins_the_league(desk: Desk, dock: AgentsDock, qtbot: QtBot) -> None:
     dock.add_person()
     dock.add_person()

@@ -22,7 +22,6 @@ from league_app import theme
 from league_app.widgets.chart import Chart, Line, Reference
 from league_app.widgets.lines import alone, drawn, elapsed, nice, number, smoothed, time_span
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")  # of a window on no screen, which has none to give
 STEPS = np.arange(1.0, 51.0)
 
 

@@ -45,9 +45,6 @@ class Speeds:
             raise BadValue("slow", self.slow, "at most as fast as the other")
 
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")  # of a window on no screen, which has none to give
-
-
 @pytest.fixture(scope="module", autouse=True)
 def themed(qapp: QApplication) -> None:
     theme.load_fonts()

@@ -25,7 +25,6 @@ from league_app.widgets.meters import Cores, TimeLine
 from league_app.widgets.switch import Switch
 from tests.gui.conftest import BOTS, QUICK
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")  # of a window on no screen, which has none to give
 LONG = {"game": QUICK, "agents": BOTS, "options": {"rounds": 400}, "seed": 9}
 SHORT = {"game": QUICK, "agents": BOTS[:4], "options": {"rounds": 1}, "seed": 9}
 Shown = Callable[[], RunDock]

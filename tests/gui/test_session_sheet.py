@@ -13,8 +13,6 @@ from league_app.sheets.session import ResumeSheet, SessionSheet
 from tests.gui.conftest import QUICK
 from tests.gui.training import our_trainers, page_of, until, with_trainers
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")  # of a window on no screen, which has none to give
-
 
 @pytest.fixture(autouse=True)
 def trainers() -> Iterator[None]:

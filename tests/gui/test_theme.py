@@ -24,7 +24,6 @@ from league_app.theme import DARK, LIGHT, Palette
 from league_app.widgets.matrix import shades
 
 Floats = npt.NDArray[np.float64]
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")  # of a window on no screen, which has none to give
 both = pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 GROUNDS = ("window", "surface", "raised", "selection")
 

@@ -19,7 +19,6 @@ from league_app.sheets.tournament import TournamentSheet
 from league_app.widgets.picks import PickModel
 from tests.gui.conftest import BOTS, QUICK
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")  # of a window on no screen, which has none to give
 RATE = 100.0  # matches a second of one worker, so that nothing need be tried
 Open = Callable[[], TournamentSheet]
 

@@ -17,8 +17,6 @@ from league_app.models.training import export
 from league_app.pages.curves import Curve, panels
 from tests.gui.training import Ear, chart_of, our_trainers, page_of, recorded, until, with_trainers
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")  # of a window on no screen, which has none to give
-
 
 @pytest.fixture(autouse=True)
 def trainers() -> Iterator[None]:

@@ -23,7 +23,6 @@ from tests.agents.sessions import FOREVER, OURS, PLUGINS
 from tests.gui.conftest import BOTS, QUICK
 from tests.gui.training import Ear, chart_of, our_trainers, page_of, recorded, until, with_trainers
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")  # of a window on no screen, which has none to give
 SLOW = {"steps": FOREVER, "nap": 0.02, "every": 3}
 
 

@@ -18,8 +18,6 @@ from league_app.widgets.network import sketch
 from tests.gui.conftest import BOTS, QUICK
 from tests.gui.training import Ear, our_trainers, page_of, recorded, until, with_trainers
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")  # of a window on no screen, which has none to give
-
 
 @pytest.fixture(autouse=True)
 def trainers() -> Iterator[None]:
