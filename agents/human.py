@@ -1,7 +1,7 @@
 """A person as a player: what they press is what their seat does.
 
-It never blocks. Where everybody moves at once the match goes on with the action that is held; where one moves at a time
-it waits. A *script* is played before the person is asked: that is how a seat of a match in progress is taken over, by
+It never blocks. Where a seat may idle, the match goes on with the action that is held, or none; elsewhere it waits for
+one. A *script* is played before the person is asked: that is how a seat of a match in progress is taken over, by
 playing the same match again up to there.
 """
 
@@ -17,7 +17,6 @@ from engine.errors import BadValue
 from engine.game import PENDING, RESIGN, AgentKind, Bools, Game, Indices, Ints, Seeds, Views
 from engine.play.match import AgentSpec, MatchResult
 
-NEUTRAL = 0  # what somebody does who has not pressed anything yet, where nobody waits for them
 MOST_ACTIONS = 1_000_000  # of a script
 SIZE = 8 << 20  # bytes of a payload
 
@@ -67,9 +66,10 @@ class HumanPilot:
             if _allowed(action, legal):
                 return action
             self._coming[slot] = iter(())  # the match went another way: from here on it is the person's
-        if self._info.simultaneous:
-            held = self._said.get(slot, NEUTRAL)
-            return next((one for one in (held, NEUTRAL) if _allowed(one, legal)), PENDING)
+        idle = self._info.idle
+        if idle is not None:
+            held = self._said.get(slot, idle)
+            return next((one for one in (held, idle) if _allowed(one, legal)), PENDING)
         said = self._said.pop(slot, PENDING)
         return said if _allowed(said, legal) else PENDING
 

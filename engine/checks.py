@@ -86,8 +86,9 @@ def _check_live(kind: AgentKind, game: Game) -> None:
     with Arena(1, alone=True) as arena:
         arena.add(MatchSpec("live", game.spec, players, 1))
         [tick] = arena.tick()
+        waits = game.info.idle is None
         for ply in range(STEPS):
-            if not game.info.simultaneous:
+            if waits:
                 assert not tick.moved.size, f"{kind.name} acts before its person does (ply {ply})"
                 tick = _tell_people(arena, tick.group.boards, game, ply, slip=True)[0]
                 assert not tick.moved.size, f"{kind.name} does what is not legal, or anything at all (ply {ply})"
@@ -97,7 +98,7 @@ def _check_live(kind: AgentKind, game: Game) -> None:
             assert done == told, f"{kind.name} was told {told} and does {done} (ply {ply})"
             if tick.ended.size:
                 break
-            if not game.info.simultaneous:
+            if waits:
                 [tick] = arena.tick()
         [result] = arena.take_results()
     assert not result.ending.seats, f"{kind.name} forfeited: {result.ending.kind.value} {result.ending.reason}"
@@ -127,6 +128,7 @@ def _check_info(game: Game) -> None:
     bits_for(info.actions)
     assert len(set(info.stats)) == len(info.stats), "two statistics have one name"
     assert not info.action_names or len(info.action_names) == info.actions, "as many names as actions, or none"
+    assert info.idle is None or 0 <= info.idle < info.actions, f"idle = {info.idle}: must be an action, or None"
     assert codec.load(GameSpec, codec.dump(game.spec)) == game.spec, "the spec does not survive being written and read"
     again = game_of(game.spec)
     assert again.spec == game.spec, f"made again from its spec, the game has another: {again.spec}"

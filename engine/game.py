@@ -46,6 +46,7 @@ class GameInfo:
     masked: bool = False  # some actions are illegal at times
     action_names: tuple[str, ...] = ()
     pace: float = 2.0  # steps a second that look right to a watcher
+    idle: int | None = None  # what somebody does who does nothing; None: the match waits for them
 
 
 class Game(Protocol):

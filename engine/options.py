@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Mapping
 from typing import Any, TypeVar, get_type_hints
@@ -56,6 +57,17 @@ def parse(kind: type[T], texts: Mapping[str, str], noun: str = "option") -> T:
     """The dataclass from texts, as given on a command line."""
     hints = get_type_hints(kind)
     return build(kind, {name: _read(name, text, hints.get(name, str)) for name, text in texts.items()}, noun)
+
+
+def read_json(kind: type[T], payload: bytes, noun: str = "option") -> T:
+    """The dataclass from a JSON object, as in an agent's payload; nothing at all stands for all defaults."""
+    try:
+        values = json.loads(payload or b"{}")
+    except (ValueError, RecursionError):
+        raise BadValue("payload", payload, "JSON") from None
+    if not isinstance(values, dict):
+        raise BadValue("payload", payload, "a JSON object")
+    return build(kind, values, noun)
 
 
 def items(options: object) -> tuple[tuple[str, Value], ...]:

@@ -13,12 +13,11 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numba import uint32
 
-from engine.errors import BadValue
 from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
 from engine.games.pong import DOWN, GOAL, UP, WALL, Pong
 from engine.games.pong_scene import HEIGHT, WIDTH
 from engine.kernels import inline, kernel
-from engine.options import build, option
+from engine.options import option, read_json
 from engine.play.match import AgentSpec, MatchResult
 from engine.seeding import draw, purpose, unit
 
@@ -125,13 +124,7 @@ class PongPilot:
 
 def parse_bot(payload: bytes) -> Bot:
     """The bot in a payload; a clear error for anything else."""
-    try:
-        values = json.loads(payload or b"{}")
-    except ValueError:
-        raise BadValue("payload", payload, "JSON") from None
-    if not isinstance(values, dict):
-        raise BadValue("payload", payload, "a JSON object")
-    return build(Bot, values, "parameter of pong-bot")
+    return read_json(Bot, payload, "parameter of pong-bot")
 
 
 def agent(name: str, bot: Bot) -> AgentSpec:

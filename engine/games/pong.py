@@ -255,6 +255,7 @@ class Pong:
             simultaneous=True,
             action_names=("stay", "up", "down"),
             pace=60.0,
+            idle=STAY,
         )
 
     def check_start(self, start: str | None) -> None:

@@ -10,22 +10,21 @@ from engine.game import GameInfo
 
 LETTERS = {Qt.Key.Key_W: "up", Qt.Key.Key_S: "down", Qt.Key.Key_A: "left", Qt.Key.Key_D: "right"}
 ARROWS = {Qt.Key.Key_Up: "up", Qt.Key.Key_Down: "down", Qt.Key.Key_Left: "left", Qt.Key.Key_Right: "right"}
-NOTHING = ("stay", "none", "noop", "wait")
 Deed = tuple[int, int]  # a seat and its action
 
 
 class Hands:
     """One person may use letters and arrows alike; of two, the letters are the first one's, the arrows the other's.
 
-    Where all act at once an action lasts as long as its key is held, and the key pressed last counts; else each press
-    is one action.
+    Where a seat may idle an action lasts as long as its key is held, and the key pressed last counts; elsewhere each
+    press is one action, and so is each repetition of a key that is held.
     """
 
     def __init__(self, info: GameInfo, seats: Sequence[int]) -> None:
         names = {name.lower(): action for action, name in enumerate(info.action_names)}
         self.seats = tuple(seats)
-        self.held_down = info.simultaneous
-        self.neutral = next((names[name] for name in NOTHING if name in names), 0)
+        self.held_down = info.idle is not None
+        self._neutral = 0 if info.idle is None else info.idle  # matters only where keys are held
         self._keys: dict[int, Deed] = {}
         self._down: list[int] = []
         for place, seat in enumerate(self.seats[:2]):
@@ -33,7 +32,7 @@ class Hands:
             for keys in sets:
                 self._keys |= {key.value: (seat, names[name]) for key, name in keys.items() if name in names}
         reached = {action for _, action in self._keys.values()}
-        self.complete = bool(self._keys) and len(reached | {self.neutral}) == info.actions
+        self.complete = bool(self._keys) and len(reached | ({info.idle} - {None})) == info.actions
 
     def knows(self, key: int) -> bool:
         return key in self._keys
@@ -52,13 +51,13 @@ class Hands:
         self._down.remove(key)
         seat = self._keys[key][0]
         still = [self._keys[one] for one in self._down if self._keys[one][0] == seat]
-        return still[-1] if still else (seat, self.neutral)
+        return still[-1] if still else (seat, self._neutral)
 
     def let_go(self) -> list[Deed]:
         """Of everything: the keys will be released where nobody sees it."""
         seats = {self._keys[key][0] for key in self._down}
         self._down.clear()
-        return [(seat, self.neutral) for seat in sorted(seats)]
+        return [(seat, self._neutral) for seat in sorted(seats)]
 
     def words(self, seat: int) -> str:
         """Which keys are this seat's."""

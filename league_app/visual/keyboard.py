@@ -33,7 +33,7 @@ class Keyboard:
         """Whether it meant something."""
         key, page = event.key(), self._page
         if self.hands is not None and self.hands.knows(key):
-            deed = None if event.isAutoRepeat() else self.hands.press(key)
+            deed = None if event.isAutoRepeat() and self.hands.held_down else self.hands.press(key)
             if deed is not None:
                 self._act(*deed)
             return True
