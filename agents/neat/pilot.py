@@ -1,8 +1,9 @@
-"""Plays all genomes of a group of lanes in one compiled call. A genome sees what its seat observes, and does the legal
-action with the largest output."""
+"""Plays all genomes of a group of lanes in one compiled call. A genome sees what its seat observes, as a row of numbers
+whatever its shape, and does the legal action with the largest output."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +15,13 @@ from engine.files import asset
 from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
 from engine.play.match import AgentSpec, MatchResult
 
+MOST_LINKS = 100_000  # from all inputs to all outputs: with more, evolving them one by one leads nowhere
+
+
+def inputs_of(game: Game) -> int:
+    """Numbers that a seat sees."""
+    return math.prod(game.info.observation)
+
 
 class NeatPilot:
     """Networks by agent, the memory of recurrent ones by slot."""
@@ -22,7 +30,7 @@ class NeatPilot:
 
     def __init__(self, game: Game, slots: int) -> None:
         info = game.info
-        self._game, self._inputs, self._actions = game.spec.name, int(np.prod(info.observation)), info.actions
+        self._game, self._inputs, self._actions = game.spec.name, inputs_of(game), info.actions
         self._networks = Networks(slots)
         self._out = np.zeros((slots, info.actions))
         self._chosen: Ints = np.zeros(slots, np.int64)
@@ -43,7 +51,8 @@ class NeatPilot:
     def act(self, views: Views) -> Ints:
         n = len(views)
         out, chosen = self._out[:n], self._chosen[:n]
-        failed = self._networks.act(views.agents, views.slots, views.obs, views.legal, out, chosen)
+        seen = views.obs.reshape(n, self._inputs)
+        failed = self._networks.act(views.agents, views.slots, seen, views.legal, out, chosen)
         if failed >= 0:
             views.asking(failed)  # nobody else's fault
             raise OverflowError("a square or a cube in its network is too large for a number")
@@ -57,15 +66,17 @@ class NeatPilot:
 
 
 def samples(game: Game) -> list[AgentSpec]:
-    """The champion that comes with Ringside, if there is one for this game."""
+    """The champion that comes with Ringside, if there is one for this game as its options make it."""
     found = asset(f"neat/{game.spec.name}.genome")
-    return [AgentSpec("Evolved", KIND.name, found.read_bytes(), KIND.version)] if found else []
+    if found is None or genomes.load(found.read_bytes()).inputs != inputs_of(game):
+        return []
+    return [AgentSpec("Evolved", KIND.name, found.read_bytes(), KIND.version)]
 
 
 KIND = AgentKind(
     name="neat",
     version=1,
     pilot=NeatPilot,
-    plays=lambda game: len(game.info.observation) == 1,
+    plays=lambda game: inputs_of(game) * game.info.actions <= MOST_LINKS,
     samples=samples,
 )

@@ -86,8 +86,9 @@ def _keep_count(mind, before, now, side):  # type: ignore[no-untyped-def]
     if mind.last < 0:
         return
     dx, dy = _across(mind.last), _down(mind.last)
-    open = before[(side // 2 + dy) * side + side // 2 + dx] != WALL
-    if open and _mismatch(before, now, side, dx, dy) <= _mismatch(before, now, side, 0, 0):
+    ahead = (side // 2 + dy) * side + side // 2 + dx
+    moved, stayed = _mismatch(before, now, side, dx, dy), _mismatch(before, now, side, 0, 0)
+    if before[ahead] != WALL and moved < stayed + np.int64(now[ahead] != OTHER):
         mind.x += dx
         mind.y += dy
 

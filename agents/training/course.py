@@ -9,7 +9,7 @@ from agents.neat import genome as genomes
 from agents.neat.config import advice, config_text, read_config
 from agents.neat.evolution import Evolution, EvolutionState
 from agents.neat.genome import Genome
-from agents.neat.pilot import KIND
+from agents.neat.pilot import KIND, inputs_of
 from agents.training.events import Checkpoint, Player
 from agents.training.novelty import behaviour_of
 from engine import codec
@@ -141,7 +141,7 @@ class Course:
         for name, some in (("hall", kept.hall), ("best", (kept.best,) if kept.best else ())):
             for one in some:
                 genomes.check(one.genome)
-                if (one.genome.inputs, one.genome.outputs) != (game.info.observation[0], game.info.actions):
+                if (one.genome.inputs, one.genome.outputs) != (inputs_of(game), game.info.actions):
                     raise BadValue(f"checkpoint.{name}", one.generation, f"genomes that play {game.spec.name}")
         for name, value in (("level", kept.level), ("stale", kept.stale)):
             if not 0 <= value < 2**53:

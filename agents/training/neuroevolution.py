@@ -1,4 +1,4 @@
-"""NEAT for any game with vector observations: against bots, in competition, or in self-play.
+"""NEAT for any game that is not too large for it: against bots, in competition, or in self-play.
 
 The loop of `train` is the whole method: play, judge, validate, breed. How a generation meets and is judged in each mode
 is in `agents.training.modes`; who meets whom in `agents.training.opponents`.
@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from agents.neat.config import advice, config_text, read_config
-from agents.neat.pilot import KIND
+from agents.neat.pilot import KIND, MOST_LINKS
 from agents.training.concurrent import ConcurrentTrainingExecutor
 from agents.training.course import Best, Course
 from agents.training.events import (
@@ -116,7 +116,11 @@ class Neuroevolution:
 
     def check(self, game: Game, ancestor: AgentSpec | None, resuming: bool) -> None:
         if not KIND.plays(game) or game.info.seats < 2:
-            raise BadValue("game", game.spec.name, "one of two or more seats that shows its players a row of numbers")
+            raise BadValue(
+                "game",
+                game.spec.name,
+                f"one of two or more seats, and at most {MOST_LINKS:,} links from what is seen to what can be done",
+            )
         text = config_text("" if resuming else self.neat_config, game)
         config = read_config(text, game, self.population)
         if config.pop_size < game.info.seats:

@@ -44,6 +44,16 @@ def population(evolution: Evolution) -> list[tuple[int, Genome, tuple[int, ...]]
     return [(key, evolution.genome(key), evolution.parents(key)) for key in evolution.genomes]
 
 
+def test_a_population_of_many_small_species_goes_on() -> None:
+    """neat-python itself gives up when a pass over the larger species does not free enough places."""
+    evolution = begun(compatibility_threshold=0.05, pop_size=60, max_stagnation=50, min_species_size=2)
+    for _ in range(4):
+        fitness = {key: float(place > 50) for place, key in enumerate(evolution.genomes)}
+        evolution.advance(fitness)
+        assert len(evolution.genomes) == 60
+    assert evolution.species > 20
+
+
 def history(evolution: Evolution, generations: int) -> list[Any]:
     """All that can be seen of some generations."""
     found = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 from pathlib import Path
@@ -34,11 +35,11 @@ def test_a_game_has_the_configuration_that_comes_with_it_or_the_default(pong: Ga
     assert asset("neat/nobody.txt") is None
 
 
-@pytest.mark.parametrize("name", ["pong", "tictactoe", "bids"])
+@pytest.mark.parametrize("name", ["pong", "treasure-hunt", "tictactoe", "bids"])
 def test_our_configurations_fit_their_games(name: str) -> None:
     game = new_game(name)
     config = read_config(config_text("", game), game)
-    assert config.genome_config.num_inputs == game.info.observation[0]
+    assert config.genome_config.num_inputs == math.prod(game.info.observation)
     assert config.genome_config.num_outputs == game.info.actions
     evolution = Evolution("", config, 1)
     assert len(evolution.genomes) == config.pop_size

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from agents.scripted.pong import KIND, SAMPLES, Bot, agent, parse_bot
 from engine.errors import RingsideError
-from engine.league.plan import Plan
-from engine.league.records import Lineup, Settings
-from engine.play.executors import SequentialMatchExecutor
 from engine.registry import new_game
+from tests.agents.strength import share
 
 
 @pytest.mark.parametrize(
@@ -19,21 +15,7 @@ from engine.registry import new_game
     [("Predictor", "Shaky"), ("Shaky", "Tracker"), ("Tracker", "Lazy"), ("Lazy", "Still"), ("Lazy", "Random")],
 )
 def test_each_bot_beats_the_next_one(better: str, worse: str) -> None:
-    game = new_game("pong")
-    agents = {one.id: one for one in KIND.samples(game)}
-    pairs = 200
-    plan = Plan(Settings(game.spec, options=(("rounds", pairs),), seed=7), [Lineup(1, 0, (better, worse))])
-    plan.extend(lambda *_: ())
-    specs = [one.spec for one in plan.matches(agents)]
-    with SequentialMatchExecutor() as executor:
-        results = {result.id: result for result in executor.run(specs)}
-    halves: dict[int, float] = {}  # score of the better one in each pair of games
-    for pair, spec in ((n // 2, spec) for n, spec in enumerate(specs)):
-        seat = results[spec.id].players.index(better)
-        won = (results[spec.id].ranks[1 - seat] - results[spec.id].ranks[seat] + 1) / 2
-        halves[pair] = halves.get(pair, 0.0) + won / 2
-    mean = sum(halves.values()) / pairs
-    error = math.sqrt(sum((one - mean) ** 2 for one in halves.values()) / pairs / pairs)
+    mean, error = share(KIND, "pong", better, worse, pairs=200)
     assert mean - 3 * error > 0.5, f"{better} scores {mean:.3f} +- {error:.3f} against {worse}"
 
 

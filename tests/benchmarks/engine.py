@@ -1,4 +1,4 @@
-"""The engine: boards alone, whole matches against plain Python and C, and what compiling costs."""
+"""The engine: boards alone, whole matches against plain Python and C, Treasure Hunt, and what compiling costs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from engine.play.arena import Arena
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
 from engine.seeding import derive
-from tests.benchmarks import native, reference, registered  # noqa: F401 - registers the network players
+from tests.benchmarks import hunt, native, reference, registered  # noqa: F401 - registers the network players
 from tests.benchmarks.measure import Figure, in_turns, ratio
 from tests.benchmarks.players import SIX_NODES, SixNodePilot, network
 
@@ -36,6 +36,7 @@ def figures(quick: bool) -> Iterator[Figure]:
     yield from whole_matches("scripted players", list(BOTS.samples(GAME)), lib, quick)
     if lib is not None:
         yield from order_of_rows(lib)
+    yield from hunt.figures(quick)
     yield from compiling()
 
 

@@ -20,13 +20,13 @@ MASK = 2**64 - 1
 FLOATS = struct.Struct("8f")
 
 
-def draw(seed: int, what: int, seat: int, ply: int) -> int:
+def draw(seed: int, what: int, seat: int, ply: int, k: int = 0) -> int:
     def mix(z: int) -> int:
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
         return z ^ (z >> 31)
 
-    return mix((mix(seed ^ what) + (((seat << 56) ^ ply) + 1) * 0x9E3779B97F4A7C15) & MASK)
+    return mix((mix(seed ^ what) + (((seat << 56) ^ (k << 40) ^ ply) + 1) * 0x9E3779B97F4A7C15) & MASK)
 
 
 def unit(bits: int) -> float:

@@ -9,21 +9,30 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchSpec
 from engine.registry import KINDS, new_game
 
-FILE = Path(__file__).parents[1] / "golden" / "pong.json"
+FOLDER = Path(__file__).parents[1] / "golden"
+GAMES = {
+    "pong": ("pong-bot", [{}, {"points": 2, "paddle_height": 60.0, "top_speed": 30.0}], (None, "left", "right")),
+    "treasure-hunt": ("hunter", [{}, {"seats": 2, "width": 17, "gem_chance": 0.01, "frames": 3, "radius": 3}], (None,)),
+}
 
 
-def records() -> list[dict[str, object]]:
-    games = [new_game("pong"), new_game("pong", points=2, paddle_height=60.0, top_speed=30.0)]
-    specs = [
-        MatchSpec(f"{number}-{a.id}-{b.id}", game.spec, (a, b), 1000 + n, start)
-        for number, game in enumerate(games)
-        for n, a in enumerate(KINDS.get("pong-bot").samples(game))
-        for b, start in zip(list(KINDS.get("pong-bot").samples(game))[n:], (None, "left", "right") * 2, strict=False)
-    ]
+def records(name: str) -> list[dict[str, object]]:
+    kind, variants, starts = GAMES[name]
+    specs = []
+    for number, options in enumerate(variants):
+        game = new_game(name, **options)
+        agents, seats = list(KINDS.get(kind).samples(game)), game.info.seats
+        for n, a in enumerate(agents):
+            for m, b in enumerate(agents[n:]):
+                players = (a, b, *(agents[(n + m + seat) % len(agents)] for seat in range(2, seats)))
+                start = starts[m % len(starts)]
+                specs.append(MatchSpec(f"{number}-{a.id}-{b.id}", game.spec, players, 1000 + n, start))
     with SequentialMatchExecutor(16) as executor:
         results = executor.execute_matches(specs)
     return [
@@ -31,9 +40,12 @@ def records() -> list[dict[str, object]]:
     ]
 
 
-def test_golden_matches_are_unchanged() -> None:
-    assert records() == json.loads(FILE.read_text())
+@pytest.mark.parametrize("name", GAMES)
+def test_golden_matches_are_unchanged(name: str) -> None:
+    assert records(name) == json.loads((FOLDER / f"{name}.json").read_text())
 
 
 if __name__ == "__main__":
-    FILE.write_text("[\n" + ",\n".join(json.dumps(row) for row in records()) + "\n]\n")
+    for name in GAMES:
+        rows = ",\n".join(json.dumps(row) for row in records(name))
+        (FOLDER / f"{name}.json").write_text(f"[\n{rows}\n]\n")
