@@ -31,11 +31,12 @@ class RingsideError(Exception):
 class UnknownName(RingsideError):  # noqa: N818 - reads as what it is
     """A name that is not in a table, with the nearest one that is."""
 
-    def __init__(self, noun: str, name: object, known: Iterable[str]) -> None:
+    def __init__(self, noun: str, name: object, known: Iterable[str], more: Iterable[str] = ()) -> None:
+        """`more` are names that are suggested where they are near, but too many to be listed."""
         names = sorted(known)
         text = repr(name)
         text = text if len(text) <= 120 else text[:117] + "..."
-        near = difflib.get_close_matches(str(name)[:120], names, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(str(name)[:120], [*names, *more], n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names) or 'none'}"
         super().__init__(f"unknown {noun} {text}: {hint}")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ Observations = NDArray[np.float32]
 
 PENDING = -1  # "I am still thinking": the lane waits, the others go on
 RESIGN = -2
+Member = TypeVar("Member", covariant=True)
 LONGEST = 1e6  # seconds that a clock may give: eleven days
 
 
@@ -70,6 +71,31 @@ class GameClass(Protocol):
     Options: ClassVar[type]
 
     def __call__(self, options: Any, /) -> Game: ...
+
+
+class Family(Protocol[Member]):
+    """Games that are found rather than listed, such as all those of another library."""
+
+    @property
+    def name(self) -> str: ...
+    def members(self) -> Sequence[str]:
+        """The names of its games, without loading any of them."""
+
+    def get(self, member: str) -> Member:
+        """A game class whose name is "family:member"; UnknownName or BrokenPlugin where there is none."""
+
+
+class Painter(Protocol):
+    """Makes pictures of scenes for those who know no window."""
+
+    def picture(self, scene: Scene, height: int) -> NDArray[np.uint8]:
+        """[rows, columns, red green blue]."""
+
+    def show(self, scene: Scene, title: str, pace: float) -> None:
+        """On the screen, at no more than this many scenes a second."""
+
+    def close(self) -> None:
+        """Take it off the screen."""
 
 
 class Boards(Protocol):

@@ -4,6 +4,8 @@ A plug-in is an installed package with, in its `pyproject.toml`:
 
     [project.entry-points."ringside.games"]
     nim = "my_package.nim:Nim"
+
+A family stands for games that nobody could list one by one: `ringside.families` names it, "family:member" the game.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
 from engine.errors import BadSpec, BadValue, BrokenPlugin, RingsideError, UnknownName, VersionMismatch
-from engine.game import AgentKind, Game, GameClass
+from engine.game import AgentKind, Family, Game, GameClass, Painter
 from engine.options import build, items, parse
 from engine.play.match import AgentSpec, GameSpec
 
@@ -24,10 +26,17 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """Names and what they stand for. Nothing is imported before it is asked for by name."""
 
-    def __init__(self, noun: str, group: str, check: Callable[[str, object], None] = lambda name, value: None) -> None:
+    def __init__(
+        self,
+        noun: str,
+        group: str,
+        check: Callable[[str, object], None] = lambda name, value: None,
+        families: Registry[Family[T]] | None = None,
+    ) -> None:
         self.noun = noun
         self.group = group
         self._check = check  # raises unless a value is what the table is for
+        self._families = families
         self._points: dict[str, EntryPoint] | None = None
         self._loaded: dict[str, T] = {}
         self.problems: dict[str, str] = {}  # what could not be loaded, and why
@@ -35,12 +44,23 @@ class Registry(Generic[T]):
     def names(self) -> list[str]:
         return sorted({*self._found(), *self._loaded})
 
+    def members(self) -> list[str]:
+        """What the families have, as "family:member". There may be many, and some may turn out not to work here."""
+        families = self._families.working() if self._families is not None else {}
+        return [f"{name}:{member}" for name, family in families.items() for member in family.members()]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._loaded or name in self._found() or (":" in name and name in self.members())
+
     def get(self, name: str) -> T:
         if name in self._loaded:
             return self._loaded[name]
         point = self._found().get(name)
         if point is None:
-            raise UnknownName(self.noun, name, self.names())
+            family, colon, member = name.partition(":")
+            if colon and self._families is not None and family in self._families:
+                return self._families.get(family).get(member)
+            raise UnknownName(self.noun, name, self.names(), self.members())
         try:
             value: T = point.load()
             self._check(name, value)
@@ -128,10 +148,25 @@ def _check_name(name: str, own: str) -> None:
         raise BadValue("name", own, f"{name!r}, the name it is registered under")
 
 
-GAMES: Registry[GameClass] = Registry("game", "ringside.games", _check_game)
+def _check_family(name: str, value: object) -> None:
+    missing = [one for one in ("name", "get", "members") if not hasattr(value, one)]
+    if missing:
+        raise TypeError(f"{value!r} is not a family of games: it has no {', '.join(missing)}")
+    _check_name(name, value.name)  # type: ignore[attr-defined]
+
+
+def _check_painter(name: str, value: object) -> None:
+    missing = [one for one in ("picture", "show", "close") if not hasattr(value, one)]
+    if missing:
+        raise TypeError(f"{value!r} is not a painter: it has no {', '.join(missing)}")
+
+
+FAMILIES: Registry[Family[GameClass]] = Registry("family of games", "ringside.families", _check_family)
+GAMES: Registry[GameClass] = Registry("game", "ringside.games", _check_game, FAMILIES)
 KINDS: Registry[AgentKind] = Registry("agent kind", "ringside.agents", _check_kind)
 FORMATS: Registry[Any] = Registry("tournament format", "ringside.formats", _check_format)
 TRAINERS: Registry[type[Any]] = Registry("trainer", "ringside.trainers", _check_trainer)
+PAINTERS: Registry[Callable[[], Painter]] = Registry("painter of scenes", "ringside.painters", _check_painter)
 
 
 def all_games() -> dict[str, Game]:
@@ -143,6 +178,14 @@ def all_games() -> dict[str, Game]:
         except Exception as error:  # a plug-in's own code: reported, and the rest works
             GAMES.problems[name] = f"game {name!r} cannot be made: {type(error).__name__}: {error}"
     return found
+
+
+def usual_game(name: str) -> Game | None:
+    """A game with its usual options; None where it cannot be had."""
+    try:
+        return new_game(name)
+    except RingsideError:
+        return None
 
 
 def agents_for(game: Game) -> dict[str, list[AgentSpec]]:

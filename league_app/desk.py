@@ -193,17 +193,11 @@ class _Change(QUndoCommand):
 
 def pools(state: LeagueState) -> list[GameSpec]:
     """Games that there is something to see of: played ones, the last one first, then those that agents play."""
-    from engine.registry import new_game
+    from engine.registry import usual_game
 
     played = [one.settings.game for one in reversed(state.league.tournaments())]
-    entered = [new_game(name).spec for name in dict.fromkeys(one.game for one in state.agents()) if _installed(name)]
-    return list(dict.fromkeys([*played, *entered]))
-
-
-def _installed(name: str) -> bool:
-    from engine.registry import GAMES
-
-    return name in GAMES.names()
+    entered = map(usual_game, dict.fromkeys(one.game for one in state.agents()))
+    return list(dict.fromkeys([*played, *(game.spec for game in entered if game is not None)]))
 
 
 def _first_pool(state: LeagueState) -> GameSpec | None:

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QToolBar
 
 from engine.play.match import GameSpec
-from engine.registry import GAMES, new_game
+from engine.registry import usual_game
 from league_app import theme
 from league_app.actions import TOOLBAR, Actions
 from league_app.desk import Desk, pools
@@ -123,9 +123,9 @@ class Status(QStatusBar):
 
 def game_words(spec: GameSpec) -> str:
     """The game, and what is not as usual in it."""
-    if spec.name not in GAMES.names():
+    game = usual_game(spec.name)
+    if game is None:
         return f"{spec.name} (not installed)"
-    game = new_game(spec.name)
     usual = dict(game.spec.options)
     other = [f"{name} {value}" for name, value in spec.options if usual.get(name) != value]
     return f"{game.info.title}: {', '.join(other)}" if other else game.info.title

@@ -24,7 +24,7 @@ from engine.play.marks import Marks
 from engine.play.match import AgentSpec, GameSpec, MatchResult
 from engine.play.process import OUT_OF_MEMORY, WorkerSettings
 from engine.play.wire import Broken, Channel, pack_results, spec_of_row
-from engine.registry import FORMATS, GAMES, KINDS, TRAINERS, Registry
+from engine.registry import FAMILIES, FORMATS, GAMES, KINDS, TRAINERS, Registry
 
 SLICE = 0.002  # seconds of play between two looks at the messages
 HURRY = 0.02  # seconds that a result may wait for company: each message costs the dispatcher some 0.1 ms
@@ -56,7 +56,7 @@ def work(end: socket.socket, memory: Any, settings: WorkerSettings) -> int:
     view = memoryview(np.frombuffer(memory, np.uint8))  # type: ignore[arg-type]
     marks = Marks(view, settings.rows, settings.log_words)
     event.register("numba:compile", _Compiling(marks))  # type: ignore[no-untyped-call]
-    registries: Sequence[Registry[Any]] = (GAMES, KINDS, FORMATS, TRAINERS)
+    registries: Sequence[Registry[Any]] = (FAMILIES, GAMES, KINDS, FORMATS, TRAINERS)
     for registry in registries:
         registry.rescan()  # more may be installed than when the server looked
     try:

@@ -255,7 +255,7 @@ class AgentPage(Page):
         self.edit.setEnabled(writable)
         self.away.setEnabled(writable)
         self.away.set_icon("restore" if archived else "archive", "Restore" if archived else "Archive")
-        can, able = PERSON in KINDS.names(), found.agent.kind in KINDS.names() and found.agent.game in GAMES.names()
+        can, able = PERSON in KINDS.names(), found.agent.kind in KINDS.names() and found.agent.game in GAMES
         self.play.setEnabled(can and able and found.agent.kind != PERSON)
         self.play.setToolTip(plain("" if can else "Nobody can play by hand: that kind of agent is not installed"))
         self.watch.setEnabled(able and found.agent.kind != PERSON)

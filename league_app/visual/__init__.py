@@ -1,7 +1,5 @@
 """Matches as pictures, drawn by pygame, which is told here to open neither a display nor a loudspeaker."""
 
-import os
+from engine.quiet import hush
 
-os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
-os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+hush()

@@ -1,0 +1,286 @@
+"""Environments of PettingZoo as boards: one environment each, remembered as the actions that were played on it."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.errors import BadValue, BrokenPlugin
+from engine.game import GameInfo, Observations
+from engine.games.pettingzoo.loading import aside, kept_apart, lacking
+from engine.games.pettingzoo.tables import Seats, Table, Together, Turns, inner, mask_of, numbers, shape_of
+from engine.plain import PlainBoard, PlainGame
+from engine.scene import Scene, Sprite
+from engine.seeding import bits, pick, purpose
+
+SEED, TRIAL = purpose("pettingzoo.seed"), purpose("pettingzoo.trial")
+STATS = ("moves", "gained", "lost")  # actions of a seat, its rewards above nothing, and those below
+MOST_SEATS = 10
+TRIAL_STEPS = 60
+GROUND = "101826"
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What an environment turned out to be."""
+
+    seats: Seats
+    counts: tuple[int, ...]  # actions of each seat
+    spaces: tuple[Any, ...]  # of what each seat sees
+    masked: bool
+    careful: bool  # it touches the process's own generators, which are kept apart then
+
+
+class ZooGame(PlainGame):
+    """An environment with its options; the family makes a subclass for each."""
+
+    module: ClassVar[Any]
+    measured: ClassVar[dict[tuple[str, object], tuple[GameInfo, Traits]]] = {}  # once in a process
+    pictures = True  # until one cannot be drawn
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        key = (self.name, self.spec.options)
+        if key not in self.measured:
+            with aside():
+                self.measured[key] = self._measure()
+        self.info, self.traits = self.measured[key]
+
+    def new(self, seed: int, start: str | None) -> ZooBoard:
+        return ZooBoard(self, seed)
+
+    def environment(self, render_mode: str | None = None) -> Any:
+        """As the module makes it, in parallel where it can."""
+        values = {one.name: getattr(self.options, one.name) for one in dataclasses.fields(self.options)}
+        del values["step_limit"]
+        make = getattr(self.module, "parallel_env", None) or self.module.env
+        return make(**values, render_mode=render_mode)
+
+    def table(self, seed: int, render_mode: str | None = None) -> Table:
+        """A match that has just been dealt."""
+        env = self.environment(render_mode)
+        made: Table = (Turns if hasattr(env, "agent_iter") else Together)(env, self.traits.seats)
+        made.deal(bits(seed, SEED) >> 33)  # 31 bits: what every generator takes
+        return made
+
+    def kept_apart(self) -> contextlib.AbstractContextManager[None]:
+        return kept_apart() if self.traits.careful else contextlib.nullcontext()
+
+    def _measure(self) -> tuple[GameInfo, Traits]:
+        env = self._first()
+        agents = tuple(getattr(env, "possible_agents", ()))
+        if not 1 <= len(agents) <= MOST_SEATS:
+            raise self._refusal(f"it has {len(agents)} seats, and a match has 1 to {MOST_SEATS}")
+        acts = [env.action_space(agent) for agent in agents]
+        for agent, space in zip(agents, acts, strict=True):
+            if type(space).__name__ != "Discrete":
+                raise self._refusal(f"the actions of {agent} are {space}, and only discrete ones can be played")
+        seen = [inner(env.observation_space(agent)) for agent in agents]
+        shapes = self._shapes(agents, [space for space, _ in seen])
+        self.traits = Traits(
+            Seats(agents, tuple(int(space.start) for space in acts)),
+            tuple(int(space.n) for space in acts),
+            tuple(space for space, _ in seen),
+            any(masked for _, masked in seen) or len({int(space.n) for space in acts}) > 1,
+            careful=False,
+        )
+        told = self._try_out()
+        self.traits = dataclasses.replace(self.traits, **told)
+        fps = float(getattr(env, "metadata", {}).get("render_fps") or 2.0)
+        info = GameInfo(
+            title=f"{self.name.partition(':')[2].rpartition('_v')[0].replace('_', ' ').capitalize()} (PettingZoo)",
+            seats=len(agents),
+            actions=max(self.traits.counts),
+            observation=shapes[0],
+            stats=STATS,
+            masked=self.traits.masked,
+            pace=min(max(fps, 1.0), 60.0),
+        )
+        return info, self.traits
+
+    def _first(self) -> Any:
+        """The first of its kind: what it refuses to be made with is told here."""
+        try:
+            return self.environment()
+        except ImportError as error:
+            raise self._refusal(lacking(error)) from error
+        except Exception as error:  # whatever it does with values that it does not like
+            usual = self.Options()
+            names = [one.name for one in dataclasses.fields(self.options)]
+            other = {name: getattr(self.options, name) for name in names if name != "step_limit"}
+            other = {name: value for name, value in other.items() if value != getattr(usual, name)}
+            said = f"{type(error).__name__}: {error}"
+            if not other:
+                raise self._refusal(f"it cannot be made ({said})") from error
+            field, value = next(iter(other.items())) if len(other) == 1 else ("options", other)
+            raise BadValue(field, value, f"something that {self.name} takes ({said})") from error
+
+    def _shapes(self, agents: Sequence[str], seen: Sequence[Any]) -> list[tuple[int, ...]]:
+        try:
+            shapes = [shape_of(space) for space in seen]
+        except (NotImplementedError, ValueError):
+            raise self._refusal(f"what its seats see is {seen[0]}, which has no fixed number of values") from None
+        for agent, shape in zip(agents, shapes, strict=True):
+            if shape != shapes[0]:
+                raise self._refusal(f"{agents[0]} sees {shapes[0]} values and {agent} {shape}: all must see alike")
+        return shapes
+
+    def _try_out(self) -> dict[str, bool]:
+        """One match alone, then two of them in turns, with other luck around them: all three must be the same."""
+        touched = masked = False
+        stories: list[list[object]] = []
+        for luck, matches in ((1, 1), (2, 2)):
+            random.seed(luck)
+            np.random.seed(luck)
+            before = _luck()
+            trials = [self._trial() for _ in range(matches)]
+            told: list[list[object]] = [[] for _ in trials]
+            try:
+                for _ in range(TRIAL_STEPS):
+                    for trial, story in zip(trials, told, strict=True):
+                        story.append(next(trial, None))
+            except Exception as error:  # its own code, or a step that does not do what PettingZoo says it does
+                raise self._refusal(f"it fails when it is tried ({type(error).__name__}: {error})") from error
+            touched = touched or _luck() != before
+            stories += told
+        if any(story != stories[0] for story in stories):
+            raise self._refusal("it does not play the same match twice under one seed, so nothing could be replayed")
+        masked = any(one is not None and one[1] for one in stories[0])  # type: ignore[index]
+        return {"masked": self.traits.masked or masked, "careful": touched}
+
+    def _trial(self) -> Iterator[object]:
+        """What is seen in a match of drawn actions, and whether anything was said to be illegal."""
+        table, traits = self.table(1), self.traits
+        rewards: list[float] = []
+        for ply in range(TRIAL_STEPS):
+            acting, seats = table.acting(), range(len(traits.counts))
+            seen = [numbers(traits.spaces[seat], table.seen(seat)).tobytes() for seat in seats]
+            masks = {seat: mask_of(table, seat) for seat in acting}
+            yield (acting, seen, rewards, masks), any(mask is not None for mask in masks.values())
+            if not acting:
+                return
+            choices = {seat: list(range(traits.counts[seat])) if mask is None else mask for seat, mask in masks.items()}
+            rewards = table.step(
+                {seat: some[pick(len(some), 1, TRIAL, seat, ply)] for seat, some in choices.items()}
+            )
+
+    def _refusal(self, why: str) -> BrokenPlugin:
+        return BrokenPlugin(f"{self.name} cannot be a game here: {why}")
+
+
+def _luck() -> tuple[object, ...]:
+    """The state of the process's own generators."""
+    name, words, *rest = np.random.get_state()
+    return random.getstate(), name, words.tobytes(), *rest  # type: ignore[union-attr]
+
+
+class ZooBoard(PlainBoard):
+    """A match is its seed and the actions played; the environment that holds it is made when it is needed.
+
+    Most environments cannot be copied. A copy of a board has none, and plays the actions again if it is looked at.
+    """
+
+    def __init__(self, game: ZooGame, seed: int) -> None:
+        self._game, self._seed = game, seed
+        self._moves: list[Mapping[int, int]] = []  # copies share the list, each with its own number of them
+        self._count = 0
+        self._picture: Table | None = None  # the same match, in an environment that draws
+        self._scene: tuple[int, Scene] | None = None
+        with game.kept_apart():
+            self._table: Table | None = game.table(seed)
+            self._acting = self._table.acting()
+        self._scores = [0.0] * game.info.seats
+        self._stats = [[0.0] * len(STATS) for _ in self._scores]
+
+    def __deepcopy__(self, memo: object) -> ZooBoard:
+        twin = copy.copy(self)
+        twin._table = twin._picture = None
+        twin._scores, twin._stats = self._scores[:], [one[:] for one in self._stats]
+        return twin
+
+    def acting(self) -> Sequence[int]:
+        return self._acting
+
+    def play(self, actions: Mapping[int, int]) -> None:
+        with self._game.kept_apart():
+            table = self._brought_up(self._table)
+            rewards = table.step(actions)
+            self._acting = table.acting()
+        if len(self._moves) > self._count:  # another copy has gone its own way
+            self._moves = self._moves[: self._count]
+        self._moves.append(dict(actions))
+        self._count += 1
+        self._table = table
+        for seat, reward in enumerate(rewards):
+            self._scores[seat] += reward
+            self._stats[seat][0] += seat in actions
+            self._stats[seat][1] += max(reward, 0.0)
+            self._stats[seat][2] += max(-reward, 0.0)
+        self.truncated = table.truncated
+        if self._acting and self._count >= self._game.options.step_limit:
+            self._acting, self.truncated = [], True
+
+    def scores(self) -> Sequence[float]:
+        return self._scores
+
+    def observe(self, seat: int) -> Observations:
+        with self._game.kept_apart():
+            self._table = self._brought_up(self._table)
+            return numbers(self._game.traits.spaces[seat], self._table.seen(seat))
+
+    def legal(self, seat: int) -> Sequence[int]:
+        with self._game.kept_apart():
+            self._table = self._brought_up(self._table)
+            mask = mask_of(self._table, seat)
+        legal = range(self._game.traits.counts[seat]) if mask is None else mask
+        if not legal:
+            raise RuntimeError(f"{self._game.traits.seats.agents[seat]} has to act and has no legal action")
+        return legal
+
+    def stats(self, seat: int) -> Sequence[float]:
+        return self._stats[seat]
+
+    def scene(self) -> Scene:
+        if self._scene is None or self._scene[0] != self._count:
+            self._scene = self._count, self._drawn()
+        return self._scene[1]
+
+    def _brought_up(self, table: Table | None, render_mode: str | None = None) -> Table:
+        """A table at which all that has been played here is played; a new one if there is none yet."""
+        table = table or self._game.table(self._seed, render_mode)
+        for actions in self._moves[table.played : self._count]:
+            table.step(actions)
+        return table
+
+    def _drawn(self) -> Scene:
+        names = self._game.traits.seats.agents
+        held = ", ".join(f"{name} {score:g}" for name, score in zip(names, self._scores, strict=True))
+        caption = f"{self._game.info.title}, {self._count} moves: {held}"
+        frame = self._frame()
+        if frame is None:
+            return dataclasses.replace(super().scene(), caption=caption)
+        rows, columns = frame.shape[:2]
+        sprite = Sprite(0.0, 0.0, columns / rows, 1.0, (columns, rows), frame.tobytes())
+        return Scene(columns / rows, GROUND, (sprite,), caption)
+
+    def _frame(self) -> Any:
+        """A picture by the environment itself, or None. It is never closed: that may shut down all of pygame."""
+        if not self._game.pictures:
+            return None
+        try:
+            with aside():
+                self._picture = self._brought_up(self._picture, "rgb_array")
+                frame = np.asarray(self._picture.env.render())
+        except Exception:  # its own code: a match that cannot be drawn can still be played, and told in words
+            frame = np.zeros(0)
+        if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or not frame.size:
+            self._game.pictures, self._picture = False, None
+            return None
+        return frame

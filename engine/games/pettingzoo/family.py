@@ -1,0 +1,80 @@
+"""The family of games whose members are PettingZoo's environments."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from engine.errors import BrokenPlugin, UnknownName
+from engine.game import GameClass
+from engine.games.pettingzoo.loading import MISSING, found, load
+from engine.options import option, validate
+
+NAME = "pettingzoo"
+STEP_LIMIT = option(10_000, low=1, high=10_000_000, help="steps after which the match is called off")
+LARGEST = 1_000_000  # of a number that an environment is made with
+OURS = ("render_mode", "render_fps", "render_ratio", "screen_height", "screen_width", "screen_scaling", "step_limit")
+
+
+class PettingZoo:
+    """Makes each game class once."""
+
+    name = NAME
+
+    def __init__(self) -> None:
+        self._made: dict[str, GameClass] = {}
+
+    def members(self) -> Sequence[str]:
+        return sorted(found())
+
+    def get(self, member: str) -> GameClass:
+        if member not in self._made:
+            modules = found()
+            if not modules:
+                raise BrokenPlugin(f"{NAME}:{member[:100]} cannot be played: {MISSING}")
+            if member not in modules:
+                raise UnknownName("game", f"{NAME}:{member}", [f"{NAME}:{one}" for one in modules])
+            self._made[member] = game_class(f"{NAME}:{member}", load(f"{NAME}:{member}", modules[member]))
+        return self._made[member]
+
+
+def game_class(name: str, module: Any) -> GameClass:
+    """A game class from a module that has `env`, and perhaps `parallel_env`."""
+    from engine.games.pettingzoo.boards import ZooGame  # not before it is known that PettingZoo is there
+
+    values = {"name": name, "version": 1, "Options": options_of(module), "module": module}
+    made: GameClass = type("ZooGame", (ZooGame,), values)  # type: ignore[assignment]
+    return made
+
+
+def options_of(module: Any) -> type:
+    """What an environment can be made with, as far as it is numbers, texts and switches."""
+    fields: list[tuple[str, type, Any]] = [("step_limit", int, STEP_LIMIT)]
+    for name, default in _parameters(module).items():
+        numeric = type(default) in (int, float)
+        limits = {"low": -LARGEST, "high": LARGEST} if numeric else {}
+        told = option(default, help="see PettingZoo's description of it", **limits)
+        fields.append((name, type(default), told))
+    return dataclasses.make_dataclass("Options", fields, frozen=True, namespace={"__post_init__": validate})
+
+
+def _parameters(module: Any) -> dict[str, Any]:
+    """Names and defaults: of the class, because the functions around it take and pass on anything."""
+    for maker in ("parallel_env", "raw_env", "env"):
+        try:
+            listed = inspect.signature(getattr(module, maker)).parameters.values()
+        except (AttributeError, TypeError, ValueError):
+            continue
+        named = [one for one in listed if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+        if named:
+            usual = {one.name: _default(one) for one in named if one.name not in OURS}
+            return {name: default for name, default in usual.items() if type(default) in (bool, int, float, str)}
+    return {}
+
+
+def _default(one: inspect.Parameter) -> Any:
+    """A whole number stands for a fraction where the parameter says so."""
+    fraction = str(getattr(one.annotation, "__name__", one.annotation)).startswith("float")
+    return float(one.default) if fraction and type(one.default) is int else one.default

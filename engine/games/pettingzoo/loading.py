@@ -1,0 +1,92 @@
+"""Finds PettingZoo's environments on the disk, and runs their code where it can disturb nothing of ours."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import random
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.errors import BrokenPlugin
+from engine.quiet import hush
+
+SHELVES = ("classic", "butterfly", "atari", "sisl")  # nothing else is ever imported, whatever a league file names
+MEMBER = re.compile(r"[a-z0-9_]+_v[0-9]+")
+MISSING = 'PettingZoo is not installed: pip install "ringside[pettingzoo]"'
+
+
+def found() -> dict[str, str]:
+    """The module of each environment by its name; nothing is imported."""
+    spec = importlib.util.find_spec("pettingzoo")
+    places = [Path(place) for place in spec.submodule_search_locations or ()] if spec is not None else []
+    return {
+        file.stem: f"pettingzoo.{shelf}.{file.stem}"
+        for shelf in reversed(SHELVES)  # of two with one name, the classic one
+        for place in places
+        for file in sorted((place / shelf).glob("*.py"))
+        if MEMBER.fullmatch(file.stem)
+    }
+
+
+def require() -> None:
+    """Import PettingZoo itself, or say how to get it."""
+    hush()
+    with aside():
+        try:
+            importlib.import_module("pettingzoo")
+        except ImportError:
+            raise BrokenPlugin(MISSING) from None
+
+
+def load(name: str, module: str) -> Any:
+    """The module of an environment; `name` is what the game is called."""
+    require()
+    with aside():
+        try:
+            return importlib.import_module(module)
+        except ImportError as error:
+            raise BrokenPlugin(f"{name} cannot be loaded: {lacking(error)}") from error
+        except Exception as error:  # somebody else's code: told by name, and the rest works
+            raise BrokenPlugin(f"{name} cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def lacking(error: ImportError) -> str:
+    """What it is that cannot be imported, as far as the error knows."""
+    package = (error.name or "").partition(".")[0]
+    return f"it needs the package {package!r}, which is not installed" if package else f"it says: {error}"
+
+
+@contextlib.contextmanager
+def aside() -> Iterator[None]:
+    """For what is done once: nothing is printed or warned of, and environment variables stay as they are.
+
+    PettingZoo sets SDL_AUDIODRIVER when it is imported; its modules warn that there is another way to import them.
+    """
+    kept = os.environ.get("SDL_AUDIODRIVER")
+    with kept_apart(), warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            if kept is not None:
+                os.environ["SDL_AUDIODRIVER"] = kept
+
+
+@contextlib.contextmanager
+def kept_apart() -> Iterator[None]:
+    """The process's own generators come out as they went in."""
+    plain, numeric = random.getstate(), np.random.get_state()
+    try:
+        yield
+    finally:
+        random.setstate(plain)
+        np.random.set_state(numeric)
