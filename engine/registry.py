@@ -10,7 +10,7 @@ A family stands for games that nobody could list one by one: `ringside.families`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
@@ -169,15 +169,16 @@ TRAINERS: Registry[type[Any]] = Registry("trainer", "ringside.trainers", _check_
 PAINTERS: Registry[Callable[[], Painter]] = Registry("painter of scenes", "ringside.painters", _check_painter)
 
 
-def all_games() -> dict[str, Game]:
-    """Every game that works, with its usual options."""
+def all_games(also: Iterable[str] = ()) -> dict[str, Game]:
+    """Every game that works, with its usual options, and of these names those that families have."""
     found = {}
     for name, made in GAMES.working().items():
         try:
             found[name] = made(made.Options())
         except Exception as error:  # a plug-in's own code: reported, and the rest works
             GAMES.problems[name] = f"game {name!r} cannot be made: {type(error).__name__}: {error}"
-    return found
+    members = {name: usual_game(name) for name in also if name not in found and name in GAMES}
+    return found | {name: game for name, game in members.items() if game is not None}
 
 
 def usual_game(name: str) -> Game | None:

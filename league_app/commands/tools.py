@@ -23,12 +23,12 @@ from engine.play import replay
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.lanes import compile_general_path
 from engine.play.match import Limits, MatchSpec
-from engine.registry import FORMATS, GAMES, KINDS, TRAINERS, Registry, agents_for, all_games
+from engine.registry import FAMILIES, FORMATS, GAMES, KINDS, TRAINERS, Registry, agents_for, all_games, new_game
 from league_app import doctor
 from league_app.commands import command
 from league_app.terminal import Answer, console, line, many, say, table, words
 
-REGISTRIES: tuple[Registry[Any], ...] = (GAMES, KINDS, FORMATS, TRAINERS)
+REGISTRIES: tuple[Registry[Any], ...] = (FAMILIES, GAMES, KINDS, FORMATS, TRAINERS)
 
 
 def add(commands: Any) -> None:
@@ -59,7 +59,7 @@ def add(commands: Any) -> None:
 
 def listing(options: argparse.Namespace) -> Answer:
     shown = table("", "name", "what")
-    data: dict[str, Any] = {"games": [], "formats": [], "trainers": []}
+    data: dict[str, Any] = {"games": [], "families": {}, "formats": [], "trainers": []}
     for name, game in all_games().items():
         shown.add_row("game", name, f"{game.info.title}, {game.info.seats} seats, {game.info.actions} actions")
         fields = [field_data(field) for field in dataclasses.fields(GAMES.get(name).Options)]
@@ -69,6 +69,10 @@ def listing(options: argparse.Namespace) -> Answer:
         for kind, found in agents.items():
             shown.add_row("agents", kind, words(", ".join(found) or ("a person" if KINDS.get(kind).live else "")))
         data["games"].append({"name": name, "title": game.info.title, "options": fields, "agents": agents})
+    for name, family in FAMILIES.working().items():
+        if members := list(family.members()):
+            shown.add_row("games", f"{name}:...", words(", ".join(members)))
+            data["families"][name] = members
     for name, format in FORMATS.working().items():
         shown.add_row("format", name, format.about)
         fields = [field_data(field) for field in dataclasses.fields(format.Options)]
@@ -104,6 +108,7 @@ def in_words(field: dict[str, Any]) -> str:
 def check(options: argparse.Namespace) -> Answer:
     """Everything that is named, or everything; what does not hold is told, and the rest is still checked."""
     games, kinds, wanted = all_games(), KINDS.working(), set(options.names)
+    games.update({name: new_game(name) for name in options.names if ":" in name})  # members of families, where named
     for name in options.names:
         if name not in games and name not in kinds:
             problem = GAMES.problems.get(name) or KINDS.problems.get(name)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QLineEdit, QPlain
 from engine.errors import BadValue
 from engine.files import check_path
 from engine.league.records import Agent, check_name
-from engine.registry import KINDS, agents_for, all_games, new_game
+from engine.registry import GAMES, KINDS, agents_for, all_games, new_game
 from league_app.desk import Desk
 from league_app.putting import Offered
 from league_app.sheets.agent import Field, Said
@@ -25,13 +25,15 @@ PERSON = "human"  # a kind whose only agent is whoever sits here: there is anoth
 
 
 class _GameBox(QComboBox):
-    """Every game that works, by title."""
+    """Every game that works, by title; then what families have, by name, because none of it is loaded yet."""
 
     def __init__(self, chosen: str | None) -> None:
         super().__init__()
         self.setAccessibleName("Game")
         for name, game in all_games().items():
             self.addItem(game.info.title, name)
+        for name in GAMES.members():
+            self.addItem(name, name)
         self.setCurrentIndex(max(self.findData(chosen), 0))
 
     @property

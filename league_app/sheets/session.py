@@ -48,7 +48,7 @@ def choices(state: LeagueState) -> Choices:
         if one.kind != KIND.name:
             agents.setdefault(one.game, []).append((one.name, one.id))
     trainers = {name: str(kind.about) for name, kind in TRAINERS.working().items()}
-    games = {name: game.info.title for name, game in all_games().items()}
+    games = {name: game.info.title for name, game in all_games(agents).items()}
     return Choices(trainers, games, agents, len(state.training.sessions.every()), state.budget.cores)
 
 

@@ -154,7 +154,7 @@ class TournamentSheet(QDialog):
     def _fill_games(self) -> None:
         state = self.desk.state
         playing = dict.fromkeys(one.game for one in state.agents()) if state is not None else {}
-        games = all_games()
+        games = all_games(playing)
         for name in sorted(games, key=lambda one: (one not in playing, games[one].info.title)):
             self.game.addItem(games[name].info.title, name)
         wanted = self.desk.game or next(iter(playing), None)
