@@ -91,8 +91,8 @@ class ZooGame(PlainGame):
             any(masked for _, masked in seen) or len({int(space.n) for space in acts}) > 1,
             careful=False,
         )
-        told = self._try_out()
-        self.traits = dataclasses.replace(self.traits, **told)
+        masked, careful = self._try_out()
+        self.traits = dataclasses.replace(self.traits, masked=self.traits.masked or masked, careful=careful)
         fps = float(getattr(env, "metadata", {}).get("render_fps") or 2.0)
         info = GameInfo(
             title=f"{self.name.partition(':')[2].rpartition('_v')[0].replace('_', ' ').capitalize()} (PettingZoo)",
@@ -132,16 +132,19 @@ class ZooGame(PlainGame):
                 raise self._refusal(f"{agents[0]} sees {shapes[0]} values and {agent} {shape}: all must see alike")
         return shapes
 
-    def _try_out(self) -> dict[str, bool]:
-        """One match alone, then two of them in turns, with other luck around them: all three must be the same."""
-        touched = masked = False
-        stories: list[list[object]] = []
+    def _try_out(self) -> tuple[bool, bool]:
+        """One match alone, then two of them in turns, with other luck around them: all three must be the same.
+
+        Whether it says what is legal, and whether it touches the luck of others.
+        """
+        touched = False
+        stories: list[list[tuple[object, bool] | None]] = []
         for luck, matches in ((1, 1), (2, 2)):
             random.seed(luck)
             np.random.seed(luck)
             before = _luck()
             trials = [self._trial() for _ in range(matches)]
-            told: list[list[object]] = [[] for _ in trials]
+            told: list[list[tuple[object, bool] | None]] = [[] for _ in trials]
             try:
                 for _ in range(TRIAL_STEPS):
                     for trial, story in zip(trials, told, strict=True):
@@ -152,10 +155,9 @@ class ZooGame(PlainGame):
             stories += told
         if any(story != stories[0] for story in stories):
             raise self._refusal("it does not play the same match twice under one seed, so nothing could be replayed")
-        masked = any(one is not None and one[1] for one in stories[0])  # type: ignore[index]
-        return {"masked": self.traits.masked or masked, "careful": touched}
+        return any(one is not None and one[1] for one in stories[0]), touched
 
-    def _trial(self) -> Iterator[object]:
+    def _trial(self) -> Iterator[tuple[object, bool]]:
         """What is seen in a match of drawn actions, and whether anything was said to be illegal."""
         table, traits = self.table(1), self.traits
         rewards: list[float] = []
@@ -167,9 +169,7 @@ class ZooGame(PlainGame):
             if not acting:
                 return
             choices = {seat: list(range(traits.counts[seat])) if mask is None else mask for seat, mask in masks.items()}
-            rewards = table.step(
-                {seat: some[pick(len(some), 1, TRIAL, seat, ply)] for seat, some in choices.items()}
-            )
+            rewards = table.step({seat: some[pick(len(some), 1, TRIAL, seat, ply)] for seat, some in choices.items()})
 
     def _refusal(self, why: str) -> BrokenPlugin:
         return BrokenPlugin(f"{self.name} cannot be a game here: {why}")
@@ -177,8 +177,9 @@ class ZooGame(PlainGame):
 
 def _luck() -> tuple[object, ...]:
     """The state of the process's own generators."""
-    name, words, *rest = np.random.get_state()
-    return random.getstate(), name, words.tobytes(), *rest  # type: ignore[union-attr]
+    state: Any = np.random.get_state(legacy=False)
+    inside = state.pop("state")
+    return random.getstate(), state, inside["pos"], inside["key"].tobytes()
 
 
 class ZooBoard(PlainBoard):

@@ -116,11 +116,9 @@ class Exported:
         out: Observations = np.empty(self._shape, np.float32)
         self._boards.observe(self._lanes, self._seats, out)
         if not self._masked:
-            return {agent: out[seat] for agent, seat in self._seat.items()}  # zip(..., strict=True) takes thrice as long
+            return {agent: out[seat] for agent, seat in self._seat.items()}  # zip(strict=True) takes thrice as long
         legal = self._legal().view(np.int8)
-        return {
-            agent: {"observation": out[seat], "action_mask": legal[seat]} for agent, seat in self._seat.items()
-        }
+        return {agent: {"observation": out[seat], "action_mask": legal[seat]} for agent, seat in self._seat.items()}
 
     def _legal(self) -> Bools:
         """[seats, actions]; nothing for those who do not move."""
@@ -214,6 +212,8 @@ class ParallelBoard(Exported, ParallelEnv):  # type: ignore[misc]
 
 class TurnBoard(Exported, AECEnv):  # type: ignore[misc]
     """One seat after the other."""
+
+    agent_selection: str
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         self._deal(seed, options)

@@ -53,9 +53,8 @@ def options_of(module: Any) -> type:
     """What an environment can be made with, as far as it is numbers, texts and switches."""
     fields: list[tuple[str, type, Any]] = [("step_limit", int, STEP_LIMIT)]
     for name, default in _parameters(module).items():
-        numeric = type(default) in (int, float)
-        limits = {"low": -LARGEST, "high": LARGEST} if numeric else {}
-        told = option(default, help="see PettingZoo's description of it", **limits)
+        most = LARGEST if type(default) in (int, float) else None
+        told = option(default, help="see PettingZoo's description of it", low=most and -most, high=most)
         fields.append((name, type(default), told))
     return dataclasses.make_dataclass("Options", fields, frozen=True, namespace={"__post_init__": validate})
 
