@@ -21,7 +21,7 @@ from engine.play.arena import Arena
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
 from engine.seeding import derive
-from tests.benchmarks import hunt, native, reference, registered  # noqa: F401 - registers the network players
+from tests.benchmarks import hunt, native, reference, registered, zoo  # noqa: F401 - registers the network players
 from tests.benchmarks.measure import Figure, in_turns, ratio
 from tests.benchmarks.players import SIX_NODES, SixNodePilot, network
 
@@ -31,6 +31,7 @@ GAME = Pong(PongOptions())
 
 def figures(quick: bool) -> Iterator[Figure]:
     yield from boards_alone(quick)
+    yield from zoo.figures(quick)
     lib = native.library()
     yield from whole_matches("network players", list(SIX_NODES.samples(GAME)), lib, quick)
     yield from whole_matches("scripted players", list(BOTS.samples(GAME)), lib, quick)

@@ -52,6 +52,8 @@ class Exported:
         self.action_spaces = {agent: spaces.Discrete(info.actions) for agent in self.possible_agents}
         self._masked, self._count = info.masked, info.actions
         self._seat = {agent: seat for seat, agent in enumerate(self.possible_agents)}
+        self._nothing = dict.fromkeys(self.possible_agents, 0.0)
+        self._no = dict.fromkeys(self.possible_agents, False)
         self._boards = game.boards(1)
         self._lane = np.zeros(1, np.uint32)
         self._lanes = np.zeros(info.seats, np.uint32)
@@ -145,12 +147,14 @@ class Exported:
             told = ", ".join(map(str, np.flatnonzero(legal[seat])))
             raise BadValue(f"action of player_{seat}", action, f"a legal one, as action_mask says: {told}")
 
-    def _move(self) -> tuple[list[float], int]:
+    def _move(self) -> tuple[dict[str, float], int]:
         """The rewards, and whether it is over: as `Boards.over` says it."""
         boards, before = self._boards, self._scores
         boards.apply(self._lane, self._actions)
         self._scores = now = boards.scores().tolist()[0]
-        return list(map(operator.sub, now, before)), boards.over().tolist()[0]
+        if now == before:
+            return self._nothing.copy(), boards.over().item()  # copies, because a new dict takes five times as long
+        return {agent: now[seat] - before[seat] for agent, seat in self._seat.items()}, boards.over().item()
 
     def _endings(self, over: int) -> dict[str, dict[str, Any]]:
         """What there is to say at the end: the statistics, and who came where."""
@@ -196,16 +200,16 @@ class ParallelBoard(Exported, ParallelEnv):  # type: ignore[misc]
             legal = self._legal()
             for seat in range(len(agents)):
                 self._check_legal(seat, legal)
-        gained, over = self._move()
+        rewards, over = self._move()
         if over:
             self.agents = []
         if self.render_mode == "human":
             self.render()
         return (
             self._observations(),
-            {agent: gained[seat] for agent, seat in self._seat.items()},
-            dict.fromkeys(agents, over in (1, 3)),
-            dict.fromkeys(agents, over == 2),
+            rewards,
+            dict.fromkeys(agents, over != 2) if over else self._no.copy(),
+            dict.fromkeys(agents, over == 2) if over else self._no.copy(),
             self._endings(over) if over else {agent: {} for agent in agents},
         )
 
@@ -242,8 +246,7 @@ class TurnBoard(Exported, AECEnv):  # type: ignore[misc]
             self._clear_rewards()
             self.agent_selection = self.possible_agents[self._asked[0]]
             return
-        gained, over = self._move()
-        self.rewards = dict(zip(self.agents, gained, strict=True))
+        self.rewards, over = self._move()
         self._accumulate_rewards()
         self._tell(over)
         self._ask()

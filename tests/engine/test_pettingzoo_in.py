@@ -1,0 +1,315 @@
+"""PettingZoo's environments as games of a league: the real ones, and one that is awkward in every way."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.checks import check_game
+from engine.errors import BadValue, BrokenPlugin, UnknownName
+from engine.games.pettingzoo.boards import ZooGame
+from engine.league.store import League
+from engine.play.concurrent import ConcurrentMatchExecutor
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import AgentSpec, EndingKind, MatchSpec, run_digest
+from engine.play.replay import verified
+from engine.registry import GAMES, all_games, game_of, new_game, usual_game
+from engine.scene import Sprite, Text
+from league_app.cli import main
+from tests.engine.ladder import LadderGame, ladder
+
+LANE = np.zeros(1, np.uint32)
+CLASSICS = ("tictactoe_v3", "connect_four_v3", "rps_v2", "leduc_holdem_v4", "texas_holdem_v4")
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+
+
+def dealt(game: ZooGame, seed: int = 1, lanes: int = 1) -> object:
+    boards = game.boards(lanes)
+    boards.deal(LANE, np.array([seed], np.uint64), [None])
+    return boards
+
+
+# Real ones
+
+
+@pytest.mark.parametrize("member", CLASSICS)
+def test_the_classics_keep_the_promises_of_a_game(member: str) -> None:
+    game = new_game(f"pettingzoo:{member}")
+    game.pictures = member == "leduc_holdem_v4"  # drawing takes most of the time
+    check_game(game, lanes=2, matches=2)
+    assert game.pictures == (member == "leduc_holdem_v4")
+    assert game_of(game.spec).spec.name == f"pettingzoo:{member}"
+
+
+def test_matches_are_the_same_in_workers_and_their_replays_hold() -> None:
+    games = [new_game(f"pettingzoo:{member}") for member in CLASSICS[1:]]
+    games[-1] = new_game(games[-1].spec.name, num_players=3)
+    dice = [AgentSpec(name, "dice") for name in "ABC"]
+    specs = [
+        MatchSpec(f"m{n}", game.spec, tuple(dice[: game.info.seats]), n, None)
+        for n, game in enumerate(game for game in games for _ in range(4))
+    ]
+    with SequentialMatchExecutor(3) as executor:
+        here = executor.execute_matches(specs)
+    with ConcurrentMatchExecutor(2) as executor:
+        there = executor.execute_matches(specs)
+    assert {one.ending.kind for one in here} == {EndingKind.FINISHED, EndingKind.STEP_LIMIT}  # rps ends by a limit
+    assert run_digest(here) == run_digest(there)
+    for spec, result in zip(specs, here, strict=True):
+        verified(spec, result)
+        assert result.scores == tuple(gained - lost for _, gained, lost in result.stats)
+    assert len({result.scores for result in here}) > 3
+
+
+def test_a_scene_is_the_environments_own_picture() -> None:
+    boards = dealt(new_game("pettingzoo:connect_four_v3"))
+    empty = boards.scene(0)
+    boards.apply(LANE, np.array([[3, -1]]))
+    played = boards.scene(0)
+    [before], [after] = empty.items, played.items
+    assert isinstance(before, Sprite)
+    assert (after.width, after.height) == (played.aspect, 1.0)
+    assert len(after.rgb) == 3 * after.pixels[0] * after.pixels[1]
+    assert after.rgb != before.rgb
+    assert played.caption == "Connect four (PettingZoo), 1 moves: player_0 0, player_1 0"
+    assert boards.scene(0) is played  # drawn once
+
+
+@pytest.mark.usefixtures("only_ours")
+def test_a_league_plays_them_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, game = str(tmp_path / "four.league"), "pettingzoo:connect_four_v3"
+    main(["new", path, "--game", game])
+    main(["agents", "add", path, "Other", "--game", game, "--kind", "dice"])
+    main(["tournament", "run", path, "--rounds", "2", "--workers", "2"])
+    told = capsys.readouterr().out
+    assert "4/4" in told
+    assert re.search(r"digest \w+", told)
+    main(["replay", path, "1.2", "--step", "3", "--png", str(tmp_path / "four.png")])
+    told = capsys.readouterr().out
+    assert "Played again: the same scores and statistics. Step 3 of" in told
+    assert (tmp_path / "four.png").stat().st_size > 1000
+    main(["reproduce", path, "1.3", "--here"])
+    assert "came out the same, to the bit" in capsys.readouterr().out
+    code = (
+        f"import sys; from engine.league.store import League; league = League({path!r}, read_only=True);"
+        "print(len(league.agents()), [name for name in sys.modules if name.startswith(('pettingzoo', 'gymnasium'))])"
+    )
+    assert python(code).stdout == "2 []\n"  # opening it runs none of their code
+    with League(path, read_only=True) as league:
+        assert game in all_games(one.game for one in league.agents())
+
+
+def test_nothing_but_the_answer_is_printed() -> None:
+    command = [sys.executable, "-m", "league_app", "match", "pettingzoo:rps_v2", "Dice", "Dice", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert json.loads(done.stdout)["match"]["game"]["name"] == "pettingzoo:rps_v2"
+    assert done.stderr == ""
+
+
+# What is offered, and what is refused
+
+
+def test_members_are_listed_and_suggested_without_loading_them() -> None:
+    members = GAMES.members()
+    assert {f"pettingzoo:{member}" for member in CLASSICS} < set(members)
+    assert not set(members) & set(GAMES.names())
+    assert not set(members) & set(all_games())
+    assert "pettingzoo:connect_four_v3" in GAMES
+    assert "pettingzoo:connect_four" not in GAMES
+    assert usual_game("pettingzoo:connect_four") is None
+    code = (
+        "import sys; from league_app.cli import main; main(['list']);"
+        "print([name for name in sys.modules if name.startswith(('pettingzoo', 'gymnasium', 'pygame'))])"
+    )
+    done = python(code)
+    assert "connect_four_v3" in done.stdout.replace("\n", "")
+    assert done.stdout.endswith("[]\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("pettingzoo:connect_for_v3", r"unknown game 'pettingzoo:connect_for_v3': did you mean .*connect_four_v3'\?"),
+        ("conect_four_v3", r"unknown game 'conect_four_v3': did you mean 'pettingzoo:connect_four_v3'\?"),
+        ("pettingzoo:antigravity", "unknown game"),
+        ("pettingzoo:test.api_test", "unknown game"),
+        ("pettingzoo:../classic/rps_v2", "unknown game"),
+        ("pettingzoo:", "unknown game"),
+        ("gym:rps_v2", "unknown game"),
+    ],
+)
+def test_a_name_that_is_no_member_imports_nothing(name: str, sentence: str) -> None:
+    before = set(sys.modules)
+    with pytest.raises(UnknownName, match=sentence):
+        new_game(name)
+    assert set(sys.modules) == before
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "chess", None)
+    with pytest.raises(BrokenPlugin, match="pettingzoo:chess_v6 cannot be loaded: it needs the package 'chess'"):
+        new_game("pettingzoo:chess_v6")
+
+
+def test_options_are_those_of_the_environment_and_ours() -> None:
+    game = new_game("pettingzoo:go_v5", {"board_size": "5", "step_limit": "3"})
+    assert game.spec.options == (("board_size", 5), ("komi", 7.5), ("step_limit", 3))
+    assert (game.info.actions, game.info.observation) == (26, (5, 5, 17))
+    boards = dealt(game)
+    for seat in (0, 1, 0):
+        assert boards.acting().tolist() == [[seat == 0, seat == 1]]
+        boards.apply(LANE, np.array([[1 + seat, 7 + seat]]) + 2 * len(boards._boards[0]._moves))
+    assert boards.over().tolist() == [2]  # truncated
+    with pytest.raises(UnknownName, match="did you mean 'board_size'"):
+        new_game("pettingzoo:go_v5", board_siz=5)
+    with pytest.raises(BadValue, match=r"num_actions = 4: must be something that pettingzoo:rps_v2 takes \(.*odd"):
+        new_game("pettingzoo:rps_v2", num_actions=4)
+    with pytest.raises(BrokenPlugin, match="texas_holdem_v4 cannot be a game here: it has 11 seats"):
+        new_game("pettingzoo:texas_holdem_v4", num_players=11)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"act": "box"}, "the actions of climber_0 are Box.*, and only discrete ones can be played"),
+        ({"luck": "none"}, "does not play the same match twice under one seed"),
+        ({"luck": "global"}, "does not play the same match twice under one seed"),
+        ({"sight": "unlike"}, r"climber_0 sees \(4,\) values and climber_1 \(3,\): all must see alike"),
+        ({"sight": "odd"}, "Sequence.*no fixed number of values"),
+    ],
+)
+def test_what_cannot_be_supported_says_why(options: dict[str, object], sentence: str) -> None:
+    with pytest.raises(BrokenPlugin, match=f"pettingzoo:ladder_v0 cannot be a game here: .*{sentence}"):
+        ladder(**options)
+
+
+def test_a_refused_value_is_named_even_among_others() -> None:
+    with pytest.raises(BadValue, match=r"length = 51: .*\(ValueError: no ladder is that long\)"):
+        ladder(length=51)
+    with pytest.raises(BadValue, match=r"options = {'length': 51, 'sight': 'pair'}|{'sight': 'pair', 'length': 51}"):
+        ladder(length=51, sight="pair")
+
+
+@pytest.mark.parametrize("command", [["match", "pettingzoo:rps_v2", "Dice", "Dice"], ["check", "pettingzoo:rps_v2"]])
+def test_without_pettingzoo_it_is_said_what_to_install(command: list[str]) -> None:
+    code = f"import sys; sys.modules['pettingzoo'] = None; from league_app.cli import main; main({command})"
+    done = python(code)
+    assert done.returncode == 2
+    needed = 'PettingZoo is not installed: pip install "ringside[pettingzoo]"'
+    assert done.stderr == f"ringside: pettingzoo:rps_v2 cannot be played: {needed}\n"
+
+
+def test_without_pettingzoo_all_else_works() -> None:
+    code = (
+        "import sys; sys.modules['pettingzoo'] = sys.modules['gymnasium'] = None\n"
+        "from league_app.cli import main; from engine.registry import GAMES, usual_game\n"
+        "main(['list', '--json'])\n"
+        "assert GAMES.members() == [] and usual_game('pettingzoo:rps_v2') is None\n"
+        "from engine.errors import RingsideError; from engine.games.pettingzoo import env\n"
+        "try: env('pong')\n"
+        "except RingsideError as error: sys.stderr.write(str(error))"
+    )
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["problems"] == []
+    assert done.stderr == 'PettingZoo is not installed: pip install "ringside[pettingzoo]"'
+
+
+# The awkward one
+
+
+def test_odd_numbers_masks_and_early_leavers_are_taken_as_they_come() -> None:
+    game = ladder()
+    check_info = (game.info.seats, game.info.actions, game.info.observation, game.info.masked)
+    assert check_info == (3, 3, (4,), True)
+    boards = dealt(game)
+    turns, legal = [], np.zeros((1, 3), np.bool_)
+    while not boards.over()[0]:
+        [seat] = np.flatnonzero(boards.acting()[0]).tolist()
+        boards.legal(LANE, np.array([seat], np.uint32), legal)
+        turns.append((seat, np.flatnonzero(legal[0]).tolist()))
+        boards.apply(LANE, np.full((1, 3), turns[-1][1][-1]))
+    assert turns == [(0, [1, 2]), (1, [0]), (2, [1]), (0, [0, 2]), (1, [1]), (2, [0]), (0, [1, 2]), (1, [0])]
+    assert boards.over().tolist() == [2]  # the last ones left by a limit
+    stats = boards.stats(LANE)[0]
+    assert stats[:, 0].tolist() == [3, 3, 2]
+    assert np.allclose(boards.scores()[0], stats[:, 1] - stats[:, 2])
+    assert boards.scores()[0, 0] > 0
+
+
+def test_one_whose_view_has_parts_keeps_the_promises_too() -> None:
+    GAMES.add("pettingzoo:ladder_v0", LadderGame)
+    try:
+        game = ladder(sight="pair")
+        assert game.info.observation == (7,)
+        check_game(game, matches=2)
+    finally:
+        GAMES.remove("pettingzoo:ladder_v0")
+
+
+def test_a_match_that_the_rules_end_is_not_called_truncated() -> None:
+    boards = dealt(new_game("pettingzoo:tictactoe_v3"))
+    for ply, cell in enumerate((0, 3, 1, 4, 2)):
+        assert boards.over().tolist() == [0]
+        boards.apply(LANE, np.full((1, 2), cell) * (ply >= 0))
+    assert boards.over().tolist() == [1]
+    assert boards.scores().tolist() == [[1.0, -1.0]]
+    limited = dealt(new_game("pettingzoo:rps_v2", max_cycles=2))
+    for _ in range(2):
+        limited.apply(LANE, np.array([[0, 1]]))
+    assert limited.over().tolist() == [2]
+    assert limited.scores().tolist() == [[-2.0, 2.0]]
+
+
+def test_the_generators_of_the_process_stay_as_they_are() -> None:
+    random.seed(5)
+    np.random.seed(5)
+    before = random.getstate(), np.random.get_state()[1].tolist()
+    game = ladder(luck="vandal")  # it seeds them, though it does not draw from them
+    assert game.traits.careful
+    boards = dealt(game)
+    boards.apply(LANE, np.full((1, 3), 1))
+    boards.copy(0, 0)
+    boards.observe(LANE, LANE, np.zeros((1, 4), np.float32))
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before
+    assert not ladder().traits.careful
+
+
+def test_a_copy_costs_nothing_until_it_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = new_game("pettingzoo:tictactoe_v3")
+    boards, made = dealt(game, lanes=3), []
+    whole = ZooGame.environment
+    monkeypatch.setattr(ZooGame, "environment", lambda *given: made.append(given) or whole(*given))
+    for cell in (4, 0):
+        boards.apply(LANE, np.full((3, 2), cell))
+    boards.copy(0, 1)
+    boards.copy(0, 2)
+    assert boards.scores().shape == (3, 2)
+    assert not made
+    boards.apply(LANE, np.full((3, 2), 1))
+    boards.apply(np.array([2], np.uint32), np.full((3, 2), 8))
+    assert len(made) == 1
+    seen = np.zeros((3, 3, 3, 2), np.float32)
+    boards.observe(np.arange(3, dtype=np.uint32), np.zeros(3, np.uint32), seen)
+    assert len(made) == 2
+    assert seen.sum((1, 2, 3)).tolist() == [3, 2, 3]
+    assert not np.array_equal(seen[0], seen[2])
+
+
+def test_a_match_that_cannot_be_drawn_is_told_in_words() -> None:
+    game = ladder()
+    boards = dealt(game)
+    [item] = boards.scene(0).items
+    assert isinstance(item, Text)
+    assert boards.scene(0).caption == "Ladder (PettingZoo), 0 moves: climber_0 0, climber_1 0, climber_2 0"
+    assert not game.pictures
