@@ -142,6 +142,7 @@ def test_members_are_listed_and_suggested_without_loading_them() -> None:
         ("pettingzoo:connect_for_v3", r"unknown game 'pettingzoo:connect_for_v3': did you mean .*connect_four_v3'\?"),
         ("conect_four_v3", r"unknown game 'conect_four_v3': did you mean 'pettingzoo:connect_four_v3'\?"),
         ("pettingzoo:antigravity", "unknown game"),
+        ("pettingzoo:all_modules", "unknown game"),
         ("pettingzoo:test.api_test", "unknown game"),
         ("pettingzoo:../classic/rps_v2", "unknown game"),
         ("pettingzoo:", "unknown game"),
