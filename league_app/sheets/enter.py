@@ -66,7 +66,8 @@ class ReadyMadeSheet(QDialog):
     @Slot()
     def _ask(self) -> None:
         self.list.offer([])
-        self._desk.work.ask("ready-made", _Offered(self._desk.league, self.game.chosen), self._take)
+        self.wrong.hide()
+        self._desk.work.ask("ready-made", _Offered(self._desk.league, self.game.chosen), self._take, self._failed)
 
     def _take(self, choices: list[Choice]) -> None:
         self.list.offer(choices)
@@ -153,11 +154,16 @@ class EnterSheet(QDialog):
 
     @Slot()
     def _ask(self) -> None:
-        self._desk.work.ask("kinds", _Kinds(self.game.chosen), self._take)
+        self._kind.tell("")
+        self._desk.work.ask("kinds", _Kinds(self.game.chosen), self._take, self._refuse)
 
     def _take(self, kinds: list[str]) -> None:
         self.kind.clear()
         self.kind.addItems(kinds)
+
+    def _refuse(self, error: Exception) -> None:
+        self._take([])
+        self._kind.tell(str(error))
 
     @Slot()
     def _look(self) -> None:

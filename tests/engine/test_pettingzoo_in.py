@@ -305,6 +305,9 @@ def test_a_copy_costs_nothing_until_it_is_looked_at(monkeypatch: pytest.MonkeyPa
     assert len(made) == 2
     assert seen.sum((1, 2, 3)).tolist() == [3, 2, 3]
     assert not np.array_equal(seen[0], seen[2])
+    boards.copy(2, 1)  # its way, not that of the one it came from
+    boards.observe(np.arange(3, dtype=np.uint32), np.zeros(3, np.uint32), seen)
+    assert np.array_equal(seen[1], seen[2])
 
 
 def test_a_match_that_cannot_be_drawn_is_told_in_words() -> None:

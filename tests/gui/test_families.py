@@ -1,0 +1,52 @@
+"""Games that are found rather than listed, in the sheets that offer games."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from engine.play.match import GameSpec
+from engine.registry import new_game
+from league_app.desk import Desk, pools
+from league_app.sheets.enter import ReadyMadeSheet
+from league_app.sheets.session import choices
+from league_app.sheets.tournament import TournamentSheet
+from league_app.toolbar import game_words
+
+RPS = "pettingzoo:rps_v2"
+
+
+def test_a_member_is_entered_by_its_name_and_offered_from_then_on(desk: Desk, qtbot: QtBot) -> None:
+    assert RPS not in choices(desk.league).games
+    sheet = ReadyMadeSheet(desk, RPS)
+    qtbot.addWidget(sheet)
+    sheet.show()
+    assert sheet.game.chosen == RPS
+    qtbot.waitUntil(lambda: sheet.list.list.count() > 0)
+    sheet.list.field.setText("Dice")
+    sheet.list.tick_all()
+    sheet.add()
+    qtbot.waitUntil(lambda: "Dice" in [one.name for one in desk.league.agents(RPS)])
+    spec = new_game(RPS).spec
+    assert spec in pools(desk.league)
+    assert game_words(spec) == "Rps (PettingZoo)"
+    assert choices(desk.league).games[RPS] == "Rps (PettingZoo)"
+    tournament = TournamentSheet(desk)
+    qtbot.addWidget(tournament)
+    assert tournament.game.findData(RPS) >= 0
+
+
+def test_a_member_that_cannot_be_had_is_told(desk: Desk, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "chess", None)
+    sheet = ReadyMadeSheet(desk, "pettingzoo:chess_v6")
+    qtbot.addWidget(sheet)
+    sheet.show()
+    qtbot.waitUntil(sheet.wrong.isVisible)
+    assert "it needs the package 'chess'" in sheet.wrong.text().replace("\u200b", "")
+    assert not sheet.add_button.isEnabled()
+    sheet.game.setCurrentIndex(sheet.game.findData(RPS))
+    qtbot.waitUntil(lambda: sheet.list.list.count() > 0)
+    assert not sheet.wrong.isVisible()
+    assert game_words(GameSpec("pettingzoo:chess_v6", 1, ())) == "pettingzoo:chess_v6 (not installed)"
