@@ -239,7 +239,7 @@ def _font(height: int) -> pygame.font.Font:
     return pygame.font.Font(None if file is None else str(file), max(round(height / LINE_HEIGHT), 1))
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=16)  # a sprite may be a whole frame of some megabytes
 def _scaled(rgb: bytes, pixels: tuple[int, int], size: tuple[int, int]) -> pygame.Surface:
     return pygame.transform.smoothscale(pygame.image.frombuffer(rgb, pixels, "RGB"), size)
 

@@ -202,7 +202,7 @@ class ZooBoard(PlainBoard):
 
     def __deepcopy__(self, memo: object) -> ZooBoard:
         twin = copy.copy(self)
-        twin._table = twin._picture = None
+        twin._table = twin._picture = twin._scene = None
         twin._scores, twin._stats = self._scores[:], [one[:] for one in self._stats]
         return twin
 
@@ -263,7 +263,7 @@ class ZooBoard(PlainBoard):
     def _drawn(self) -> Scene:
         names = self._game.traits.seats.agents
         held = ", ".join(f"{name} {score:g}" for name, score in zip(names, self._scores, strict=True))
-        caption = f"{self._game.info.title}, {self._count} moves: {held}"
+        caption = f"{self._game.info.title}, step {self._count}: {held}"
         frame = self._frame()
         if frame is None:
             return dataclasses.replace(super().scene(), caption=caption)

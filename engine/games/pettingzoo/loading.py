@@ -9,6 +9,7 @@ import os
 import random
 import re
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from engine.quiet import hush
 
 SHELVES = ("classic", "butterfly", "atari", "sisl")  # nothing else is ever imported, whatever a league file names
 MEMBER = re.compile(r"[a-z0-9_]+_v[0-9]+")
+_alone = threading.RLock()
 MISSING = 'PettingZoo is not installed: pip install "ringside[pettingzoo]"'
 
 
@@ -70,9 +72,10 @@ def aside() -> Iterator[None]:
     """For what is done once: nothing is printed or warned of, and environment variables stay as they are.
 
     PettingZoo sets SDL_AUDIODRIVER when it is imported; its modules warn that there is another way to import them.
+    One thread at a time: two could put back each other's changes instead of what was there before.
     """
     kept = os.environ.get("SDL_AUDIODRIVER")
-    with kept_apart(), warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
+    with _alone, kept_apart(), warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
         warnings.simplefilter("ignore")
         try:
             yield
