@@ -32,15 +32,15 @@ def figures(quick: bool) -> Iterator[Figure]:
     taken = in_turns(jobs, 3 if quick else 9)
     moved = dict.fromkeys(jobs, steps) | {"1,024 boards": (steps // 1024 + 1) * 1024}
     for name, what in (
-        ("environment", "PettingZoo environment, a step"),
-        ("plain", "an environment in plain Python, a step"),
-        ("board", "one board: apply and observe"),
-        ("board, all that is returned", "one board: apply, observe, scores and over"),
-        ("1,024 boards", "1,024 boards: apply and observe"),
+        ("environment", "PettingZoo environment"),
+        ("plain", "in plain Python"),
+        ("board", "one lane, seen"),
+        ("board, all that is returned", "one lane, all of it"),
+        ("1,024 boards", "1,024 lanes, seen"),
     ):
         rate = moved[name] / statistics.median(taken[name])
         against = ratio(taken, name, "board") * moved[name] / steps
-        yield Figure(f"Pong, {what}", rate / 1e6, "million steps/s", against, "one board: apply and observe")
+        yield Figure(f"Pong, {what}", rate / 1e3, "thousand steps/s", against, "one lane, seen")
 
 
 def _environment(steps: int, plays: np.ndarray):  # type: ignore[no-untyped-def]
