@@ -129,6 +129,8 @@ def test_the_python_it_shows_runs(
     assert re.fullmatch(r"\d+ of 100 won by Tracker\n", capsys.readouterr().out)
     exec(live, {})
     assert re.fullmatch(r".+ - finished\n", capsys.readouterr().out)
+    exec(next(block for block in blocks("python") if "engine.games.pettingzoo" in block), {})
+    assert re.fullmatch(r"it wins \d+ of 10\n", capsys.readouterr().out)
     exec(training, {})
     assert re.fullmatch(r"(\(\d\.0, \d\.0\) \d+\.0 \d+\.0 None\n){3}", capsys.readouterr().out)
 

@@ -8,6 +8,7 @@ import importlib.util
 import os
 import random
 import re
+import shlex
 import sys
 import threading
 import warnings
@@ -23,7 +24,7 @@ from engine.quiet import hush
 SHELVES = ("classic", "butterfly", "atari", "sisl")  # nothing else is ever imported, whatever a league file names
 MEMBER = re.compile(r"[a-z0-9_]+_v[0-9]+")
 _alone = threading.RLock()
-MISSING = 'PettingZoo is not installed: pip install "ringside[pettingzoo]"'
+MISSING = f'PettingZoo is not installed: {shlex.quote(sys.executable)} -m pip install "ringside[pettingzoo]" gets it'
 
 
 def found() -> dict[str, str]:
