@@ -6,10 +6,14 @@ drawn in the order given.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 Point = tuple[float, float]
+SEATS = ("4A9BFF", "FF7A33", "3CCFA0", "E9A6F2", "FFFFFF")  # colours on a dark ground, in every game and beside it
+CORNERS = (0, 4, 3, 5, 6)  # of a seat's shape; 0 is a disc
+SWELL = {3: 1.28, 4: 1.22, 5: 1.12, 6: 1.08}  # so that all look equally large
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +84,22 @@ class Scene:
     ground: str
     items: tuple[Item, ...]
     caption: str = ""  # one line that says the same in words: for screen readers, tests and terminals
+
+
+def seat_colour(seat: int) -> str:
+    return SEATS[seat % len(SEATS)]
+
+
+def is_hollow(seat: int) -> bool:
+    """Colours and shapes come again, without their inside."""
+    return seat >= len(SEATS)
+
+
+def seat_corners(seat: int) -> tuple[Point, ...]:
+    """Of its shape around a middle at 0, as large as a disc of radius 1; none for a disc."""
+    count = CORNERS[seat % len(CORNERS)]
+    if not count:
+        return ()
+    turn, lower = (math.pi / 4 if count == 4 else 0.0), (SWELL[3] * 0.14 if count == 3 else 0.0)
+    angles = [turn + 2 * math.pi * k / count for k in range(count)]
+    return tuple((SWELL[count] * math.sin(angle), lower - SWELL[count] * math.cos(angle)) for angle in angles)

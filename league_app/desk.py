@@ -196,7 +196,7 @@ def pools(state: LeagueState) -> list[GameSpec]:
     from engine.registry import usual_game
 
     played = [one.settings.game for one in reversed(state.league.tournaments())]
-    entered = map(usual_game, dict.fromkeys(one.game for one in state.agents()))
+    entered = map(usual_game, sorted({one.game for one in state.agents()}))
     return list(dict.fromkeys([*played, *(game.spec for game in entered if game is not None)]))
 
 

@@ -6,7 +6,6 @@ actions. Nothing here knows a window.
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -133,31 +132,24 @@ def upsets(
     if pool is None or limit < 1:
         return []
     table = table or tables.standings(league, game)
-    if "Elo" not in table.model:
-        return []  # skills of more than two seats say nothing about a pair alone
     ratings, ids = {row.agent: row for row in table.rows if row.total.played}, league.ids()
     found: list[tuple[float, int, int, int]] = []  # chance, winner and loser by number, times
     sql = "SELECT first, second, wins, losses FROM tallies WHERE pool = ? AND tournament = ?"
     for first, second, wins, losses in league.file.read(sql, pool, tournament or 0):
         for winner, loser, times in ((first, second, wins), (second, first, losses)):
-            if times and ids[winner] in ratings and ids[loser] in ratings:
-                ahead = ratings[ids[loser]].rating - ratings[ids[winner]].rating
-                if (chance := _chance(ahead)) < SURPRISE:
-                    found.append((chance, winner, loser, times))
+            a, b = ratings.get(ids[winner]), ratings.get(ids[loser])
+            if times and a is not None and b is not None and (chance := table.chance(a, b)) < SURPRISE:
+                found.append((chance, winner, loser, times))
     told: list[Upset] = []
     for chance, winner, loser, times in sorted(found):
         reference = _won(league, pool, tournament, winner, loser)
         if reference is not None:
-            a, b = ratings[ids[winner]], ratings[ids[loser]]
-            told.append(Upset(a.agent, b.agent, a.name, b.name, a.rating, b.rating, chance, reference, times))
+            up, down = ratings[ids[winner]], ratings[ids[loser]]
+            names = up.agent, down.agent, up.name, down.name
+            told.append(Upset(*names, up.rating, down.rating, chance, reference, times))
         if len(told) == limit:
             break
     return told
-
-
-def _chance(ahead: float) -> float:
-    """Of somebody who is so much Elo behind."""
-    return 1.0 / (1.0 + math.pow(10.0, min(max(ahead, -4000.0), 4000.0) / 400.0))
 
 
 def _won(league: League, pool: int, tournament: int | None, winner: int, loser: int) -> str | None:
@@ -184,10 +176,11 @@ def best_match(league: League, game: GameSpec) -> str | None:
     pool = league.pool(game)
     if pool is None:
         return None
-    rows = [row for row in tables.standings(league, game).rows if row.total.played]
+    table, pace = tables.standings(league, game), _pace(game)
+    rows = [row for row in table.rows if row.total.played]
     if not rows:
         return None
-    best = {row.agent: row.rating for row in rows[: max(3, len(rows) // 3)]}
+    best = {row.agent: row.rating for row in rows[: max(3, table.seats, len(rows) // 3)]}
     numbers = league.numbers()
     sql = """SELECT m.number, m.players, m.ranks, m.numbers, m.steps FROM seats s JOIN matches m ON m.number = s.match
         JOIN tournaments t ON t.number = m.number >> 32 WHERE s.agent = ? AND t.pool = ? AND m.ending = 'finished'
@@ -201,7 +194,7 @@ def best_match(league: League, game: GameSpec) -> str | None:
             if number not in found and len(set(seats)) > 1 and all(one in known for one in seats):
                 scores = struct.unpack_from(f"<{len(seats)}d", figures)
                 strength = min(known[one] for one in seats) - min(known.values())
-                found[number] = _excitement(scores, ranks, steps, _pace(game)) + strength / 1000.0
+                found[number] = _excitement(scores, ranks, steps, pace) + strength / 1000.0
     return _reference(max(found, key=lambda number: (found[number], number))) if found else None
 
 

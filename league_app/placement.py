@@ -16,8 +16,9 @@ from engine.play.match import GameSpec
 from engine.registry import game_of
 from league_app.changes import Change
 from league_app.desk import Desk
-from league_app.models.sessions import ordinal, places
+from league_app.models.sessions import places
 from league_app.state import LeagueState
+from league_app.words import ordinal
 
 MATCHES = 400  # about so many: some seconds, for an interval that says something
 FIELD = 20  # opponents at most, spread over the table

@@ -27,6 +27,7 @@ from engine.league.tables import Row, Standings
 from engine.play.match import MatchResult
 from league_app.words import lasting as lasting
 from league_app.words import many as many
+from league_app.words import outcome
 
 BARS = "▁▂▃▄▅▆▇█"
 REPLACED = "\N{REPLACEMENT CHARACTER}"
@@ -129,7 +130,7 @@ def show_standings(standings: Standings, against: bool = True) -> None:
     """Places, games, ratings, and where it fits the share won against each of the others."""
     rows = standings.rows
     failing = any(row.forfeits for row in rows)
-    skill = not standings.superiority.size and "Plackett" in standings.model
+    skill = standings.seats > 2
     headings = [">#", "agent", ">w-d-l", ">skill" if skill else ">elo", ">points", *([">forfeits"] if failing else [])]
     cells = [_standing(place, row, skill, failing) for place, row in enumerate(rows, 1)]
     shares = [[_share(row, other.agent) for other in rows] for row in rows]
@@ -153,7 +154,7 @@ def show_standings(standings: Standings, against: bool = True) -> None:
 def _standing(place: int, row: Row, skill: bool, failing: bool) -> list[str]:
     total, games = row.total, max(row.total.played, 1)
     rating = f"{row.rating:.1f} ±{row.error:.1f}" if skill else f"{row.rating:.0f} ±{row.error:.0f}"
-    points = f"{total.scored / games:.1f}-{total.conceded / games:.1f}"
+    points = f"{total.scored / games:.1f} : {total.conceded / games:.1f}"
     counted = f"{total.wins}-{total.draws}-{total.losses}"
     cells = [str(place), row.name, counted, rating if total.played else "-", points]
     return [*cells, str(sum(row.forfeits.values()) or "-")] if failing else cells
@@ -199,15 +200,32 @@ def _wdl(row: Any, other: str) -> str:
 
 def show_match(game: Game, result: MatchResult, names: Sequence[str]) -> None:
     """One match: who, how it ended, and the statistics of each seat."""
+    stats = game.info.stats if result.stats[0] else ()
+    if len(names) > 2:
+        _show_seats(stats, result, names)
+    else:
+        _show_two(stats, result, names)
+    line(f"{game.info.title}: {how(result)} after {result.steps} steps{reason(result)}")
+
+
+def _show_seats(stats: Sequence[str], result: MatchResult, names: Sequence[str]) -> None:
+    """A line for each seat: ten of them side by side fit nowhere."""
+    shown = table(">seat", "agent", ">rank", ">score", *(f">{name.replace('_', ' ')}" for name in stats))
+    for seat, name in enumerate(names):
+        figures = (f"{value:.4g}" for value in result.stats[seat][: len(stats)])
+        shown.add_row(str(seat), words(name, "bold"), str(result.ranks[seat]), f"{result.scores[seat]:g}", *figures)
+    console.print(shown)
+
+
+def _show_two(stats: Sequence[str], result: MatchResult, names: Sequence[str]) -> None:
     shown = table("seat", *(f">{seat} {plain(name)}" for seat, name in enumerate(names)))
     for column, name in enumerate(names, 1):
         shown.columns[column].header = words(f"{column - 1} {name}")
     shown.add_row("rank", *(str(rank) for rank in result.ranks))
     shown.add_row("score", *(f"{score:g}" for score in result.scores))
-    for row, name in enumerate(game.info.stats if result.stats[0] else ()):
-        shown.add_row(name.replace("_", " "), *(f"{stats[row]:.4g}" for stats in result.stats))
+    for row, name in enumerate(stats):
+        shown.add_row(name.replace("_", " "), *(f"{values[row]:.4g}" for values in result.stats))
     console.print(shown)
-    line(f"{game.info.title}: {how(result)} after {result.steps} steps{reason(result)}")
 
 
 def how(result: MatchResult) -> str:
@@ -227,13 +245,11 @@ def show_failures(failures: Iterable[tuple[str, str, str, int, str]]) -> None:
 
 
 def show_history(matches: Iterable[PlayedMatch], names: dict[str, str]) -> None:
-    shown = table("match", "players", ">score", "ending", ">steps")
+    shown = table("match", "players and scores", "ending", ">steps")
     for one in matches:
         result = one.result
-        who = " - ".join(names.get(player, player) for player in result.players)
-        shown.add_row(
-            one.reference, words(who), "-".join(f"{score:g}" for score in result.scores), how(result), str(result.steps)
-        )
+        told = outcome([names.get(player, player) for player in result.players], result.scores, result.ranks)
+        shown.add_row(one.reference, words(told), how(result), str(result.steps))
     console.print(shown)
 
 

@@ -85,7 +85,7 @@ DARK = Palette(
     cold="2F5FA8",
     hot="9A511D",
 )
-SEATS = ("4A9BFF", "FF7A33", "3CCFA0", "E9A6F2", "FFE14D", "FFFFFF")  # on the canvas, which is dark in both
+SEATS = (0, 1, 2, 3, 5)  # series in the colours that seats have on the canvas, as far as a light ground allows
 SIZES = {"caption": 11, "body": 13, "section": 15, "title": 20, "score": 32}
 SPACE = (4, 8, 12, 16, 24)
 FAMILY = "Inter"
@@ -114,6 +114,11 @@ def _colour(value: str, alpha: float) -> QColor:
 def series(place: int) -> QColor:
     """Of the line with this number; beyond six `dashed` tells them apart."""
     return QColor(f"#{_current.series[place % len(_current.series)]}")
+
+
+def seat(number: int) -> QColor:
+    """What is drawn of a seat beside the canvas; from the sixth on it is hollow, as it is there."""
+    return series(SEATS[number % len(SEATS)])
 
 
 def dashed(place: int) -> Qt.PenStyle:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QToolBar
 
-from engine.play.match import GameSpec
-from engine.registry import usual_game
 from league_app import theme
 from league_app.actions import TOOLBAR, Actions
-from league_app.desk import Desk, pools
+from league_app.desk import Desk
+from league_app.gamebox import GameBox
 from league_app.news import Now
-from league_app.widgets.basics import Combo, Elided, plain
+from league_app.widgets.basics import Elided, plain
 from league_app.widgets.switch import Switch
 from league_app.words import many
 
@@ -31,13 +30,8 @@ class Toolbar(QToolBar):
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setIconSize(theme.ICON)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-        self.games = Combo()
-        self.games.setAccessibleName("Game")
-        self.games.setToolTip(plain("The game that agents, standings and history are of"))
-        self.games.setMinimumWidth(150)
+        self.games = GameBox(desk)
         self.games.setMaximumWidth(260)
-        self.games.setPlaceholderText("No game yet")
-        self.games.activated.connect(self._choose)
         self.addWidget(self.games)
         self.addSeparator()
         for name in TOOLBAR:
@@ -53,24 +47,6 @@ class Toolbar(QToolBar):
         self.words = Elided("", "muted")
         self.words.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.addWidget(self.words)
-        desk.scoped.connect(self.list_games)
-
-    @Slot()
-    def list_games(self) -> None:
-        state = self._desk.state
-        known = pools(state) if state is not None else []
-        self.games.clear()
-        for spec in known:
-            self.games.addItem(game_words(spec), spec)
-        if self._desk.pool in known:
-            self.games.setCurrentIndex(known.index(self._desk.pool))
-        self.games.setEnabled(bool(known))
-
-    @Slot(int)
-    def _choose(self, place: int) -> None:
-        chosen = self.games.itemData(place)
-        if isinstance(chosen, GameSpec):
-            self._desk.look_at(chosen)
 
     def update_state(self, conditions: dict[str, bool]) -> None:
         self.switch.setEnabled(conditions["writable"])
@@ -119,13 +95,3 @@ class Status(QStatusBar):
         self.far.setText(f"{progress.played:,} of {progress.total:,}" if progress is not None else "")
         where = "read-only" if self._desk.league.league.read_only else "not saved yet" if now.trouble else "saved"
         self.saved.setText(f"{many(self._desk.league.budget.cores, 'worker')}, {where}")
-
-
-def game_words(spec: GameSpec) -> str:
-    """The game, and what is not as usual in it."""
-    game = usual_game(spec.name)
-    if game is None:
-        return f"{spec.name} (not installed)"
-    usual = dict(game.spec.options)
-    other = [f"{name} {value}" for name, value in spec.options if usual.get(name) != value]
-    return f"{game.info.title}: {', '.join(other)}" if other else game.info.title

@@ -232,7 +232,7 @@ class Window(QMainWindow):
     def _hear(self, changes: Sequence[Change]) -> None:
         kinds = {one.what for one in changes}
         if kinds & {"agents", "tournaments"}:
-            self.bar.list_games()
+            self.bar.games.fill()
         job = self.desk.league.job if self.desk.state is not None else None
         if job is not None and job.number != self._followed and "standings" in self.pages:
             self._followed = job.number
@@ -252,7 +252,7 @@ class Window(QMainWindow):
         name = state.league.name.replace("[*]", "[*][*]") if state is not None else ""  # Qt's sign for "modified"
         self.setWindowTitle(f"{name} - Ringside" if name else "Ringside")
         self._resumable = False
-        self.bar.list_games()
+        self.bar.games.fill()
         if state is None:
             self._stop_showing()
             self.show_page("welcome")

@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def many(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}es" if noun.endswith("ch") else f"{count:,} {noun}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """A, B and C."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def ordinal(rank: int) -> str:
+    """1st, 2nd, 3rd, 11th."""
+    ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
+    return f"{rank:,}{ending}"
+
+
+def finish(ranks: Sequence[int]) -> list[int]:
+    """The order in which seats are told: of two as they sit, of more the best first."""
+    return list(range(len(ranks))) if len(ranks) <= 2 else sorted(range(len(ranks)), key=lambda seat: ranks[seat])
+
+
+def outcome(names: Sequence[str], scores: Sequence[float], ranks: Sequence[int]) -> str:
+    """Who played, with their scores, which may be negative."""
+    if len(names) == 2:
+        return f"{names[0]} {scores[0]:g} : {scores[1]:g} {names[1]}"
+    return ", ".join(f"{names[seat]} {scores[seat]:g}" for seat in finish(ranks))
 
 
 def compact(count: int) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.scene import Circle, Item, Line, Rect, Scene, Text
+from engine.scene import SEATS, Circle, Item, Line, Rect, Scene, Text
 
 GROUND, NET, GOAL_LINE, SCORE, BALL = "101826", "2B3950", "1A2436", "5C6B86", "FFFFFF"
-SEATS = ("4A9BFF", "FF7A33")
 TRAIL = 8  # frames
 WIDTH, HEIGHT, PADDLE_WIDTH, RADIUS = 800.0, 600.0, 20.0, 7.0
 

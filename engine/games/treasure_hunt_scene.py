@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from engine.scene import Circle, Item, Line, Point, Polygon, Rect, Scene, Text
+from engine.scene import Circle, Item, Line, Point, Polygon, Rect, Scene, Text, is_hollow, seat_colour, seat_corners
 
 GROUND, TILE, PILLAR, PILLAR_TOP, GEM, GLINT, INK = "101826", "1A2436", "3A4860", "4A5A76", "FFD24D", "FFF0BF", "101826"
-SEATS = ("4A9BFF", "FF7A33", "3CCFA0", "E9A6F2", "FFFFFF")
-CORNERS = (0, 4, 3, 5, 6)  # of a seat's shape; 0 is a disc. From the sixth seat on they are hollow
 MARGIN = 0.02
 EMPTY, WALL, TREASURE, FIRST = range(4)  # as in the boards
 
@@ -66,7 +63,7 @@ def hunt_scene(
             items += _gem(plan.middle(number), plan.cell)
     for seat, (before, now) in enumerate(steps):
         if before != now:
-            items.append(Line(plan.middle(before), plan.middle(now), SEATS[seat % len(SEATS)], plan.cell * 0.08))
+            items.append(Line(plan.middle(before), plan.middle(now), seat_colour(seat), plan.cell * 0.08))
     for seat, (_, now) in enumerate(steps):
         items += _seat(seat, plan.middle(now), plan.cell)
     count = sum(what == TREASURE for what in cells)
@@ -84,22 +81,13 @@ def _gem(middle: Point, cell: float) -> list[Item]:
 
 def _seat(seat: int, middle: Point, cell: float) -> list[Item]:
     x, y = middle
-    colour, corners = SEATS[seat % len(SEATS)], CORNERS[seat % len(CORNERS)]
-    radius, hollow = cell * 0.36, seat >= len(SEATS)
+    colour, corners = seat_colour(seat), seat_corners(seat)
+    radius, hollow = cell * 0.36, is_hollow(seat)
     outlines = [(radius, colour), (radius * 0.76, GROUND)] if hollow else [(radius, colour)]
     items: list[Item] = []
     for size, paint in outlines:
-        items.append(_shape(x, y, size, corners, paint))
-    low = cell * 0.06 if corners == 3 else 0.0  # a triangle has its room below
+        shape = tuple((x + size * across, y + size * down) for across, down in corners)
+        items.append(Polygon(shape, paint) if shape else Circle(x, y, size, paint))
+    low = cell * 0.06 if len(corners) == 3 else 0.0  # a triangle has its room below
     items.append(Text(x, y + low, str(seat + 1), cell * (0.36 if seat < 9 else 0.3), colour if hollow else INK))
     return items
-
-
-def _shape(x: float, y: float, radius: float, corners: int, colour: str) -> Item:
-    if corners == 0:
-        return Circle(x, y, radius, colour)
-    far = radius * {3: 1.28, 4: 1.22, 5: 1.12, 6: 1.08}[corners]  # so that all look equally large
-    turn = math.pi / 4 if corners == 4 else 0.0
-    lower = y + far * 0.14 if corners == 3 else y
-    angles = [turn + 2 * math.pi * k / corners for k in range(corners)]
-    return Polygon(tuple((x + far * math.sin(angle), lower - far * math.cos(angle)) for angle in angles), colour)

@@ -145,6 +145,7 @@ def tier(rating: float) -> str:
 
 
 Skill = tuple[float, float]  # mean and deviation
+UNKNOWN: Skill = (25.0, 25.0 / 3)  # openskill's, before the first match
 
 
 @functools.cache
@@ -162,6 +163,22 @@ def update_skills(skills: MutableMapping[T, Skill], players: Sequence[T], ranks:
     teams = [[model.rating(*skills[one]) if one in skills else model.rating()] for one in players]
     for player, [rated] in zip(players, model.rate(teams, ranks=[float(rank) for rank in ranks]), strict=True):
         skills[player] = (rated.mu, rated.sigma)
+
+
+def ahead(first: Skill, second: Skill) -> float:
+    """The chance that the first finishes before the second, as openskill foretells it for a match of the two."""
+    spread = math.sqrt(2 * _plackett_luce().beta ** 2 + first[1] ** 2 + second[1] ** 2)
+    return (1.0 + math.erf((first[0] - second[0]) / spread / math.sqrt(2.0))) / 2.0
+
+
+def superior(means: Floats, deviations: Floats) -> Floats:
+    """[i, j]: likelihood that the skill of i is higher than that of j."""
+    from scipy.special import ndtr
+
+    spread = np.sqrt(np.maximum(deviations[:, None] ** 2 + deviations[None, :] ** 2, 1e-300))
+    found: Floats = ndtr((means[:, None] - means[None, :]) / spread)
+    np.fill_diagonal(found, 0.5)
+    return found
 
 
 def many_seats(matches: Iterable[tuple[Sequence[str], Sequence[int]]]) -> dict[str, Skill]:

@@ -11,15 +11,17 @@ import numpy as np
 
 from engine.errors import BadLeague, BadValue, RingsideError
 from engine.game import Floats
-from engine.league.ratings import START, Ratings, rate, running_elo, tier
+from engine.league.ratings import START, UNKNOWN, Ratings, ahead, rate, running_elo, superior, tier
 from engine.league.records import PlayedMatch, Snapshot, Tournament
 from engine.league.rows import COLUMNS, unpack_match, unpack_players
 from engine.league.schema import PLACES
 from engine.league.skills import pool_skills
-from engine.league.statistics import Z
+from engine.league.statistics import Z, expected
 from engine.league.store import League
 from engine.play.match import AgentSpec, EndingKind, GameSpec, joint_digest
 from engine.registry import game_of
+
+FARTHEST = 4000.0  # Elo apart that is told from farther
 
 
 @dataclass
@@ -77,8 +79,15 @@ class Standings:
     rows: tuple[Row, ...]
     model: str  # in words
     notes: tuple[str, ...]  # what to keep in mind
-    superiority: Floats  # [i, j]: likelihood that row i is stronger than row j; empty beyond two seats
+    superiority: Floats  # [i, j]: likelihood that row i is stronger than row j, of those who have played
     matches: int
+    seats: int = 2  # beyond two, ratings are skills: they have no zero, and are not Elo
+
+    def chance(self, first: Row, second: Row) -> float:
+        """That the first comes out before the second, by their ratings."""
+        if self.seats > 2:
+            return ahead((first.rating, first.error / Z), (second.rating, second.error / Z))
+        return expected(min(max(first.rating - second.rating, -FARTHEST), FARTHEST))
 
 
 def standings(
@@ -104,7 +113,7 @@ def standings(
         tournament,
     )
     if seats > 2:
-        return _by_skill(league, game, pool, tournament, rows, matches)
+        return _by_skill(league, game, pool, tournament, rows, matches, seats)
     return _by_elo(game, rows, anchor, level, matches)
 
 
@@ -186,9 +195,11 @@ def _notes(rated: Ratings) -> list[str]:
 
 
 def _by_skill(
-    league: League, game: GameSpec, pool: int | None, tournament: int, rows: dict[str, Row], matches: int
+    league: League, game: GameSpec, pool: int | None, tournament: int, rows: dict[str, Row], matches: int, seats: int
 ) -> Standings:
     ids = league.ids()
+    for row in rows.values():  # a match that waits for an earlier one counts in the tallies already
+        row.rating, row.error = UNKNOWN[0], Z * UNKNOWN[1]
     if tournament or pool is None:
         sql = "SELECT agent, mean, deviation FROM skills WHERE pool = ? AND tournament = ?"
         found = {agent: (mean, deviation) for agent, mean, deviation in league.file.read(sql, pool, tournament)}
@@ -198,7 +209,10 @@ def _by_skill(
         if ids[agent] in rows:
             rows[ids[agent]].rating, rows[ids[agent]].error = mean, Z * deviation
     model = "Plackett-Luce (openskill), in the order of the plan: mean +- 1.96 deviations; w-d-l counts every two seats"
-    return Standings(game, _ordered(rows), model, (), np.zeros((0, 0)), matches)
+    best = _ordered(rows)
+    played = [row for row in best if row.total.played]
+    means, errors = (np.array([getattr(row, name) for row in played]) for name in ("rating", "error"))
+    return Standings(game, best, model, (), superior(means, errors / Z), matches, seats)
 
 
 def _ordered(rows: dict[str, Row]) -> tuple[Row, ...]:

@@ -324,7 +324,7 @@ def show(options: argparse.Namespace) -> Answer:
     with looking(options.league) as league:
         one = find(league, options.tournament)
         told = summary(league, one)
-        if len(told["standings"].superiority):
+        if told["standings"].seats == 2:
             told["running_elo"] = tables.running(league, one.number)
         names = league.names()
 

@@ -17,7 +17,7 @@ from league_app.models.table import Column, TableModel
 from league_app.widgets.cells import AgentCell, BarCell, FitCell
 from league_app.widgets.colours import colour_of
 from league_app.widgets.players import PlayersCell, Seated
-from league_app.words import compact, percent
+from league_app.words import compact, finish, percent
 
 Index = QModelIndex | QPersistentModelIndex
 SORTS = ("match", "when", "players", "ending", "steps", "tournament")  # by column, as `looks.Wanted` calls them
@@ -60,8 +60,8 @@ class MatchModel(TableModel):
         seated, ranks, scores = unpack_players(row[2]), row[3], looks.scores_of(row)
         decided = len(set(ranks)) > 1
         seats = []
-        for seat, number in enumerate(seated):
-            one = self.people.get(number)
+        for seat in finish(ranks):
+            one = self.people.get(seated[seat])
             name, colour = (one.name, colour_of(one.id, one.colour)) if one else ("?", "888888")
             seats.append(Seated(name, f"{scores[seat]:g}", colour, decided and ranks[seat] == 1))
         return PlayersCell(tuple(seats))

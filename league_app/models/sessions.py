@@ -211,12 +211,6 @@ def readable(error: Exception) -> str:
     return str(error) if isinstance(error, RingsideError) else f"{type(error).__name__}: {error}"
 
 
-def ordinal(rank: int) -> str:
-    """1st, 2nd, 3rd, 11th."""
-    ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
-    return f"{rank:,}{ending}"
-
-
 # The list
 
 

@@ -75,12 +75,8 @@ class View:
     model: str
     notes: tuple[str, ...]
     matches: int
+    seats: int
     took: float  # seconds
-
-    @property
-    def many_seats(self) -> bool:
-        """Skills of more than two seats have no likelihood of superiority."""
-        return not self.superiority.size and bool(self.crossed.who)
 
 
 def look(state: LeagueState, pool: GameSpec, scope: int, anchor: str | None) -> View:
@@ -99,7 +95,7 @@ def _look(state: LeagueState, pool: GameSpec, scope: int, anchor: str | None) ->
     scopes = tuple(Scope(one.number, called(one.number, one.name)) for one in shown)
     lines = _lines(table, {one.id: (one.kind, one.colour) for one in state.agents(pool.name, archived=True)})
     made = crossed([row for row in table.rows if row.total.played])
-    facts = table.superiority, table.model, table.notes, table.matches
+    facts = table.superiority, table.model, table.notes, table.matches, table.seats
     return View(scope, scopes, anchor, lines, made, *facts, time.perf_counter() - since)
 
 

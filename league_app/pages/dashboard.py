@@ -19,7 +19,7 @@ from league_app.state import LeagueState
 from league_app.widgets.basics import Card, Elided, Empty, IconButton, button, clear, column, label, plain, row
 from league_app.widgets.chart import Chart, Line
 from league_app.widgets.colours import colour_of
-from league_app.words import chance, lasting
+from league_app.words import chance, lasting, outcome
 
 LINES = 6  # ratings in the chart: as many as there are colours
 SHOWN = 8  # recent results
@@ -147,9 +147,12 @@ class DashboardPage(Page):
     def _fill_results(self, told: Overview) -> None:
         clear(self.results)
         for one in told.results:
-            score = " : ".join(f"{points:g}" for points in one.scores)
-            text = " - ".join(_short(name) for name in one.names)
-            tip = f"{' - '.join(one.names)}, {score}, {one.ending.replace('_', ' ')} after {one.steps:,} steps"
+            if len(one.names) == 2:
+                score, text = " : ".join(f"{points:g}" for points in one.scores), " - ".join(map(_short, one.names))
+            else:
+                score, text = "", outcome([_short(name) for name in one.names], one.scores, one.ranks)
+            whole = outcome(one.names, one.scores, one.ranks)
+            tip = f"{whole}: {one.ending.replace('_', ' ')} after {one.steps:,} steps"
             aside = f"{one.match}, {one.ending.replace('_', ' ')}" if one.failed else one.match
             self.results.addWidget(_Watchable(self.desk, text, score, aside, tip, one.match))
         if not told.results:

@@ -22,10 +22,6 @@ from league_app.widgets.table import Filtered, Table
 TABS = ("Table", "Crosstable", "Superiority")
 ALL = "All matches of this game"
 NONE_YET = "No matches yet. A tournament gives everybody a rating."
-SEATS = (
-    "Superiority is known for games of two seats only. This game has more: its skills are estimated from the order in "
-    "which all seats finish, and the table shows them with their intervals."
-)
 PATIENCE = 3  # a look that took so long is followed by a pause this many times as long
 
 
@@ -84,13 +80,11 @@ class StandingsPage(Page):
         self.filtered = Filtered(self.table, "Filter agents", (self.anchor, self.export), "agent")
         self.filtered.top.setContentsMargins(8, 8, 8, 0)
         self.legend = Legend()
-        self.seats = Empty("heat", SEATS)
         self.views = QStackedWidget()
         for part in (
             _page(self.filtered),
             _page(self.crosstable),
             _page(self.heatmap, row(self.legend, 1, margin=8)),
-            self.seats,
         ):
             self.views.addWidget(part)
         self.tabs.currentChanged.connect(self._pick_tab)
@@ -206,9 +200,9 @@ class StandingsPage(Page):
             self.model.set_rows(view.lines)
         elif tab == 1:
             self.crosstable.cells.set_crossed(view.crossed)
-        elif not view.many_seats:
+        else:
             self.heatmap.cells.set_values(view.crossed.who, view.superiority)
-        self.views.setCurrentIndex(3 if tab == 2 and view.many_seats else tab)
+        self.views.setCurrentIndex(tab)
 
     def _fill_scopes(self, view: View) -> None:
         _fill(self.scope, [(ALL, 0), *((one.text, one.number) for one in view.scopes)], view.scope)
@@ -216,7 +210,7 @@ class StandingsPage(Page):
     def _fill_anchors(self, view: View) -> None:
         names = sorted(((who.name, who.agent) for who in view.crossed.who), key=lambda one: one[0].casefold())
         _fill(self.anchor, [("Mean at 1200", ""), *((f"{name} at 1200", id) for name, id in names)], view.anchor or "")
-        self.anchor.setVisible(not view.many_seats)
+        self.anchor.setVisible(view.seats == 2)  # skills of more have no zero
 
     @Slot()
     def _fade(self) -> None:

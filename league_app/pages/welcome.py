@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +16,14 @@ from engine.play.match import GameSpec
 from engine.play.replay import Playback, verified
 from league_app import places
 from league_app.desk import Desk
+from league_app.gamebox import GameBox
 from league_app.highlights import best_match
 from league_app.leagues import Leagues
 from league_app.pages.page import Page
 from league_app.state import LeagueState
 from league_app.widgets.basics import Card, Elided, Empty, Icon, button, clear, column, label, row
 from league_app.widgets.preview import Preview
-from league_app.words import many
+from league_app.words import listed, many
 
 FIRST = 6  # of the table
 SHOWN = 5  # recent leagues
@@ -34,7 +36,8 @@ class Glance:
     name: str
     agents: int
     matches: int
-    top: tuple[tuple[str, str, str], ...]  # id, name, rating in words
+    best: tuple[str, ...]  # ids, one for each seat
+    top: tuple[tuple[str, str], ...]  # name, rating in words
     reference: str | None
     names: tuple[str, ...]
     playback: Playback | None
@@ -49,7 +52,7 @@ class WelcomePage(Page):
         super().__init__(desk)
         self._leagues = leagues
         self._reference: str | None = None
-        self._top: tuple[str, ...] = ()
+        self._best: tuple[str, ...] = ()  # one for each seat
         self._missing: int | None = None  # agents there are, where nothing plays itself
         inner = QWidget()
         parts = column(self._head(), self._stage(), self._files(), margin=24, gap=16)
@@ -98,7 +101,8 @@ class WelcomePage(Page):
         self.teach = button("Train an agent", self._train, icon="training")
         self.enter = button("Open the dashboard", self._enter, link=True)
         self.name = Elided("", "section")
-        for part in (self.name, self.facts):
+        self.games = GameBox(self.desk)
+        for part in (self.name, self.facts, self.games):
             self.card.body.addWidget(part)
         self.card.body.addLayout(self.table)
         self.card.body.addStretch(1)
@@ -131,6 +135,8 @@ class WelcomePage(Page):
 
     def refresh(self) -> None:
         self._list_recent()
+        self.games.fill()
+        self.games.setVisible(self.games.count() > 1)
         state = self.desk.state
         for part in (self.watch, self.run, self.teach, self.enter):
             part.setEnabled(state is not None)
@@ -139,7 +145,7 @@ class WelcomePage(Page):
             self.facts.setText("Open one below, or begin a new one: a league is one file with its agents and results.")
             self.caption.setText("")
             self.preview.play(None)
-            self._reference, self._top = None, ()
+            self._reference, self._best = None, ()
             self.resume.hide()
             clear(self.table)
             return
@@ -149,11 +155,11 @@ class WelcomePage(Page):
         self.name.setText(glance.name)
         self.facts.setText(f"{many(glance.agents, 'agent')}, {many(glance.matches, 'match')} played")
         clear(self.table)
-        for place, (_, name, rating) in enumerate(glance.top, 1):
+        for place, (name, rating) in enumerate(glance.top, 1):
             inner = row(Elided(f"{place}.  {name}"), label(rating, "muted"))
             inner.setStretch(0, 1)
             self.table.addLayout(inner)
-        self._top = tuple(one[0] for one in glance.top)
+        self._best = glance.best
         if glance.playback is not self.preview.playback:
             self.preview.play(glance.playback)
         self._reference = glance.reference
@@ -162,7 +168,7 @@ class WelcomePage(Page):
         self.resume.setText(f"Resume {_short(glance.unfinished[-1])}" if glance.unfinished else "")
         for part in (self.watch, self.run):
             part.setEnabled(glance.agents > 1)
-        between = " against ".join(glance.names)
+        between = " against ".join(glance.names) if len(glance.names) == 2 else listed(glance.names)
         told = f"The best match so far: {between} ({glance.reference}). Click to look at it closely."
         self.caption.setText(told if glance.reference else "")
 
@@ -208,13 +214,13 @@ class WelcomePage(Page):
 
     @Slot()
     def _watch(self) -> None:
-        """The two best, now; unrated."""
-        if len(self._top) < 2:
+        """The best, now; unrated. Where there are more seats than agents, some sit at several."""
+        pool = self.desk.pool
+        if len(self._best) < 2 or pool is None:
             self.desk.say("It takes two agents to watch: add ready-made ones from the menu Agents", "warn")
             self.desk.show("dashboard")
             return
-        pool = self.desk.pool
-        live = self.desk.attempt(_Exhibit(self.desk.league, self._top[:2], pool))
+        live = self.desk.attempt(_Exhibit(self.desk.league, self._best, pool))
         if live is not None:
             self.desk.show("match", live)
 
@@ -291,12 +297,16 @@ class _Glancing:
         league = state.league
         matches = sum(one.played for one in league.tournaments())
         begun = tuple(one.name for one in state.unfinished() if one.played) if not league.read_only else ()
-        told = Glance(league.name, len(state.agents()), matches, (), None, (), None, begun)
+        told = Glance(league.name, len(state.agents()), matches, (), (), None, (), None, begun)
         if self._pool is None:
             return told
-        rows = [row for row in tables.standings(league, self._pool).rows if row.total.played][:FIRST]
-        top = tuple((row.agent, row.name, f"{row.rating:.0f} \u00b1 {row.error:.0f}") for row in rows)
-        top = top or tuple((one.id, one.name, "") for one in state.agents(self._pool.name)[:2])
+        table = tables.standings(league, self._pool)
+        rows = [row for row in table.rows if row.total.played]
+        top = tuple((row.name, f"{row.rating:.0f} \u00b1 {row.error:.0f}") for row in rows[:FIRST])
+        everybody = state.agents(self._pool.name)
+        top = top or tuple((one.name, "") for one in everybody[:FIRST])
+        ids = [row.agent for row in rows] or [one.id for one in everybody]
+        best = tuple(itertools.islice(itertools.cycle(ids), table.seats))
         reference, playback, names = best_match(league, self._pool), self._playback, tuple[str, ...]()
         if reference is not None:
             try:
@@ -307,4 +317,4 @@ class _Glancing:
                     playback = verified(one.spec, one.result)
             except RingsideError:  # its rules are not installed, or it cannot be shown: then there is no picture
                 reference, playback = None, None
-        return Glance(league.name, told.agents, matches, top, reference, names, playback, begun)
+        return Glance(league.name, told.agents, matches, best, top, reference, names, playback, begun)

@@ -17,7 +17,7 @@ YOU = "You, at this keyboard"
 
 class ExhibitionSheet(QDialog):
     """One agent for each seat, and a seed; `start` is called with the ids of the agents ("" for a person) and the
-    seed."""
+    seed. Of `people` no more can play than that."""
 
     def __init__(
         self,
@@ -26,20 +26,20 @@ class ExhibitionSheet(QDialog):
         seats: int,
         agents: Sequence[Agent],
         start: Callable[[list[str], int], Any],
-        person: bool = True,
+        people: int = 2,
         last: Sequence[str] = (),
         seed: int = 1,
     ) -> None:
         super().__init__(parent)
-        self._start = start
-        self._ids = [*([""] if person else []), *(one.id for one in agents)]
+        self._start, self._people = start, people
+        self._ids = [*([""] if people else []), *(one.id for one in agents)]
         self.setWindowTitle("Watch a match")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setMinimumWidth(420)
         form = QFormLayout()
         form.setSpacing(12)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        self.seats = [self._chooser(seat, agents, person, last) for seat in range(seats)]
+        self.seats = [self._chooser(seat, agents, people > 0, last) for seat in range(seats)]
         for seat, chooser in enumerate(self.seats):
             form.addRow(self._label(f"Seat {seat + 1}", chooser), chooser)
         self.seed = QSpinBox()
@@ -52,7 +52,13 @@ class ExhibitionSheet(QDialog):
         self.go.setDefault(True)
         sentence = f"A match of {title} that is played for you, and counts for nothing. The same seed, the same match."
         whole = column(label("Watch a match", "title"), label(sentence, "muted", wrap=True), margin=24, gap=16)
+        self.wrong = label(f"No more than {people} people can play at this keyboard.", tone="bad", wrap=True)
+        self.wrong.hide()
+        for chooser in self.seats:
+            chooser.currentIndexChanged.connect(self._check)
+        self._check()
         whole.addLayout(form)
+        whole.addWidget(self.wrong)
         whole.addLayout(row(1, button("Cancel", self.reject), self.go))
         self.setLayout(whole)
 
@@ -73,8 +79,17 @@ class ExhibitionSheet(QDialog):
         made.setCurrentIndex(self._ids.index(wanted) if wanted in self._ids else min(usual, made.count() - 1))
         return made
 
+    def _chosen(self) -> list[str]:
+        return [self._ids[one.currentIndex()] for one in self.seats]
+
+    @Slot()
+    def _check(self) -> None:
+        crowded = self._chosen().count("") > self._people
+        self.wrong.setVisible(crowded)
+        self.go.setEnabled(not crowded)
+
     @Slot()
     def _go(self) -> None:
-        chosen = [self._ids[one.currentIndex()] for one in self.seats]
+        chosen = self._chosen()
         self.accept()
         self._start(chosen, self.seed.value())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from engine.play.replay import verified
 from engine.registry import game_of, is_person
 from league_app.state import LeagueState
 from league_app.visual.show import Kind, Show
+from league_app.words import listed, ordinal
 
 SHORT = 24  # letters of a name where there is little room
 RECENT = 20  # matches among which one that has just been played is looked for
@@ -164,7 +166,7 @@ def outcome_words(bill: Bill, result: MatchResult) -> str:
     best = [bill.players[seat].short for seat, rank in enumerate(result.ranks) if rank == 1]
     if len(best) == len(bill.players) and len(best) > 1:
         return "A draw"
-    return f"{best[0]} wins" if len(best) == 1 else f"{' and '.join(best)} share the win"
+    return f"{best[0]} wins" if len(best) == 1 else f"{listed(best)} share the win"
 
 
 def marks_of(result: MatchResult) -> list[tuple[str, str]]:
@@ -177,10 +179,17 @@ def marks_of(result: MatchResult) -> list[tuple[str, str]]:
         if seat in result.ending.seats:
             marks.append(("resigned" if result.ending.kind is EndingKind.RESIGNED else "forfeit", "bad"))
         elif rank == 1:
-            marks.append(("winner", "good") if first == 1 else ("draw", "muted"))
+            tied = "draw" if first == len(result.ranks) else "shares the win"
+            marks.append(("winner", "good") if first == 1 else (tied, "muted"))
         else:
-            marks.append(("", ""))
+            marks.append((ordinal(rank), "muted") if len(result.ranks) > 2 else ("", ""))
     return marks
+
+
+def leaders(scores: Sequence[float]) -> set[int]:
+    """Seats that are ahead; nobody is while all are level."""
+    best = max(scores, default=0.0)
+    return {seat for seat, score in enumerate(scores) if score == best} if min(scores, default=best) < best else set()
 
 
 def readable(name: str) -> str:

@@ -22,6 +22,7 @@ from league_app.desk import Desk
 from league_app.sheets.exhibition import ExhibitionSheet
 from league_app.state import LeagueState
 from league_app.visual.bill import Prepared
+from league_app.visual.hands import room
 
 REPLAY = ".replay"
 
@@ -34,13 +35,13 @@ class Choice:
     title: str
     seats: int
     agents: tuple[Agent, ...]
-    person: bool  # whether somebody at the keyboard could
+    people: int  # at this keyboard, who could
 
 
 def choice(game: GameSpec, state: LeagueState) -> Choice:
     board = game_of(game)
     agents = tuple(one for one in state.agents(game.name) if one.kind != KIND.name)
-    return Choice(game, board.info.title, board.info.seats, agents, KIND.plays(board))
+    return Choice(game, board.info.title, board.info.seats, agents, room(board.info) if KIND.plays(board) else 0)
 
 
 class Guests(QObject):
@@ -70,7 +71,7 @@ class Guests(QObject):
             return
         start = partial(self._exhibit, found.game)
         sheet = ExhibitionSheet(
-            self._page, found.title, found.seats, found.agents, start, found.person, self._last, self._asked + 1
+            self._page, found.title, found.seats, found.agents, start, found.people, self._last, self._asked + 1
         )
         sheet.open()
 
@@ -95,6 +96,10 @@ class Guests(QObject):
         shown = self._shown()
         if shown is None or shown.show.at_end or shown.show.trouble or self._desk.state is None:
             self._desk.say("There is no match to take over: open one, and go to the step to play on from")
+            return
+        humans = sum(player.human for player in shown.bill.players)
+        if shown.show.live is not None and humans >= (most := room(shown.show.playback.game.info)):
+            self._desk.say(f"No more than {most} people can play at this keyboard", "warn")
             return
         self.menu.clear()
         for seat, player in enumerate(shown.bill.players):

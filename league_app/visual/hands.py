@@ -11,6 +11,12 @@ from engine.game import GameInfo
 LETTERS = {Qt.Key.Key_W: "up", Qt.Key.Key_S: "down", Qt.Key.Key_A: "left", Qt.Key.Key_D: "right"}
 ARROWS = {Qt.Key.Key_Up: "up", Qt.Key.Key_Down: "down", Qt.Key.Key_Left: "left", Qt.Key.Key_Right: "right"}
 Deed = tuple[int, int]  # a seat and its action
+PEOPLE = 2  # who fit at one keyboard where everybody moves at once
+
+
+def room(info: GameInfo) -> int:
+    """How many people can play this at one keyboard; where they take turns, all of them."""
+    return min(PEOPLE, info.seats) if info.simultaneous else info.seats
 
 
 class Hands:
@@ -62,7 +68,8 @@ class Hands:
     def words(self, seat: int) -> str:
         """Which keys are this seat's."""
         keys = [key for key, (who, _) in self._keys.items() if who == seat]
-        letters = [name for key, name in ((Qt.Key.Key_W, "W"), (Qt.Key.Key_S, "S"), (Qt.Key.Key_A, "A"),
+        letters = [name for key, name in ((Qt.Key.Key_W, "W"), (Qt.Key.Key_A, "A"), (Qt.Key.Key_S, "S"),
                                           (Qt.Key.Key_D, "D")) if key.value in keys]  # fmt: skip
         arrows = [name for key, name in ARROWS.items() if key.value in keys]
-        return " or ".join(one for one in ("/".join(letters), "/".join(arrows) + " arrows" if arrows else "") if one)
+        which = "arrows" if len(arrows) == len(ARROWS) else "/".join(arrows) + " arrows"
+        return " or ".join(one for one in ("/".join(letters), which if arrows else "") if one)

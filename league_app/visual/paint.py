@@ -58,7 +58,8 @@ class Painter:
 
     def __init__(self, surface: pygame.Surface) -> None:
         self._surface = surface
-        self._still = pygame.Surface(surface.get_size(), 0, surface)
+        # Without alpha: what is drawn over stamps that are kept with theirs would leave marks at their corners
+        self._still = pygame.Surface(surface.get_size(), 0, 32, (*surface.get_masks()[:3], 0))
         self._kept = 0  # items that are part of the picture
         self._scene: Scene | None = None
         self._loose: list[pygame.Rect] = []  # where the others are

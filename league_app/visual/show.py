@@ -51,6 +51,7 @@ class Show:
         self.pace = self.playback.game.info.pace
         self.trouble = ""  # why no more of it can be shown
         self._marks: list[int] = []
+        self._looks, self._looked = 0, 0  # how often the score was looked at, and at which step last
         self._result = result
         self._speed = 1.0
         self._position = 0.0
@@ -249,14 +250,16 @@ class Show:
             self._playing = self._following = self._untaken = False
 
     def _mark(self, scores: list[float], step: int) -> None:
-        if self._scores is not None and scores != self._scores and len(self._marks) <= MOST_MARKS:
-            self._marks.append(step)
-        self._scores = scores
+        if self._scores is not None and step != self._looked:
+            self._looks += 1
+            if scores != self._scores and len(self._marks) <= MOST_MARKS:
+                self._marks.append(step)
+        self._scores, self._looked = scores, step
 
     @property
     def marks(self) -> list[int]:
         """Steps at which somebody scored; none for a game in which that happens all the time."""
-        return self._marks if len(self._marks) <= MOST_MARKS else []
+        return self._marks if len(self._marks) <= min(MOST_MARKS, self._looks // 2) else []
 
     def _mark_all(self) -> None:
         """Of a match that is known already."""

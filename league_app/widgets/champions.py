@@ -9,10 +9,11 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QWidget
 
-from league_app.models.sessions import Trained, ordinal
+from league_app.models.sessions import Trained
 from league_app.widgets.basics import Card, Elided, Empty, button, column, label, plain, row, set_tone
 from league_app.widgets.fields import ChoiceBox
 from league_app.widgets.network import Sketch, Thumbnail
+from league_app.words import ordinal
 
 NARROWEST = 380
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from engine.scene import is_hollow
 from league_app import theme
 from league_app.visual.bill import readable
 
 LINE, BAR, GAP = 18, 4, 10
+NUMBER, VALUE = 18, 60  # pixels for a seat's number and for its value
+ONE_COLUMN = 5  # seats that stand below each other
 
 
 def figure(value: float) -> str:
@@ -41,7 +45,8 @@ class Compare(QWidget):
             return
         resized = (len(shown[0]), len(shown[1])) != (len(self._names), len(self._values))
         self._names, self._values = shown
-        lines = [f"{name}: {' to '.join(self._column(place))}" for place, name in enumerate(self._names)]
+        between = " to " if len(values) == 2 else ", "
+        lines = [f"{name}: {between.join(self._column(place))}" for place, name in enumerate(self._names)]
         self.setAccessibleDescription("; ".join(lines))
         if resized:
             self.updateGeometry()
@@ -52,7 +57,11 @@ class Compare(QWidget):
 
     def _block(self) -> int:
         """Height of one statistic."""
-        return LINE + BAR + GAP if len(self._values) == 2 else LINE * (1 + len(self._values)) + GAP
+        return LINE + BAR + GAP if len(self._values) == 2 else LINE * (1 + self._lines()) + GAP
+
+    def _lines(self) -> int:
+        """Of one statistic; many seats stand in two columns."""
+        return len(self._values) if len(self._values) <= ONE_COLUMN else math.ceil(len(self._values) / 2)
 
     def sizeHint(self) -> QSize:  # noqa: N802
         return QSize(180, self._block() * len(self._names))
@@ -92,9 +101,9 @@ class Compare(QWidget):
             painter.drawRoundedRect(QRectF(area.left(), top, area.width(), BAR), 2, 2)
             return
         split = (area.width() - 2) * abs(first) / total
-        painter.setBrush(theme.series(0))
+        painter.setBrush(theme.seat(0))
         painter.drawRoundedRect(QRectF(area.left(), top, split, BAR), 2, 2)
-        painter.setBrush(theme.series(1))
+        painter.setBrush(theme.seat(1))
         painter.drawRoundedRect(QRectF(area.left() + split + 2, top, area.width() - 2 - split, BAR), 2, 2)
 
     def _many(self, painter: QPainter, area: QRectF, name: str, place: int) -> None:
@@ -103,12 +112,20 @@ class Compare(QWidget):
         painter.drawText(QRectF(area.left(), area.top(), area.width(), LINE), Qt.AlignmentFlag.AlignVCenter, name)
         most = max((abs(seat[place]) for seat in self._values), default=0.0) or 1.0
         painter.setFont(theme.font("body"))
-        for number, seat in enumerate(self._values):
-            line = QRectF(area.left(), area.top() + LINE * (number + 1), area.width(), LINE)
+        columns = 1 if self._lines() == len(self._values) else 2
+        wide = (area.width() - GAP * (columns - 1)) / columns
+        number, value = NUMBER, VALUE // columns
+        for seat, values in enumerate(self._values):
+            across, down = divmod(seat, self._lines())
+            line = QRectF(area.left() + across * (wide + GAP), area.top() + LINE * (down + 1), wide, LINE)
+            painter.setPen(theme.colour("muted"))
+            painter.drawText(line, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, f"{seat + 1}")
             painter.setPen(theme.colour("text"))
-            told = f"{number + 1}:  {figure(seat[place])}"
-            painter.drawText(line, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, told)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.series(number))
-            room = max(line.width() - 90, 0.0)
-            painter.drawRoundedRect(QRectF(90, line.center().y() - 2, room * abs(seat[place]) / most, BAR), 2, 2)
+            right = QRectF(line.left() + number, line.top(), value, LINE)
+            painter.drawText(right, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, figure(values[place]))
+            room = max(line.width() - number - value - 8, 0.0) * abs(values[place]) / most
+            bar = QRectF(right.right() + 8, line.center().y() - 2, room, BAR)
+            hollow = is_hollow(seat) and room > BAR
+            painter.setPen(theme.seat(seat) if hollow else Qt.PenStyle.NoPen)
+            painter.setBrush(Qt.BrushStyle.NoBrush if hollow else theme.seat(seat))
+            painter.drawRoundedRect(bar.adjusted(0.5, 0.5, -0.5, -0.5) if hollow else bar, 2, 2)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QPoint, Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QWidget
 
-from engine.game import GameInfo
+from engine.game import RESIGN, GameInfo
 from league_app.visual.hands import Hands
 from league_app.widgets.basics import Combo, Elided, Icon, button, row
 
@@ -27,7 +28,11 @@ class HumanBar(QWidget):
         self.play = button("Play it", self._act, primary=True)
         self._choices: list[int] = []
         self._seat = -1
-        layout = row(Icon("human"), self.words, self.list, self.play)
+        self._names: dict[int, str] = {}  # of those who play here, by seat
+        self.menu = QMenu(self)
+        self.menu.triggered.connect(self._resign_as)
+        self.resign = button("Resign", self._resign, tip="Give the match up")
+        layout = row(Icon("human"), self.words, self.list, self.play, self.resign)
         layout.setStretch(1, 1)
         self.setLayout(layout)
         self.hide()
@@ -39,9 +44,13 @@ class HumanBar(QWidget):
     def set_turn(self, hands: Hands, info: GameInfo, names: Sequence[str], seat: int, choices: list[int]) -> None:
         """`seat` is whose turn it is among those who play here, -1 for nobody's."""
         keys = [f"seat {one + 1}: {told}" for one in hands.seats if (told := hands.words(one))]
-        turn = f"Your move, {names[seat]}." if seat >= 0 else "The others move."
+        whose = f", {names[seat]}" if len(hands.seats) > 1 else ""
+        turn = f"Your move{whose}." if seat >= 0 else "The others move."
+        if info.simultaneous and len(hands.seats) > 1:
+            turn = "Your moves: the match waits for all of you."
         told = f"You play {'; '.join(keys)}" if keys else ""
-        self.words.setText(told if hands.complete else f"{turn} {told}".strip())
+        self.words.setText(told if hands.held_down and hands.complete else f"{turn} {told}".strip())
+        self._names = {one: names[one] for one in hands.seats}
         self.list.setVisible(not hands.complete)
         self.play.setVisible(not hands.complete)
         self.play.setEnabled(bool(choices))
@@ -50,6 +59,16 @@ class HumanBar(QWidget):
             self._seat, self._choices = seat, choices
             self.list.clear()
             self.list.addItems([action_name(info, one) for one in choices])
+
+    def _resign(self) -> None:
+        """Asked once: it cannot be taken back."""
+        self.menu.clear()
+        for seat, name in self._names.items():
+            self.menu.addAction(f"Resign as {name.replace('&', '&&')}: the match is over").setData(seat)
+        self.menu.popup(self.resign.mapToGlobal(QPoint(0, -8 - 32 * len(self._names))))
+
+    def _resign_as(self, action: QAction) -> None:
+        self.acted.emit(int(action.data()), RESIGN)
 
     def _act(self) -> None:
         place = self.list.currentIndex()

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
+from engine.scene import is_hollow, seat_colour, seat_corners
 from league_app import theme
-from league_app.visual.bill import Bill, Player
+from league_app.visual.bill import Bill, Player, leaders
 from league_app.widgets.basics import column, label, plain, row
 from league_app.widgets.colours import colour_of
 
-HEIGHT, CHIP, GAP, DOT = 44, 14, 12, 8
+HEIGHT, CHIP, TILE, GAP, DOT = 44, 14, 32, 12, 8
 GROUND = "101826"  # of the canvas: a seat's colour is seen against the same
 ACROSS = 5  # plates in a row, where there are more than two
 TONES = {"LIVE": "bad", "REPLAY": "accent", "EXHIBITION": "warn", "PAUSED": "muted", "ENDED": "muted"}
-NO_RATING = "not rated yet"
-
-
-def seat_colour(seat: int) -> QColor:
-    return QColor(f"#{theme.SEATS[seat % len(theme.SEATS)]}")
+NO_RATING, UNRATED = "not rated yet", "unrated"
 
 
 class Plate(QWidget):
-    """Seat colour, agent colour and name; below, its kind and rating. The one at the right is mirrored."""
+    """Seat colour, agent colour and name; below, its kind and rating. The one at the right is mirrored.
+
+    A scored one is one of many: it shows the seat as the board does, and its score in the second line.
+    """
 
     def __init__(self, seat: int, mirrored: bool = False, scored: bool = False) -> None:
         super().__init__()
         self.seat, self._mirrored, self._scored = seat, mirrored, scored
         self._player: Player | None = None
         self._score = ""
+        self._leads = False
         self._mark = ("", "")
         self.setFixedHeight(HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -42,38 +43,47 @@ class Plate(QWidget):
 
     @property
     def text(self) -> str:
-        """The second line."""
+        """The second line: where there is little room, what matters most comes first."""
         one = self._player
         if one is None:
             return ""
-        told = f"{one.rating:.0f} \u00b1 {one.error:.0f}" if one.rating is not None else NO_RATING
-        return f"{one.kind}  \u00b7  {told}" if not one.human else f"{one.kind}  \u00b7  at this keyboard"
+        told = UNRATED if self._scored else NO_RATING
+        if one.rating is not None:
+            told = f"{one.rating:.0f} \u00b1 {one.error:.0f}"
+        parts = [one.kind, told if not one.human else "at this keyboard"]
+        return "  \u00b7  ".join(reversed(parts) if self._scored else parts)
 
     def set_player(self, player: Player | None) -> None:
         if player != self._player:
             self._player = player
             name = player.name if player is not None else ""
-            self.setToolTip(plain(name))
+            self.setToolTip(plain(f"{name}\n{self.text}" if self._scored else name))
             self.setAccessibleName(f"Seat {self.seat + 1}: {name}")
-            self.setAccessibleDescription(self.text)
-            self.update()
+            self._describe()
 
-    def set_score(self, score: str) -> None:
-        if score != self._score:
-            self._score = score
-            if self._scored:
-                self.update()
+    def set_score(self, score: str, leads: bool) -> None:
+        if self._scored and (score, leads) != (self._score, self._leads):
+            self._score, self._leads = score, leads
+            self._describe()
 
     def set_mark(self, text: str, tone: str) -> None:
-        """What came of it for this one, beside the name."""
+        """What came of it for this one, beside the name or, of many, before the score."""
         if (text, tone) != self._mark:
             self._mark = text, tone
-            self.setAccessibleDescription(f"{text}, {self.text}" if text else self.text)
-            self.update()
+            self._describe()
+
+    def _describe(self) -> None:
+        leads = "leads" if self._leads and not self._mark[0] else ""
+        self.setAccessibleDescription(", ".join(filter(None, (self._mark[0], self._score, leads, self.text))))
+        self.update()
 
     @property
     def mark(self) -> str:
         return self._mark[0]
+
+    @property
+    def leads(self) -> bool:
+        return self._leads
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         if event.type() == QEvent.Type.PaletteChange:
@@ -86,51 +96,98 @@ class Plate(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        area = QRectF(self.rect())
-        chip = QRectF(area.right() - CHIP if self._mirrored else area.left(), area.top(), CHIP, area.height())
+        area, wide = QRectF(self.rect()), TILE if self._scored else CHIP
+        chip = QRectF(area.right() - wide if self._mirrored else area.left(), area.top(), wide, area.height())
         painter.setBrush(QColor(f"#{GROUND}"))
         painter.drawRoundedRect(chip, 4, 4)
-        painter.setBrush(seat_colour(self.seat))
-        painter.drawRoundedRect(chip.adjusted(4, 8, -4, -8), 2.5, 2.5)
-        rest = area.adjusted(0, 0, -CHIP - GAP, 0) if self._mirrored else area.adjusted(CHIP + GAP, 0, 0, 0)
         if self._scored:
-            painter.setFont(theme.font("title"))
-            painter.setPen(theme.colour("text"))
-            painter.drawText(rest, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, self._score)
-            rest.adjust(0, 0, -QFontMetrics(painter.font()).horizontalAdvance(self._score) - GAP, 0)
-        self._write(painter, rest)
-
-    def _write(self, painter: QPainter, rest: QRectF) -> None:
-        assert self._player is not None
+            draw_seat(painter, self.seat, chip.center(), TILE * 0.34)
+        else:
+            painter.setBrush(QColor(f"#{seat_colour(self.seat)}"))
+            painter.drawRoundedRect(chip.adjusted(4, 8, -4, -8), 2.5, 2.5)
+        gap = wide + (8 if self._scored else GAP)
+        rest = area.adjusted(0, 0, -gap, 0) if self._mirrored else area.adjusted(gap, 0, 0, 0)
         top = QRectF(rest.left(), rest.top(), rest.width(), rest.height() * 0.55)
         bottom = QRectF(rest.left(), top.bottom(), rest.width(), rest.height() - top.height())
-        painter.setFont(theme.font("section"))
-        metrics, word = QFontMetrics(painter.font()), QFontMetrics(theme.font("caption"))
-        tail = word.horizontalAdvance(self._mark[0]) + 24 if self._mark[0] else 0
-        room = max(int(rest.width()) - DOT - 8 - tail, 0)
-        name = metrics.elidedText(self._player.name, Qt.TextElideMode.ElideRight, room)
+        used = self._name(painter, top, "" if self._scored else self._mark[0])
+        if self._scored:
+            self._count(painter, bottom)
+            if self._mark[0]:
+                pill = QRectF(bottom.left(), bottom.center().y() - 9, self._marked(self._mark[0]), 18)
+                self._pill(painter, pill)
+                return
+        elif used:
+            self._pill(painter, used)
+        painter.setFont(theme.font("body"))
+        painter.setPen(theme.colour("muted"))
+        told = QFontMetrics(painter.font()).elidedText(self.text, Qt.TextElideMode.ElideRight, int(bottom.width()))
+        painter.drawText(bottom, self._flags(), told)
+
+    def _flags(self) -> Qt.AlignmentFlag:
         side = Qt.AlignmentFlag.AlignRight if self._mirrored else Qt.AlignmentFlag.AlignLeft
-        flags = side | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
-        at = rest.right() - DOT if self._mirrored else rest.left()
+        return side | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
+
+    def _marked(self, mark: str) -> int:
+        """How wide its pill is."""
+        return QFontMetrics(theme.font("caption")).horizontalAdvance(mark) + 16
+
+    def _name(self, painter: QPainter, top: QRectF, mark: str) -> QRectF | None:
+        """The agent's colour and name; where its mark belongs, if it comes beside them."""
+        assert self._player is not None
+        painter.setFont(theme.font("section"))
+        metrics = QFontMetrics(painter.font())
+        tail = self._marked(mark) + 8 if mark else 0
+        room = max(int(top.width()) - DOT - 8 - tail, 0)
+        name = metrics.elidedText(self._player.name, Qt.TextElideMode.ElideRight, room)
+        at = top.right() - DOT if self._mirrored else top.left()
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(f"#{colour_of(self._player.id, self._player.colour)}"))
         painter.drawEllipse(QRectF(at, top.center().y() - DOT / 2, DOT, DOT))
         painter.setPen(theme.colour("text"))
         shift = (0, -DOT - 8) if self._mirrored else (DOT + 8, 0)
-        painter.drawText(top.adjusted(shift[0], 0, shift[1], 0), flags, name)
-        if tail:
-            used = DOT + 8 + metrics.horizontalAdvance(name) + 8
-            left = rest.right() - used - tail + 8 if self._mirrored else rest.left() + used
-            pill = QRectF(left, top.center().y() - 9, tail - 8, 18)
-            painter.setPen(theme.colour(self._mark[1]))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(pill.adjusted(0.5, 0.5, -0.5, -0.5), 9, 9)
-            painter.setFont(theme.font("caption"))
-            painter.drawText(pill, Qt.AlignmentFlag.AlignCenter, self._mark[0])
-        painter.setFont(theme.font("body"))
-        painter.setPen(theme.colour("muted"))
-        told = QFontMetrics(painter.font()).elidedText(self.text, Qt.TextElideMode.ElideRight, int(rest.width()))
-        painter.drawText(bottom, flags, told)
+        painter.drawText(top.adjusted(shift[0], 0, shift[1], 0), self._flags(), name)
+        if not tail:
+            return None
+        used = DOT + 8 + metrics.horizontalAdvance(name) + 8
+        left = top.right() - used - tail + 8 if self._mirrored else top.left() + used
+        return QRectF(left, top.center().y() - 9, tail - 8, 18)
+
+    def _pill(self, painter: QPainter, pill: QRectF) -> None:
+        painter.setPen(theme.colour(self._mark[1]))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(pill.adjusted(0.5, 0.5, -0.5, -0.5), 9, 9)
+        painter.setFont(theme.font("caption"))
+        painter.drawText(pill, Qt.AlignmentFlag.AlignCenter, self._mark[0])
+
+    def _count(self, painter: QPainter, bottom: QRectF) -> None:
+        """The score at the right, on a ground of its own for whoever leads; what it takes is cut off."""
+        painter.setFont(theme.font("section"))
+        wide = QFontMetrics(painter.font()).horizontalAdvance(self._score) + 12
+        place = QRectF(bottom.right() - wide, bottom.top() - 1, wide, bottom.height() + 1)
+        if self._leads:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour("accent"))
+            painter.drawRoundedRect(place, 4, 4)
+        painter.setPen(theme.colour("on_accent" if self._leads else "text"))
+        painter.drawText(place, Qt.AlignmentFlag.AlignCenter, self._score)
+        bottom.setRight(place.left() - 4)
+
+
+def draw_seat(painter: QPainter, seat: int, middle: QPointF, radius: float) -> None:
+    """Its shape and number, as a board shows them."""
+    colour, ground = QColor(f"#{seat_colour(seat)}"), QColor(f"#{GROUND}")
+    corners = QPolygonF([middle + QPointF(x, y) * radius for x, y in seat_corners(seat)])
+    painter.setPen(QPen(colour, 2.0) if is_hollow(seat) else Qt.PenStyle.NoPen)
+    painter.setBrush(Qt.BrushStyle.NoBrush if is_hollow(seat) else colour)
+    if corners.isEmpty():
+        painter.drawEllipse(middle, radius, radius)
+    else:
+        painter.drawPolygon(corners)
+    painter.setFont(theme.font("caption"))
+    painter.setPen(colour if is_hollow(seat) else ground)
+    low = 2.0 if corners.size() == 3 else 0.0  # a triangle has its room below
+    box = QRectF(middle.x() - 20, middle.y() - 10 + low, 40, 20)
+    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(seat + 1))
 
 
 class Badge(QWidget):
@@ -225,8 +282,9 @@ class Head(QWidget):
         if text != self.score.text():
             self.score.setText(text)
             self.score.setAccessibleName(f"Score {' to '.join(told)}")
-            for plate, score in zip(self.plates, told, strict=False):
-                plate.set_score(score)
+            ahead = leaders(scores)
+            for plate, one in zip(self.plates, told, strict=False):
+                plate.set_score(one, plate.seat in ahead)
 
     def set_marks(self, marks: Sequence[tuple[str, str]]) -> None:
         """Texts and tones by seat; none while it is played."""

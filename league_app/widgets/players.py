@@ -10,9 +10,10 @@ from PySide6.QtWidgets import QStyleOptionViewItem
 
 from league_app import theme
 from league_app.widgets.cells import Cell, elided
+from league_app.words import listed
 
 Index = QModelIndex | QPersistentModelIndex
-DOT, GAP, MARK = 8.0, 8.0, 14.0
+DOT, GAP, MARK, BETWEEN = 8.0, 8.0, 14.0, 12.0
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Seated:
 
 @dataclass(frozen=True)
 class PlayersCell:
-    seats: tuple[Seated, ...]
+    seats: tuple[Seated, ...]  # of more than two, the best first
     counted: bool = True  # whether there is a score at all
 
     @property
@@ -33,11 +34,11 @@ class PlayersCell:
         """The same in words."""
         if len(self.seats) == 2:
             first, second = self.seats
-            told = f"{first.name} {first.score}\u2013{second.score} {second.name}"
+            told = f"{first.name} {first.score} : {second.score} {second.name}"
         else:
             told = ", ".join(f"{one.name} {one.score}" for one in self.seats)
         winners = [one.name for one in self.seats if one.won]
-        return f"{told} ({' and '.join(winners)} won)" if winners else told
+        return f"{told} ({listed(winners)} won)" if winners else told
 
 
 class PlayersPainter(Cell):
@@ -83,13 +84,19 @@ class PlayersPainter(Cell):
         return DOT + GAP + width + (MARK + 2 if one.won else 0)
 
     def _in_a_row(self, painter: QPainter, rect: QRectF, value: PlayersCell) -> None:
-        at = rect.left()
-        for one in value.seats:
+        """As many as there is room for, and how many more there are."""
+        at, metrics = rect.left(), QFontMetricsF(painter.font())
+        for place, one in enumerate(value.seats):
             shown = Seated(f"{one.name} {one.score}", "", one.colour, one.won)
-            width = self._one(painter, QRectF(at, rect.top(), rect.right() - at, rect.height()), shown, right=False)
-            if not width:
+            left, room = len(value.seats) - place, rect.right() - at
+            more = metrics.horizontalAdvance(f"+{left - 1}") + 2 + BETWEEN if left > 1 else 0.0
+            mark = MARK + 2 if one.won else 0.0
+            if place and metrics.horizontalAdvance(shown.name) + DOT + GAP + mark + 2 + more > room:
+                painter.setPen(theme.colour("muted"))
+                painter.drawText(QRectF(at, rect.top(), room, rect.height()), Qt.AlignmentFlag.AlignVCenter, f"+{left}")
                 return
-            at += width + 2 * GAP
+            box = QRectF(at, rect.top(), room - more + (0.0 if one.won else MARK), rect.height())
+            at += self._one(painter, box, shown, right=False) + BETWEEN
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
         return QSize(300, 32)
