@@ -14,7 +14,7 @@ from engine.league.statistics import Sprt, compare, sprt
 from engine.options import build
 from engine.play.concurrent import MOST_WORKERS
 from engine.play.match import GameSpec
-from engine.registry import new_game
+from engine.registry import game_of, new_game
 from league_app.commands import check_whole, command, joint_name, looking, pairs_of, seeded
 from league_app.commands.playing import result_data
 from league_app.commands.tournaments import play
@@ -122,6 +122,10 @@ def test(options: argparse.Namespace) -> Answer:
         game: Any = agents[0].game
         if options.option:
             game = new_game(game, pairs_of(options.option, "--option")).spec
+        if (seats := game_of(state.game_of(game)).info.seats) != 2:
+            raise BadValue(
+                "seats", seats, "2, for a test of two agents: --option seats=2, if the game can be so played"
+            )
         made = state.plan_tournament(
             joint_name(agents[0].name, agents[1].name),
             game=game,

@@ -28,8 +28,10 @@ class Options:
 
 def rounds(entrants: Sequence[str], played: Sequence[Round], board: Board, options: Options) -> Iterator[list[Group]]:
     """The next step, unless the ones so far have decided it."""
-    if len(entrants) != 2 or board.seats != 2:
-        raise BadValue("entrants", tuple(entrants), "two agents, in a game of two seats")
+    if board.seats != 2:
+        raise BadValue("seats", board.seats, "2: a sequential test is between two agents, who sit at a board alone")
+    if len(entrants) != 2:
+        raise BadValue("entrants", tuple(entrants), "two agents")
     if board.games > 2:
         raise BadValue("games", board.games // 2, "1: every encounter is one result of the test")
     if any(set(meeting.group) != set(entrants) for one in played for meeting in one):
