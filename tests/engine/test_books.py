@@ -17,7 +17,7 @@ from engine.errors import BadValue, NotNow, ReadOnly, StorageFailed
 from engine.league import tables
 from engine.league.book import Book, Entry
 from engine.league.plan import Planned
-from engine.league.ratings import START, many_seats
+from engine.league.ratings import UNKNOWN, many_seats
 from engine.league.records import Settings, State
 from engine.league.rows import points
 from engine.league.statistics import Z
@@ -268,7 +268,7 @@ class Books(RuleBasedStateMachine):
                 if game == "bids" and (number not in self.lifted or len(kept) == max(self.kept[number], default=0)):
                     skilled = skills(kept)
                     for row in table.rows:
-                        mean, deviation = skilled.get(row.agent, (START, 0.0))
+                        mean, deviation = skilled.get(row.agent, UNKNOWN)
                         assert (row.rating, row.error) == pytest.approx((mean, Z * deviation))
                 assert tables.digest(self.league, number)[0] == run_digest(one.result for one in kept)
                 assert tables.identical_games(self.league, number) == identical(kept)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import BadValue
-from engine.league.ratings import many_seats, rate, running_elo, tier
+from engine.league.ratings import UNKNOWN, ahead, many_seats, rate, running_elo, superior, tier
 from engine.league.statistics import compare, elo, expected, sprt
 
 counts = st.one_of(
@@ -177,3 +177,9 @@ def test_many_seats_are_rated_by_their_ranks() -> None:
     rated = many_seats([(("a", "b", "c"), (1, 2, 3))] * 20 + [(("a", "a", "b"), (1, 2, 3))])
     assert rated["a"][0] > rated["b"][0] > rated["c"][0]
     assert rated["a"][1] < 25 / 3, "and it is surer than at the start"
+    assert ahead(UNKNOWN, UNKNOWN) == 0.5
+    assert 1 > ahead(rated["a"], rated["c"]) > ahead(rated["a"], rated["b"]) > 0.5 > ahead(rated["c"], rated["b"])
+    means, deviations = (np.array([rated[one][k] for one in "abc"]) for k in (0, 1))
+    found = superior(means, deviations)
+    assert found[0, 2] > found[0, 1] > ahead(rated["a"], rated["b"]), "chance is out of it"
+    assert np.allclose(found + found.T, 1)

@@ -146,11 +146,11 @@ def home(tmp_path: Path) -> Path:
 def test_a_person_watches_plays_and_trains(screen: str, home: Path) -> None:
     person = Person(screen, home)
     try:
-        # 1. The sample league is made, and plays its first tournament by itself.
-        first = person.wait("the first tournament", lambda: _finished(person, 1))
-        assert first == 224
+        # 1. The sample league is made, and plays a first tournament of each game by itself.
+        first, second = (person.wait(f"tournament {one}", lambda one=one: _finished(person, one)) for one in (1, 2))
+        assert (first, second) == (224, 80)
         assert person.ask("state")["page"] == "WelcomePage"
-        person.wait("its agents", lambda: person.sees("8 agents, 224 matches played"))
+        person.wait("its agents", lambda: person.sees("13 agents, 304 matches played"))
         # 2. A match is watched; visual mode by key and by mouse.
         person.click("Watch a match")
         person.state(page="MatchPage")
@@ -168,7 +168,7 @@ def test_a_person_watches_plays_and_trains(screen: str, home: Path) -> None:
         person.state(running=True, live=True, page="MatchPage")
         person.wait("the live match", lambda: person.sees("LIVE"))
         person.press("F5")
-        person.wait("the rest in batches", lambda: _finished(person, 2))
+        person.wait("the rest in batches", lambda: _finished(person, 3))
         assert person.ask("state")["visual"] is False
         person.click("Standings")
         person.state(page="StandingsPage")
@@ -195,13 +195,13 @@ def test_a_person_watches_plays_and_trains(screen: str, home: Path) -> None:
         [session] = Sessions(league).every()
         assert session.state is State.STOPPED
         assert Sessions(league).steps(1) >= 2
-        assert [one.state for one in league.tournaments()] == [State.FINISHED] * 2
+        assert [one.state for one in league.tournaments()] == [State.FINISHED] * 3
 
 
 def test_a_killed_window_leaves_nothing_running_and_resumes(screen: str, home: Path) -> None:
     person = Person(screen, home)
     try:
-        person.wait("the first tournament", lambda: _finished(person, 1))
+        person.wait("the first tournaments", lambda: _finished(person, 2))
         person.click("Run a tournament")
         person.state(sheet="TournamentSheet")
         person.click("Rounds")
@@ -216,11 +216,11 @@ def test_a_killed_window_leaves_nothing_running_and_resumes(screen: str, home: P
         person.leave()
     person = Person(screen, home)
     try:
-        before = person.wait("its league", lambda: dict(_tournaments(person)).get(2))
+        before = person.wait("its league", lambda: dict(_tournaments(person)).get(3))
         assert before >= 100, "what was acknowledged is on the disk"
         person.click("Resume")
         person.state(running=True)
-        person.wait("more matches", lambda: dict(_tournaments(person))[2] > before)
+        person.wait("more matches", lambda: dict(_tournaments(person))[3] > before)
         person.app.send_signal(signal.SIGTERM)
         assert person.app.wait(60) == 0
     finally:

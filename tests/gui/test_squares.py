@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -72,19 +71,6 @@ def test_superiority_is_printed_and_told_as_a_sentence(desk: Desk, qtbot: QtBot)
         assert sentence in cell(page.heatmap, *pair, Qt.ItemDataRole.ToolTipRole)
     assert percent(0.999) == ">99"
     assert percent(0.0001) == "<1"
-
-
-def test_a_game_of_more_seats_explains_why_there_is_no_superiority(desk: Desk, qtbot: QtBot) -> None:
-    page = shown(desk, qtbot)
-    view = page.view
-    assert view is not None
-    page.tabs.setCurrentIndex(2)
-    assert page.heatmap.isVisible()
-    page._answer(dataclasses.replace(view, superiority=np.zeros((0, 0))))
-    assert page.seats.isVisible()
-    assert not page.anchor.isVisible()
-    page._answer(view)
-    assert page.heatmap.isVisible()
 
 
 def people(count: int) -> list[Row]:
