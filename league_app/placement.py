@@ -142,8 +142,8 @@ def field_of(state: LeagueState, newcomer: Newcomer) -> list[str]:
     others = [one for one in state.agents(newcomer.pool.name) if one.id != newcomer.agent and one.kind != KIND.name]
     known = {one.id for one in others}
     rated = [one.agent for one in state.standings(newcomer.pool).rows if one.total.played and one.agent in known]
-    chosen = rated if len(rated) >= 2 else [one.id for one in others]
     seats = game_of(newcomer.pool).info.seats
+    chosen = rated if len(rated) >= max(seats - 1, 2) else [one.id for one in others]
     most = FIELD
     while most > seats and math.comb(min(most, len(chosen)), seats - 1) > max(BOARDS, FIELD):
         most -= 1
@@ -155,9 +155,11 @@ def field_of(state: LeagueState, newcomer: Newcomer) -> list[str]:
 def begin(state: LeagueState, newcomer: Newcomer) -> int:
     """Starts the gauntlet; its number."""
     field = field_of(state, newcomer)
-    if not field:
-        raise NotNow(f"{newcomer.name} cannot be placed: nobody else plays {newcomer.pool.name}")
-    seats = game_of(newcomer.pool).info.seats
+    info = game_of(newcomer.pool).info
+    seats = info.seats
+    if len(field) < seats - 1:
+        few = "nobody else plays" if not field else f"it takes {seats} agents, and there are {len(field) + 1} for"
+        raise NotNow(f"{newcomer.name} cannot be placed: {few} {info.title}")
     each = math.comb(len(field), seats - 1) * seats  # every board from every seat
     rounds = min(max(round(MATCHES / each), 1), MATCHES)
     name = f"Placement of {newcomer.name}"[:120].strip()

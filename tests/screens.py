@@ -34,6 +34,7 @@ IN_README = {  # by picture: theme and size
     "tournament": ("light", SIZES[0]),
 }
 BOTS = ("Predictor", "Shaky", "Tracker", "Lazy", "Still", "Random", "Evolved", "Dice")
+HUNTERS = ("Squirrel", "Magpie", "Badger", "Drifter")
 FAILING = "raising"  # an agent that breaks, so that there is a failure to be seen
 PLUGINS = ("tests.plugins.everyone",)
 
@@ -70,16 +71,18 @@ class Studio:
         state = LeagueState.new(folder / "Pong masters.league", plugins=PLUGINS)
         state.add_samples("pong", (*BOTS, FAILING))
         state.change_agent(FAILING, name="Sketchy")
+        state.add_samples("treasure-hunt", HUNTERS)
         self.desk.adopt(state)
         self.state = state
         self.window.show()
+        self._play("First hunt", 5, HUNTERS, 4, "treasure-hunt")
         for seed in (1, 2, 3):
             self._play(f"Autumn cup {seed}", seed, BOTS, 4)
         self._play("Qualifying", 4, (*BOTS[:3], "Sketchy"), 2)
         self._train(seconds)
 
-    def _play(self, name: str, seed: int, agents: tuple[str, ...], rounds: int) -> None:
-        self.state.start_tournament(name=name, agents=agents, options={"rounds": rounds}, seed=seed)
+    def _play(self, name: str, seed: int, agents: tuple[str, ...], rounds: int, game: str = "pong") -> None:
+        self.state.start_tournament(name=name, game=game, agents=agents, options={"rounds": rounds}, seed=seed)
         self.until(lambda: not self.state.running)
 
     def _train(self, seconds: float) -> None:
@@ -87,7 +90,7 @@ class Studio:
 
         preset = dict(TRAINERS.get("neat").presets["60 seconds"])
         preset["minutes"] = seconds / 60
-        self.state.training.start("neat", preset, name="First steps")
+        self.state.training.start("neat", preset, game="pong", name="First steps")
         self.until(lambda: not self.state.training.jobs)
 
     # The camera
@@ -153,10 +156,27 @@ class Studio:
             window.show_page("live")
             self.until(lambda: window.page("match").shown is not None and window.page("match").shown.steps > 400)
             yield "match", window
+        with self._hunting():
+            yield "hunt", window
         with self._running(visual=False):
             window.show_page("dashboard")
             self.rest(2.5)
             yield "dashboard", window
+
+    @contextmanager
+    def _hunting(self) -> Iterator[None]:
+        """A match of four, well under way; the other game is looked at again after the picture."""
+        from league_app.desk import pools
+
+        before, page = self.desk.pool, self.window.page("match")
+        hunt = next(pool for pool in pools(self.state) if pool.name == "treasure-hunt")
+        self.desk.look_at(hunt)
+        live = self.state.exhibit(list(HUNTERS), hunt, seed=4)
+        self.window.show_page("match", live)
+        self.until(lambda: page.shown is not None and page.shown.live is live and page.shown.step > 60)
+        yield
+        page.stop()
+        self.desk.look_at(before)
 
     @contextmanager
     def _running(self, visual: bool) -> Iterator[None]:
@@ -164,7 +184,9 @@ class Studio:
         self.state.show_visuals = visual
         seed = len(self.state.league.tournaments()) + 1
         agents = ("Predictor", "Shaky", "Evolved", "Tracker", "Lazy")
-        job = self.state.start_tournament(name="The long one", agents=agents, options={"rounds": 3000}, seed=seed)
+        job = self.state.start_tournament(
+            name="The long one", game="pong", agents=agents, options={"rounds": 3000}, seed=seed
+        )
         yield
         job.stop(cancel=True)
         self.until(lambda: not self.state.running)

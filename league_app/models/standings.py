@@ -308,7 +308,7 @@ def _points_cell(line: Line) -> ToneCell:
     if not (played := line.total.played):
         return ToneCell(NOTHING, "muted")
     each = (line.total.scored / played, line.total.conceded / played)
-    return ToneCell(" : ".join(f"{one:.1f}" if abs(one) < 1000 else f"{one:,.0f}" for one in each))
+    return ToneCell(" : ".join(f"{one:.1f}" if abs(one) < 100 else f"{one:,.0f}" for one in each))
 
 
 def _by_points(line: Line) -> float:

@@ -75,7 +75,7 @@ class ExhibitionSheet(QDialog):
         names = [one.name if len(one.name) <= LONGEST else one.name[:LONGEST] + "\u2026" for one in agents]
         made.addItems([*([YOU] if person else []), *names])
         wanted = last[seat] if seat < len(last) else None
-        usual = (1 if person else 0) + seat
+        usual = (1 if person else 0) + seat % max(len(agents), 1)
         made.setCurrentIndex(self._ids.index(wanted) if wanted in self._ids else min(usual, made.count() - 1))
         return made
 

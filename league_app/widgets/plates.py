@@ -18,6 +18,7 @@ HEIGHT, CHIP, TILE, GAP, DOT = 44, 14, 32, 12, 8
 GROUND = "101826"  # of the canvas: a seat's colour is seen against the same
 ACROSS = 5  # plates in a row, where there are more than two
 TONES = {"LIVE": "bad", "REPLAY": "accent", "EXHIBITION": "warn", "PAUSED": "muted", "ENDED": "muted"}
+DIVIDER = "  \u00b7  "
 NO_RATING, UNRATED = "not rated yet", "unrated"
 
 
@@ -36,7 +37,7 @@ class Plate(QWidget):
         self._mark = ("", "")
         self.setFixedHeight(HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.setMinimumWidth(120)
+        self.setMinimumWidth(96 if scored else 120)
 
     def sizeHint(self) -> QSize:  # noqa: N802
         return QSize(220, HEIGHT)
@@ -51,7 +52,7 @@ class Plate(QWidget):
         if one.rating is not None:
             told = f"{one.rating:.0f} \u00b1 {one.error:.0f}"
         parts = [one.kind, told if not one.human else "at this keyboard"]
-        return "  \u00b7  ".join(reversed(parts) if self._scored else parts)
+        return DIVIDER.join(reversed(parts) if self._scored else parts)
 
     def set_player(self, player: Player | None) -> None:
         if player != self._player:
@@ -120,7 +121,10 @@ class Plate(QWidget):
             self._pill(painter, used)
         painter.setFont(theme.font("body"))
         painter.setPen(theme.colour("muted"))
-        told = QFontMetrics(painter.font()).elidedText(self.text, Qt.TextElideMode.ElideRight, int(bottom.width()))
+        metrics, text = QFontMetrics(painter.font()), self.text
+        if self._scored and metrics.horizontalAdvance(text) > bottom.width():
+            text = text.partition(DIVIDER)[0]
+        told = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(bottom.width()))
         painter.drawText(bottom, self._flags(), told)
 
     def _flags(self) -> Qt.AlignmentFlag:

@@ -82,9 +82,9 @@ def test_the_sample_league_is_made_and_plays_a_first_tournament(window: Window, 
     window.leagues.sample()
     qtbot.waitUntil(lambda: window.desk.state is not None, timeout=20_000)
     state = window.desk.league
-    qtbot.waitUntil(lambda: [one.state for one in state.league.tournaments()] == [State.FINISHED], timeout=60_000)
+    qtbot.waitUntil(lambda: [one.state for one in state.league.tournaments()] == [State.FINISHED] * 2, timeout=60_000)
     assert state.league.path == places.sample_league()
-    qtbot.waitUntil(lambda: "8 agents, 224 matches played" in texts(window.welcome), timeout=20_000)
+    qtbot.waitUntil(lambda: "13 agents, 304 matches played" in texts(window.welcome), timeout=20_000)
     qtbot.waitUntil(lambda: window.welcome.preview.playback is not None)
     assert "The best match so far" in window.welcome.caption.text()
 
