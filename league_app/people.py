@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from engine.league import tables
 from engine.league.book import UNFINISHED, Book
 from engine.league.store import League
 from engine.play.match import AgentSpec, GameSpec, MatchSpec
-from engine.registry import is_person, kind_of
+from engine.registry import game_of, is_person, kind_of
 
 if TYPE_CHECKING:
     from league_app.state import LeagueState
@@ -24,13 +25,16 @@ ELSEWHERE = "play it in the window, from here nobody can"
 def exhibition(
     state: LeagueState, players: Sequence[str | AgentSpec], game: GameSpec | str | None, seed: int
 ) -> MatchSpec:
-    """A match of agents of the league, by name or id, and of anybody else who is given whole."""
+    """A match of agents of the league, by name or id, and of anybody else who is given whole. Seats that are left over
+    are taken by the same agents, in turn: two are enough to watch a game of ten."""
     if game is None:
         named = [state.league.agent(one) for one in players if isinstance(one, str)]
         game = named[0].game if named else None
     spec = state.game_of(game)
     seated: list[AgentSpec] = []
-    for player in players:
+    agents = [one for one in players if isinstance(one, str) or not is_person(one)]
+    left = game_of(spec).info.seats - len(players) if len(players) > 1 and agents else 0
+    for player in (*players, *itertools.islice(itertools.cycle(agents), max(left, 0))):
         one = player
         if isinstance(one, str):
             one = state.league.spec(state.league.agent(one, spec.name).id)

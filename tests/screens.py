@@ -68,7 +68,7 @@ class Studio:
         self.app = app
         self.studio = Application(app, None)
         self.desk, self.window = self.studio.desk, self.studio.window
-        state = LeagueState.new(folder / "Pong masters.league", plugins=PLUGINS)
+        state = LeagueState.new(folder / "Masters.league", plugins=PLUGINS)
         state.add_samples("pong", (*BOTS, FAILING))
         state.change_agent(FAILING, name="Sketchy")
         state.add_samples("treasure-hunt", HUNTERS)

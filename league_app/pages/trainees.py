@@ -200,8 +200,7 @@ class Trainees(QObject):
         """Oneself against it."""
         state = self._desk.state
         if state is not None:
-            seats = game_of(pool).info.seats
-            self._do(partial(state.exhibit, [person(), *[agent] * (seats - 1)], pool), self._shown)
+            self._do(partial(state.exhibit, [person(), agent], pool), self._shown)
 
 
 def _for_people(pool: GameSpec) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +35,7 @@ class Glance:
     name: str
     agents: int
     matches: int
-    best: tuple[str, ...]  # ids, one for each seat
+    best: tuple[str, ...]  # ids, no more than there are seats
     top: tuple[tuple[str, str], ...]  # name, rating in words
     reference: str | None
     names: tuple[str, ...]
@@ -52,7 +51,7 @@ class WelcomePage(Page):
         super().__init__(desk)
         self._leagues = leagues
         self._reference: str | None = None
-        self._best: tuple[str, ...] = ()  # one for each seat
+        self._best: tuple[str, ...] = ()  # no more than there are seats
         self._missing: int | None = None  # agents there are, where nothing plays itself
         inner = QWidget()
         parts = column(self._head(), self._stage(), self._files(), margin=24, gap=16)
@@ -214,7 +213,7 @@ class WelcomePage(Page):
 
     @Slot()
     def _watch(self) -> None:
-        """The best, now; unrated. Where there are more seats than agents, some sit at several."""
+        """The best, now; unrated."""
         pool = self.desk.pool
         if len(self._best) < 2 or pool is None:
             self.desk.say("It takes two agents to watch: add ready-made ones from the menu Agents", "warn")
@@ -306,7 +305,7 @@ class _Glancing:
         everybody = state.agents(self._pool.name)
         top = top or tuple((one.name, "") for one in everybody[:FIRST])
         ids = [row.agent for row in rows] or [one.id for one in everybody]
-        best = tuple(itertools.islice(itertools.cycle(ids), table.seats))
+        best = tuple(ids[: table.seats])
         reference, playback, names = best_match(league, self._pool), self._playback, tuple[str, ...]()
         if reference is not None:
             try:

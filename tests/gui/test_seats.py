@@ -10,9 +10,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from agents.human import person
+from engine.errors import NotNow
 from engine.game import RESIGN
 from engine.league import tables
 from engine.registry import new_game
+from league_app import placement
 from league_app.desk import Desk
 from league_app.highlights import best_match, recent, upsets
 from league_app.leagues import Leagues
@@ -150,6 +153,19 @@ def test_where_nobody_may_stand_still_the_match_waits_and_can_be_given_up(qtbot:
     assert [one.text() for one in bar.menu.actions()][1].startswith("Resign as You 3")
     bar.menu.actions()[1].trigger()
     assert acted == [(2, RESIGN)]
+
+
+def test_two_are_enough_to_fill_a_board(hunting: Desk) -> None:
+    with hunting.league.exhibit(["Magpie", "Badger"], HUNT.spec) as live:
+        assert [one.id for one in live.spec.players] == ["Magpie", "Badger"] * 2
+    with hunting.league.exhibit([person(), "Badger"], HUNT.spec) as live:
+        assert [one.id for one in live.spec.players] == ["You", *["Badger"] * 3]
+
+
+def test_who_cannot_be_placed_is_told_why(hunting: Desk) -> None:
+    crowd = new_game("treasure-hunt", seats=10).spec
+    with pytest.raises(NotNow, match="it takes 10 agents, and there are 5 for Treasure Hunt"):
+        placement.begin(hunting.league, placement.Newcomer("Badger", "Badger", crowd))
 
 
 def test_no_more_people_sit_down_than_the_keyboard_has_room_for(hunting: Desk, qtbot: QtBot) -> None:
