@@ -17,7 +17,7 @@ from engine.registry import KINDS, new_game
 from engine.scene import Circle, Line, Polygon, Rect, Scene, Text
 from league_app import theme
 from league_app.visual.canvas import NOTHING, Canvas
-from league_app.visual.paint import Painter, paint
+from league_app.visual.paint import CALM, Painter, paint
 
 GROUND, LEFT, RIGHT = 0x101826, 0x4A9BFF, 0xFF7A33
 
@@ -123,6 +123,18 @@ def test_drawing_only_what_changed_gives_the_same_picture(rally: Playback) -> No
         rally.seek(step)
         painter.draw(rally.scene())
         paint(rally.scene(), whole)
+        assert pygame.image.tobytes(surface, "RGB") == pygame.image.tobytes(whole, "RGB"), step
+
+
+def test_what_moves_over_what_is_kept_leaves_no_marks() -> None:
+    tiles = tuple(Rect(0.05 + 0.1 * k, 0.4, 0.09, 0.2, "1A2436", radius=0.03) for k in range(9))
+    whole = pygame.Surface((200, 200))
+    surface = pygame.image.frombuffer(bytearray(200 * 200 * 4), (200, 200), "BGRA")  # as the window has it
+    painter = Painter(surface)
+    for step in range(CALM + 20):
+        scene = Scene(1.0, "101826", (*tiles, Circle(0.1 + step * 0.013, 0.45, 0.05, "4A9BFF")))
+        painter.draw(scene)
+        paint(scene, whole)
         assert pygame.image.tobytes(surface, "RGB") == pygame.image.tobytes(whole, "RGB"), step
 
 
