@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Slot
 
 from engine.play.match import GameSpec
-from engine.registry import GAMES, new_game
+from engine.registry import usual_game
 from league_app.desk import Desk, pools
 from league_app.widgets.basics import Combo, plain
 
@@ -41,9 +41,9 @@ class GameBox(Combo):
 
 def game_words(spec: GameSpec) -> str:
     """The game, and what is not as usual in it."""
-    if spec.name not in GAMES.names():
+    game = usual_game(spec.name)
+    if game is None:
         return f"{spec.name} (not installed)"
-    game = new_game(spec.name)
     usual = dict(game.spec.options)
     other = [f"{name} {value}" for name, value in spec.options if usual.get(name) != value]
     return f"{game.info.title}: {', '.join(other)}" if other else game.info.title
