@@ -28,6 +28,7 @@ THEMES = ("light", "dark")
 IN_README = {  # by picture: theme and size
     "welcome": ("dark", SIZES[0]),
     "match": ("light", SIZES[0]),
+    "hunt": ("dark", SIZES[0]),
     "standings": ("light", SIZES[0]),
     "training": ("dark", SIZES[0]),
     "dashboard": ("light", SIZES[0]),

@@ -15,6 +15,7 @@ from neat.genome import DefaultGenomeConfig
 from neat.math_util import stat_functions
 
 from agents.neat.genome import ACTIVATIONS, AGGREGATIONS
+from agents.neat.mended import DefaultGenome, DefaultReproduction
 from agents.neat.pilot import inputs_of
 from engine.errors import BadValue, RingsideError, UnknownName
 from engine.files import asset, check_path
@@ -29,19 +30,6 @@ GENOME_OPTIONS = (
     "single_structural_mutation", "structural_mutation_surer", "initial_connection",
 )  # fmt: skip
 SECTION, ADVICE = "Ringside", ("rewards", "behaviour")
-
-
-class DefaultReproduction(neat.DefaultReproduction):  # type: ignore[misc]
-    """neat-python's own, but for one thing: where many small species share a population it takes one place from each of
-    the larger ones, finds that not to be enough, and gives up. This one goes on. Its section is found by its name."""
-
-    def _adjust_spawn_exact(self, amounts: list[int], size: int, least: int) -> list[int]:
-        while sum(amounts) > size and max(amounts) > least:
-            largest = sorted(range(len(amounts)), key=lambda place: -amounts[place])
-            for place in largest[: sum(amounts) - size]:
-                amounts[place] -= amounts[place] > least
-        found: list[int] = super()._adjust_spawn_exact(amounts, size, least)
-        return found
 
 
 def config_text(path: str, game: Game) -> str:
@@ -90,7 +78,7 @@ def read_config(text: str, game: Game, population: int = 0) -> Any:
         place = Path(folder) / "neat_config.txt"
         with place.open("w", encoding="utf-8") as file:
             parser.write(file)
-        kinds = (neat.DefaultGenome, DefaultReproduction, neat.DefaultSpeciesSet, neat.DefaultStagnation)
+        kinds = (DefaultGenome, DefaultReproduction, neat.DefaultSpeciesSet, neat.DefaultStagnation)
         try:
             config = neat.Config(*kinds, str(place))
         except Exception as error:  # neat-python says what is wrong by exceptions of many kinds

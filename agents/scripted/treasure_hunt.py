@@ -119,7 +119,7 @@ def _free(now, side, action):  # type: ignore[no-untyped-def]
 @inline
 def _wander(now, side, wanted, luck):  # type: ignore[no-untyped-def]
     """Straight on while nothing is in the way, else some other way."""
-    for k in range(4):
+    for k in range(5):
         action = wanted if k == 0 else np.int64((luck >> uint64(8)) + uint64(k)) & 3
         if _free(now, side, action):
             return action

@@ -61,8 +61,7 @@ class TreasureHuntOptions:
 
 RULES = np.dtype(
     [
-        ("seats", "u4"), ("width", "u4"), ("height", "u4"), ("stride", "u4"), ("radius", "u4"),
-        ("turns", "u4"), ("older", "u4"), ("pillars", "u4"),
+        ("seats", "u4"), ("stride", "u4"), ("radius", "u4"), ("turns", "u4"), ("older", "u4"), ("pillars", "u4"),
     ],
     align=True,
 )  # fmt: skip
@@ -296,13 +295,14 @@ class TreasureHuntBoards:
             (lanes, o.seats, o.frames - 1, (2 * margin + 1) ** 2), np.uint8
         )  # older frames, in a ring
         wanted = round(o.pillars * o.width * o.height)
-        row = (o.seats, o.width, o.height, stride, margin, o.turns, o.frames - 1, wanted)
+        row = (o.seats, stride, margin, o.turns, o.frames - 1, wanted)
         self._rules = np.array([row], RULES)
         across, down = np.meshgrid(np.arange(o.width), np.arange(o.height))
         self._inner = ((down + margin) * stride + across + margin).astype(np.uint32).ravel()
         self._near, self._guide = gaps(o.gem_chance, o.width * o.height)
         self._acting = np.ones((lanes, o.seats), np.bool_)
-        self._plan = GroundPlan(o.width, o.height, o.turns)
+        self._plan = GroundPlan(o.width, o.height, o.turns, WALL, GEM)
+        self._number = {int(at): cell for cell, at in enumerate(self._inner)}
 
     def deal(self, lanes: Indices, seeds: Seeds, starts: Sequence[str | None]) -> None:
         self._treasure[lanes] = 0
@@ -346,6 +346,5 @@ class TreasureHuntBoards:
 
     def scene(self, lane: int) -> Scene:
         inner = self._cells[lane][self._inner].tolist()
-        number = {int(at): cell for cell, at in enumerate(self._inner)}
-        steps = [(number[int(before)], number[int(now)]) for now, before in self._places[lane].tolist()]
+        steps = [(self._number[before], self._number[now]) for now, before in self._places[lane].tolist()]
         return hunt_scene(self._plan, inner, steps, self._treasure[lane].tolist(), int(self._lanes[lane]["turn"]))

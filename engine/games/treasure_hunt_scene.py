@@ -9,7 +9,7 @@ from engine.scene import Circle, Item, Line, Point, Polygon, Rect, Scene, Text, 
 
 GROUND, TILE, PILLAR, PILLAR_TOP, GEM, GLINT, INK = "101826", "1A2436", "3A4860", "4A5A76", "FFD24D", "FFF0BF", "101826"
 MARGIN = 0.02
-EMPTY, WALL, TREASURE, FIRST = range(4)  # as in the boards
+SMALL = 24  # cells across or down; on larger boards single tiles and glints are not worth their time
 
 
 @dataclass
@@ -19,6 +19,8 @@ class GroundPlan:
     width: int
     height: int
     turns: int
+    wall: int  # what a cell of the boards holds
+    gem: int
     _tiles: dict[tuple[int, ...], tuple[Item, ...]] = field(default_factory=dict)
 
     @property
@@ -34,16 +36,20 @@ class GroundPlan:
         return MARGIN + (column + 0.5) * self.cell, MARGIN + (row + 0.5) * self.cell
 
     def tiles(self, cells: Sequence[int]) -> tuple[Item, ...]:
-        pillars = tuple(number for number, what in enumerate(cells) if what == WALL)
+        pillars = tuple(number for number, what in enumerate(cells) if what == self.wall)
         if pillars not in self._tiles:
             self._tiles.clear()  # one match at a time is looked at
             self._tiles[pillars] = self._laid(set(pillars))
         return self._tiles[pillars]
 
+    @property
+    def small(self) -> bool:
+        return max(self.width, self.height) <= SMALL
+
     def _laid(self, pillars: set[int]) -> tuple[Item, ...]:
-        items: list[Item] = []
+        items: list[Item] = [] if self.small else self._field()
         gap, size = self.cell * 0.04, self.cell * 0.92
-        for number in range(self.width * self.height):
+        for number in range(self.width * self.height) if self.small else sorted(pillars):
             x, y = (value - self.cell / 2 + gap for value in self.middle(number))
             if number in pillars:
                 items.append(Rect(x, y, size, size, PILLAR, radius=self.cell * 0.16))
@@ -52,6 +58,16 @@ class GroundPlan:
                 items.append(Rect(x, y, size, size, TILE, radius=self.cell * 0.16))
         return tuple(items)
 
+    def _field(self) -> list[Item]:
+        """Squares instead of tiles."""
+        right, bottom, thin = self.aspect - MARGIN, 1.0 - MARGIN, self.cell * 0.08
+        items: list[Item] = [Rect(MARGIN, MARGIN, right - MARGIN, bottom - MARGIN, TILE)]
+        for x in (MARGIN + column * self.cell for column in range(1, self.width)):
+            items.append(Line((x, MARGIN), (x, bottom), GROUND, thin))
+        for y in (MARGIN + row * self.cell for row in range(1, self.height)):
+            items.append(Line((MARGIN, y), (right, y), GROUND, thin))
+        return items
+
 
 def hunt_scene(
     plan: GroundPlan, cells: Sequence[int], steps: Sequence[tuple[int, int]], treasure: Sequence[int], turn: int
@@ -59,14 +75,14 @@ def hunt_scene(
     """`cells` by row, `steps` where each seat was a turn ago and where it is."""
     items = list(plan.tiles(cells))
     for number, what in enumerate(cells):
-        if what == TREASURE:
-            items += _gem(plan.middle(number), plan.cell)
+        if what == plan.gem:
+            items += _gem(plan.middle(number), plan.cell)[: 2 if plan.small else 1]
     for seat, (before, now) in enumerate(steps):
         if before != now:
             items.append(Line(plan.middle(before), plan.middle(now), seat_colour(seat), plan.cell * 0.08))
     for seat, (_, now) in enumerate(steps):
         items += _seat(seat, plan.middle(now), plan.cell)
-    count = sum(what == TREASURE for what in cells)
+    count = sum(what == plan.gem for what in cells)
     lying = f"{count} gem{'s' * (count != 1)} to be had"
     caption = f"Treasure Hunt, turn {turn} of {plan.turns}: {', '.join(map(str, treasure))}; {lying}"
     return Scene(plan.aspect, GROUND, tuple(items), caption)

@@ -44,8 +44,9 @@ def random_players(quick: bool) -> Iterator[Figure]:
     def python() -> None:
         plain[:] = [plain_hunt.play(GAME.options, spec.seed) for spec in specs[:few]]
 
-    whole(specs[:few])
     jobs = {"plain Python": python, "whole matches": ours, "boards and players alone": alone(matches * turns)}
+    whole(specs[:few])
+    jobs["boards and players alone"]()  # compiled, and warm
     taken = in_turns(jobs, 1 if quick else 5)
     for result, record in zip(results[:few], plain, strict=True):
         if (result.scores, result.steps, result.stats, result.actions) != record:

@@ -148,8 +148,7 @@ def test_of_two_who_want_one_gem_either_is_first_as_often() -> None:
     assert 150 < won[10, 0] < 250
 
 
-def test_every_order_of_the_seats_is_as_likely() -> None:
-    """Six orders of three seats, told by who gets how far along a corridor that only one fits through."""
+def test_of_three_who_want_one_gem_each_is_first_as_often() -> None:
     first = Counter()
     for seed in range(900):
         boards = arranged(".1...  2*3..  .....  .....")
@@ -157,6 +156,19 @@ def test_every_order_of_the_seats_is_as_likely() -> None:
         go(boards, DOWN, RIGHT, LEFT)
         first[int(np.argmax(boards.scores()[0]))] += 1
     assert all(230 < first[seat] < 370 for seat in range(3)), first
+
+
+@pytest.mark.parametrize("seats", [2, 5, 10])
+def test_every_seat_is_at_every_place_of_the_order_as_often(seats: int) -> None:
+    """By the plain version, of which other tests show that it is the kernels'."""
+    hunt, count = plain_hunt.Hunt(TreasureHuntOptions(seats=seats), 3), np.zeros((seats, seats))
+    turns = 400 * seats
+    for hunt.turn in range(turns):
+        for place, seat in enumerate(hunt.order()):
+            count[place, seat] += 1
+    expected = turns / seats
+    freedom = (seats - 1) ** 2
+    assert ((count - expected) ** 2 / expected).sum() < freedom + 5 * np.sqrt(2 * freedom) + 5
 
 
 def test_gems_appear_by_the_chance_of_each_empty_cell() -> None:
@@ -252,6 +264,11 @@ def test_the_picture_shows_tiles_gems_and_a_numbered_shape_for_every_seat() -> N
     shapes = [one for one in scene.items if isinstance(one, Circle | Polygon) and one.colour in ("4A9BFF", "FF7A33")]
     assert [type(one) for one in shapes] == [Circle, Polygon]
     assert scene.caption == "Treasure Hunt, turn 0 of 200: 0, 0; 1 gem to be had"
+
+
+def test_a_large_board_is_drawn_with_few_items() -> None:
+    scene = dealt(TreasureHuntOptions(seats=2, width=64, height=64, gem_chance=0.0, pillars=0.0)).scene(0)
+    assert len(scene.items) < 150
 
 
 def test_ten_seats_look_different_without_their_colours() -> None:
