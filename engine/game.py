@@ -236,7 +236,9 @@ def check_match(spec: MatchSpec, game: Game) -> None:
     """Raise an error that names what is wrong, unless this match can be dealt; the players are not looked at."""
     what, steps = f"match {spec.id!r}", spec.limits.steps
     if len(spec.players) != game.info.seats:
-        raise BadSpec(f"{what}: {spec.game.name} has {game.info.seats} seats, {len(spec.players)} players are given")
+        other = f"; seats={len(spec.players)} is an option of it" if "seats" in dict(spec.game.options) else ""
+        given = f"{len(spec.players)} players are given{other}"
+        raise BadSpec(f"{what}: {spec.game.name} has {game.info.seats} seats, {given}")
     if type(spec.seed) is not int or not 0 <= spec.seed < SEED_LIMIT:
         raise BadSpec(f"{what}: seed = {spec.seed}: must be a whole number from 0 to 2**64 - 1")
     if steps is not None and (type(steps) is not int or not 0 < steps < 2**32):

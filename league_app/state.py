@@ -366,9 +366,9 @@ class LeagueState:
         """The one that is meant: by name it is the pool used last, or the game with its usual options."""
         if isinstance(game, GameSpec):
             return game
-        played = [one.settings.game for one in self.league.tournaments() if playable(one.settings.game)]
+        played = [one.settings.game for one in self.league.tournaments() if game in (None, one.settings.game.name)]
+        played = [one for one in played if playable(one)] or played  # what cannot be played here can still be read
         if game is not None:
-            played = [one for one in played if one.name == game]
             return played[-1] if played else new_game(game).spec
         if played:
             return played[-1]

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from agents.neat.config import advice, config_text, read_config
-from agents.neat.pilot import KIND, MOST_LINKS
+from agents.neat.pilot import KIND, MOST_LINKS, inputs_of
 from agents.training.concurrent import ConcurrentTrainingExecutor
 from agents.training.course import Best, Course
 from agents.training.events import (
@@ -116,11 +116,9 @@ class Neuroevolution:
 
     def check(self, game: Game, ancestor: AgentSpec | None, resuming: bool) -> None:
         if not KIND.plays(game) or game.info.seats < 2:
-            raise BadValue(
-                "game",
-                game.spec.name,
-                f"one of two or more seats, and at most {MOST_LINKS:,} links from what is seen to what can be done",
-            )
+            has = f"it has {game.info.seats} and {inputs_of(game) * game.info.actions:,}"
+            most = f"at most {MOST_LINKS:,} links from what is seen to what can be done"
+            raise BadValue("game", game.spec.name, f"one of two or more seats, and {most}: {has}")
         text = config_text("" if resuming else self.neat_config, game)
         config = read_config(text, game, self.population)
         if config.pop_size < game.info.seats:

@@ -14,6 +14,7 @@ from typing import Any
 import engine
 from engine.checks import check_game, check_kind
 from engine.errors import BadLeague, RingsideError, UnknownName
+from engine.game import Game
 from engine.kernels import sweep_cache
 from engine.league import tables
 from engine.league.book import Book
@@ -61,14 +62,16 @@ def listing(options: argparse.Namespace) -> Answer:
     shown = table("", "name", "what")
     data: dict[str, Any] = {"games": [], "families": {}, "formats": [], "trainers": []}
     for name, game in all_games().items():
-        shown.add_row("game", name, f"{game.info.title}, {game.info.seats} seats, {game.info.actions} actions")
+        shown.add_row("game", name, f"{game.info.title}, {game.info.seats} seats, {senses_of(game)}")
         fields = [field_data(field) for field in dataclasses.fields(GAMES.get(name).Options)]
         agents = {kind: [agent.id for agent in found] for kind, found in agents_for(game).items()}
         for field in fields:
             shown.add_row("", "", words(f"-o {in_words(field)}", "dim"))
         for kind, found in agents.items():
             shown.add_row("agents", kind, words(", ".join(found) or ("a person" if KINDS.get(kind).live else "")))
-        data["games"].append({"name": name, "title": game.info.title, "options": fields, "agents": agents})
+        told = {"seats": game.info.seats, "observation": game.info.observation, "actions": game.info.actions}
+        told["action_names"] = game.info.action_names
+        data["games"].append({"name": name, "title": game.info.title, **told, "options": fields, "agents": agents})
     for name, family in FAMILIES.working().items():
         if members := list(family.members()):
             shown.add_row("games", f"{name}:...", words(", ".join(members)))
@@ -103,6 +106,13 @@ def in_words(field: dict[str, Any]) -> str:
     limits = "" if low is None or high is None else f" ({low:g} to {high:g})"
     limits = f" ({', '.join(map(str, choices))})" if choices else limits
     return f"{field['name']}={field['default']}{limits}: {field['help']}"
+
+
+def senses_of(game: Game) -> str:
+    """What a player sees, and what it can do."""
+    seen, names = " x ".join(map(str, game.info.observation)), enumerate(game.info.action_names)
+    done = ", ".join(f"{number} {name}" for number, name in names) or f"one of {game.info.actions} things"
+    return f"sees {seen} numbers, does {done}"
 
 
 def check(options: argparse.Namespace) -> Answer:

@@ -10,10 +10,10 @@ from pytestqt.qtbot import QtBot
 from engine.play.match import GameSpec
 from engine.registry import new_game
 from league_app.desk import Desk, pools
+from league_app.gamebox import game_words
 from league_app.sheets.enter import ReadyMadeSheet
 from league_app.sheets.session import choices
 from league_app.sheets.tournament import TournamentSheet
-from league_app.toolbar import game_words
 
 RPS = "pettingzoo:rps_v2"
 

@@ -16,9 +16,10 @@ from engine.league.records import State
 from engine.league.sessions import Sessions
 from league_app import placement
 from league_app.desk import Desk
-from league_app.models.sessions import Glance, SessionsModel, glances, ordinal, places
+from league_app.models.sessions import Glance, SessionsModel, glances, places
 from league_app.sheets.session import SessionSheet
 from league_app.state import LeagueState
+from league_app.words import ordinal
 from tests.agents.sessions import FOREVER, OURS, PLUGINS
 from tests.gui.conftest import BOTS, QUICK
 from tests.gui.training import Ear, chart_of, our_trainers, page_of, recorded, until, with_trainers
