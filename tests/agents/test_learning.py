@@ -72,6 +72,7 @@ def test_treasure_hunt_is_learned_as_any_other_game() -> None:
 # seeds 1 to 3 worked against bots, in Treasure Hunt too, and of the seeds 1 to 4 all in self-play and 3 in competition.
 
 
+@pytest.mark.slow
 def test_against_bots_a_champion_learns_to_beat_the_tracker() -> None:
     quick = {"bots": "Lazy,Tracker", "games": 1, "validate_every": 2, "validate_pairs": 6}
     learns(mode="against-bots", seed=2, population=80, generations=20, **quick)

@@ -41,11 +41,9 @@ def test_without_a_command_and_a_display_it_plays_the_demo_league(monkeypatch: p
 def test_the_demo_has_one_digest_for_any_number_of_workers_and_lanes() -> None:
     digests = {
         re.search(r"digest (\w+)", ringside("demo", "--matches", "60", *options).stdout).group(1)
-        for options in (["--lanes", "1"], ["--workers", "2", "--lanes", "33"], ["--workers", "4"])
+        for options in (["--lanes", "1"], ["--workers", "3", "--lanes", "33"])
     }
     assert len(digests) == 1
-    other = re.search(r"digest (\w+)", ringside("demo", "--matches", "60", "--seed", "2").stdout).group(1)
-    assert other not in digests
 
 
 def test_the_demo_imports_neither_torch_nor_qt_nor_pygame() -> None:

@@ -346,6 +346,7 @@ def started(*words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_killed_then_interrupted_a_session_goes_on_as_if_nothing_had_happened(league: str, capsys: Capture) -> None:
     Path(league).unlink()
