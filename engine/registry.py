@@ -171,22 +171,22 @@ PAINTERS: Registry[Callable[[], Painter]] = Registry("painter of scenes", "rings
 
 def all_games(also: Iterable[str] = ()) -> dict[str, Game]:
     """Every game that works, with its usual options, and of these names those that families have."""
-    found = {}
-    for name, made in GAMES.working().items():
-        try:
-            found[name] = made(made.Options())
-        except Exception as error:  # a plug-in's own code: reported, and the rest works
-            GAMES.problems[name] = f"game {name!r} cannot be made: {type(error).__name__}: {error}"
-    members = {name: usual_game(name) for name in also if name not in found and name in GAMES}
-    return found | {name: game for name, game in members.items() if game is not None}
+    names = dict.fromkeys([*GAMES.names(), *(name for name in also if name in GAMES)])
+    games = {name: usual_game(name) for name in names}
+    return {name: game for name, game in games.items() if game is not None}
 
 
 def usual_game(name: str) -> Game | None:
-    """A game with its usual options; None where it cannot be had."""
+    """A game with its usual options; None where it cannot be had, and `GAMES.problems` says why."""
     try:
         return new_game(name)
-    except RingsideError:
+    except UnknownName:
         return None
+    except BrokenPlugin as error:
+        GAMES.problems[name] = str(error)
+    except Exception as error:  # a plug-in's own code: reported, and the rest works
+        GAMES.problems[name] = f"game {name!r} cannot be made: {type(error).__name__}: {error}"
+    return None
 
 
 def agents_for(game: Game) -> dict[str, list[AgentSpec]]:

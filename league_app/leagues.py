@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from engine.errors import LeagueHeld, ReadOnly, RingsideError
 from engine.league.file import SUFFIX
-from engine.registry import game_of
+from engine.registry import game_of, usual_game
 from league_app import places, sample
-from league_app.desk import Desk, open_league
+from league_app.desk import Desk, open_league, pools
 from league_app.sheets.telling import Question
 from league_app.state import LeagueState
 from league_app.widgets.basics import plain
@@ -269,6 +269,8 @@ class _Load:
 
     def __call__(self) -> LeagueState:
         self._state = self._how(self._path)
+        for pool in pools(self._state):  # games of families are found out about here, where nobody waits for it
+            usual_game(pool.name)
         return self._state
 
     def drop(self) -> None:
