@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from engine.errors import BrokenPlugin, UnknownName
@@ -14,7 +14,7 @@ from engine.options import option, validate
 
 NAME = "pettingzoo"
 STEP_LIMIT = option(10_000, low=1, high=10_000_000, help="steps after which the match is called off")
-LARGEST = 1_000_000  # of a number that an environment is made with
+LARGEST, TIMES = 100, 20  # a number is at most that, or so many times the usual one: a file must not ask for the moon
 OURS = ("render_mode", "render_fps", "render_ratio", "screen_height", "screen_width", "screen_scaling", "step_limit")
 
 
@@ -53,7 +53,7 @@ def options_of(module: Any) -> type:
     """What an environment can be made with, as far as it is numbers, texts and switches."""
     fields: list[tuple[str, type, Any]] = [("step_limit", int, STEP_LIMIT)]
     for name, default in _parameters(module).items():
-        most = LARGEST if type(default) in (int, float) else None
+        most = max(LARGEST, TIMES * abs(default)) if type(default) in (int, float) else None
         told = option(default, help="see PettingZoo's description of it", low=most and -most, high=most)
         fields.append((name, type(default), told))
     return dataclasses.make_dataclass("Options", fields, frozen=True, namespace={"__post_init__": validate})
@@ -61,16 +61,26 @@ def options_of(module: Any) -> type:
 
 def _parameters(module: Any) -> dict[str, Any]:
     """Names and defaults: of the class, because the functions around it take and pass on anything."""
-    for maker in ("parallel_env", "raw_env", "env"):
+    makers = [getattr(module, maker, None) for maker in ("parallel_env", "raw_env", "env")]
+    for maker in (*makers, *_inside(getattr(module, "raw_env", None))):
         try:
-            listed = inspect.signature(getattr(module, maker)).parameters.values()
-        except (AttributeError, TypeError, ValueError):
+            listed = inspect.signature(maker).parameters.values()  # type: ignore[arg-type]
+        except (TypeError, ValueError):
             continue
         named = [one for one in listed if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
         if named:
             usual = {one.name: _default(one) for one in named if one.name not in OURS}
             return {name: default for name, default in usual.items() if type(default) in (bool, int, float, str)}
     return {}
+
+
+def _inside(wrapper: Any) -> Iterator[type]:
+    """Classes that the methods of a class name and that take what it is made with: it passes anything on to one."""
+    for method in filter(inspect.isfunction, vars(wrapper).values() if inspect.isclass(wrapper) else ()):
+        for name in method.__code__.co_names:
+            one = method.__globals__.get(name)
+            if inspect.isclass(one) and one is not wrapper and "render_mode" in inspect.signature(one).parameters:
+                yield one
 
 
 def _default(one: inspect.Parameter) -> Any:
