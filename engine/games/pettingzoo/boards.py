@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import dataclasses
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.errors import BadValue, BrokenPlugin
+from engine.errors import BadValue, BrokenPlugin, RingsideError
 from engine.game import GameInfo, Observations
-from engine.games.pettingzoo.loading import aside, kept_apart, lacking
+from engine.games.pettingzoo.loading import HUSHED, aside, kept_apart, lacking
+from engine.games.pettingzoo.shelf import Shelf, twin
 from engine.games.pettingzoo.tables import Seats, Table, Together, Turns, inner, mask_of, numbers, shape_of
 from engine.plain import PlainBoard, PlainGame
+from engine.registry import game_of
 from engine.scene import Scene, Sprite
 from engine.seeding import bits, pick, purpose
 
 SEED, TRIAL = purpose("pettingzoo.seed"), purpose("pettingzoo.trial")
 STATS = ("moves", "gained", "lost")  # actions of a seat, its rewards above nothing, and those below
-MOST_SEATS = 10
+MOST_SEATS, MOST_ACTIONS, MOST_VALUES = 10, 10_000, 500_000  # values: what one seat sees
 TRIAL_STEPS = 60
 GROUND = "101826"
 
@@ -34,7 +36,6 @@ class Traits:
     seats: Seats
     counts: tuple[int, ...]  # actions of each seat
     spaces: tuple[Any, ...]  # of what each seat sees
-    masked: bool
     careful: bool  # it touches the process's own generators, which are kept apart then
 
 
@@ -42,16 +43,30 @@ class ZooGame(PlainGame):
     """An environment with its options; the family makes a subclass for each."""
 
     module: ClassVar[Any]
-    measured: ClassVar[dict[tuple[str, object], tuple[GameInfo, Traits]]] = {}  # once in a process
-    pictures = True  # until one cannot be drawn
+    measured: ClassVar[dict[object, tuple[GameInfo, Traits] | RingsideError]] = {}  # once in a process
+    copied: ClassVar[dict[object, bool]] = {}
+    undrawn = ""  # why there are no pictures, once that is known
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
-        key = (self.name, self.spec.options)
-        if key not in self.measured:
-            with aside():
-                self.measured[key] = self._measure()
-        self.info, self.traits = self.measured[key]
+        self._key = type(self), tuple(one for one in self.spec.options if one[0] != "step_limit")
+        with contextlib.nullcontext() if self._key in self.measured else aside():
+            if self._key not in self.measured:  # another thread may have been first
+                self.measured[self._key] = self._outcome()
+        found = self.measured[self._key]
+        if isinstance(found, RingsideError):
+            raise found.with_traceback(None)
+        self.info, self.traits = found
+
+    def __reduce__(self) -> Any:
+        return game_of, (self.spec,)  # its class is made here, and has no place to be found at
+
+    def __deepcopy__(self, memo: object) -> ZooGame:
+        return self  # one serves everybody
+
+    def check_start(self, start: str | None) -> None:
+        if start is not None:
+            raise BadValue("start", start, f"None: how {self.name} begins follows from the seed alone")
 
     def new(self, seed: int, start: str | None) -> ZooBoard:
         return ZooBoard(self, seed)
@@ -70,11 +85,29 @@ class ZooGame(PlainGame):
         made.deal(bits(seed, SEED) >> 33)  # 31 bits: what every generator takes
         return made
 
-    def kept_apart(self) -> contextlib.AbstractContextManager[None]:
-        return kept_apart() if self.traits.careful else contextlib.nullcontext()
+    def apart(self) -> contextlib.AbstractContextManager[None]:
+        return kept_apart() if self.traits.careful else HUSHED
 
-    def _measure(self) -> tuple[GameInfo, Traits]:
-        env = self._first()
+    def copies(self) -> bool:
+        """Whether a copy of a table goes on as the table does; tried when it is first asked."""
+        if self._key not in self.copied:
+            with aside():
+                try:
+                    self.copied[self._key] = list(self._trial(copied=True)) == list(self._trial())
+                except Exception:  # its own code, which nobody has said can be copied
+                    self.copied[self._key] = False
+        return self.copied[self._key]
+
+    def _outcome(self) -> tuple[GameInfo, Traits] | RingsideError:
+        """What it is, or why it is refused: that, too, is found out once."""
+        try:
+            return self._measure(self._first())
+        except RingsideError as error:
+            return error
+        except Exception as error:  # its own code, or a step that does not do what PettingZoo says it does
+            return self._refusal(f"it fails when it is tried ({type(error).__name__}: {error})")
+
+    def _measure(self, env: Any) -> tuple[GameInfo, Traits]:
         agents = tuple(getattr(env, "possible_agents", ()))
         if not 1 <= len(agents) <= MOST_SEATS:
             raise self._refusal(f"it has {len(agents)} seats, and a match has 1 to {MOST_SEATS}")
@@ -82,17 +115,17 @@ class ZooGame(PlainGame):
         for agent, space in zip(agents, acts, strict=True):
             if type(space).__name__ != "Discrete":
                 raise self._refusal(f"the actions of {agent} are {space}, and only discrete ones can be played")
+            if space.n > MOST_ACTIONS:
+                raise self._refusal(f"{agent} has {space.n} actions, and at most {MOST_ACTIONS:,} can be played")
         seen = [inner(env.observation_space(agent)) for agent in agents]
         shapes = self._shapes(agents, [space for space, _ in seen])
         self.traits = Traits(
             Seats(agents, tuple(int(space.start) for space in acts)),
             tuple(int(space.n) for space in acts),
             tuple(space for space, _ in seen),
-            any(masked for _, masked in seen) or len({int(space.n) for space in acts}) > 1,
             careful=False,
         )
-        masked, careful = self._try_out()
-        self.traits = dataclasses.replace(self.traits, masked=self.traits.masked or masked, careful=careful)
+        self.traits = dataclasses.replace(self.traits, careful=self._try_out())
         fps = float(getattr(env, "metadata", {}).get("render_fps") or 2.0)
         info = GameInfo(
             title=f"{self.name.partition(':')[2].rpartition('_v')[0].replace('_', ' ').capitalize()} (PettingZoo)",
@@ -100,7 +133,7 @@ class ZooGame(PlainGame):
             actions=max(self.traits.counts),
             observation=shapes[0],
             stats=STATS,
-            masked=self.traits.masked,
+            masked=True,  # an info may say what is legal at any step, and nothing says beforehand whether it will
             pace=min(max(fps, 1.0), 60.0),
         )
         return info, self.traits
@@ -130,45 +163,49 @@ class ZooGame(PlainGame):
         for agent, shape in zip(agents, shapes, strict=True):
             if shape != shapes[0]:
                 raise self._refusal(f"{agents[0]} sees {shapes[0]} values and {agent} {shape}: all must see alike")
+        if not 1 <= math.prod(shapes[0]) <= MOST_VALUES:
+            raise self._refusal(f"its seats see {shapes[0]} values, and that must make 1 to {MOST_VALUES:,}")
         return shapes
 
-    def _try_out(self) -> tuple[bool, bool]:
+    def _try_out(self) -> bool:
         """One match alone, then two of them in turns, with other luck around them: all three must be the same.
 
-        Whether it says what is legal, and whether it touches the luck of others.
+        Whether it touches the luck of others.
         """
         touched = False
-        stories: list[list[tuple[object, bool] | None]] = []
+        stories: list[list[object]] = []
         for luck, matches in ((1, 1), (2, 2)):
             random.seed(luck)
             np.random.seed(luck)
             before = _luck()
             trials = [self._trial() for _ in range(matches)]
-            told: list[list[tuple[object, bool] | None]] = [[] for _ in trials]
-            try:
-                for _ in range(TRIAL_STEPS):
-                    for trial, story in zip(trials, told, strict=True):
-                        story.append(next(trial, None))
-            except Exception as error:  # its own code, or a step that does not do what PettingZoo says it does
-                raise self._refusal(f"it fails when it is tried ({type(error).__name__}: {error})") from error
+            told: list[list[object]] = [[] for _ in trials]
+            for _ in range(TRIAL_STEPS):
+                for trial, story in zip(trials, told, strict=True):
+                    story.append(next(trial, None))
             touched = touched or _luck() != before
             stories += told
         if any(story != stories[0] for story in stories):
             raise self._refusal("it does not play the same match twice under one seed, so nothing could be replayed")
-        return any(one is not None and one[1] for one in stories[0]), touched
+        return touched
 
-    def _trial(self) -> Iterator[tuple[object, bool]]:
-        """What is seen in a match of drawn actions, and whether anything was said to be illegal."""
+    def _trial(self, copied: bool = False) -> Iterator[object]:
+        """What is seen in a match of drawn actions; if `copied`, one that is handed on from copy to copy."""
         table, traits = self.table(1), self.traits
+        if not table.acting():
+            raise self._refusal("nobody acts when it begins")
         rewards: list[float] = []
         for ply in range(TRIAL_STEPS):
             acting, seats = table.acting(), range(len(traits.counts))
             seen = [numbers(traits.spaces[seat], table.seen(seat)).tobytes() for seat in seats]
             masks = {seat: mask_of(table, seat) for seat in acting}
-            yield (acting, seen, rewards, masks), any(mask is not None for mask in masks.values())
+            yield acting, seen, rewards, masks
             if not acting:
                 return
             choices = {seat: list(range(traits.counts[seat])) if mask is None else mask for seat, mask in masks.items()}
+            if copied and ply % 4 == 1:
+                left, table = table, twin(table)
+                left.step({seat: some[0] for seat, some in choices.items()})  # what it does is its own business
             rewards = table.step({seat: some[pick(len(some), 1, TRIAL, seat, ply)] for seat, some in choices.items()})
 
     def _refusal(self, why: str) -> BrokenPlugin:
@@ -185,7 +222,7 @@ def _luck() -> tuple[object, ...]:
 class ZooBoard(PlainBoard):
     """A match is its seed and the actions played; the environment that holds it is made when it is needed.
 
-    Most environments cannot be copied. A copy of a board has none, and plays the actions again if it is looked at.
+    A copy of a board has none: it takes one from the shelf, or plays the actions again, if it is looked at.
     """
 
     def __init__(self, game: ZooGame, seed: int) -> None:
@@ -194,28 +231,48 @@ class ZooBoard(PlainBoard):
         self._count = 0
         self._picture: Table | None = None  # the same match, in an environment that draws
         self._scene: tuple[int, Scene] | None = None
-        with game.kept_apart():
+        self._shelve()
+        with game.apart():
             self._table: Table | None = game.table(seed)
             self._acting = self._table.acting()
         self._scores = [0.0] * game.info.seats
         self._stats = [[0.0] * len(STATS) for _ in self._scores]
 
     def __deepcopy__(self, memo: object) -> ZooBoard:
-        twin = copy.copy(self)
-        twin._table = twin._picture = twin._scene = None
-        twin._scores, twin._stats = self._scores[:], [one[:] for one in self._stats]
-        return twin
+        if self._table is not None:
+            with self._game.apart():
+                self._shelf.keep(self._table)
+        other = object.__new__(ZooBoard)
+        vars(other).update(vars(self), _table=None, _picture=None, _scene=None)
+        other._scores, other._stats = self._scores[:], [one[:] for one in self._stats]
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to another process: all but the environments."""
+        state = vars(self) | {"_table": None, "_picture": None, "_moves": self._moves[: self._count]}
+        del state["_shelf"], state["_gallery"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._shelve()
+
+    def _shelve(self) -> None:
+        game, seed = self._game, self._seed
+        self._shelf = Shelf(lambda: game.table(seed), game.copies)
+        self._gallery = Shelf(lambda: game.table(seed, "rgb_array"), game.copies)
 
     def acting(self) -> Sequence[int]:
         return self._acting
 
     def play(self, actions: Mapping[int, int]) -> None:
-        with self._game.kept_apart():
-            table = self._brought_up(self._table)
+        with self._game.apart():
+            table = self._brought_up()
             rewards = table.step(actions)
             self._acting = table.acting()
         if len(self._moves) > self._count:  # another copy has gone its own way
             self._moves = self._moves[: self._count]
+            self._shelf, self._gallery = self._shelf.until(self._count), self._gallery.until(self._count)
         self._moves.append(dict(actions))
         self._count += 1
         self._table = table
@@ -232,13 +289,13 @@ class ZooBoard(PlainBoard):
         return self._scores
 
     def observe(self, seat: int) -> Observations:
-        with self._game.kept_apart():
-            self._table = self._brought_up(self._table)
+        with self._game.apart():
+            self._table = self._brought_up()
             return numbers(self._game.traits.spaces[seat], self._table.seen(seat))
 
     def legal(self, seat: int) -> Sequence[int]:
-        with self._game.kept_apart():
-            self._table = self._brought_up(self._table)
+        with self._game.apart():
+            self._table = self._brought_up()
             mask = mask_of(self._table, seat)
         legal = range(self._game.traits.counts[seat]) if mask is None else mask
         if not legal:
@@ -253,12 +310,11 @@ class ZooBoard(PlainBoard):
             self._scene = self._count, self._drawn()
         return self._scene[1]
 
-    def _brought_up(self, table: Table | None, render_mode: str | None = None) -> Table:
-        """A table at which all that has been played here is played; a new one if there is none yet."""
-        table = table or self._game.table(self._seed, render_mode)
-        for actions in self._moves[table.played : self._count]:
-            table.step(actions)
-        return table
+    def _brought_up(self) -> Table:
+        """The table, with all that has been played here."""
+        if self._table is not None:  # it is never behind
+            return self._table
+        return self._shelf.table(self._moves[: self._count])
 
     def _drawn(self) -> Scene:
         names = self._game.traits.seats.agents
@@ -266,22 +322,22 @@ class ZooBoard(PlainBoard):
         caption = f"{self._game.info.title}, step {self._count}: {held}"
         frame = self._frame()
         if frame is None:
-            return dataclasses.replace(super().scene(), caption=caption)
+            return dataclasses.replace(super().scene(), caption=f"{caption} (no picture: {self._game.undrawn})")
         rows, columns = frame.shape[:2]
         sprite = Sprite(0.0, 0.0, columns / rows, 1.0, (columns, rows), frame.tobytes())
         return Scene(columns / rows, GROUND, (sprite,), caption)
 
     def _frame(self) -> Any:
         """A picture by the environment itself, or None. It is never closed: that may shut down all of pygame."""
-        if not self._game.pictures:
+        if self._game.undrawn:
             return None
         try:
-            with aside():
-                self._picture = self._brought_up(self._picture, "rgb_array")
+            with kept_apart():
+                self._picture = self._gallery.table(self._moves[: self._count], self._picture)
                 frame = np.asarray(self._picture.env.render())
-        except Exception:  # its own code: a match that cannot be drawn can still be played, and told in words
-            frame = np.zeros(0)
-        if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or not frame.size:
-            self._game.pictures, self._picture = False, None
+            if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or not frame.size:
+                raise ValueError(f"it draws {frame.dtype} in the shape {frame.shape}, not 8-bit red, green and blue")
+        except Exception as error:  # its own code: a match that cannot be drawn can still be played, and told in words
+            self._game.undrawn, self._picture = f"{type(error).__name__}: {error}", None
             return None
         return frame

@@ -68,16 +68,44 @@ def lacking(error: ImportError) -> str:
     return f"it needs the package {package!r}, which is not installed" if package else f"it says: {error}"
 
 
+class Hushed:
+    """Nothing is printed or warned of while somebody else's code runs, however often it does so.
+
+    Threads come and go in any order: the first to come changes what is the process's, the last to leave puts it back.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._stdout, self._warnings = sys.stdout, warnings.catch_warnings()
+                self._warnings.__enter__()
+                warnings.simplefilter("ignore")
+                sys.stdout = sys.stderr
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                sys.stdout = self._stdout
+                self._warnings.__exit__(None, None, None)
+
+
+HUSHED = Hushed()
+
+
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
-    """For what is done once: nothing is printed or warned of, and environment variables stay as they are.
+    """For what is done once: environment variables, too, stay as they are.
 
     PettingZoo sets SDL_AUDIODRIVER when it is imported; its modules warn that there is another way to import them.
     One thread at a time: two could put back each other's changes instead of what was there before.
     """
     kept = os.environ.get("SDL_AUDIODRIVER")
-    with _alone, kept_apart(), warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
-        warnings.simplefilter("ignore")
+    with _alone, kept_apart():
         try:
             yield
         finally:
@@ -87,10 +115,11 @@ def aside() -> Iterator[None]:
 
 @contextlib.contextmanager
 def kept_apart() -> Iterator[None]:
-    """The process's own generators come out as they went in."""
+    """Hushed, and the process's own generators come out as they went in."""
     plain, numeric = random.getstate(), np.random.get_state()
     try:
-        yield
+        with HUSHED:
+            yield
     finally:
         random.setstate(plain)
         np.random.set_state(numeric)

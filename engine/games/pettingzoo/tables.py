@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -40,7 +41,11 @@ class Seats:
     first: tuple[int, ...]
 
     def rewards(self, given: Mapping[str, Any]) -> list[float]:
-        return [float(given.get(agent, 0.0)) for agent in self.agents]
+        found = [float(given.get(agent, 0.0)) for agent in self.agents]
+        for agent, reward in zip(self.agents, found, strict=True):
+            if not math.isfinite(reward):
+                raise ValueError(f"the reward of {agent} is {reward}")
+        return found
 
 
 class Together:

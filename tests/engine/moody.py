@@ -1,0 +1,76 @@
+"""A parallel environment of PettingZoo that keeps its promises except for one."""
+
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils import EzPickle
+from pettingzoo import ParallelEnv
+
+from engine.game import Game
+from engine.games.pettingzoo.family import game_class
+from engine.options import build
+
+PAIR = ("left", "right")
+LATE = 70  # steps: later than a trial goes
+
+
+class Moody(ParallelEnv, EzPickle):
+    """Both add what they chose to a sum; `mood` says what is wrong with it."""
+
+    metadata: ClassVar[dict[str, Any]] = {"name": "moody_v0", "render_modes": ["rgb_array"]}
+    made: ClassVar[list[str]] = []
+    steps: ClassVar[int] = 0  # of all of them
+
+    def __init__(self, mood: str = "", length: int = 100, render_mode: str | None = None) -> None:
+        EzPickle.__init__(self, mood, length, render_mode)
+        Moody.made.append(mood)
+        self.mood, self.length, self.render_mode = mood, length, render_mode
+        self.possible_agents, self.agents = list(PAIR), list[str]()
+
+    def observation_space(self, agent: str) -> Any:
+        if self.mood == "blind":
+            raise RuntimeError("nobody can see")
+        return spaces.Box(-1e9, 1e9, (0,) if self.mood == "small" else (2,), np.float32)
+
+    def action_space(self, agent: str) -> Any:
+        return spaces.Discrete(20_000 if self.mood == "many" else 3)
+
+    def reset(self, seed: int | None = None, options: Any = None) -> tuple[Any, Any]:
+        self.agents = [] if self.mood == "empty" else list(PAIR)
+        self.turn, self.total = 0, [float((seed or 0) % 97)]
+        return self._seen(), {agent: {} for agent in self.agents}
+
+    def step(self, actions: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
+        Moody.steps += 1
+        if self.mood == "loud":
+            print("look at me")  # noqa: T201 - this is what it is about
+            warnings.warn("beware of me", stacklevel=2)
+        late = self.mood == "late" and self.turn >= LATE
+        assert not late or set(actions.values()) == {2}, f"{actions} at step {self.turn}"
+        self.turn += 1
+        self.total[0] += 3.0 * actions["left"] + actions["right"]
+        over = dict.fromkeys(PAIR, self.turn >= self.length)
+        told = {"action_mask": np.array([0, 0, 1], np.int8)} if self.mood == "late" and self.turn >= LATE else {}
+        reward = float("nan") if self.mood == "nan" and self.turn > 5 else self.total[0] % 7
+        self.agents = [] if over["left"] else self.agents
+        return self._seen(), dict.fromkeys(PAIR, reward), over, dict.fromkeys(PAIR, False), dict.fromkeys(PAIR, told)
+
+    def render(self) -> Any:
+        if self.mood == "shy":
+            raise OSError("no brush")
+        return np.full((4, 4, 3), int(self.total[0]) % 256, np.uint8)
+
+    def _seen(self) -> Any:
+        return {agent: np.array([self.turn, self.total[0]], np.float32) for agent in PAIR}
+
+
+MoodyGame = game_class("pettingzoo:moody_v0", SimpleNamespace(parallel_env=Moody))
+
+
+def moody(mood: str = "", **options: object) -> Game:
+    return MoodyGame(build(MoodyGame.Options, {"mood": mood, **options}))
