@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -31,6 +33,7 @@ IN_TURN: dict[str, dict[str, object]] = {"tictactoe": {}, "mixed": {}, "pettingz
 masks_are_fine = pytest.mark.filterwarnings(
     "ignore:Observation", "ignore:The observation contains negative", "ignore:Action mask"
 )
+odd_options_are_theirs = pytest.mark.filterwarnings("ignore:.*knows the option 'start' only")
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +54,7 @@ def maker(name: str, options: dict[str, object]) -> Callable[..., Any]:
     return lambda render_mode=None: env(name, render_mode, **options)
 
 
+@odd_options_are_theirs
 @pytest.mark.parametrize("name", TOGETHER)
 def test_games_of_all_at_once_pass_the_tests_of_pettingzoo(name: str) -> None:
     make = maker(name, TOGETHER[name])
@@ -63,6 +67,7 @@ def test_games_of_all_at_once_pass_the_tests_of_pettingzoo(name: str) -> None:
 
 
 @masks_are_fine
+@odd_options_are_theirs
 @pytest.mark.parametrize("name", IN_TURN)
 def test_games_in_turn_pass_the_tests_of_pettingzoo(name: str) -> None:
     make = maker(name, IN_TURN[name])
@@ -234,3 +239,77 @@ def test_playing_loads_no_window_and_drawing_no_qt() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout == "False\nTrue False\n", done.stderr
+
+
+# Copies
+
+
+@pytest.mark.parametrize("name", ["pong", "bids", "tictactoe", "mixed", "pettingzoo:leduc_holdem_v4"])
+def test_a_copy_goes_on_by_itself(name: str) -> None:
+    made = env(name, "ansi")
+    made.reset(seed=3)
+    moved(made, 0, 3)
+    for copied in (copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))):
+        before = story(made)
+        twin, other = copied(made), copied(made)
+        moved(twin, 5, 3)
+        assert story(made) == before
+        moved(other, 5, 3)
+        assert story(other) == story(twin)
+        fresh = env(name, "ansi")
+        fresh.reset(seed=3)
+        moved(fresh, 0, 3)
+        moved(fresh, 5, 3)
+        assert story(fresh) == story(twin)
+
+
+def test_a_copy_does_not_share_what_draws() -> None:
+    made = env("pong", "rgb_array")
+    made.reset(seed=1)
+    shown = made.render()
+    assert np.array_equal(copy.deepcopy(made).render(), shown)
+
+
+def moved(made: Any, first: int, steps: int) -> None:
+    """Actions that change from step to step and from seat to seat."""
+    for ply in range(first, first + steps):
+        asked = made.agents if isinstance(made, ParallelEnv) else [made.agent_selection]
+        done = {}
+        for agent in asked:
+            space = made.action_space(agent)
+            mask = made.observe(agent)["action_mask"] if isinstance(made, AECEnv) and made._masked else np.ones(space.n)
+            legal = np.flatnonzero(mask).tolist()
+            done[agent] = legal[pick(len(legal), 1, CHOICE, made.possible_agents.index(agent), ply)] if legal else None
+        if made.agents:
+            made.step(done if isinstance(made, ParallelEnv) else done[made.agent_selection])
+
+
+def story(made: Any) -> object:
+    scores = made._boards.scores().tolist(), made._boards.over().tolist(), made._boards.acting().tolist()
+    return made.render(), made.agents, scores, made._boards.stats(np.zeros(1, np.uint32)).tolist()
+
+
+# What is asked at the wrong time, or in the wrong way
+
+
+def test_what_comes_too_early_or_too_late_is_told() -> None:
+    made = env("tictactoe")
+    for asked in (made.last, lambda: made.observe("player_0"), lambda: made.step(0)):
+        with pytest.raises(NotNow, match=r"reset\(\) comes before"):
+            asked()
+    made.reset(seed=1)
+    for action in (0, 3, 1, 4, 2, None, None):
+        made.step(action)
+    for asked in (made.last, lambda: made.step(0)):
+        with pytest.raises(NotNow, match=r"the match is over.*reset\(\) begins another"):
+            asked()
+
+
+def test_options_that_nobody_knows_are_told() -> None:
+    made = env("pong")
+    with pytest.warns(UserWarning, match=r"reset\(\) knows the option 'start' only: 'begin' does nothing"):
+        made.reset(options={"begin": "left"})
+    with pytest.raises(BadValue, match=r"options = \[1\]: must be a dict, or None"):
+        made.reset(options=[1])
+    with pytest.raises(BadValue, match=r"options = {'points': 1}: must be none: the pong that was given"):
+        env(new_game("pong"), points=1)

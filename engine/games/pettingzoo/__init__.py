@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.errors import BadValue
 from engine.game import Game
 from engine.games.pettingzoo.family import PettingZoo
 from engine.games.pettingzoo.loading import require
@@ -21,6 +22,8 @@ FAMILY = PettingZoo()
 def env(game: str | Game, render_mode: str | None = None, **options: object) -> Any:
     """An environment over one board of a game, given by its name and options, or ready-made."""
     require()
+    if options and not isinstance(game, str):
+        raise BadValue("options", options, f"none: the {game.spec.name} that was given has its own already")
     from engine.games.pettingzoo.exported import export
 
     return export(new_game(game, **options) if isinstance(game, str) else game, render_mode)

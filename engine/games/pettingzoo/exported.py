@@ -59,12 +59,15 @@ class Exported:
         self._lanes = np.zeros(info.seats, np.uint32)
         self._seats = np.arange(info.seats, dtype=np.uint32)
         self._actions: Ints = np.zeros((1, info.seats), np.int64)
-        self._row = self._actions[0]
         self._shape = (info.seats, *info.observation)
         self._scores = [0.0] * info.seats
         self._seed: int | None = None  # the last one given
         self._deals = 0  # since then
         self._painter: Painter | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies, here and in other processes: all but what draws, which may hold a window."""
+        return vars(self) | {"_painter": None}
 
     def observation_space(self, agent: str) -> Any:
         return self.observation_spaces[agent]
@@ -101,7 +104,13 @@ class Exported:
 
     def _deal(self, seed: int | None, options: Mapping[str, Any] | None) -> None:
         """The match of this seed; without one, the next of those that follow from the last seed given."""
-        start = (options or {}).get("start")
+        given = {} if options is None else options
+        if not isinstance(given, Mapping):
+            raise BadValue("options", options, "a dict, or None")
+        for name in given:
+            if name != "start":  # no error: PettingZoo's own tests give options that nobody knows
+                logger.warn(f"reset() knows the option 'start' only: {name!r} does nothing")
+        start = given.get("start")
         self.game.check_start(start)
         if seed is not None:
             self._seed, self._deals = _checked_seed(seed), 0
@@ -124,7 +133,7 @@ class Exported:
 
     def _legal(self) -> Bools:
         """[seats, actions]; nothing for those who do not move."""
-        legal: Bools = np.zeros((len(self._row), self._count), np.bool_)
+        legal: Bools = np.zeros((len(self._seats), self._count), np.bool_)
         acting = np.flatnonzero(self._boards.acting()[0]).astype(np.uint32)
         if acting.size:
             rows: Bools = np.zeros((acting.size, self._count), np.bool_)
@@ -139,10 +148,10 @@ class Exported:
             number = -1
         if not 0 <= number < self._count:
             raise BadValue(f"action of player_{seat}", action, f"a whole number from 0 to {self._count - 1}")
-        self._row[seat] = number
+        self._actions[0, seat] = number
 
     def _check_legal(self, seat: int, legal: Bools) -> None:
-        action = int(self._row[seat])
+        action = int(self._actions[0, seat])
         if not legal[seat, action]:
             told = ", ".join(map(str, np.flatnonzero(legal[seat])))
             raise BadValue(f"action of player_{seat}", action, f"a legal one, as action_mask says: {told}")
@@ -186,14 +195,14 @@ class ParallelBoard(Exported, ParallelEnv):  # type: ignore[misc]
             if self._seed is None:
                 raise NotNow("reset() comes before step()")
             return {}, {}, {}, {}, {}
-        row, count = self._row, self._count
+        row, count = self._actions, self._count
         for seat, agent in enumerate(agents):
             try:
                 action = actions[agent]
             except KeyError:
                 raise BadValue("actions", sorted(actions), f"one for each of {', '.join(agents)}") from None
             if type(action) is int and 0 <= action < count:
-                row[seat] = action
+                row[0, seat] = action
             else:
                 self._take(seat, action)
         if self._masked:
@@ -230,8 +239,7 @@ class TurnBoard(Exported, AECEnv):  # type: ignore[misc]
             self.render()
 
     def step(self, action: Any) -> None:
-        if self._seed is None:
-            raise NotNow("reset() comes before step()")
+        self._require_turn("step")
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
@@ -253,13 +261,26 @@ class TurnBoard(Exported, AECEnv):  # type: ignore[misc]
         if self.render_mode == "human":
             self.render()
 
+    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self._require_turn("last")
+        found: tuple[Any, float, bool, bool, dict[str, Any]] = super().last(observe)
+        return found
+
     def observe(self, agent: str) -> Any:
+        if self._seed is None:
+            raise NotNow("reset() comes before observe()")
         seat = self._seat[agent]
         out: Observations = np.empty((1, *self._shape[1:]), np.float32)
         self._boards.observe(self._lane, self._seats[seat : seat + 1], out)
         if not self._masked:
             return out[0]
         return {"observation": out[0], "action_mask": self._legal()[seat].view(np.int8)}
+
+    def _require_turn(self, asked: str) -> None:
+        if self._seed is None:
+            raise NotNow(f"reset() comes before {asked}()")
+        if not self.agents:
+            raise NotNow(f"the match is over, and {asked}() has nobody to ask: reset() begins another")
 
     def _tell(self, over: int) -> None:
         self.terminations = dict.fromkeys(self.agents, over in (1, 3))
