@@ -270,10 +270,11 @@ class ZooBoard(PlainBoard):
             table = self._brought_up()
             rewards = table.step(actions)
             self._acting = table.acting()
-        if len(self._moves) > self._count:  # another copy has gone its own way
-            self._moves = self._moves[: self._count]
-            self._shelf, self._gallery = self._shelf.until(self._count), self._gallery.until(self._count)
-        self._moves.append(dict(actions))
+        if self._moves[self._count : self._count + 1] != [dict(actions)]:
+            if len(self._moves) > self._count:  # another copy has gone its own way
+                self._moves = self._moves[: self._count]
+                self._shelf, self._gallery = self._shelf.until(self._count), self._gallery.until(self._count)
+            self._moves.append(dict(actions))
         self._count += 1
         self._table = table
         for seat, reward in enumerate(rewards):
