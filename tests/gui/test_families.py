@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from engine.play.match import GameSpec
 from engine.registry import new_game
+from league_app import leagues
 from league_app.desk import Desk, pools
 from league_app.gamebox import game_words
 from league_app.sheets.enter import ReadyMadeSheet
@@ -50,3 +51,13 @@ def test_a_member_that_cannot_be_had_is_told(desk: Desk, qtbot: QtBot, monkeypat
     qtbot.waitUntil(lambda: sheet.list.list.count() > 0)
     assert not sheet.wrong.isVisible()
     assert game_words(GameSpec("pettingzoo:chess_v6", 1, ())) == "pettingzoo:chess_v6 (not installed)"
+
+
+def test_games_of_families_are_found_out_about_while_a_league_is_opened(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(leagues, "usual_game", asked.append)
+    monkeypatch.setattr(leagues, "pools", lambda state: [GameSpec(RPS, 1, ())])
+    assert leagues._Load(lambda path: desk.league, desk.league.league.path)() is desk.league
+    assert asked == [RPS]
