@@ -367,11 +367,11 @@ class LeagueState:
         if isinstance(game, GameSpec):
             return game
         played = [one.settings.game for one in self.league.tournaments() if game in (None, one.settings.game.name)]
-        played = [one for one in played if playable(one)] or played  # what cannot be played here can still be read
+        able = next((one for one in reversed(played) if playable(one)), None)  # no more are made than one has to be
+        if able is not None or played:
+            return able or played[-1]  # what cannot be played here can still be read
         if game is not None:
-            return played[-1] if played else new_game(game).spec
-        if played:
-            return played[-1]
+            return new_game(game).spec
         games = list(dict.fromkeys(agent.game for agent in self.agents()))
         if len(games) != 1:
             raise BadValue("game", None, f"given: the league has agents for {', '.join(games) or 'no game yet'}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from engine.errors import BadReplay, BadValue, BrokenPlugin
 from engine.games.pettingzoo.loading import HUSHED
+from engine.games.pettingzoo.shelf import MOST, Shelf
 from engine.play.match import AgentSpec, GameSpec, MatchSpec
 from engine.play.replay import KEYS, Playback
 from engine.registry import GAMES, all_games, new_game, usual_game
@@ -122,6 +124,15 @@ def test_stepping_back_does_not_play_the_whole_match_again() -> None:
         other.seek(step)
         assert other.scene() == shown[step]
     assert len({scene.items for scene in shown.values()}) > 10
+
+
+def test_a_full_shelf_keeps_every_second_table_and_the_newest() -> None:
+    shelf = Shelf(lambda: pytest.fail("nothing has to be dealt"), lambda: True)
+    for ply in range(1, MOST + 2):
+        shelf.keep(SimpleNamespace(played=ply))
+    assert len(shelf._kept) == MOST // 2 + 1
+    assert shelf.table([{}] * (MOST + 1)).played == MOST + 1
+    assert max(shelf.until(9)._kept) == 9
 
 
 def test_tables_that_share_something_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ class Shelf:
         except Exception:  # its own code: this one holds something that the one that was tried did not hold
             self._copies = bool  # never again
         if len(self._kept) > MOST:
-            for ply in sorted(self._kept)[::2]:
+            for ply in sorted(self._kept)[1::2]:  # the newest stays
                 del self._kept[ply]
 
     def until(self, ply: int) -> Shelf:
