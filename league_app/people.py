@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
     from league_app.state import LeagueState
 
 EXHIBITION = "exhibition"  # id of a match that nobody records
+MANY = 1_000_000  # seeds to draw from: a person can read one, and seldom meets it twice
 ELSEWHERE = "play it in the window, from here nobody can"
+
+
+def any_seed() -> int:
+    """For a match that nobody asked for by its seed: another one each time."""
+    return 1 + secrets.randbelow(MANY)
 
 
 def exhibition(

@@ -20,6 +20,7 @@ from league_app.models.matches import MatchModel, failure_columns, full_time
 from league_app.models.table import Column, TableModel
 from league_app.pages.matches import MatchTable
 from league_app.pages.page import Page
+from league_app.people import any_seed
 from league_app.portrait import Opponent, Portrait, portrait
 from league_app.sheets.enter import PERSON
 from league_app.sheets.pick import PickSheet
@@ -395,4 +396,4 @@ class _Exhibit:
         self._state, self._game, self._players = state, game, players
 
     def __call__(self) -> LiveMatch:
-        return self._state.exhibit(list(self._players), game=self._game)
+        return self._state.exhibit(list(self._players), self._game, any_seed())

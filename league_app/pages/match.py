@@ -220,7 +220,7 @@ class MatchPage(Page):
         if show is not None:
             held = self.ring.transport.scrubber.isSliderDown()
             complete, followed = show.complete, show.following
-            if show.advance(0.0 if held else passed):
+            if show.advance(0.0 if held else passed, stay=self.guests.asking):
                 self._draw()
             if show.following and not followed:
                 self.reins.go_on(show)

@@ -18,6 +18,7 @@ from engine.registry import game_of
 from league_app.desk import Desk
 from league_app.models.sessions import Glance, Trained, payload_of, places, players
 from league_app.pages.curves import Curve
+from league_app.people import any_seed
 from league_app.placement import Placed, Placements
 from league_app.state import LeagueState
 from league_app.widgets.champions import PlayerCard, Players, standing
@@ -200,7 +201,7 @@ class Trainees(QObject):
         """Oneself against it."""
         state = self._desk.state
         if state is not None:
-            self._do(partial(state.exhibit, [person(), agent], pool), self._shown)
+            self._do(partial(state.exhibit, [person(), agent], pool, any_seed()), self._shown)
 
 
 def _for_people(pool: GameSpec) -> bool:
@@ -209,4 +210,4 @@ def _for_people(pool: GameSpec) -> bool:
 
 def _exhibit(state: LeagueState, trained: Trained, opponent: str, game: GameSpec) -> object:
     player = state.training.player(trained.session, trained.last)
-    return state.exhibit([player, *[opponent] * (game_of(game).info.seats - 1)], game)
+    return state.exhibit([player, *[opponent] * (game_of(game).info.seats - 1)], game, any_seed())

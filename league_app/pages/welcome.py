@@ -19,6 +19,7 @@ from league_app.gamebox import GameBox
 from league_app.highlights import best_match
 from league_app.leagues import Leagues
 from league_app.pages.page import Page
+from league_app.people import any_seed
 from league_app.state import LeagueState
 from league_app.widgets.basics import Card, Elided, Empty, Icon, button, clear, column, label, row
 from league_app.widgets.preview import Preview
@@ -283,7 +284,7 @@ class _Exhibit:
         self._state, self._agents, self._game = state, agents, game
 
     def __call__(self) -> object:
-        return self._state.exhibit(list(self._agents), game=self._game)
+        return self._state.exhibit(list(self._agents), self._game, any_seed())
 
 
 class _Glancing:

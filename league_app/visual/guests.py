@@ -19,10 +19,12 @@ from engine.play import replay
 from engine.play.match import GameSpec
 from engine.registry import game_of, is_person
 from league_app.desk import Desk
+from league_app.people import any_seed
 from league_app.sheets.exhibition import ExhibitionSheet
 from league_app.state import LeagueState
 from league_app.visual.bill import Prepared
 from league_app.visual.hands import room
+from league_app.visual.show import Show
 
 REPLAY = ".replay"
 
@@ -52,6 +54,7 @@ class Guests(QObject):
         self._desk, self._page, self._shown = desk, page, shown
         self._asked = 0
         self._last: list[str] = []  # who played in the last exhibition
+        self._offers: list[Callable[[], Any]] = []  # for each seat: take it over, from the step at which it was asked
         self.menu = QMenu(page)
         self.menu.triggered.connect(self._chosen)
 
@@ -71,7 +74,7 @@ class Guests(QObject):
             return
         start = partial(self._exhibit, found.game)
         sheet = ExhibitionSheet(
-            self._page, found.title, found.seats, found.agents, start, found.people, self._last, self._asked + 1
+            self._page, found.title, found.seats, found.agents, start, found.people, self._last, any_seed()
         )
         sheet.open()
 
@@ -102,6 +105,7 @@ class Guests(QObject):
             self._desk.say(f"No more than {most} people can play at this keyboard", "warn")
             return
         self.menu.clear()
+        self._offers = [self._taking(shown.show, seat) for seat in range(len(shown.bill.players))]
         for seat, player in enumerate(shown.bill.players):
             name = player.name if len(player.name) <= 40 else player.name[:40] + "\u2026"
             action = self.menu.addAction(f"Play seat {seat + 1}, instead of {name.replace('&', '&&')}")
@@ -111,14 +115,21 @@ class Guests(QObject):
 
     @Slot(QAction)
     def _chosen(self, action: QAction) -> None:
-        self.take_over(int(action.data()))
+        self._have_played(self._offers[int(action.data())])
 
     def take_over(self, seat: int) -> None:
         """From the step that is shown; what was played until then stays as it was."""
-        shown, state = self._shown(), self._desk.state
-        if shown is not None and state is not None:
-            show = shown.show
-            self._have_played(partial(state.take_over, show.spec, seat, show.actions_of(seat), show.step))
+        shown = self._shown()
+        if shown is not None and self._desk.state is not None:
+            self._have_played(self._taking(shown.show, seat))
+
+    def _taking(self, show: Show, seat: int) -> Callable[[], Any]:
+        return partial(self._desk.league.take_over, show.spec, seat, show.actions_of(seat), show.step)
+
+    @property
+    def asking(self) -> bool:
+        """Whether somebody is choosing a seat: what is shown had better wait."""
+        return self.menu.isVisible()
 
     def _have_played(self, begin: Callable[[], Any]) -> None:
         self._asked += 1

@@ -190,13 +190,15 @@ class Show:
 
     # As time passes
 
-    def advance(self, seconds: float) -> bool:
-        """Take what is new and go on; whether another step is shown now."""
+    def advance(self, seconds: float, stay: bool = False) -> bool:
+        """Take what is new and go on, unless it is to stay; whether another step is shown now."""
         before = self.playback.step
         if self.trouble:
             return False
         if self._untaken:
             self._take()
+        if stay:
+            return False
         rate = self.pace * self._speed
         if self._following:
             self._position += self._towards_head(rate, seconds)

@@ -11,9 +11,11 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from agents.human import person
+from engine.errors import NotNow
 from engine.play.match import GameSpec
 from league_app.desk import Desk
 from league_app.pages.match import MatchPage
+from league_app.state import LeagueState
 from league_app.visual.show import Show
 from tests.gui.test_match import LIVE, LONG, PATIENCE, opened, watching
 
@@ -123,6 +125,28 @@ def test_a_paused_match_that_is_looked_back_at_goes_on_live_when_it_is_played(pa
     page.ring.transport.play.click()
     qtbot.waitUntil(lambda: show.step > edge + 5, timeout=PATIENCE)
     says(page, qtbot, "EXHIBITION")
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)  # of menus, where there is no screen
+def test_a_seat_is_taken_at_the_step_at_which_it_was_asked_for(
+    page: MatchPage, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[int] = []
+
+    def take_over(state: object, spec: object, seat: int, actions: list[int], steps: int) -> None:
+        told.extend((len(actions), steps))
+        raise NotNow("this is all that is tested")
+
+    monkeypatch.setattr(LeagueState, "take_over", take_over)
+    show = exhibited(page, qtbot)
+    page.take_over()
+    asked = show.step
+    qtbot.waitUntil(lambda: show.steps > asked + 15, timeout=PATIENCE)
+    assert show.step == asked, "the picture waits for the choice"
+    page.guests.menu.hide()
+    qtbot.waitUntil(lambda: show.step > asked, timeout=PATIENCE)
+    page.guests.menu.actions()[0].trigger()
+    qtbot.waitUntil(lambda: told == [asked, asked], timeout=PATIENCE)
 
 
 def test_a_match_whose_tournament_is_stopped_is_not_called_live(page: MatchPage, qtbot: QtBot) -> None:

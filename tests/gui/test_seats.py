@@ -130,6 +130,9 @@ def test_the_first_page_shows_the_best_match_of_the_game_that_is_chosen(hunting:
     [live] = shown
     assert len(live.spec.players) == 4  # type: ignore[attr-defined]
     live.close()  # type: ignore[attr-defined]
+    page.watch.click()
+    assert shown[1].spec.seed != live.spec.seed, "another one each time"  # type: ignore[attr-defined]
+    shown[1].close()  # type: ignore[attr-defined]
     page.games.setCurrentIndex(page.games.findText("Pong"))
     page.games.activated.emit(page.games.currentIndex())
     assert hunting.game == "pong"

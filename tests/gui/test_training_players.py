@@ -66,7 +66,7 @@ def test_a_player_is_watched_against_whom_one_chooses(
 ) -> None:
     seated: list[Any] = []
 
-    def exhibit(state: LeagueState, players: list[Any], game: object = None) -> str:
+    def exhibit(state: LeagueState, players: list[Any], game: object = None, seed: int = 1) -> str:
         seated.append((players, game))
         return "a live match"
 
