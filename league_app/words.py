@@ -25,6 +25,11 @@ def finish(ranks: Sequence[int]) -> list[int]:
     return list(range(len(ranks))) if len(ranks) <= 2 else sorted(range(len(ranks)), key=lambda seat: ranks[seat])
 
 
+def between(scores: Sequence[str]) -> str:
+    """Scores beside each other; a dash between them would look like another minus."""
+    return (" : " if any(one.startswith(("-", "\N{MINUS SIGN}")) for one in scores) else " \u2013 ").join(scores)
+
+
 def outcome(names: Sequence[str], scores: Sequence[float], ranks: Sequence[int]) -> str:
     """Who played, with their scores, which may be negative."""
     if len(names) == 2:

@@ -8,11 +8,12 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
-from engine.scene import is_hollow, seat_colour, seat_corners
+from engine.scene import SEATS, Scene, Sprite, is_hollow, seat_colour, seat_corners
 from league_app import theme
 from league_app.visual.bill import Bill, Player, leaders
 from league_app.widgets.basics import column, label, plain, row
 from league_app.widgets.colours import colour_of
+from league_app.words import between
 
 HEIGHT, CHIP, TILE, GAP, DOT = 44, 14, 32, 12, 8
 GROUND = "101826"  # of the canvas: a seat's colour is seen against the same
@@ -25,7 +26,8 @@ NO_RATING, UNRATED = "not rated yet", "unrated"
 class Plate(QWidget):
     """Seat colour, agent colour and name; below, its kind and rating. The one at the right is mirrored.
 
-    A scored one is one of many: it shows the seat as the board does, and its score in the second line.
+    A scored one is one of many: it shows the seat as the board does, which is colour enough, and its score in the
+    second line. Where the board is not in our colours, seats have numbers.
     """
 
     def __init__(self, seat: int, mirrored: bool = False, scored: bool = False) -> None:
@@ -33,7 +35,7 @@ class Plate(QWidget):
         self.seat, self._mirrored, self._scored = seat, mirrored, scored
         self._player: Player | None = None
         self._score = ""
-        self._leads = False
+        self._leads, self._coloured = False, True
         self._mark = ("", "")
         self.setFixedHeight(HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -73,6 +75,15 @@ class Plate(QWidget):
             self._mark = text, tone
             self._describe()
 
+    def set_coloured(self, on: bool) -> None:
+        if on != self._coloured:
+            self._coloured = on
+            self.update()
+
+    @property
+    def coloured(self) -> bool:
+        return self._coloured
+
     def _describe(self) -> None:
         leads = "leads" if self._leads and not self._mark[0] else ""
         self.setAccessibleDescription(", ".join(filter(None, (self._mark[0], self._score, leads, self.text))))
@@ -97,11 +108,15 @@ class Plate(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        area, wide = QRectF(self.rect()), TILE if self._scored else CHIP
+        area, wide = QRectF(self.rect()), TILE if self._scored or not self._coloured else CHIP
         chip = QRectF(area.right() - wide if self._mirrored else area.left(), area.top(), wide, area.height())
         painter.setBrush(QColor(f"#{GROUND}"))
         painter.drawRoundedRect(chip, 4, 4)
-        if self._scored:
+        if not self._coloured:
+            painter.setPen(QColor(f"#{SEATS[-1]}"))
+            painter.setFont(theme.font("section"))
+            painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, str(self.seat + 1))
+        elif self._scored:
             draw_seat(painter, self.seat, chip.center(), TILE * 0.34)
         else:
             painter.setBrush(QColor(f"#{seat_colour(self.seat)}"))
@@ -141,18 +156,20 @@ class Plate(QWidget):
         painter.setFont(theme.font("section"))
         metrics = QFontMetrics(painter.font())
         tail = self._marked(mark) + 8 if mark else 0
-        room = max(int(top.width()) - DOT - 8 - tail, 0)
+        dot = DOT + 8 if not self._scored else 0
+        room = max(int(top.width()) - dot - tail, 0)
         name = metrics.elidedText(self._player.name, Qt.TextElideMode.ElideRight, room)
-        at = top.right() - DOT if self._mirrored else top.left()
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(f"#{colour_of(self._player.id, self._player.colour)}"))
-        painter.drawEllipse(QRectF(at, top.center().y() - DOT / 2, DOT, DOT))
+        if dot:
+            at = top.right() - DOT if self._mirrored else top.left()
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(f"#{colour_of(self._player.id, self._player.colour)}"))
+            painter.drawEllipse(QRectF(at, top.center().y() - DOT / 2, DOT, DOT))
         painter.setPen(theme.colour("text"))
-        shift = (0, -DOT - 8) if self._mirrored else (DOT + 8, 0)
+        shift = (0, -dot) if self._mirrored else (dot, 0)
         painter.drawText(top.adjusted(shift[0], 0, shift[1], 0), self._flags(), name)
         if not tail:
             return None
-        used = DOT + 8 + metrics.horizontalAdvance(name) + 8
+        used = dot + metrics.horizontalAdvance(name) + 8
         left = top.right() - used - tail + 8 if self._mirrored else top.left() + used
         return QRectF(left, top.center().y() - 9, tail - 8, 18)
 
@@ -175,6 +192,12 @@ class Plate(QWidget):
         painter.setPen(theme.colour("on_accent" if self._leads else "text"))
         painter.drawText(place, Qt.AlignmentFlag.AlignCenter, self._score)
         bottom.setRight(place.left() - 4)
+
+
+def in_our_colours(scene: Scene) -> bool:
+    """Whether who sits where is told by colour: a picture that a game brings along has colours of its own."""
+    own = any(isinstance(item, Sprite) for item in scene.items)
+    return not own or any(not isinstance(item, Sprite) and item.colour in SEATS[:2] for item in scene.items)
 
 
 def draw_seat(painter: QPainter, seat: int, middle: QPointF, radius: float) -> None:
@@ -280,9 +303,13 @@ class Head(QWidget):
         for plate, player in zip(self.plates, bill.players, strict=True):
             plate.set_player(player)
 
+    def set_coloured(self, on: bool) -> None:
+        for plate in self.plates:
+            plate.set_coloured(on)
+
     def set_scores(self, scores: Sequence[float]) -> None:
         told = [f"{score:g}" for score in scores]
-        text = " \u2013 ".join(told)
+        text = between(told)
         if text != self.score.text():
             self.score.setText(text)
             self.score.setAccessibleName(f"Score {' to '.join(told)}")

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QStyleOptionViewItem
 
 from league_app import theme
 from league_app.widgets.cells import Cell, elided
-from league_app.words import listed
+from league_app.words import between, listed
 
 Index = QModelIndex | QPersistentModelIndex
 DOT, GAP, MARK, BETWEEN = 8.0, 8.0, 14.0, 12.0
@@ -50,7 +50,7 @@ class PlayersPainter(Cell):
             self._in_a_row(painter, rect, value)
             return
         first, second = value.seats
-        score = f"{first.score} \u2013 {second.score}" if value.counted else "\u2013"
+        score = between((first.score, second.score)) if value.counted else "\u2013"
         middle = max(QFontMetricsF(painter.font()).horizontalAdvance(score) + 2 * GAP, 56.0)
         side = (rect.width() - middle) / 2
         painter.setPen(theme.colour("text"))

@@ -17,7 +17,7 @@ from league_app.widgets.basics import Card, Elided, Empty, button, column, row, 
 from league_app.widgets.compare import Compare
 from league_app.widgets.facts import Facts
 from league_app.widgets.human import HumanBar
-from league_app.widgets.plates import Head
+from league_app.widgets.plates import Head, in_our_colours
 from league_app.widgets.transport import Driver, Transport
 
 NARROW, WIDE = 240, 300  # of the column at the right
@@ -109,7 +109,9 @@ class Ringside(QWidget):
 
     def draw(self, show: Show) -> None:
         """The step that is shown."""
-        self.canvas.show_scene(show.playback.scene())
+        scene = show.playback.scene()
+        self.canvas.show_scene(scene)
+        self.head.set_coloured(in_our_colours(scene))
         self.head.set_scores(show.playback.scores())
 
     def update_around(self, shown: Prepared, hands: Hands | None) -> None:

@@ -15,6 +15,7 @@ from engine.errors import NotNow
 from engine.game import RESIGN
 from engine.league import tables
 from engine.registry import new_game
+from engine.scene import Circle, Scene, Sprite, seat_colour
 from league_app import placement
 from league_app.desk import Desk
 from league_app.highlights import best_match, recent, upsets
@@ -26,9 +27,10 @@ from league_app.pages.standings import StandingsPage
 from league_app.pages.welcome import WelcomePage
 from league_app.sheets.exhibition import ExhibitionSheet
 from league_app.state import LeagueState
-from league_app.visual.bill import leaders
+from league_app.visual.bill import Bill, Player, leaders
 from league_app.visual.hands import Hands, room
 from league_app.widgets.human import HumanBar
+from league_app.widgets.plates import Head, in_our_colours
 from league_app.words import listed, outcome
 
 HUNT = new_game("treasure-hunt", turns=30)
@@ -179,3 +181,25 @@ def test_no_more_people_sit_down_than_the_keyboard_has_room_for(hunting: Desk, q
         sheet.seats[seat].setCurrentIndex(0)
         assert sheet.go.isEnabled() == fits
     assert "2 people" in sheet.wrong.text()
+
+
+def test_seats_have_no_colour_where_a_game_brings_its_own_picture(qtbot: QtBot) -> None:
+    picture = Sprite(0.0, 0.0, 1.0, 1.0, (1, 1), b"\xff\x00\x00")
+    assert not in_our_colours(Scene(1.0, "000000", (picture,)))
+    stone = Circle(0.5, 0.5, 0.1, seat_colour(1))
+    assert in_our_colours(Scene(1.0, "000000", (picture, stone)))
+    assert in_our_colours(Scene(1.0, "000000", ())), "an empty board"
+    head = Head()
+    qtbot.addWidget(head)
+    head.resize(600, 60)
+    head.set_bill(Bill("Connect Four", (Player("A", "A", "mcts"), Player("B", "B", "mcts")), 1))
+
+    def shades() -> set[str]:
+        drawn = head.grab().toImage()
+        return {drawn.pixelColor(x, head.height() // 2).name()[1:].upper() for x in range(drawn.width())}
+
+    assert {seat_colour(0), seat_colour(1)} <= shades()
+    head.set_coloured(False)
+    assert not {seat_colour(0), seat_colour(1)} & shades()
+    head.set_scores((1, -1))
+    assert head.score.text() == "1 : -1", "a dash would look like another minus"
