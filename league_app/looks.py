@@ -321,6 +321,11 @@ class Listed:
     warning: str = ""  # why its rating says little
 
 
+def games(met: int, seats: int) -> int:
+    """Matches of somebody, of whom tables count how often it met another: that is each of the others in each match."""
+    return round(met / max(seats - 1, 1))
+
+
 def unsteady(played: int, forfeits: Iterable[tuple[str, int]]) -> str:
     """A warning in words for somebody who has broken off more than half of its matches; resigning is playing. Matches
     that were not played, as it is in quarantine, are not among its games."""
@@ -337,10 +342,10 @@ def listed(league: League, pool: GameSpec | None) -> list[Listed]:
     every = league.agents(pool.name if pool else None, archived=True)
     rated: dict[str, tuple[float | None, float, str]] = {}
     if pool is not None:
-        rows = tables.standings(league, pool).rows
-        for row in rows:
+        table = tables.standings(league, pool)
+        for row in table.rows:
             played = row.total.played
-            warning = unsteady(played, row.forfeits.items())
+            warning = unsteady(games(played, table.seats), row.forfeits.items())
             rated[row.agent] = row.rating if played else None, row.error, warning
     found = [
         Listed(one.id, one.name, one.game, one.kind, one.colour, one.archived is not None, *rated.get(one.id, (None,)))

@@ -47,7 +47,7 @@ class Placed:
     def text(self) -> str:
         if not self.rank:
             return f"{self.newcomer.name} has not been placed: the tournament was stopped"
-        return f"{self.newcomer.name}: new, {ordinal(self.rank)}, {self.rating:.0f} \u00b1 {self.error:.0f}"
+        return f"{self.newcomer.name}: new, {ordinal(self.rank)}, {self.rating:z.0f} \u00b1 {self.error:.0f}"
 
 
 class Placements(QObject):

@@ -69,6 +69,7 @@ class Portrait:
     row: Row | None  # of the table, if it has played
     place: int
     rated: int  # how many have a place
+    seats: int
     opponents: tuple[Opponent, ...]
     course: Course
     parents: tuple[Kin, ...]
@@ -110,6 +111,7 @@ def portrait(state: LeagueState, pool: GameSpec | None, id: str) -> Portrait:
         row,
         played.index(row) + 1 if row else 0,
         len(played),
+        table.seats,
         tuple(sorted(against, key=lambda one: -(one.wins + one.draws + one.losses))),
         course(league, game, agent),
         tuple(_kin(parent, known, 2) for parent in agent.parents),

@@ -153,7 +153,7 @@ def show_standings(standings: Standings, against: bool = True) -> None:
 
 def _standing(place: int, row: Row, skill: bool, failing: bool) -> list[str]:
     total, games = row.total, max(row.total.played, 1)
-    rating = f"{row.rating:.1f} ±{row.error:.1f}" if skill else f"{row.rating:.0f} ±{row.error:.0f}"
+    rating = f"{row.rating:z.1f} ±{row.error:.1f}" if skill else f"{row.rating:z.0f} ±{row.error:.0f}"
     points = f"{total.scored / games:.1f} : {total.conceded / games:.1f}"
     counted = f"{total.wins}-{total.draws}-{total.losses}"
     cells = [str(place), row.name, counted, rating if total.played else "-", points]

@@ -9,6 +9,11 @@ def many(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}es" if noun.endswith("ch") else f"{count:,} {noun}s"
 
 
+def meetings(count: int, seats: int) -> str:
+    """How a record of more than two seats counts."""
+    return f"{many(round(count / (seats - 1)), 'match')} of {seats}, which are {many(count, 'meeting')} of two"
+
+
 def listed(names: Sequence[str]) -> str:
     """A, B and C."""
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

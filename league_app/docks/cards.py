@@ -152,7 +152,7 @@ class SummaryCard(Card):
         self.figures.setText(", ".join(told))
         clear(self._top)
         for place, who in enumerate(one.top, 1):
-            rating = label(f"{who.rating:.0f} \N{PLUS-MINUS SIGN}{who.error:.0f}", "muted")
+            rating = label(f"{who.rating:z.0f} \N{PLUS-MINUS SIGN}{who.error:.0f}", "muted")
             number = label(f"{place}", "muted")
             number.setFixedWidth(12)
             self._top.addWidget(part(number, Elided(who.name), rating))
@@ -186,8 +186,8 @@ class UpsetLine(QWidget):
         super().__init__()
         self._upset = upset
         likely = label(chance(upset.chance), "caption")
-        likely.setToolTip(plain(f"The chance of {upset.winner_name} by the ratings: {upset.winner_rating:.0f} against "
-                                f"{upset.loser_rating:.0f}"))  # fmt: skip
+        likely.setToolTip(plain(f"The chance of {upset.winner_name} by the ratings: {upset.winner_rating:z.0f} against "
+                                f"{upset.loser_rating:z.0f}"))  # fmt: skip
         self.play = IconButton("play", f"Watch {upset.winner_name} beat {upset.loser_name}", self._play)
         told = Elided(f"Upset: {shortened(upset.winner_name)} beat {shortened(upset.loser_name)}")
         told.setToolTip(plain(upset.text))

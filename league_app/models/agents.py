@@ -15,7 +15,7 @@ def _cell(one: Listed) -> AgentCell:
 
 
 def _rating(one: Listed) -> str:
-    return f"{one.rating:.0f}" if one.rating is not None else NOTHING
+    return f"{one.rating:z.0f}" if one.rating is not None else NOTHING
 
 
 def _rating_cell(one: Listed) -> NotedCell:
@@ -23,7 +23,7 @@ def _rating_cell(one: Listed) -> NotedCell:
 
 
 def _tip(one: Listed) -> str:
-    rating = f"{one.rating:.0f} \u00b1{one.error:.0f}" if one.rating is not None else "has not played here yet"
+    rating = f"{one.rating:z.0f} \u00b1{one.error:.0f}" if one.rating is not None else "has not played here yet"
     archived = "\narchived" if one.archived else ""
     warning = f"\n{one.warning}" if one.warning else ""
     return f"{one.name}\n{one.kind}, {rating}{archived}{warning}"

@@ -15,16 +15,17 @@ from engine.game import Floats
 from engine.league import tables
 from engine.league.ratings import START
 from engine.play.match import GameSpec
-from league_app.looks import called, unsteady
+from league_app.looks import called, games, unsteady
 from league_app.models.sweeping import no_sweeping
 from league_app.models.table import Column
 from league_app.state import LeagueState
 from league_app.widgets.cells import NOTHING, AgentCell, FitCell, RankCell, RatingCell, RecordCell, ToneCell
 from league_app.widgets.colours import colour_of
 from league_app.widgets.crosstable import Crossed, crossed
-from league_app.words import compact, percent
+from league_app.words import compact, many, meetings, percent
 
 SCOPES = 300  # tournaments to choose from, the newest ones
+RECORD = "Games won, drawn and lost; with more than two seats, each of the others who came in behind or before"
 LASTING = 8.0  # seconds for which a changed rank is marked
 
 
@@ -51,6 +52,11 @@ class Line:
     high: float
     total: tables.Tally
     forfeits: tuple[tuple[str, int], ...]  # by kind of ending, the most frequent first
+    seats: int = 2
+
+    @property
+    def games(self) -> int:
+        return games(self.total.played, self.seats)
 
     @property
     def forfeited(self) -> int:
@@ -59,7 +65,7 @@ class Line:
     @property
     def warning(self) -> str:
         """Why its rating says little; nothing where it does not."""
-        return unsteady(self.total.played, self.forfeits)
+        return unsteady(self.games, self.forfeits)
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,7 @@ def _lines(table: tables.Standings, known: dict[str, tuple[str, str]]) -> tuple[
                 high,
                 row.total,
                 tuple(sorted(row.forfeits.items(), key=lambda one: -one[1])),
+                table.seats,
             )
         )
     return tuple(made)
@@ -209,13 +216,13 @@ def columns(movements: Movements) -> tuple[Column, ...]:
         ),
         Column("Score", _score, _by_score, True, "Points of the games as a share of what could be won",
                cell_tip=_score_words, width=74, descending=True),
-        Column("W / D / L", _record, _by_wins, False, "Games won, drawn and lost", "record", _record_cell,
+        Column("W / D / L", _record, _by_wins, False, RECORD, "record", _record_cell,
                record_words, 170, True, 140, 2),
         Column("Points", _points, _by_points, True, "The game's own points in a game, for and against", "tone",
                _points_cell, _points_words, 80, True),
         Column("Forfeits", _forfeits, _by_forfeits, True, "Games lost by breaking off, rather than by playing", "fit",
                _forfeit_cell, forfeit_words, 68, True, 62),
-        Column("Games", _games, _by_games, True, "Games played", "fit", _games_cell, _games_words, 74, True, 58),
+        Column("Games", _games, _by_games, True, "Matches played", "fit", _games_cell, _games_words, 74, True, 58),
     )  # fmt: skip
 
 
@@ -241,7 +248,7 @@ def _agent(line: Line) -> AgentCell:
 
 def figure(line: Line, value: float) -> str:
     """Elo as a whole number, the smaller numbers of other models with a decimal."""
-    return f"{value:.1f}" if line.high < 200 else f"{value:.0f}"
+    return f"{value:z.1f}" if line.high < 200 else f"{value:z.0f}"
 
 
 def _rating(line: Line) -> str:
@@ -291,7 +298,8 @@ def _record_cell(line: Line) -> RecordCell:
 
 def record_words(line: Line) -> str:
     total = line.total
-    return f"{total.wins:,} won, {total.draws:,} drawn, {total.losses:,} lost"
+    told = f"{total.wins:,} won, {total.draws:,} drawn, {total.losses:,} lost"
+    return f"{told}\n{meetings(total.played, line.seats)}" if line.seats > 2 and total.played else told
 
 
 def number(value: float) -> str:
@@ -319,7 +327,8 @@ def _points_words(line: Line) -> str:
     total = line.total
     ahead = total.scored - total.conceded
     sign = "+" if ahead >= 0 else "-"
-    return f"{number(total.scored)} scored, {number(total.conceded)} conceded: {sign}{number(abs(ahead))}"
+    told = f"{number(total.scored)} scored, {number(total.conceded)} conceded: {sign}{number(abs(ahead))}"
+    return f"{told}\n{meetings(total.played, line.seats)}" if line.seats > 2 and total.played else told
 
 
 def _forfeits(line: Line) -> str:
@@ -341,19 +350,19 @@ def forfeit_words(line: Line) -> str:
 
 
 def _games(line: Line) -> str:
-    return f"{line.total.played:,}"
+    return f"{line.games:,}"
 
 
 def _games_cell(line: Line) -> FitCell:
-    return FitCell((_games(line), compact(line.total.played)))
+    return FitCell((_games(line), compact(line.games)))
 
 
 def _games_words(line: Line) -> str:
-    return f"{line.total.played:,} games"
+    return meetings(line.total.played, line.seats) if line.seats > 2 else many(line.games, "game")
 
 
 def _by_games(line: Line) -> int:
-    return line.total.played
+    return line.games
 
 
 def key(line: Any) -> str:

@@ -218,7 +218,7 @@ class AgentPage(Page):
         made = f"made of {found.size:,} bytes"
         self.made.setText(f"{made}: {' '.join(found.preview.split())}" if found.preview else made)
         self.tags.show_tags(agent.tags)
-        self.figures.show_row(found.row, found.place, found.rated)
+        self.figures.show_row(found.row, found.place, found.rated, found.seats)
         self._show_cards(found)
         self._enable(found)
         self.stack.setCurrentIndex(1)

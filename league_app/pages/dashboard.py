@@ -123,7 +123,7 @@ class DashboardPage(Page):
         for one in told.upsets:
             text = f"{one.winner_name} beat {one.loser_name}"
             likely = chance(one.chance)
-            tip = f"{text}\n{one.winner_rating:.0f} against {one.loser_rating:.0f}: a chance of {likely}"
+            tip = f"{text}\n{one.winner_rating:z.0f} against {one.loser_rating:z.0f}: a chance of {likely}"
             self.surprises.addWidget(_Watchable(self.desk, text, "", f"{likely} chance", tip, one.match))
         if not told.upsets:
             self.surprises.addWidget(label("No upsets so far: everybody has played as rated.", "muted", wrap=True))
@@ -136,7 +136,7 @@ class DashboardPage(Page):
             )
             name.setToolTip(plain(one.name))
             name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-            rating = label(f"{one.rating:.0f} \u00b1 {one.error:.0f}", "muted")
+            rating = label(f"{one.rating:z.0f} \u00b1 {one.error:.0f}", "muted")
             inner = row(name, rating)
             inner.setStretch(0, 1)
             self.table.addLayout(inner)

@@ -302,7 +302,7 @@ class _Glancing:
             return told
         table = tables.standings(league, self._pool)
         rows = [row for row in table.rows if row.total.played]
-        top = tuple((row.name, f"{row.rating:.0f} \u00b1 {row.error:.0f}") for row in rows[:FIRST])
+        top = tuple((row.name, f"{row.rating:z.0f} \u00b1 {row.error:.0f}") for row in rows[:FIRST])
         everybody = state.agents(self._pool.name)
         top = top or tuple((one.name, "") for one in everybody[:FIRST])
         ids = [row.agent for row in rows] or [one.id for one in everybody]

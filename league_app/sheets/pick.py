@@ -34,7 +34,7 @@ class PickSheet(QDialog):
         self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         for one in agents:
-            rating = f"   {one.rating:.0f}" if one.rating is not None else ""
+            rating = f"   {one.rating:z.0f}" if one.rating is not None else ""
             item = QListWidgetItem(dot(colour_of(one.id, one.colour)), f"{one.name}   {one.kind}{rating}")
             item.setData(ID, one.id)
             item.setToolTip(plain(one.name))

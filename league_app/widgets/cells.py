@@ -214,7 +214,7 @@ class RatingPainter(Cell):
             elided(painter, QRectF(rect.left(), rect.top(), 36, rect.height()), NOTHING, "muted", right=True)
             return
         digits = 1 if value.high < 200 else 0  # skills of other models are smaller than Elo
-        elided(painter, QRectF(rect.left(), rect.top(), 38, rect.height()), f"{value.rating:.{digits}f}", right=True)
+        elided(painter, QRectF(rect.left(), rect.top(), 38, rect.height()), f"{value.rating:z.{digits}f}", right=True)
         painter.setFont(theme.font("caption"))
         elided(painter, QRectF(rect.left() + 42, rect.top(), 36, rect.height()), f"±{value.error:.{digits}f}", "muted")
         room = QRectF(rect.left() + 78, rect.top(), max(rect.width() - 78, 0), rect.height())

@@ -35,7 +35,7 @@ def standing(trained: Trained, word: str, place: tuple[int, int, float, float] |
     if place is None:
         return Standing(f"In the league as {trained.name}, not placed yet")
     rank, _, rating, error = place
-    return Standing(f"{trained.name}: {ordinal(rank)}, {rating:.0f} \u00b1 {error:.0f}", placed=True)
+    return Standing(f"{trained.name}: {ordinal(rank)}, {rating:z.0f} \u00b1 {error:.0f}", placed=True)
 
 
 class PlayerCard(Card):

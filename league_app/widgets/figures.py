@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.league.tables import Row
 from league_app import theme
-from league_app.looks import words_of
+from league_app.looks import games, words_of
 from league_app.widgets.basics import Card, column, label, plain, row
-from league_app.words import many, percent
+from league_app.words import many, meetings, percent
 
 
 class Figure(QWidget):
@@ -92,16 +92,18 @@ class Figures(Card):
         self.body.addWidget(self._known)
         self.body.addWidget(self.nothing)
 
-    def show_row(self, line: Row | None, place: int, rated: int) -> None:
+    def show_row(self, line: Row | None, place: int, rated: int, seats: int = 2) -> None:
         self._known.setVisible(line is not None)
         self.nothing.setVisible(line is None)
         if line is None:
             return
         total = line.total
-        self.rating.show_value(f"{line.rating:.0f}", f"\u00b1{line.error:.0f}")
+        self.rating.show_value(f"{line.rating:z.0f}", f"\u00b1{line.error:.0f}")
         self.place.show_value(f"{place}", f"of {rated}")
-        self.score.show_value(percent(total.score), f"of {many(total.played, 'game')}")
-        self.record.setText(f"{total.wins:,} won, {total.draws:,} drawn, {total.losses:,} lost")
+        self.score.show_value(percent(total.score), f"of {many(games(total.played, seats), 'match')}")
+        record = f"{total.wins:,} won, {total.draws:,} drawn, {total.losses:,} lost"
+        self.record.setText(f"{many(total.played, 'meeting')}: {record}" if seats > 2 else record)
+        self.record.setToolTip(plain(meetings(total.played, seats) if seats > 2 else ""))
         self.bar.show_record(total.wins, total.draws, total.losses)
         kinds = [f"{count:,} by {words_of(ending)}" for ending, count in sorted(line.forfeits.items())]
         self.forfeits.setText(f"Forfeited: {', '.join(kinds)}")

@@ -210,7 +210,7 @@ def _cell(pick: Pick) -> AgentCell:
 
 
 def _rating(pick: Pick) -> str:
-    return NOTHING if pick.rating is None else f"{pick.rating:.0f} \N{PLUS-MINUS SIGN}{pick.error:.0f}"
+    return NOTHING if pick.rating is None else f"{pick.rating:z.0f} \N{PLUS-MINUS SIGN}{pick.error:.0f}"
 
 
 def _strength(pick: Pick) -> float:

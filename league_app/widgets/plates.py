@@ -52,7 +52,7 @@ class Plate(QWidget):
             return ""
         told = UNRATED if self._scored else NO_RATING
         if one.rating is not None:
-            told = f"{one.rating:.0f} \u00b1 {one.error:.0f}"
+            told = f"{one.rating:z.0f} \u00b1 {one.error:.0f}"
         parts = [one.kind, told if not one.human else "at this keyboard"]
         return DIVIDER.join(reversed(parts) if self._scored else parts)
 
