@@ -15,8 +15,10 @@ class GameBox(Combo):
         super().__init__()
         self._desk = desk
         self.setAccessibleName("Game")
-        self.setToolTip(plain("The game that agents, standings and history are of"))
+        self.setSizeAdjustPolicy(self.SizeAdjustPolicy.AdjustToContents)
         self.setMinimumWidth(150)
+        self.currentTextChanged.connect(self._tell)
+        self._tell("")
         self.setPlaceholderText("No game yet")
         self.activated.connect(self._choose)
         desk.scoped.connect(self.fill)
@@ -31,6 +33,10 @@ class GameBox(Combo):
         if self._desk.pool in known:
             self.setCurrentIndex(known.index(self._desk.pool))
         self.setEnabled(bool(known))
+
+    @Slot(str)
+    def _tell(self, text: str) -> None:
+        self.setToolTip(plain(f"{text}\nThe game that agents, standings and history are of".strip()))
 
     @Slot(int)
     def _choose(self, place: int) -> None:

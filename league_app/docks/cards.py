@@ -12,11 +12,10 @@ from engine.play.concurrent import MOST_WORKERS
 from engine.telemetry import RunView
 from league_app.highlights import Summary, Upset
 from league_app.pulse import RunNow, TrainingView, Waiting
-from league_app.widgets.basics import Card, Elided, IconButton, button, column, label, plain, row, set_tone
+from league_app.widgets.basics import Card, Elided, IconButton, Telling, button, column, label, plain, row, set_tone
 from league_app.words import chance, each_second, lasting, many, percent
 
 MARGIN = 12
-LONG = 14  # letters of a name that stands beside another
 FEW = 3  # tournaments that could go on, and upsets, that are shown
 
 
@@ -36,11 +35,6 @@ def part(*parts: QWidget | int) -> QWidget:
             inner.setStretch(place, 1)
     made.setLayout(inner)
     return made
-
-
-def shortened(name: str) -> str:
-    """So that two names and what lies between them have room in a line."""
-    return name if len(name) <= LONG else f"{name[: LONG - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
 
 
 class RunCard(Card):
@@ -189,7 +183,7 @@ class UpsetLine(QWidget):
         likely.setToolTip(plain(f"The chance of {upset.winner_name} by the ratings: {upset.winner_rating:z.0f} against "
                                 f"{upset.loser_rating:z.0f}"))  # fmt: skip
         self.play = IconButton("play", f"Watch {upset.winner_name} beat {upset.loser_name}", self._play)
-        told = Elided(f"Upset: {shortened(upset.winner_name)} beat {shortened(upset.loser_name)}")
+        told = Telling("Upset: {} beat {}", upset.winner_name, upset.loser_name)
         told.setToolTip(plain(upset.text))
         inner = row(told, likely, self.play, gap=4)
         inner.setStretch(0, 1)

@@ -16,7 +16,7 @@ from league_app.desk import Desk
 from league_app.highlights import Result, Upset, recent, upsets
 from league_app.pages.page import Page
 from league_app.state import LeagueState
-from league_app.widgets.basics import Card, Elided, Empty, IconButton, button, clear, column, label, plain, row
+from league_app.widgets.basics import Card, Elided, Empty, IconButton, Telling, button, clear, column, label, plain, row
 from league_app.widgets.chart import Chart, Line
 from league_app.widgets.colours import colour_of
 from league_app.words import chance, lasting, outcome
@@ -121,10 +121,10 @@ class DashboardPage(Page):
         self._fill_results(told)
         clear(self.surprises)
         for one in told.upsets:
-            text = f"{one.winner_name} beat {one.loser_name}"
+            words = Telling("{} beat {}", one.winner_name, one.loser_name)
             likely = chance(one.chance)
-            tip = f"{text}\n{one.winner_rating:z.0f} against {one.loser_rating:z.0f}: a chance of {likely}"
-            self.surprises.addWidget(_Watchable(self.desk, text, "", f"{likely} chance", tip, one.match))
+            tip = f"{words.text()}\n{one.winner_rating:z.0f} against {one.loser_rating:z.0f}: a chance of {likely}"
+            self.surprises.addWidget(_Watchable(self.desk, words, "", f"{likely} chance", tip, one.match))
         if not told.upsets:
             self.surprises.addWidget(label("No upsets so far: everybody has played as rated.", "muted", wrap=True))
 
@@ -154,7 +154,7 @@ class DashboardPage(Page):
             whole = outcome(one.names, one.scores, one.ranks)
             tip = f"{whole}: {one.ending.replace('_', ' ')} after {one.steps:,} steps"
             aside = f"{one.match}, {one.ending.replace('_', ' ')}" if one.failed else one.match
-            self.results.addWidget(_Watchable(self.desk, text, score, aside, tip, one.match))
+            self.results.addWidget(_Watchable(self.desk, Elided(text), score, aside, tip, one.match))
         if not told.results:
             self.results.addWidget(label("Nothing has been played in this game yet.", "muted", wrap=True))
 
@@ -239,11 +239,10 @@ class _Running(QWidget):
 class _Watchable(QWidget):
     """A match in a line, with a button that plays it."""
 
-    def __init__(self, desk: Desk, text: str, score: str, aside: str, tip: str, reference: str) -> None:
+    def __init__(self, desk: Desk, words: Elided, score: str, aside: str, tip: str, reference: str) -> None:
         super().__init__()
-        words = Elided(text)
         words.setToolTip(plain(tip))
-        play = IconButton("play", f"Watch {reference}: {text}", partial(desk.show, "match", reference))
+        play = IconButton("play", f"Watch {reference}: {words.text()}", partial(desk.show, "match", reference))
         last = label(aside, "caption")
         last.setMinimumWidth(36)
         if score:

@@ -38,6 +38,7 @@ class StandingsPage(Page):
         self._league = desk.state  # whose standings these are
         self._asked = self._again = False
         self._seen: tuple[GameSpec | None, int] | None = None  # what the table shows
+        self._fitted: GameSpec | None = None  # the game whose numbers the columns were made for
         self.view: View | None = None
         self.movements = Movements()
         self._fading = QTimer(self)
@@ -198,6 +199,9 @@ class StandingsPage(Page):
             return
         if tab == 0:
             self.model.set_rows(view.lines)
+            if view.lines and self._fitted != self._pool:  # another game has other numbers
+                self._fitted = self._pool
+                self.table.size_columns()
         elif tab == 1:
             self.crosstable.cells.set_crossed(view.crossed)
         else:

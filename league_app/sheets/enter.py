@@ -66,11 +66,13 @@ class ReadyMadeSheet(QDialog):
     @Slot()
     def _ask(self) -> None:
         self.list.offer([])
+        self.list.say(f"Trying {self.game.currentText()} ...")
         self.wrong.hide()
         self._desk.work.ask("ready-made", _Offered(self._desk.league, self.game.chosen), self._take, self._failed)
 
     def _take(self, choices: list[Choice]) -> None:
         self.list.offer(choices)
+        self.list.say("" if choices else "There are none for this game.")
 
     @Slot()
     def _look(self) -> None:
@@ -90,6 +92,7 @@ class ReadyMadeSheet(QDialog):
         self.accept()
 
     def _failed(self, error: Exception) -> None:
+        self.list.say("")
         self.wrong.setText(breakable(str(error)))
         self.wrong.show()
         self._look()

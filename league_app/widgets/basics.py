@@ -88,8 +88,29 @@ class Elided(QLabel):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
-        text = QFontMetrics(self.font()).elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
-        painter.drawText(self.rect(), self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
+        painter.drawText(self.rect(), self.alignment() | Qt.AlignmentFlag.AlignVCenter, self.shown())
+
+    def shown(self) -> str:
+        """As much of it as there is room for."""
+        return QFontMetrics(self.font()).elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
+
+
+class Telling(Elided):
+    """A sentence of two names in which these give way, and not what it says: the longer one first."""
+
+    def __init__(self, words: str, first: str, second: str) -> None:
+        super().__init__(words.format(first, second))
+        self._words, self._names = words, (first, second)
+
+    def shown(self) -> str:
+        metrics, told = QFontMetrics(self.font()), super().shown()
+        room = self.width() - metrics.horizontalAdvance(self._words.format("", ""))
+        if told == self.text() or room < 2 * metrics.horizontalAdvance("M\u2026"):
+            return told
+        needed = [metrics.horizontalAdvance(name) for name in self._names]
+        rooms = [max(room // 2, room - other) for other in reversed(needed)]
+        names = zip(self._names, rooms, strict=True)
+        return self._words.format(*(metrics.elidedText(one, Qt.TextElideMode.ElideRight, wide) for one, wide in names))
 
 
 def button(text: str, pressed: Callable[[], object] | None = None, *, primary: bool = False, icon: str = "",
@@ -287,7 +308,9 @@ class Empty(QWidget):
         self.sentence.setMaximumWidth(440)
         inner = column(gap=12)
         inner.addWidget(Icon(icon, 40), 0, Qt.AlignmentFlag.AlignHCenter)
-        inner.addWidget(self.sentence)
+        middle = row(1, self.sentence, 1, gap=0)  # an alignment would take the height of another width
+        middle.setStretch(1, 100)
+        inner.addLayout(middle)
         if text:
             self.button = button(text, pressed, primary=True)
             inner.addWidget(self.button, 0, Qt.AlignmentFlag.AlignHCenter)

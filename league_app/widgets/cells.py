@@ -176,7 +176,9 @@ class NotedPainter(Cell):
         elided(painter, QRectF(rect.right() - NOTE, rect.top(), NOTE, rect.height()), value.note, "muted")
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
-        return QSize(36 + 4 + NOTE + 2 * PAD, 32)
+        value = index.data(VALUE)
+        text = value.text if isinstance(value, NotedCell) else ""
+        return QSize(QFontMetrics(option.font).horizontalAdvance(text) + 4 + NOTE + 2 * PAD, 32)
 
 
 class AgentPainter(Cell):

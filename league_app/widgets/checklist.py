@@ -59,6 +59,10 @@ class CheckList(QWidget):
         self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.list.setIconSize(QSize(12, 12))
         self.list.setUniformItemSizes(True)
+        self.words = label("", "muted", wrap=True)
+        self.words.hide()
+        self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.list.setLayout(column(self.words, margin=16))
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.count = label("", "caption")
         every, none = button("All", self.tick_all, link=True), button("None", self.tick_none, link=True)
@@ -86,6 +90,11 @@ class CheckList(QWidget):
         self.list.blockSignals(blocked)
         self._filter(self.field.text())
         self._tell()
+
+    def say(self, words: str) -> None:
+        """In the place of those who are not there."""
+        self.words.setText(words)
+        self.words.setVisible(bool(words))  # or it would lie over them
 
     def _items(self) -> list[QListWidgetItem]:
         return [self.list.item(place) for place in range(self.list.count())]

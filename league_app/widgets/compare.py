@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.scene import is_hollow
@@ -32,6 +32,7 @@ class Compare(QWidget):
         super().__init__()
         self._names: tuple[str, ...] = ()
         self._values: tuple[tuple[float, ...], ...] = ()
+        self._coloured = True
         self.setAccessibleName("Statistics")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
@@ -51,6 +52,15 @@ class Compare(QWidget):
         if resized:
             self.updateGeometry()
         self.update()
+
+    def set_coloured(self, on: bool) -> None:
+        """Whether bars have the colours of the seats."""
+        if on != self._coloured:
+            self._coloured = on
+            self.update()
+
+    def _shade(self, seat: int) -> QColor:
+        return theme.seat(seat) if self._coloured else theme.colour("muted")
 
     def _column(self, place: int) -> list[str]:
         return [figure(seat[place]) for seat in self._values]
@@ -101,9 +111,9 @@ class Compare(QWidget):
             painter.drawRoundedRect(QRectF(area.left(), top, area.width(), BAR), 2, 2)
             return
         split = (area.width() - 2) * abs(first) / total
-        painter.setBrush(theme.seat(0))
+        painter.setBrush(self._shade(0))
         painter.drawRoundedRect(QRectF(area.left(), top, split, BAR), 2, 2)
-        painter.setBrush(theme.seat(1))
+        painter.setBrush(self._shade(1))
         painter.drawRoundedRect(QRectF(area.left() + split + 2, top, area.width() - 2 - split, BAR), 2, 2)
 
     def _many(self, painter: QPainter, area: QRectF, name: str, place: int) -> None:
@@ -126,6 +136,6 @@ class Compare(QWidget):
             room = max(line.width() - number - value - 8, 0.0) * abs(values[place]) / most
             bar = QRectF(right.right() + 8, line.center().y() - 2, room, BAR)
             hollow = is_hollow(seat) and room > BAR
-            painter.setPen(theme.seat(seat) if hollow else Qt.PenStyle.NoPen)
-            painter.setBrush(Qt.BrushStyle.NoBrush if hollow else theme.seat(seat))
+            painter.setPen(self._shade(seat) if hollow else Qt.PenStyle.NoPen)
+            painter.setBrush(Qt.BrushStyle.NoBrush if hollow else self._shade(seat))
             painter.drawRoundedRect(bar.adjusted(0.5, 0.5, -0.5, -0.5) if hollow else bar, 2, 2)

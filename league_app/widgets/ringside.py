@@ -111,7 +111,9 @@ class Ringside(QWidget):
         """The step that is shown."""
         scene = show.playback.scene()
         self.canvas.show_scene(scene)
-        self.head.set_coloured(in_our_colours(scene))
+        coloured = in_our_colours(scene)
+        self.head.set_coloured(coloured)
+        self.stats.set_coloured(coloured)
         self.head.set_scores(show.playback.scores())
 
     def update_around(self, shown: Prepared, hands: Hands | None) -> None:

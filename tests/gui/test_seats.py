@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,18 +19,23 @@ from engine.league import tables
 from engine.registry import new_game
 from engine.scene import Circle, Scene, Sprite, seat_colour
 from league_app import placement
-from league_app.desk import Desk
+from league_app.desk import Desk, pools
 from league_app.highlights import best_match, recent, upsets
 from league_app.leagues import Leagues
+from league_app.models.standings import Movements, columns, look, rating_words
 from league_app.pages.dashboard import DashboardPage
 from league_app.pages.history import HistoryPage
 from league_app.pages.match import MatchPage
 from league_app.pages.standings import StandingsPage
 from league_app.pages.welcome import WelcomePage
+from league_app.portrait import portrait
+from league_app.sheets.enter import ReadyMadeSheet
 from league_app.sheets.exhibition import ExhibitionSheet
 from league_app.state import LeagueState
 from league_app.visual.bill import Bill, Player, leaders
 from league_app.visual.hands import Hands, room
+from league_app.widgets.basics import Telling
+from league_app.widgets.figures import Figures
 from league_app.widgets.human import HumanBar
 from league_app.widgets.plates import Head, in_our_colours
 from league_app.words import listed, outcome
@@ -203,3 +210,54 @@ def test_seats_have_no_colour_where_a_game_brings_its_own_picture(qtbot: QtBot) 
     assert not {seat_colour(0), seat_colour(1)} & shades()
     head.set_scores((1, -1))
     assert head.score.text() == "1 : -1", "a dash would look like another minus"
+
+
+def test_a_match_of_four_is_one_game_and_three_meetings(hunting: Desk, qtbot: QtBot) -> None:
+    view = look(hunting.league, HUNT.spec, 0, None)
+    games = next(one for one in columns(Movements()) if one.title == "Games")
+    told = [games.text(line) for line in view.lines]
+    assert sum(map(int, told)) == view.matches * 4, "everybody at the board has played it"
+    best = view.lines[0]
+    assert games.cell_tip is not None
+    assert games.cell_tip(best) == f"{best.games} matches of 4, which are {best.games * 3} meetings of two"
+    found = portrait(hunting.league, HUNT.spec, best.agent)
+    figures = Figures()
+    qtbot.addWidget(figures)
+    figures.show_row(found.row, found.place, found.rated, found.seats)
+    assert figures.score.aside.text() == f"of {best.games} matches"
+    assert figures.record.text().startswith(f"{best.games * 3} meetings: ")
+    near = replace(best, rating=-0.04, low=-10.0, high=10.0)
+    assert rating_words(near).startswith(f"{near.name}: rated 0.0,"), "and not -0.0"
+
+
+def test_columns_are_made_for_the_numbers_of_the_game(hunting: Desk, qtbot: QtBot) -> None:
+    page = StandingsPage(hunting)
+    qtbot.addWidget(page)
+    page.resize(900, 600)
+    page.show()
+    qtbot.waitUntil(lambda: bool(page.model.rows), timeout=PATIENCE)
+    asked: list[object] = []
+    page.table.size_columns = lambda: asked.append(hunting.pool)  # type: ignore[method-assign]
+    page.refresh()
+    other = next(one for one in pools(hunting.league) if one.name == "pong")
+    hunting.look_at(other)
+    page.refresh()
+    qtbot.waitUntil(lambda: asked == [other], timeout=PATIENCE)
+
+
+def test_names_give_way_before_words_do(qtbot: QtBot) -> None:
+    told = Telling("Upset: {} beat {}", "a hunter of many games {}", "Dice")
+    qtbot.addWidget(told)
+    told.resize(200, 20)
+    assert re.fullmatch("Upset: a .*\u2026 beat Dice", told.shown()), "and a short one stays whole"
+    told.resize(800, 20)
+    assert told.shown() == "Upset: a hunter of many games {} beat Dice"
+
+
+def test_while_a_game_is_tried_the_list_says_so(hunting: Desk, qtbot: QtBot) -> None:
+    sheet = ReadyMadeSheet(hunting, "treasure-hunt")
+    qtbot.addWidget(sheet)
+    sheet.show()
+    assert sheet.list.words.text() == "Trying Treasure Hunt ..."
+    qtbot.waitUntil(lambda: sheet.list.list.count() > 0, timeout=PATIENCE)
+    assert not sheet.list.words.isVisible()
