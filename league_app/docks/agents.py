@@ -15,7 +15,7 @@ from league_app.changes import Change
 from league_app.desk import Desk
 from league_app.handling import Handling
 from league_app.looks import Listed
-from league_app.models.agents import agent_columns
+from league_app.models.agents import agent_columns, longest
 from league_app.models.table import TableModel
 from league_app.state import LeagueState
 from league_app.widgets.basics import Empty, IconButton, button, column, label, row
@@ -55,7 +55,6 @@ class AgentsDock(QDockWidget):
         self._desk = desk
         self._every: list[Listed] = []
         self._stale = True
-        self._pool: GameSpec | None = None  # whose agents the columns were made for
         self.handling = Handling(desk, self)
         self.model = TableModel(agent_columns(), _key, self)
         self.table = AgentTable(self.model, "agents", desk.settings)
@@ -176,9 +175,7 @@ class AgentsDock(QDockWidget):
         away = sum(one.archived for one in found)
         shown = found if self.archived.isChecked() else [one for one in found if not one.archived]
         self.model.set_rows(shown)
-        if shown and self._pool != self._desk.pool:  # other numbers, and other names
-            self._pool = self._desk.pool
-            self.table.size_columns()
+        self.table.suit((self._desk.pool, longest(shown)))
         told = many(len(found) - away, "agent")
         self.count.setText(f"{told}, {away:,} archived" if away else told)
         nothing = self.none if self._desk.state is None else self.empty

@@ -151,6 +151,8 @@ class SummaryCard(Card):
             number.setFixedWidth(12)
             self._top.addWidget(part(number, Elided(who.name), rating))
         clear(self._upsets)
+        if one.upsets:
+            self._upsets.addWidget(label("Upsets", "caption"))
         for upset in one.upsets[:FEW]:
             line = UpsetLine(upset)
             line.watch.connect(self.watch)
@@ -183,7 +185,7 @@ class UpsetLine(QWidget):
         likely.setToolTip(plain(f"The chance of {upset.winner_name} by the ratings: {upset.winner_rating:z.0f} against "
                                 f"{upset.loser_rating:z.0f}"))  # fmt: skip
         self.play = IconButton("play", f"Watch {upset.winner_name} beat {upset.loser_name}", self._play)
-        told = Telling("Upset: {} beat {}", upset.winner_name, upset.loser_name)
+        told = Telling("{} beat {}", upset.winner_name, upset.loser_name)
         told.setToolTip(plain(upset.text))
         inner = row(told, likely, self.play, gap=4)
         inner.setStretch(0, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from league_app.looks import Listed
 from league_app.models.table import Column
 from league_app.widgets.cells import NOTHING, AgentCell, BarCell, NotedCell
@@ -16,6 +18,11 @@ def _cell(one: Listed) -> AgentCell:
 
 def _rating(one: Listed) -> str:
     return f"{one.rating:z.0f}" if one.rating is not None else NOTHING
+
+
+def longest(agents: Sequence[Listed]) -> int:
+    """Letters of a rating."""
+    return max((len(_rating(one)) for one in agents), default=0)
 
 
 def _rating_cell(one: Listed) -> NotedCell:

@@ -319,6 +319,11 @@ def _points_cell(line: Line) -> ToneCell:
     return ToneCell(" : ".join(f"{one:.1f}" if abs(one) < 100 else f"{one:,.0f}" for one in each))
 
 
+def longest(lines: Sequence[Line]) -> int:
+    """Letters of what is most unlike from game to game: its points."""
+    return max((len(_points_cell(line).text) for line in lines), default=0)
+
+
 def _by_points(line: Line) -> float:
     return (line.total.scored - line.total.conceded) / max(line.total.played, 1)
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QBoxLayout, QComboBox, QFileDialog, QStackedWidget
 
 from engine.play.match import GameSpec
 from league_app.desk import Desk
-from league_app.models.standings import Line, Movements, View, columns, key, look, table_of
+from league_app.models.standings import Line, Movements, View, columns, key, longest, look, table_of
 from league_app.models.table import TableModel
 from league_app.pages.page import PERIOD, Page
 from league_app.state import LeagueState
@@ -38,7 +38,6 @@ class StandingsPage(Page):
         self._league = desk.state  # whose standings these are
         self._asked = self._again = False
         self._seen: tuple[GameSpec | None, int] | None = None  # what the table shows
-        self._fitted: GameSpec | None = None  # the game whose numbers the columns were made for
         self.view: View | None = None
         self.movements = Movements()
         self._fading = QTimer(self)
@@ -199,9 +198,7 @@ class StandingsPage(Page):
             return
         if tab == 0:
             self.model.set_rows(view.lines)
-            if view.lines and self._fitted != self._pool:  # another game has other numbers
-                self._fitted = self._pool
-                self.table.size_columns()
+            self.table.suit((self._pool, longest(view.lines)))
         elif tab == 1:
             self.crosstable.cells.set_crossed(view.crossed)
         else:

@@ -43,6 +43,7 @@ class Table(QTableView):
         self._rows, self._name, self._settings = model, name, settings
         self._kept: tuple[Hashable | None, frozenset[Hashable], int] = None, frozenset(), 0
         self._sized = False
+        self._suited: Hashable = None  # what the columns were made for
         self._wanted: dict[int, int] = {}  # what columns need, where nobody has set them
         self._header = Header()
         self.setHorizontalHeader(self._header)
@@ -109,6 +110,12 @@ class Table(QTableView):
         self._sized = bool(self._rows.rows)
         self._soon.stop()
         self.fit()
+
+    def suit(self, what: Hashable) -> None:
+        """Size columns anew where this is another than before: what they hold has become of another kind, or longer."""
+        if what != self._suited and self._rows.rows:
+            self._suited = what
+            self.size_columns()
 
     @Slot()
     def fit(self) -> None:

@@ -19,10 +19,10 @@ from engine.league import tables
 from engine.registry import new_game
 from engine.scene import Circle, Scene, Sprite, seat_colour
 from league_app import placement
-from league_app.desk import Desk, pools
+from league_app.desk import Desk
 from league_app.highlights import best_match, recent, upsets
 from league_app.leagues import Leagues
-from league_app.models.standings import Movements, columns, look, rating_words
+from league_app.models.standings import Movements, columns, longest, look, rating_words
 from league_app.pages.dashboard import DashboardPage
 from league_app.pages.history import HistoryPage
 from league_app.pages.match import MatchPage
@@ -230,19 +230,21 @@ def test_a_match_of_four_is_one_game_and_three_meetings(hunting: Desk, qtbot: Qt
     assert rating_words(near).startswith(f"{near.name}: rated 0.0,"), "and not -0.0"
 
 
-def test_columns_are_made_for_the_numbers_of_the_game(hunting: Desk, qtbot: QtBot) -> None:
+def test_columns_are_made_for_the_numbers_they_hold(hunting: Desk, qtbot: QtBot) -> None:
     page = StandingsPage(hunting)
     qtbot.addWidget(page)
     page.resize(900, 600)
     page.show()
     qtbot.waitUntil(lambda: bool(page.model.rows), timeout=PATIENCE)
-    asked: list[object] = []
-    page.table.size_columns = lambda: asked.append(hunting.pool)  # type: ignore[method-assign]
-    page.refresh()
-    other = next(one for one in pools(hunting.league) if one.name == "pong")
-    hunting.look_at(other)
-    page.refresh()
-    qtbot.waitUntil(lambda: asked == [other], timeout=PATIENCE)
+    points = next(place for place, one in enumerate(page.model.columns) if one.title == "Points")
+    before, rows = page.table.columnWidth(points), page.model.rows
+    rich = [replace(one, total=replace(one.total, scored=1e6, conceded=1e6)) for one in rows]
+    page.model.set_rows(rich)
+    page.table.suit(longest(rich))
+    assert page.table.columnWidth(points) > before
+    page.table.setColumnWidth(points, 40)
+    page.table.suit(longest(rich))
+    assert page.table.columnWidth(points) == 40, "the same again changes nothing"
 
 
 def test_names_give_way_before_words_do(qtbot: QtBot) -> None:
