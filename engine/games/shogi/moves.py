@@ -1,0 +1,209 @@
+"""Legal moves, counted and listed.
+
+Only legal ones are ever made: first the attacks on and around the king and the pins are found, then each piece's
+targets are cut down to what these allow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import uint64
+
+from engine.games.shogi.attacks import goals, in_way, pawn_mates, threats
+from engine.games.shogi.bits import int64, lowest, ones
+from engine.games.shogi.play import FROM, PROMOTING, TARGET, make
+from engine.games.shogi.tables import (
+    BIT,
+    BOARD,
+    CELLS,
+    FILES,
+    HANDS,
+    KING,
+    KINGS,
+    OCCUPIED,
+    PAWN,
+    PAWNS,
+    PROMOTES,
+    SETS,
+    SIDE,
+    STEP,
+    STUCK,
+    TO,
+    ZONE,
+)
+from engine.kernels import inline, kernel
+
+MOST_MOVES = 600  # a position has at most 593
+
+
+@inline
+def pawn_drops(cells, sets, side, t0, t1):  # type: ignore[no-untyped-def]
+    """Of these free squares those where a pawn may be dropped."""
+    files = int64(sets[PAWNS] >> uint64(9 * side)) & 511
+    t0 &= ~(FILES[files, 0] | STUCK[side, PAWN, 0])
+    t1 &= ~(FILES[files, 1] | STUCK[side, PAWN, 1])
+    head = int64(cells[KINGS + 1 - side]) + 9 - 18 * side
+    within = 0 <= head < 81 and (t0 & BIT[head, 0]) | (t1 & BIT[head, 1]) != uint64(0)
+    if within and pawn_mates(cells, sets, side, head):
+        t0 &= ~BIT[head, 0]
+        t1 &= ~BIT[head, 1]
+    return t0, t1
+
+
+@kernel
+def count_moves(cells, sets):  # type: ignore[no-untyped-def]
+    """How many legal moves there are, without making a list of them."""
+    side = int64(cells[SIDE])
+    king = int64(cells[KINGS + side])
+    danger0, danger1, checks, checker, pins0, pins1 = threats(cells, sets, side)
+    free0, free1 = ~sets[OCCUPIED + 2 * side], ~sets[OCCUPIED + 2 * side + 1]
+    count = ones(STEP[0, KING, king, 0] & free0 & ~danger0) + ones(STEP[0, KING, king, 1] & free1 & ~danger1)
+    if checks > 1:
+        return int64(count)
+    e0 = BOARD[0] & ~(sets[OCCUPIED] | sets[OCCUPIED + 2])
+    e1 = BOARD[1] & ~(sets[OCCUPIED + 1] | sets[OCCUPIED + 3])
+    if checks == 1:
+        e0, e1 = in_way(king, checker)
+        free0, free1 = e0 | BIT[checker, 0], e1 | BIT[checker, 1]
+    z0, z1 = ZONE[side, 0], ZONE[side, 1]
+    for w in range(2):
+        word = sets[OCCUPIED + 2 * side + w]
+        while word != uint64(0):
+            square = int64(lowest(word)) + 64 * w
+            word &= word - uint64(1)
+            kind = cells[square] & 15
+            if kind == KING:
+                continue
+            t0, t1 = goals(cells, side, kind, square, pins0, pins1, king)
+            t0 &= free0
+            t1 &= free1
+            count += ones(t0) + ones(t1)
+            if PROMOTES[kind]:
+                if (z0 & BIT[square, 0]) | (z1 & BIT[square, 1]) != uint64(0):
+                    count += ones(t0) + ones(t1)
+                else:
+                    count += ones(t0 & z0) + ones(t1 & z1)
+                count -= ones(t0 & STUCK[side, kind, 0]) + ones(t1 & STUCK[side, kind, 1])
+    if e0 | e1 != uint64(0):
+        for kind in range(1, 8):
+            if cells[HANDS + 8 * side + kind] != 0:
+                t0, t1 = e0 & ~STUCK[side, kind, 0], e1 & ~STUCK[side, kind, 1]
+                if kind == PAWN:
+                    t0, t1 = pawn_drops(cells, sets, side, t0, t1)
+                count += ones(t0) + ones(t1)
+    return int64(count)
+
+
+@inline
+def write_moves(side, square, t0, t1, again0, again1, only0, only1, out, count):  # type: ignore[no-untyped-def]
+    """Moves of one piece to these targets: promoting into `again`, and not otherwise into `only`."""
+    flip = 80 * side
+    sign = 1 - 2 * side
+    for w in range(2):
+        word, again, only = (t0, again0, only0) if w == 0 else (t1, again1, only1)
+        while word != uint64(0):
+            bit = word & (~word + uint64(1))
+            target = int64(lowest(word)) + 64 * w
+            word ^= bit
+            seen = flip + sign * target
+            action = int64(TO[flip + sign * square, seen]) * 81 + seen
+            packed = action | square << FROM | target << TARGET
+            if again & bit != uint64(0):
+                out[count] = (packed + 810) | 1 << PROMOTING
+                count += 1
+            if only & bit == uint64(0):
+                out[count] = packed
+                count += 1
+    return count
+
+
+@kernel
+def write_drops(side, kind, t0, t1, out, count):  # type: ignore[no-untyped-def]
+    flip = 80 * side
+    sign = 1 - 2 * side
+    base = (19 + kind) * 81 | 81 << FROM
+    for w in range(2):
+        word = t0 if w == 0 else t1
+        while word != uint64(0):
+            target = int64(lowest(word)) + 64 * w
+            word &= word - uint64(1)
+            out[count] = (base + flip + sign * target) | target << TARGET
+            count += 1
+    return count
+
+
+@kernel
+def list_moves(cells, sets, out):  # type: ignore[no-untyped-def]
+    """Write the legal moves; returns how many there are, and how many pieces give check."""
+    side = int64(cells[SIDE])
+    king = int64(cells[KINGS + side])
+    danger0, danger1, checks, checker, pins0, pins1 = threats(cells, sets, side)
+    free0, free1 = ~sets[OCCUPIED + 2 * side], ~sets[OCCUPIED + 2 * side + 1]
+    no = uint64(0)
+    e0 = BOARD[0] & ~(sets[OCCUPIED] | sets[OCCUPIED + 2])
+    e1 = BOARD[1] & ~(sets[OCCUPIED + 1] | sets[OCCUPIED + 3])
+    goal0, goal1 = free0, free1
+    if checks == 1:
+        e0, e1 = in_way(king, checker)
+        goal0, goal1 = e0 | BIT[checker, 0], e1 | BIT[checker, 1]
+    elif checks > 1:
+        e0, e1, goal0, goal1 = no, no, no, no
+    count = 0
+    for w in range(2):
+        word = sets[OCCUPIED + 2 * side + w]
+        while word != no:
+            square = int64(lowest(word)) + 64 * w
+            word &= word - uint64(1)
+            kind = int64(cells[square] & 15)
+            if kind == KING:
+                t0 = STEP[0, KING, square, 0] & free0 & ~danger0
+                t1 = STEP[0, KING, square, 1] & free1 & ~danger1
+            else:
+                t0, t1 = goals(cells, side, kind, square, pins0, pins1, king)
+                t0 &= goal0
+                t1 &= goal1
+            if t0 | t1 == no:
+                continue
+            again0, again1 = no, no
+            if PROMOTES[kind]:
+                z0, z1 = ZONE[side, 0], ZONE[side, 1]
+                inside = (z0 & BIT[square, 0]) | (z1 & BIT[square, 1]) != no
+                again0, again1 = (t0, t1) if inside else (t0 & z0, t1 & z1)
+            only0, only1 = STUCK[side, kind, 0], STUCK[side, kind, 1]
+            count = write_moves(side, square, t0, t1, again0, again1, only0, only1, out, count)
+    if e0 | e1 != no:
+        for kind in range(1, 8):
+            if cells[HANDS + 8 * side + kind] != 0:
+                t0, t1 = e0 & ~STUCK[side, kind, 0], e1 & ~STUCK[side, kind, 1]
+                if kind == PAWN:
+                    t0, t1 = pawn_drops(cells, sets, side, t0, t1)
+                count = write_drops(side, kind, t0, t1, out, count)
+    return count, checks
+
+
+@kernel
+def perft(cells, sets, depth):  # type: ignore[no-untyped-def]
+    """How many ways there are to play this many moves; the last ones are counted without being made."""
+    if depth <= 1:
+        return count_moves(cells, sets) if depth == 1 else int64(1)
+    all_cells, all_sets = np.empty((depth, CELLS), np.uint8), np.empty((depth, SETS), np.uint64)
+    moves, counts, at = np.empty((depth, MOST_MOVES), np.int32), np.zeros(depth, np.int64), np.zeros(depth, np.int64)
+    all_cells[0], all_sets[0] = cells, sets
+    counts[0] = list_moves(cells, sets, moves[0])[0]
+    level, total = 0, 0
+    while level >= 0:
+        if at[level] == counts[level]:
+            level -= 1
+            continue
+        move = int64(moves[level, at[level]])
+        at[level] += 1
+        next_cells, next_sets = all_cells[level + 1], all_sets[level + 1]
+        next_cells[:], next_sets[:] = all_cells[level], all_sets[level]
+        make(next_cells, next_sets, move)
+        if level + 2 == depth:
+            total += count_moves(next_cells, next_sets)
+        else:
+            level += 1
+            counts[level] = list_moves(next_cells, next_sets, moves[level])[0]
+            at[level] = 0
+    return total

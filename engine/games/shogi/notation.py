@@ -1,0 +1,195 @@
+"""Positions and moves as text: SFEN and USI, in and out, and whole games as CSA."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import BadValue
+from engine.games.shogi.attacks import threats
+from engine.games.shogi.moves import MOST_MOVES, list_moves
+from engine.games.shogi.play import FROM, PROMOTING, TARGET, settle
+from engine.games.shogi.tables import (
+    BIT,
+    CELLS,
+    DROPS,
+    HANDS,
+    KING,
+    MOST,
+    PAWN,
+    PROMOTED,
+    ROOK,
+    SETS,
+    SIDE,
+    STUCK,
+    WHITE,
+)
+
+Cells = NDArray[np.uint8]
+Sets = NDArray[np.uint64]
+
+START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
+LETTERS = " PLNSBRGK"
+HAND_ORDER = "RBGSNLP"  # as SFEN writes hands
+CSA_TYPES = ("*", "FU", "KY", "KE", "GI", "KA", "HI", "KI", "OU", "TO", "NY", "NK", "NG", "UM", "RY")
+_USI = re.compile(r"([1-9])([a-i])([1-9])([a-i])(\+?)")
+_USI_DROP = re.compile(r"([PLNSBRG])\*([1-9])([a-i])")
+
+
+def read_sfen(text: str, field: str = "sfen") -> tuple[Cells, Sets, int]:
+    """Squares, sets and the number of the next move; an error says what is wrong with the text or with the position."""
+    parts = text.split()
+    if len(parts) not in (3, 4) or parts[1] not in ("b", "w"):
+        raise BadValue(field, text, f"'<board> <b or w> <hands> <move number>' as in {START!r}")
+    cells: Cells = np.zeros(CELLS, np.uint8)
+    _read_board(parts[0], cells, text, field)
+    _read_hands(parts[2], cells, text, field)
+    cells[SIDE] = parts[1] == "w"
+    number = parts[3] if len(parts) == 4 else "1"
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", number):
+        raise BadValue(field, text, "a position whose last part, the move number, is a whole number from 1")
+    _check_pieces(cells, text, field)
+    sets: Sets = np.zeros(SETS, np.uint64)
+    settle(cells, sets)
+    if threats(cells, sets, 1 - int(cells[SIDE]))[2]:
+        raise BadValue(field, text, "a position in which the side that has just moved is not in check")
+    return cells, sets, int(number)
+
+
+def _read_board(board: str, cells: Cells, text: str, field: str) -> None:
+    rows = board.split("/")
+    if len(rows) != 9:
+        raise BadValue(field, text, f"a board of 9 rows with / between them, not {len(rows)}")
+    for number, row in enumerate(rows):
+        if not re.fullmatch(r"(?:[1-9]|\+?[plnsbrPLNSBR]|[gkGK])*", row):
+            raise BadValue(field, text, f"a board of digits and pieces such as P, +p or k; row {number + 1} is {row!r}")
+        column = 0
+        for plus, letter in re.findall(r"(\+?)([0-9A-Za-z])", row):
+            if letter.isdigit():
+                column += int(letter)
+                continue
+            if column < 9:
+                kind = LETTERS.index(letter.upper()) + PROMOTED * bool(plus)
+                cells[9 * number + column] = kind + WHITE * letter.islower()
+            column += 1
+        if column != 9:
+            raise BadValue(field, text, f"a board of 9 squares in each row; row {number + 1} has {column}")
+
+
+def _read_hands(hands: str, cells: Cells, text: str, field: str) -> None:
+    if hands == "-":
+        return
+    if not re.fullmatch(r"(?:(?:[1-9]|1[0-8])?[plnsbrgPLNSBRG])+", hands):
+        raise BadValue(field, text, "hands such as 'RB4p', or '-' for none")
+    for count, letter in re.findall(r"([0-9]*)([A-Za-z])", hands):
+        place = HANDS + 8 * letter.islower() + LETTERS.index(letter.upper())
+        cells[place] = min(int(cells[place]) + int(count or 1), 99)
+
+
+def _check_pieces(cells: Cells, text: str, field: str) -> None:
+    kinds, sides = cells[:81] & 15, cells[:81] // WHITE
+    for side in range(2):
+        if np.count_nonzero((kinds == KING) & (sides == side)) != 1:
+            raise BadValue(field, text, "a position in which each side has one king")
+    for kind in range(PAWN, KING):
+        board = np.count_nonzero((kinds == kind) | ((kinds == kind + PROMOTED) & (kind <= ROOK)))
+        count = int(board + cells[HANDS + kind] + cells[HANDS + 8 + kind])
+        if count > MOST[kind - 1]:
+            raise BadValue(field, text, f"a position with at most {MOST[kind - 1]} of {LETTERS[kind]}, not {count}")
+    for square in np.flatnonzero(kinds).tolist():
+        kind, side = int(kinds[square]), int(sides[square])
+        if (STUCK[side, kind] & BIT[square]).any():
+            raise BadValue(field, text, f"a position in which every piece could move, unlike that on {name_of(square)}")
+        if kind == PAWN:
+            file = cells[square % 9 : 81 : 9]
+            if np.count_nonzero(file == cells[square]) > 1:
+                raise BadValue(field, text, f"a position without two pawns of one side on file {9 - square % 9}")
+
+
+def write_sfen(cells: Cells, number: int) -> str:
+    rows = []
+    for row in range(9):
+        written = "".join(_piece(int(code)) or "1" for code in cells[9 * row : 9 * row + 9])
+        rows.append(re.sub(r"1+", lambda run: str(len(run[0])), written))
+    hands = ""
+    for side in range(2):
+        for letter in HAND_ORDER:
+            count = int(cells[HANDS + 8 * side + LETTERS.index(letter)])
+            if count:
+                hands += (str(count) if count > 1 else "") + (letter.lower() if side else letter)
+    return f"{'/'.join(rows)} {'w' if cells[SIDE] else 'b'} {hands or '-'} {number}"
+
+
+def _piece(code: int) -> str:
+    kind, white = code & 15, code >= WHITE
+    if not kind:
+        return ""
+    letter = LETTERS[kind - PROMOTED * (kind > KING)]
+    return "+" * (kind > KING) + (letter.lower() if white else letter)
+
+
+def name_of(square: int) -> str:
+    """A square as USI names it: 9a is the first, 1i the last."""
+    return f"{9 - square % 9}{'abcdefghi'[square // 9]}"
+
+
+def write_usi(move: int) -> str:
+    """A move, as `moves` packs it, in USI notation."""
+    source, target = move >> FROM & 127, move >> TARGET & 127
+    if source == 81:
+        return f"{LETTERS[(move & 0xFFF) // 81 - 19]}*{name_of(target)}"
+    return name_of(source) + name_of(target) + "+" * (move >> PROMOTING & 1)
+
+
+def read_usi(cells: Cells, sets: Sets, text: str, field: str = "move") -> int:
+    """The legal move that a USI text means here."""
+    if not (_USI.fullmatch(text) or _USI_DROP.fullmatch(text)):
+        raise BadValue(field, text, "a move in USI notation, such as 7g7f, 8h2b+ or P*5e")
+    moves: NDArray[np.int32] = np.empty(MOST_MOVES, np.int32)
+    count, _ = list_moves(cells, sets, moves)
+    for move in moves[:count].tolist():
+        if write_usi(move) == text:
+            return int(move)
+    raise BadValue(field, text, f"a legal move in {write_sfen(cells, 1).rsplit(' ', 1)[0]}")
+
+
+def write_csa(start: str, moves: Sequence[int], names: tuple[str, str] = ("Black", "White"), ending: str = "") -> str:
+    """A game in CSA notation (version 2.2); `ending` is a CSA word such as TORYO or SENNICHITE."""
+    cells, _, _ = read_sfen(start)
+    lines = ["V2.2", *(f"N{sign}{_one_line(name)}" for sign, name in zip("+-", names, strict=True))]
+    for row in range(9):
+        lines.append(f"P{row + 1}" + "".join(_csa_piece(int(code)) for code in cells[9 * row : 9 * row + 9]))
+    for side, sign in enumerate("+-"):
+        held = [kind for kind in range(1, DROPS + 1) for _ in range(cells[HANDS + 8 * side + kind])]
+        if held:
+            lines.append(f"P{sign}" + "".join("00" + CSA_TYPES[kind] for kind in held))
+    side = int(cells[SIDE])
+    lines.append("+-"[side])
+    kinds = [int(code) & 15 for code in cells[:81]]
+    for move in moves:
+        source, target = move >> FROM & 127, move >> TARGET & 127
+        drop = source == 81
+        kind = (move & 0xFFF) // 81 - 19 if drop else kinds[source] + PROMOTED * (move >> PROMOTING & 1)
+        lines.append(f"{'+-'[side]}{'00' if drop else _digits(source)}{_digits(target)}{CSA_TYPES[kind]}")
+        if not drop:
+            kinds[source] = 0
+        kinds[target] = kind
+        side = 1 - side
+    if ending:
+        lines.append(f"%{ending}")
+    return "\n".join(lines) + "\n"
+
+
+def _one_line(name: str) -> str:
+    return " ".join(name.split())
+
+
+def _csa_piece(code: int) -> str:
+    return " * " if not code else "+-"[code >= WHITE] + CSA_TYPES[code & 15]
+
+
+def _digits(square: int) -> str:
+    return f"{9 - square % 9}{square // 9 + 1}"

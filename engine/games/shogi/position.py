@@ -1,0 +1,83 @@
+"""A position for agents that search: immutable, detached from the boards, and with its way there."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import BadValue
+from engine.game import Ints
+from engine.games.shogi.moves import MOST_MOVES, list_moves
+from engine.games.shogi.notation import START, Cells, Sets, read_sfen, read_usi, write_sfen, write_usi
+from engine.games.shogi.play import make, unpack
+from engine.games.shogi.tables import SIDE
+
+
+class ShogiPosition:
+    """`start` is an SFEN, `moves` are the actions since then."""
+
+    def __init__(self, start: str, packed: tuple[int, ...], cells: Cells, sets: Sets, number: int) -> None:
+        self.start = start
+        self.packed = packed  # the moves, each with its squares
+        self.cells, self.sets = cells, sets  # as `tables` describes them; never written to
+        self.number = number  # of the next move
+
+    @classmethod
+    def from_sfen(cls, text: str, field: str = "sfen") -> ShogiPosition:
+        cells, sets, number = read_sfen(text, field)
+        return cls(write_sfen(cells, number), (), cells, sets, number)
+
+    @classmethod
+    def from_usi(cls, text: str, field: str = "position") -> ShogiPosition:
+        """'startpos' or an SFEN, with or without 'sfen' in front, and moves after 'moves'."""
+        words = text.split()
+        cut = words.index("moves") if "moves" in words else len(words)
+        begin = words[1:cut] if words[:1] == ["sfen"] else words[:cut]
+        position = cls.from_sfen(START if begin == ["startpos"] else " ".join(begin), field)
+        for number, word in enumerate(words[cut + 1 :], start=1):
+            try:
+                move = read_usi(position.cells, position.sets, word)
+            except BadValue as error:
+                raise BadValue(field, text, f"legal all along; move {number}: {error}") from None
+            position = position.play(move & 0xFFF)
+        return position
+
+    @property
+    def moves(self) -> tuple[int, ...]:
+        return tuple([move & 0xFFF for move in self.packed])
+
+    @property
+    def seat(self) -> int:
+        """Who is to move."""
+        return int(self.cells[SIDE])
+
+    @cached_property
+    def legal_moves(self) -> Ints:
+        """Packed as in `moves`, in the order of their actions."""
+        out: NDArray[np.int32] = np.empty(MOST_MOVES, np.int32)
+        count, _ = list_moves(self.cells, self.sets, out)
+        found: Ints = out[:count].astype(np.int64)
+        found = found[np.argsort(found & 0xFFF)]
+        found.flags.writeable = False
+        return found
+
+    def legal(self) -> Ints:
+        actions: Ints = self.legal_moves & 0xFFF
+        return actions
+
+    def play(self, action: int) -> ShogiPosition:
+        cells, sets = self.cells.copy(), self.sets.copy()
+        move = int(unpack(cells, action))
+        make(cells, sets, move)
+        return ShogiPosition(self.start, (*self.packed, move), cells, sets, self.number + 1)
+
+    @property
+    def sfen(self) -> str:
+        return write_sfen(self.cells, self.number)
+
+    def usi(self) -> str:
+        """The way here, as USI's `position` command wants it."""
+        moves = " ".join(map(write_usi, self.packed))
+        return f"sfen {self.start}" + (f" moves {moves}" if moves else "")
