@@ -133,8 +133,8 @@ def write_drops(side, kind, t0, t1, out, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def list_moves(cells, sets, out):  # type: ignore[no-untyped-def]
-    """Write the legal moves; returns how many there are, and how many pieces give check."""
+def list_moves(cells, sets, out, captures):  # type: ignore[no-untyped-def]
+    """Write the legal moves, or only captures if there is no check; returns how many, and how many give check."""
     side = int64(cells[SIDE])
     king = int64(cells[KINGS + side])
     danger0, danger1, checks, checker, pins0, pins1 = threats(cells, sets, side)
@@ -148,6 +148,11 @@ def list_moves(cells, sets, out):  # type: ignore[no-untyped-def]
         goal0, goal1 = e0 | BIT[checker, 0], e1 | BIT[checker, 1]
     elif checks > 1:
         e0, e1, goal0, goal1 = no, no, no, no
+    if captures and checks == 0:
+        e0, e1 = no, no
+        free0, free1 = sets[OCCUPIED + 2 - 2 * side], sets[OCCUPIED + 3 - 2 * side]
+        goal0 &= free0
+        goal1 &= free1
     count = 0
     for w in range(2):
         word = sets[OCCUPIED + 2 * side + w]
@@ -189,7 +194,7 @@ def perft(cells, sets, depth):  # type: ignore[no-untyped-def]
     all_cells, all_sets = np.empty((depth, CELLS), np.uint8), np.empty((depth, SETS), np.uint64)
     moves, counts, at = np.empty((depth, MOST_MOVES), np.int32), np.zeros(depth, np.int64), np.zeros(depth, np.int64)
     all_cells[0], all_sets[0] = cells, sets
-    counts[0] = list_moves(cells, sets, moves[0])[0]
+    counts[0] = list_moves(cells, sets, moves[0], False)[0]
     level, total = 0, 0
     while level >= 0:
         if at[level] == counts[level]:
@@ -204,6 +209,6 @@ def perft(cells, sets, depth):  # type: ignore[no-untyped-def]
             total += count_moves(next_cells, next_sets)
         else:
             level += 1
-            counts[level] = list_moves(next_cells, next_sets, moves[level])[0]
+            counts[level] = list_moves(next_cells, next_sets, moves[level], False)[0]
             at[level] = 0
     return total
