@@ -79,7 +79,7 @@ def _rank(cells, moves, ranks, count, first, second, history):  # type: ignore[n
         if gain > 0:
             source = move >> FROM & 127
             ranks[k] = 1_000_000 + 16 * gain - (VALUE[int64(cells[source]) & 15] if source < 81 else 0)
-        elif move == first or move == second:
+        elif move in (first, second):
             ranks[k] = 900_000
         else:
             ranks[k] = history[side, move & 0xFFF]

@@ -18,7 +18,7 @@ from engine.games.shogi.moves import MOST_MOVES, count_moves
 from engine.games.shogi.notation import START, write_sfen
 from engine.games.shogi.openings import positions
 from engine.games.shogi.position import ShogiPosition
-from engine.games.shogi.scene import board_scene
+from engine.games.shogi.scene import KANJI, board_scene, caption
 from engine.games.shogi.tables import ACTIONS, CELLS, SETS
 from engine.options import option, validate
 from engine.registry import spec_of
@@ -149,8 +149,9 @@ class ShogiBoards:
         packed = tuple(self.played[lane, :plies].tolist())
         return ShogiPosition(start, packed, self.cells[lane].copy(), self.sets[lane].copy(), number + plies)
 
-    def scene(self, lane: int) -> Scene:
-        plies, (_, number) = int(self.lanes["plies"][lane]), self._starts[lane]
+    def scene(self, lane: int, style: str = KANJI) -> Scene:
+        state, (_, number) = self.lanes[lane], self._starts[lane]
+        plies, reason, checked = int(state["plies"]), int(state["reason"]), bool(state["checked"])
         last = int(self.played[lane, plies - 1]) if plies else None
-        state = self.lanes[lane]
-        return board_scene(self.cells[lane], last, number + plies, int(state["reason"]), bool(state["checked"]))
+        told = caption(self.cells[lane], last, number + plies, reason, checked, self._scores[lane].tolist())
+        return board_scene(self.cells[lane], last, told, not state["over"], checked, style)
