@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
 from engine import codec
 from engine.errors import BadValue
-from engine.game import AgentKind, Boards, Bools, Game, Indices, Ints, Observations, Position
+from engine.game import AgentKind, Boards, Bools, Game, Indices, Ints, Observations, Position, StyledBoards
 from engine.play.arena import Arena
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.group import Tick
@@ -43,6 +44,7 @@ def check_game(game: Game, *, lanes: int = 3, matches: int = 6) -> None:
             assert last == whole[seed][1], f"seed {seed} ends differently when other lanes are in play"
     _check_copy(game)
     _check_start(game)
+    _check_styles(game)
 
 
 def check_kind(kind: AgentKind, game: Game, *, matches: int = 6) -> None:
@@ -142,6 +144,16 @@ def _check_start(game: Game) -> None:
     except BadValue:
         return
     raise AssertionError("check_start takes any text: a misspelt start would go unnoticed")
+
+
+def _check_styles(game: Game) -> None:
+    boards = game.boards(1)
+    boards.deal(np.array([0], np.uint32), np.array([5], np.uint64), [None])
+    usual = boards.scene(0)
+    for place, style in enumerate(game.info.styles):
+        scene = cast(StyledBoards, boards).scene(0, style)
+        assert (scene == usual) == (place == 0), f"style {style!r} must differ from the usual one, which comes first"
+        assert scene.caption == usual.caption, f"style {style!r} has a caption of its own: that is for those who listen"
 
 
 def _play(game: Game, seeds: Sequence[int]) -> list[tuple[list[object], object]]:

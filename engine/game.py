@@ -48,6 +48,7 @@ class GameInfo:
     action_names: tuple[str, ...] = ()
     pace: float = 2.0  # steps a second that look right to a watcher
     idle: int | None = None  # what somebody does who does nothing; None: the match waits for them
+    styles: tuple[str, ...] = ()  # ways to draw it, the usual one first; a game with any has StyledBoards
 
 
 class Game(Protocol):
@@ -133,6 +134,13 @@ class Boards(Protocol):
 
     def scene(self, lane: int) -> Scene:
         """What a watcher sees."""
+
+
+class StyledBoards(Boards, Protocol):
+    """Boards that can be drawn in several ways: a matter of looking, so it is no option of the rules."""
+
+    def scene(self, lane: int, style: str = ...) -> Scene:
+        """What a watcher sees who asked for this one of `info.styles`."""
 
 
 class Position(Protocol):

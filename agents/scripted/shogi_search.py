@@ -6,8 +6,11 @@ moves for the order. All of its memory belongs to one call, so what it answers d
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import uint64
+from numpy.typing import NDArray
 
 from engine.games.shogi.bits import int64, lowest
 from engine.games.shogi.moves import MOST_MOVES, list_moves
@@ -42,7 +45,7 @@ for _square in range(81):
 @kernel
 def evaluate(cells, sets):  # type: ignore[no-untyped-def]
     """Worth of the position for the side to move: material, pieces near the kings, and where the kings stand."""
-    total = 0
+    total = int64(0)
     for side in range(2):
         own, other = int64(cells[KINGS + side]), int64(cells[KINGS + 1 - side])
         worth = HOME[80 - own] if side else HOME[own]
@@ -216,7 +219,7 @@ def search(frames, depth, extras):  # type: ignore[no-untyped-def]
     return chosen
 
 
-def new_frames() -> tuple[np.ndarray, ...]:  # type: ignore[type-arg]
+def new_frames() -> tuple[NDArray[Any], ...]:
     """Memory for one search at a time."""
     return (
         np.zeros((FRAMES + 2, CELLS), np.uint8),

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from engine import codec
-from engine.errors import BadReplay, RingsideError
+from engine.errors import BadReplay, BadValue, RingsideError
 from engine.files import write_whole
-from engine.game import Floats, Game, Indices, Ints, check_match
+from engine.game import Floats, Game, Indices, Ints, StyledBoards, check_match
 from engine.play.lanes import bits_for, rank, unpack
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
 from engine.registry import game_of
@@ -97,8 +98,14 @@ class Playback:
         """What this seat did before the step that is shown: whoever takes it over there has done the same."""
         return [row[seat] for row in self._rows[: self.step] if row[seat] >= 0]
 
-    def scene(self) -> Scene:
-        return self.boards.scene(VIEW)
+    def scene(self, style: str | None = None) -> Scene:
+        """The step that is shown, drawn as usual or in one of `game.info.styles`."""
+        if style is None:
+            return self.boards.scene(VIEW)
+        if style not in self.game.info.styles:
+            known = ", ".join(map(repr, self.game.info.styles)) or "left out: this game looks one way only"
+            raise BadValue("style", style, f"one of {known}" if self.game.info.styles else known)
+        return cast(StyledBoards, self.boards).scene(VIEW, style)
 
     def scores(self) -> tuple[float, ...]:
         return tuple(self.boards.scores()[VIEW].tolist())

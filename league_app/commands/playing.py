@@ -82,6 +82,7 @@ def add_replays(commands: Any) -> None:
     one.add_argument("match", nargs="?", help="which match of the league, such as 3.17")
     one.add_argument("--step", type=int, help="go to this step (the last one)")
     one.add_argument("--png", type=Path, metavar="FILE", help="draw it there")
+    one.add_argument("--style", help="with --png: a way to draw it, for games that have several")
     one.add_argument("--save", type=Path, metavar="FILE", help="keep it as a replay file")
 
     one = command(
@@ -224,7 +225,7 @@ def again(options: argparse.Namespace) -> Answer:
         raise BadValue("--step", step, f"from 0 to {playback.steps}")
     playback.seek(step)
     if options.png:
-        draw(playback, options.png)
+        draw(playback, options.png, options.style)
     if options.save:
         save(options.save, spec, result)
 
@@ -275,12 +276,13 @@ def save(path: Path, spec: MatchSpec, result: MatchResult) -> None:
         raise BadValue("--save", str(path), f"a file that can be written ({error.strerror})") from None
 
 
-def draw(playback: Playback, path: Path) -> None:
+def draw(playback: Playback, path: Path, style: str | None) -> None:
     check_path("--png", path)
+    scene = playback.scene(style)
     from league_app.visual.paint import save_png  # pygame is needed for pictures only
 
     try:
-        save_png(playback.scene(), path)
+        save_png(scene, path)
     except OSError as error:
         raise BadValue("--png", str(path), f"a file name that ends in .png and can be written ({error})") from None
 

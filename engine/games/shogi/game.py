@@ -18,7 +18,7 @@ from engine.games.shogi.moves import MOST_MOVES, count_moves
 from engine.games.shogi.notation import START, write_sfen
 from engine.games.shogi.openings import positions
 from engine.games.shogi.position import ShogiPosition
-from engine.games.shogi.scene import KANJI, board_scene, caption
+from engine.games.shogi.scene import KANJI, STYLES, board_scene, caption
 from engine.games.shogi.tables import ACTIONS, CELLS, SETS
 from engine.options import option, validate
 from engine.registry import spec_of
@@ -61,6 +61,7 @@ class Shogi:
             stats=STATS,
             masked=True,
             pace=1.5,
+            styles=STYLES,
         )
 
     def check_start(self, start: str | None) -> None:

@@ -1,0 +1,289 @@
+"""Matches of Shogi: how they begin and end, what agents see, and what is written about them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.errors import BadValue
+from engine.game import RESIGN
+from engine.games.shogi import lanes
+from engine.games.shogi.game import Shogi, ShogiBoards, ShogiOptions
+from engine.games.shogi.notation import START, read_sfen, read_usi, write_csa, write_sfen, write_usi
+from engine.games.shogi.openings import LINES, positions
+from engine.games.shogi.position import ShogiPosition
+from engine.games.shogi.scene import KANJI, LATIN, RED, STYLES
+from engine.play.arena import Arena
+from engine.play.match import AgentSpec, EndingKind, MatchSpec
+from engine.registry import new_game
+from engine.scene import Circle, Polygon, Text
+from tests.engine.shogi import ONE, dealt, play
+
+SHUFFLE = "5i5h 5a5b 5h5i 5b5a "
+CHECKS = "4i5i 5a4a 5i4i 4a5a "  # a rook that gives check on each move, and a king that steps aside
+QUIET = "4i3i 5a6a 3i4i 6a5a "
+
+
+def ended(boards: ShogiBoards) -> tuple[int, int, list[float]]:
+    state = boards.lanes[0]
+    return int(state["over"]), int(state["reason"]), boards.scores()[0].tolist()
+
+
+def test_mate_ends_the_match() -> None:
+    boards = dealt("4k4/9/4P4/9/9/9/9/9/4K4 b G 1")
+    play(boards, "G*5b")
+    assert ended(boards) == (1, lanes.MATE, [1.0, 0.0])
+    assert not boards.acting().any()
+    assert boards.scene(0).caption.startswith("Shogi, move 2, after G*5b, Black wins by no legal move")
+
+
+def test_the_fourth_time_is_no_contest() -> None:
+    boards = dealt("startpos")
+    play(boards, SHUFFLE * 2 + "5i5h 5a5b 5h5i")
+    assert not boards.over()[0]
+    play(boards, "5b5a")
+    assert ended(boards) == (3, lanes.REPETITION, [0.5, 0.5])
+
+
+def test_the_same_squares_with_other_hands_are_another_position() -> None:
+    boards = dealt("4k4/9/9/9/9/9/9/r8/4K3R b Pp 1")
+    for k in range(3):
+        play(boards, "P*5e 9h9g 5e5d 9g9h" if k == 0 else "1i1h 9h9g 1h1i 9g9h")
+    assert not boards.over()[0]
+
+
+def test_perpetual_check_loses() -> None:
+    boards = dealt("4k4/9/9/9/9/9/9/9/K4R3 b - 1")
+    play(boards, CHECKS * 3)
+    assert ended(boards) == (1, lanes.PERPETUAL, [0.0, 1.0])
+
+
+def test_perpetual_check_loses_also_if_it_is_the_checked_sides_position_that_comes_back() -> None:
+    boards = dealt("4k4/9/9/9/9/9/9/9/K3R4 w - 1")
+    play(boards, "5a4a 5i4i 4a5a 4i5i " * 3)
+    assert ended(boards) == (1, lanes.PERPETUAL, [0.0, 1.0])
+
+
+def test_whites_perpetual_check_loses_too() -> None:
+    boards = dealt("3r4k/9/9/9/9/9/9/9/4K4 w - 1")
+    play(boards, "6a5a 5i6i 5a6a 6i5i " * 3)
+    assert ended(boards) == (1, lanes.PERPETUAL, [1.0, 0.0])
+
+
+@pytest.mark.parametrize("order", [CHECKS * 2 + QUIET, QUIET + CHECKS * 2])
+def test_one_quiet_move_makes_perpetual_check_a_repetition(order: str) -> None:
+    boards = dealt("4k4/9/9/9/9/9/9/9/K4R3 b - 1")
+    play(boards, order)
+    assert ended(boards) == (3, lanes.REPETITION, [0.5, 0.5])
+
+
+ENTERING = "4+P+P+P+P+P/4+P+P+P+P+P/9/K8/9/9/9/9/8k b {} 1"
+
+
+def test_a_king_that_entered_with_enough_wins_at_its_turn() -> None:
+    boards = dealt(ENTERING.format("2R2B"))  # 10 + 20 = 30 points
+    play(boards, "9d9c")
+    assert not boards.over()[0], "only at its own turn"
+    play(boards, "1i1h")
+    assert ended(boards) == (1, lanes.DECLARED, [1.0, 0.0])
+
+
+@pytest.mark.parametrize(("hand", "wins"), [("2RB2P", False), ("2RB3P", True), ("2RBGSP", True), ("R2BGS", False)])
+def test_black_needs_28_points(hand: str, wins: bool) -> None:
+    boards = dealt(ENTERING.format(hand))
+    play(boards, "9d9c 1i1h")
+    assert bool(boards.over()[0]) == wins
+
+
+@pytest.mark.parametrize(("hand", "wins"), [("2rbp", False), ("2rb2p", True)])
+def test_white_needs_27_points(hand: str, wins: bool) -> None:
+    boards = dealt(f"K8/9/9/9/9/8k/9/+p+p+p+p+p4/+p+p+p+p+p4 w {hand} 1")
+    play(boards, "1f1g 9a9b")
+    assert bool(boards.over()[0]) == wins
+
+
+def test_an_entered_king_needs_ten_pieces_beside_it_and_must_not_be_in_check() -> None:
+    boards = dealt("5+P+P+P+P/4+P+P+P+P+P/9/K8/9/9/9/9/8k b 2R2BGSN 1")  # 9 + 20 + 3 points, but nine pieces
+    play(boards, "9d9c 1i1h")
+    assert not boards.over()[0]
+    boards = dealt("4+P+P+P+P+P/4+P+P+P+P+P/9/K8/9/9/9/9/8k b 2R2Bl 1")
+    play(boards, "9d9c L*9a")
+    assert not boards.over()[0]
+
+
+def test_without_declaration_an_entered_king_plays_on() -> None:
+    boards = dealt(ENTERING.format("2R2B"), declaration=False)
+    play(boards, "9d9c 1i1h")
+    assert not boards.over()[0]
+
+
+def test_the_move_limit_is_a_draw_unless_the_last_move_mates() -> None:
+    boards = dealt("startpos", move_limit=4)
+    play(boards, SHUFFLE)
+    assert ended(boards) == (2, lanes.TOO_LONG, [0.5, 0.5])
+    boards = dealt("4k4/9/4P4/9/9/9/8p/9/4K4 w G 1", move_limit=2)
+    play(boards, "1g1h G*5b")
+    assert ended(boards) == (1, lanes.MATE, [1.0, 0.0])
+
+
+def test_a_player_may_resign() -> None:
+    game = new_game("shogi")
+    players = (AgentSpec("me", "human"), AgentSpec("you", "human"))
+    with Arena(1, alone=True) as arena:
+        arena.add(MatchSpec("m", game.spec, players, 1, "startpos"))
+        arena.tick()
+        arena.hear(0, RESIGN)
+        arena.tick()
+        [result] = arena.take_results()
+    assert result.ending.kind is EndingKind.RESIGNED
+    assert result.ranks == (2, 1)
+
+
+def test_both_games_of_a_pair_begin_alike_and_pairs_do_not() -> None:
+    starts = [dealt(None, seed).position(0, 0).start for seed in range(60)]
+    assert [dealt(None, seed).position(0, 0).start for seed in range(60)] == starts
+    assert len(set(starts)) > 20
+
+
+def test_a_match_may_begin_with_random_moves_or_none() -> None:
+    begun = [dealt(None, seed, opening="random", random_plies=6).position(0, 0) for seed in range(20)]
+    assert len({one.start for one in begun}) == 20
+    assert {one.number for one in begun} == {7}
+    assert all(one.legal().size for one in begun)
+    assert dealt(None, 5, opening="none").position(0, 0).start == START
+
+
+def test_openings_are_legal_and_different() -> None:
+    assert len(positions()) == len(LINES) == len({one.sfen for one in positions()})
+    assert positions()[0].sfen == START
+    for one in positions():
+        Shogi(ShogiOptions()).check_start(one.sfen)
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        ("", "<board> <b or w> <hands> <move number>"),
+        ("startpos moves 7g7e", "move 1: move = '7g7e': must be a legal move"),
+        ("startpos moves 7g7f 7g7f", "move 2"),
+        ("startpos moves hello", "USI notation"),
+        ("9/9/9/9/9/9/9/9/9 b - 1", "each side has one king"),
+        ("4k4/9/9/9/9/9/9/9/K7K b - 1", "each side has one king"),
+        ("4k4/9/9/9/9/9/9/4K4 b - 1", "9 rows"),
+        ("4k4/9/9/9/9/9/9/9/4K5 b - 1", "row 9 has 10"),
+        ("4k4/9/9/9/9/x8/9/9/4K4 b - 1", "row 6 is 'x8'"),
+        ("4k4/9/9/9/9/9/9/9/4K4 x - 1", "b or w"),
+        ("4k4/9/9/9/9/9/9/9/4K4 b Q 1", "hands such as"),
+        ("4k4/9/9/9/9/9/9/9/4K4 b 3R 1", "at most 2 of R, not 3"),
+        ("4k4/9/9/9/9/9/9/9/4K4 b - 0", "move number"),
+        ("4k3P/9/9/9/9/9/9/9/4K4 b - 1", "unlike that on 1a"),
+        ("4k4/9/8P/9/8P/9/9/9/4K4 b - 1", "two pawns of one side on file 1"),
+        ("4k4/9/9/9/9/9/9/9/K3R4 b - 1", "not in check"),
+        ("4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1", "a legal move left"),
+        ("K3+P+P+P+P+P/4+P+P+P+P+P/9/9/9/9/9/9/8k b 2R2B 1", "not won yet"),
+    ],
+)
+def test_a_start_that_is_wrong_is_told_what_is_wrong_with_it(start: str, words: str) -> None:
+    with pytest.raises(BadValue, match=r"^start = ") as caught:
+        Shogi(ShogiOptions()).check_start(start)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("start", ["startpos", "sfen " + START, START, "startpos moves 7g7f 3c3d 8h2b+"])
+def test_a_start_is_a_position_with_or_without_moves(start: str) -> None:
+    Shogi(ShogiOptions()).check_start(start)
+    assert dealt(start).position(0, 0).moves == ()
+
+
+def test_sfen_goes_out_as_it_came_in() -> None:
+    for sfen in (START, "8l/1l+R2P3/p2pBG1pp/kps1p4/Nn1P2G2/P1P1P2PP/1PS6/1KSG3+r1/LN2+p3L w Sbgn3p 124"):
+        cells, _, number = read_sfen(sfen)
+        assert write_sfen(cells, number) == sfen
+    cells, sets, _ = read_sfen("8k/9/4P4/9/9/9/9/9/K8 b G 1")
+    for move in ("5c5b", "5c5b+", "G*5b", "9i9h"):
+        assert write_usi(read_usi(cells, sets, move)) == move
+
+
+def test_a_position_tells_an_engine_how_it_came_about() -> None:
+    boards = dealt("startpos moves 7g7f")
+    play(boards, "3c3d 8h2b+ 3a2b B*5e")
+    position = boards.position(0, 0)
+    first = ShogiPosition.from_usi("startpos moves 7g7f").sfen
+    assert position.usi() == f"sfen {first} moves 3c3d 8h2b+ 3a2b B*5e"
+    assert ShogiPosition.from_usi(position.usi()).sfen == position.sfen
+    assert position.number == 6
+
+
+def test_a_game_is_written_in_csa() -> None:
+    boards = dealt("startpos")
+    play(boards, "7g7f 3c3d 8h2b+ 3a2b B*5e")
+    position = boards.position(0, 0)
+    lines = write_csa(position.start, position.packed, ("Me", "You\n"), "TORYO").splitlines()
+    assert lines[:4] == ["V2.2", "N+Me", "N-You", "P1-KY-KE-GI-KI-OU-KI-GI-KE-KY"]
+    assert lines[4] == "P2 * -HI *  *  *  *  * -KA * "
+    assert lines[12:] == ["+", "+7776FU", "-3334FU", "+8822UM", "-3122GI", "+0055KA", "%TORYO"]
+    hands = write_csa("4k4/9/9/9/9/9/9/9/4K4 w 2Pg 1", ()).splitlines()
+    assert hands[-3:] == ["P+00FU00FU", "P-00KI", "-"]
+
+
+def test_both_seats_see_the_board_from_their_own_side() -> None:
+    boards = dealt("startpos")
+    out = np.full((2, 46, 9, 9), np.nan, np.float32)
+    boards.observe(np.zeros(2, np.uint32), np.array([0, 1], np.uint32), out)
+    assert (out[0, :45] == out[1, :45]).all(), "at the start both see the same"
+    assert out[0, 45].max() == 0.0
+    assert out[1, 45].min() == 1.0
+    assert out[0, 0, 6].tolist() == [1.0] * 9, "own pawns on the third row from below"
+    assert out[0, 14, 2].tolist() == [1.0] * 9
+    assert out[0, 4, 7].tolist() == [0, 1, 0, 0, 0, 0, 0, 0, 0], "the own bishop at the left"
+    assert out[:, 28:45].max() == 0.0
+
+
+def test_hands_and_repetition_are_seen() -> None:
+    boards = dealt("4k4/9/9/9/9/9/9/9/4K4 b 9PRg 1")
+    out = np.full((2, 46, 9, 9), np.nan, np.float32)
+    boards.observe(np.zeros(2, np.uint32), np.array([0, 1], np.uint32), out)
+    assert np.unique(out[0, 28]).tolist() == [0.5]
+    assert np.unique(out[0, 33]).tolist() == [0.5]
+    assert np.unique(out[0, 41]).tolist() == [0.25]
+    assert np.unique(out[1, 34]).tolist() == [0.25]
+    assert np.unique(out[1, 35]).tolist() == [0.5]
+    play(boards, SHUFFLE * 2)
+    boards.observe(np.zeros(2, np.uint32), np.array([0, 1], np.uint32), out)
+    assert out[0, 42:45, 0, 0].tolist() == [1.0, 1.0, 0.0]
+
+
+def test_the_same_move_is_the_same_action_for_both_sides() -> None:
+    boards = dealt("startpos")
+    play(boards, "7g7f 3c3d 2g2f 8c8d 6i7h 4a3b")
+    moves = boards.position(0, 0).moves
+    assert moves[0::2] == moves[1::2]
+
+
+def test_statistics_count_what_each_side_did() -> None:
+    boards = dealt("startpos")
+    play(boards, "7g7f 3c3d 8h2b+ 3a2b B*5e 2b3c 5e3c+")
+    assert lanes.STATS == ("captures", "drops", "promotions", "checks")
+    assert boards.stats(ONE)[0].tolist() == [[2.0, 1.0, 2.0, 1.0], [1.0, 0.0, 0.0, 0.0]]
+
+
+def test_a_scene_shows_every_piece_hands_with_counts_and_the_last_move() -> None:
+    boards = dealt("4k4/9/9/9/9/9/9/4+R4/K8 w 12Pb 1")
+    scene = boards.scene(0)
+    assert Text in {type(item) for item in scene.items}
+    assert any(isinstance(item, Text) and item.text == "12" for item in scene.items)
+    assert any(isinstance(item, Polygon) and item.colour == RED for item in scene.items)
+    assert "White to move and in check, Black holds 12P, White holds B" in scene.caption
+    play(boards, "5a4a")
+    assert len(boards.scene(0).items) != len(scene.items)
+
+
+def test_letters_can_be_had_instead_and_nothing_leaves_the_picture() -> None:
+    boards = dealt(None, 3)
+    assert STYLES == (KANJI, LATIN) == new_game("shogi").info.styles
+    letters = [item.text for item in boards.scene(0, LATIN).items if isinstance(item, Text)]
+    assert letters.count("P") == 18
+    assert "P" not in [item.text for item in boards.scene(0).items if isinstance(item, Text)]
+    for item in boards.scene(0).items:
+        points = item.points if isinstance(item, Polygon) else ((item.x, item.y),) if isinstance(item, Circle) else ()
+        assert all(0 <= x <= boards.scene(0).aspect and 0 <= y <= 1 for x, y in points)

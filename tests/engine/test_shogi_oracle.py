@@ -1,0 +1,155 @@
+"""Shogi beside an independent library, cshogi, which is asked only here and never shipped."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from engine.errors import BadValue
+from engine.games.shogi.attacks import threats
+from engine.games.shogi.lanes import declares
+from engine.games.shogi.moves import MOST_MOVES, count_moves, list_moves
+from engine.games.shogi.notation import START, Cells, Sets, read_sfen, write_sfen, write_usi
+from engine.games.shogi.play import make, settle, unpack
+from engine.games.shogi.tables import ACTIONS, SIDE
+from tests.engine.shogi import any_position
+
+cshogi = pytest.importorskip("cshogi")
+
+# Positions in which a rule decides: pawn drops for mate and almost, pins on it, forced promotions, double checks.
+SPECIAL = (
+    "3nkn3/3p1p3/5S3/9/9/9/9/9/4K4 b P 1",
+    "3nkn3/5p3/5S3/9/9/9/9/9/4K4 b P 1",
+    "R2gkn3/3p1p3/5S3/9/9/9/9/9/4K4 b P 1",
+    "R1pgkn3/3p1p3/5S3/9/9/9/9/9/4K4 b P 1",
+    "4k4/9/9/9/9/9/5s3/3P1P3/3NKN3 w p 1",
+    "7nk/7p1/6S2/9/9/9/9/9/K8 b P 1",
+    "6snk/7p1/6N2/9/9/9/9/9/K8 b P 1",
+    "4r3k/9/9/9/9/9/3n5/6B2/4K4 b RBG 1",
+    "8k/2P1L4/1N1P5/4NL3/9/9/9/9/K8 b PLN 1",
+    "4r3k/9/9/4S4/9/9/b8/1N7/2K6 b GP 1",
+    "R8/2K1S1SSk/4B4/9/9/9/9/9/1L1L1L3 b RBGSNLP3g3n17p 1",
+)
+
+
+def compare(cells: Cells, sets: Sets, board: object) -> int:
+    """Our moves are theirs; each action is unpacked to its move again; counting agrees with listing."""
+    out = np.empty(MOST_MOVES, np.int32)
+    count, checks = list_moves(cells, sets, out, False)
+    moves = out[:count].tolist()
+    ours = sorted(map(write_usi, moves))
+    theirs = sorted(cshogi.move_to_usi(move) for move in board.legal_moves)  # type: ignore[attr-defined]
+    sfen = write_sfen(cells, 1)
+    assert ours == theirs, sfen
+    assert count_moves(cells, sets) == count, sfen
+    assert (checks > 0) == board.is_check(), sfen  # type: ignore[attr-defined]
+    actions = [move & 0xFFF for move in moves]
+    assert len(set(actions)) == count, f"two moves are one action: {sfen}"
+    assert all(0 <= action < ACTIONS for action in actions), sfen
+    assert [unpack(cells, action) for action in actions] == moves, sfen
+    return int(count)
+
+
+def random_play(seed: int, positions: int) -> Iterator[tuple[Cells, Sets, object]]:
+    rng, board = random.Random(seed), cshogi.Board()
+    while positions > 0:
+        board.reset()
+        cells, sets, _ = read_sfen(START)
+        for _ in range(400):
+            yield cells, sets, board
+            positions -= 1
+            moves = list(board.legal_moves)
+            if not moves or positions <= 0:
+                break
+            chosen = rng.choice(moves)
+            board.push(chosen)
+            out = np.empty(MOST_MOVES, np.int32)
+            count, _ = list_moves(cells, sets, out, False)
+            name = cshogi.move_to_usi(chosen)
+            make(cells, sets, next(move for move in out[:count].tolist() if write_usi(move) == name))
+
+
+def check_random_play(seed: int, positions: int) -> None:
+    for cells, sets, board in random_play(seed, positions):
+        compare(cells, sets, board)
+        assert write_sfen(cells, board.move_number) == board.sfen()  # type: ignore[attr-defined]
+        again = np.zeros_like(sets)
+        settle(cells.copy(), again)
+        assert (again == sets).all(), "sets and key are not what they would be from scratch"
+
+
+def check_any_positions(seed: int, positions: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(positions):
+        sfen = any_position(rng)
+        cells, sets, _ = read_sfen(sfen)
+        compare(cells, sets, cshogi.Board(sfen))
+
+
+def test_moves_are_those_of_another_library_in_random_play() -> None:
+    check_random_play(1, 3000)
+
+
+def test_moves_are_those_of_another_library_wherever_the_pieces_stand() -> None:
+    check_any_positions(2, 1200)
+
+
+@pytest.mark.parametrize("sfen", SPECIAL)
+def test_moves_are_those_of_another_library_where_a_rule_decides(sfen: str) -> None:
+    cells, sets, _ = read_sfen(sfen)
+    compare(cells, sets, cshogi.Board(sfen))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_moves_are_those_of_another_library_on_very_many_positions(seed: int) -> None:
+    check_random_play(100 + seed, 10_000)
+    check_any_positions(200 + seed, 10_000)
+
+
+def test_an_entered_king_is_judged_as_by_another_library() -> None:
+    rng, found = random.Random(3), 0
+    for _ in range(2000):
+        sfen = entered(rng)
+        cells, sets, _ = read_sfen(sfen)
+        side = int(cells[SIDE])
+        ours = not threats(cells, sets, side)[2] and bool(declares(cells, sets, side))
+        assert ours == cshogi.Board(sfen).is_nyugyoku(), sfen
+        found += ours
+    assert 100 < found < 1900, "they must not all be alike"
+
+
+def entered(rng: random.Random) -> str:
+    """A king in or near the other's camp, with about as many pieces as the rule asks for."""
+    black = rng.random() < 0.5
+    while True:
+        king = rng.randrange(36)
+        others = rng.sample([square for square in range(30) if square != king], rng.randint(9, 13))
+        stock = list("RRBBGGGGSSSSNNNNLLLL" + "P" * 9)
+        rng.shuffle(stock)
+        board = {king: "K", 80: "k"}
+        for square in others:
+            letter = stock.pop()
+            board[square] = ("+" if letter in "PLN" else "") + letter
+        hand = "".join(stock[: rng.randint(0, 14)])
+        rows = ["".join(board.get(9 * row + column, "1") for column in range(9)) for row in range(9)]
+        held = "".join(f"{hand.count(one) if hand.count(one) > 1 else ''}{one}" for one in sorted(set(hand)))
+        text = "/".join(rows)
+        if not black:
+            text = "/".join(turned(row) for row in reversed(rows)).swapcase()
+            held = held.lower()
+        sfen = f"{text} {'b' if black else 'w'} {held or '-'} 1"
+        try:
+            read_sfen(sfen)
+        except BadValue:  # a king that could be taken
+            continue
+        return sfen
+
+
+def turned(row: str) -> str:
+    """A row read from the other end."""
+    return "".join(reversed(re.findall(r"\+?.", row)))
