@@ -12,6 +12,16 @@ from engine.play.match import AgentSpec, MatchResult
 from engine.seeding import draw, purpose
 
 ROLL = purpose("dice.roll")
+BLOCK = 64  # actions
+
+
+@kernel
+def _count(row, first, last):  # type: ignore[no-untyped-def]
+    """How many flags are set; without a branch, so that the machine takes many at a time."""
+    count = np.int32(0)
+    for action in range(first, last):
+        count += np.int32(row[action])
+    return count
 
 
 @kernel
@@ -21,12 +31,17 @@ def _roll(seeds, slots, plies, legal, masked, actions, out):  # type: ignore[no-
         if not masked:
             out[i] = np.int64(bits % np.uint64(actions))
             continue
-        count = 0
-        for action in range(actions):
-            count += legal[i, action]
-        left = np.int64(bits % np.uint64(count))
-        for action in range(actions):
-            if legal[i, action]:
+        row = legal[i]
+        left = np.int64(bits % np.uint64(_count(row, 0, actions)))
+        first = 0
+        for place in range(0, actions, BLOCK):  # a game may have thousands of actions
+            held = _count(row, place, min(place + BLOCK, actions))
+            if left < held:
+                first = place
+                break
+            left -= held
+        for action in range(first, actions):
+            if row[action]:
                 if left == 0:
                     out[i] = action
                     break
@@ -54,7 +69,8 @@ class DicePilot:
     def act(self, views: Views) -> Ints:
         out = self._out[: len(views)]
         legal = self._all if views.legal is None else views.legal
-        _roll(self._seeds, views.slots, views.plies, legal, views.legal is not None, self._actions, out)
+        flags = legal.view(np.uint8)  # summed three times as fast as booleans
+        _roll(self._seeds, views.slots, views.plies, flags, views.legal is not None, self._actions, out)
         return out
 
     def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:

@@ -60,7 +60,7 @@ PARAMETERS = np.dtype([("style", "u1"), ("depth", "i8")], align=True)
 def _glance(style, frames, extras):  # type: ignore[no-untyped-def]
     """The players that look one move ahead at most."""
     cells, sets, moves = frames[0], frames[1], frames[2]
-    count, _ = list_moves(cells[0], sets[0], moves[0], False)
+    count, _ = list_moves(cells[0], sets[0], moves[0], int64(0))
     chosen, best = int64(moves[0, 0]), int64(-1)
     for k in range(count):
         move = int64(moves[0, k])

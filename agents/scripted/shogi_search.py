@@ -12,6 +12,7 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
+from engine.games.shogi.attacks import threats
 from engine.games.shogi.bits import int64, lowest
 from engine.games.shogi.moves import MOST_MOVES, list_moves
 from engine.games.shogi.play import FROM, PROMOTING, TARGET, make
@@ -106,6 +107,8 @@ def _enter(frames, ply):  # type: ignore[no-untyped-def]
     cells, sets, moves, ranks, killers, history, states, nodes = frames
     state = states[ply]
     nodes[0] += 1
+    if state[DEPTH] == 0 and ply <= DEEPEST and threats(cells[ply], sets[ply], int64(cells[ply, SIDE]))[2] > 0:
+        state[DEPTH] = 1  # one more move for whoever is in check: it may be mate
     depth = state[DEPTH]
     stand = evaluate(cells[ply], sets[ply]) if depth <= 1 else int64(ENDLESS)
     state[BEST], state[AT] = -ENDLESS, 0
@@ -115,7 +118,7 @@ def _enter(frames, ply):  # type: ignore[no-untyped-def]
         if stand >= state[BETA] or ply >= FRAMES:
             return True
     hopeless = depth == 1 and stand + MARGIN <= state[ALPHA]  # unless something is captured
-    count, checks = list_moves(cells[ply], sets[ply], moves[ply], depth <= 0 or hopeless)
+    count, checks = list_moves(cells[ply], sets[ply], moves[ply], int64(depth <= 0 or hopeless))
     state[COUNT] = count
     state[STAND] = ENDLESS if depth == 1 and checks else stand
     if hopeless and checks == 0:
@@ -180,7 +183,7 @@ def _worth(frames, depth, alpha, beta):  # type: ignore[no-untyped-def]
     """
     states = frames[6]
     states[1, DEPTH], states[1, ALPHA], states[1, BETA] = depth, alpha, beta
-    ply, entering = 1, True
+    ply, entering = int64(1), True
     while True:
         known = _enter(frames, ply) if entering else False
         entering = (not known) and _descend(frames, ply)
@@ -200,7 +203,7 @@ def search(frames, depth, extras):  # type: ignore[no-untyped-def]
     cells, sets, moves, ranks, killers, history, _, _ = frames
     killers[:] = 0
     history[:] = 0
-    count, _ = list_moves(cells[0], sets[0], moves[0], False)
+    count, _ = list_moves(cells[0], sets[0], moves[0], int64(0))
     _rank(cells[0], moves[0], ranks[0], count, 0, 0, history)
     chosen = int64(moves[0, 0])
     for reach in range(1, depth + 1):

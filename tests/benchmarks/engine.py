@@ -21,7 +21,14 @@ from engine.play.arena import Arena
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
 from engine.seeding import derive
-from tests.benchmarks import hunt, native, reference, registered, zoo  # noqa: F401 - registers the network players
+from tests.benchmarks import (
+    hunt,
+    native,
+    reference,
+    registered,  # noqa: F401 - registers the network players
+    shogi,
+    zoo,
+)
 from tests.benchmarks.measure import Figure, in_turns, ratio
 from tests.benchmarks.players import SIX_NODES, SixNodePilot, network
 
@@ -38,6 +45,7 @@ def figures(quick: bool) -> Iterator[Figure]:
     if lib is not None:
         yield from order_of_rows(lib)
     yield from hunt.figures(quick)
+    yield from shogi.figures(quick)
     yield from compiling()
 
 

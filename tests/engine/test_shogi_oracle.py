@@ -39,7 +39,7 @@ SPECIAL = (
 def compare(cells: Cells, sets: Sets, board: object) -> int:
     """Our moves are theirs; each action is unpacked to its move again; counting agrees with listing."""
     out = np.empty(MOST_MOVES, np.int32)
-    count, checks = list_moves(cells, sets, out, False)
+    count, checks = list_moves(cells, sets, out, 0)
     moves = out[:count].tolist()
     ours = sorted(map(write_usi, moves))
     theirs = sorted(cshogi.move_to_usi(move) for move in board.legal_moves)  # type: ignore[attr-defined]
@@ -68,7 +68,7 @@ def random_play(seed: int, positions: int) -> Iterator[tuple[Cells, Sets, object
             chosen = rng.choice(moves)
             board.push(chosen)
             out = np.empty(MOST_MOVES, np.int32)
-            count, _ = list_moves(cells, sets, out, False)
+            count, _ = list_moves(cells, sets, out, 0)
             name = cshogi.move_to_usi(chosen)
             make(cells, sets, next(move for move in out[:count].tolist() if write_usi(move) == name))
 

@@ -106,14 +106,14 @@ def in_way(king, checker):  # type: ignore[no-untyped-def]
 
 
 @inline
-def goals(cells, side, kind, square, pins0, pins1, king):  # type: ignore[no-untyped-def]
+def goals(cells, side, kind, square, pinned, king):  # type: ignore[no-untyped-def]
     """Where a piece can go by its own movement and its pin; its own side's pieces are not yet taken out."""
     t0, t1 = STEP[side, kind, square, 0], STEP[side, kind, square, 1]
     if SLIDER[kind]:
         s0, s1 = slides(cells, side, kind, square)
         t0 |= s0
         t1 |= s1
-    if (pins0 & BIT[square, 0]) | (pins1 & BIT[square, 1]) != uint64(0):
+    if pinned:
         way = int64(TO[king, square])
         back = OPPOSITE[way]
         t0 &= RAY[way, king, 0] | RAY[back, king, 0]
@@ -135,13 +135,14 @@ def pawn_mates(cells, sets, side, target):  # type: ignore[no-untyped-def]
     free1 = STEP[0, KING, king, 1] & ~own1 & ~danger1
     mated = free0 | free1 == uint64(0)
     for w in range(2):
-        word = sets[OCCUPIED + 2 * them + w] if mated else uint64(0)
+        word, pins = sets[OCCUPIED + 2 * them + w] if mated else uint64(0), pins0 if w == 0 else pins1
         while word != uint64(0):
             square = int64(lowest(word)) + 64 * w
-            word &= word - uint64(1)
+            bit = word & (~word + uint64(1))
+            word ^= bit
             if square == king:
                 continue
-            t0, t1 = goals(cells, them, cells[square] & 15, square, pins0, pins1, king)
+            t0, t1 = goals(cells, them, cells[square] & 15, square, pins & bit != uint64(0), king)
             if (t0 & BIT[target, 0]) | (t1 & BIT[target, 1]) != uint64(0):
                 mated = False
                 break

@@ -91,10 +91,10 @@ class ShogiBoards:
         self._scores: Floats = np.zeros((lanes, 2))
         self._acting: Bools = np.zeros((lanes, 2), np.bool_)
         self._keys: NDArray[np.uint64] = np.zeros((lanes, options.move_limit + 1), np.uint64)
-        self._moves: NDArray[np.int32] = np.zeros((lanes, MOST_MOVES), np.int32)
+        self.moves: NDArray[np.int32] = np.zeros((lanes, MOST_MOVES), np.int32)
         self._starts = [(START, 1)] * lanes  # SFEN, and the number of its next move
         self._all = (
-            self.lanes, self._scores, self._acting, self._keys, self.cells, self.sets, self._moves, self.played
+            self.lanes, self._scores, self._acting, self._keys, self.cells, self.sets, self.moves, self.played
         )  # fmt: skip
         self._rules = (options.declaration, options.move_limit)
 
@@ -114,7 +114,7 @@ class ShogiBoards:
         self._starts[lane] = (position.sfen if position.packed else position.start, position.number)
 
     def _scatter(self, lane: int, seed: int) -> None:
-        cells, sets, moves = self.cells[lane], self.sets[lane], self._moves[lane]
+        cells, sets, moves = self.cells[lane], self.sets[lane], self.moves[lane]
         number = 1 + int(kernels.scatter(cells, sets, moves, np.uint64(seed), self._options.random_plies))
         self._starts[lane] = (write_sfen(cells, number), number)
 
@@ -128,7 +128,7 @@ class ShogiBoards:
         kernels.observe(self.lanes, self.cells, lanes, seats, out)
 
     def legal(self, lanes: Indices, seats: Indices, out: Bools) -> None:
-        kernels.mask(self.lanes, self._moves, lanes, out)
+        kernels.mask(self.lanes, self.moves, lanes, out)
 
     def apply(self, lanes: Indices, actions: Ints) -> None:
         kernels.advance(self._all, lanes, actions, *self._rules)

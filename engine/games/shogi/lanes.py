@@ -88,7 +88,7 @@ def _settle(lane, scores, acting, keys, cells, sets, moves, declaration, limit):
     """What the position that has just come about means: who acts, or how it ended."""
     side = int64(cells[SIDE])
     mover = 1 - side
-    count, checks = list_moves(cells, sets, moves, False)
+    count, checks = list_moves(cells, sets, moves, int64(0))
     plies = int64(lane.plies)
     lane.count = count
     lane.checked = checks > 0
@@ -169,7 +169,7 @@ def scatter(cells, sets, moves, seed, plies):  # type: ignore[no-untyped-def]
     """Play so many random moves; one that would end the match at once is never chosen. Returns how many it played."""
     after, held = cells.copy(), sets.copy()
     for ply in range(plies):
-        count, _ = list_moves(cells, sets, moves, False)
+        count, _ = list_moves(cells, sets, moves, int64(0))
         found = False
         for k in range(8):
             chosen = int64(moves[draw(seed, OPENING_MOVE, 0, ply, k) % uint64(count)])

@@ -67,19 +67,20 @@ def count_moves(cells, sets):  # type: ignore[no-untyped-def]
         free0, free1 = e0 | BIT[checker, 0], e1 | BIT[checker, 1]
     z0, z1 = ZONE[side, 0], ZONE[side, 1]
     for w in range(2):
-        word = sets[OCCUPIED + 2 * side + w]
+        word, pins, zone = sets[OCCUPIED + 2 * side + w], pins0 if w == 0 else pins1, ZONE[side, w]
         while word != uint64(0):
             square = int64(lowest(word)) + 64 * w
-            word &= word - uint64(1)
+            bit = word & (~word + uint64(1))
+            word ^= bit
             kind = cells[square] & 15
             if kind == KING:
                 continue
-            t0, t1 = goals(cells, side, kind, square, pins0, pins1, king)
+            t0, t1 = goals(cells, side, kind, square, pins & bit != uint64(0), king)
             t0 &= free0
             t1 &= free1
             count += ones(t0) + ones(t1)
             if PROMOTES[kind]:
-                if (z0 & BIT[square, 0]) | (z1 & BIT[square, 1]) != uint64(0):
+                if zone & bit != uint64(0):
                     count += ones(t0) + ones(t1)
                 else:
                     count += ones(t0 & z0) + ones(t1 & z1)
@@ -134,7 +135,10 @@ def write_drops(side, kind, t0, t1, out, count):  # type: ignore[no-untyped-def]
 
 @kernel
 def list_moves(cells, sets, out, captures):  # type: ignore[no-untyped-def]
-    """Write the legal moves, or only captures if there is no check; returns how many, and how many give check."""
+    """Write the legal moves, or only captures if there is no check; returns how many, and how many give check.
+
+    `captures` is 0 or 1, never a constant: numba would compile everything once more for it.
+    """
     side = int64(cells[SIDE])
     king = int64(cells[KINGS + side])
     danger0, danger1, checks, checker, pins0, pins1 = threats(cells, sets, side)
@@ -148,23 +152,24 @@ def list_moves(cells, sets, out, captures):  # type: ignore[no-untyped-def]
         goal0, goal1 = e0 | BIT[checker, 0], e1 | BIT[checker, 1]
     elif checks > 1:
         e0, e1, goal0, goal1 = no, no, no, no
-    if captures and checks == 0:
+    if captures != 0 and checks == 0:
         e0, e1 = no, no
         free0, free1 = sets[OCCUPIED + 2 - 2 * side], sets[OCCUPIED + 3 - 2 * side]
         goal0 &= free0
         goal1 &= free1
     count = 0
     for w in range(2):
-        word = sets[OCCUPIED + 2 * side + w]
+        word, pins, zone = sets[OCCUPIED + 2 * side + w], pins0 if w == 0 else pins1, ZONE[side, w]
         while word != no:
             square = int64(lowest(word)) + 64 * w
-            word &= word - uint64(1)
+            bit = word & (~word + uint64(1))
+            word ^= bit
             kind = int64(cells[square] & 15)
             if kind == KING:
                 t0 = STEP[0, KING, square, 0] & free0 & ~danger0
                 t1 = STEP[0, KING, square, 1] & free1 & ~danger1
             else:
-                t0, t1 = goals(cells, side, kind, square, pins0, pins1, king)
+                t0, t1 = goals(cells, side, kind, square, pins & bit != uint64(0), king)
                 t0 &= goal0
                 t1 &= goal1
             if t0 | t1 == no:
@@ -172,7 +177,7 @@ def list_moves(cells, sets, out, captures):  # type: ignore[no-untyped-def]
             again0, again1 = no, no
             if PROMOTES[kind]:
                 z0, z1 = ZONE[side, 0], ZONE[side, 1]
-                inside = (z0 & BIT[square, 0]) | (z1 & BIT[square, 1]) != no
+                inside = zone & bit != no
                 again0, again1 = (t0, t1) if inside else (t0 & z0, t1 & z1)
             only0, only1 = STUCK[side, kind, 0], STUCK[side, kind, 1]
             count = write_moves(side, square, t0, t1, again0, again1, only0, only1, out, count)
@@ -194,7 +199,7 @@ def perft(cells, sets, depth):  # type: ignore[no-untyped-def]
     all_cells, all_sets = np.empty((depth, CELLS), np.uint8), np.empty((depth, SETS), np.uint64)
     moves, counts, at = np.empty((depth, MOST_MOVES), np.int32), np.zeros(depth, np.int64), np.zeros(depth, np.int64)
     all_cells[0], all_sets[0] = cells, sets
-    counts[0] = list_moves(cells, sets, moves[0], False)[0]
+    counts[0] = list_moves(cells, sets, moves[0], int64(0))[0]
     level, total = 0, 0
     while level >= 0:
         if at[level] == counts[level]:
@@ -209,6 +214,6 @@ def perft(cells, sets, depth):  # type: ignore[no-untyped-def]
             total += count_moves(next_cells, next_sets)
         else:
             level += 1
-            counts[level] = list_moves(next_cells, next_sets, moves[level], False)[0]
+            counts[level] = list_moves(next_cells, next_sets, moves[level], int64(0))[0]
             at[level] = 0
     return total

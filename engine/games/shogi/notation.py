@@ -149,7 +149,7 @@ def read_usi(cells: Cells, sets: Sets, text: str, field: str = "move") -> int:
     if not (_USI.fullmatch(text) or _USI_DROP.fullmatch(text)):
         raise BadValue(field, text, "a move in USI notation, such as 7g7f, 8h2b+ or P*5e")
     moves: NDArray[np.int32] = np.empty(MOST_MOVES, np.int32)
-    count, _ = list_moves(cells, sets, moves, False)
+    count, _ = list_moves(cells, sets, moves, 0)
     for move in moves[:count].tolist():
         if write_usi(move) == text:
             return int(move)

@@ -57,7 +57,7 @@ class ShogiPosition:
     def legal_moves(self) -> Ints:
         """Packed as in `moves`, in the order of their actions."""
         out: NDArray[np.int32] = np.empty(MOST_MOVES, np.int32)
-        count, _ = list_moves(self.cells, self.sets, out, False)
+        count, _ = list_moves(self.cells, self.sets, out, 0)
         found: Ints = out[:count].astype(np.int64)
         found = found[np.argsort(found & 0xFFF)]
         found.flags.writeable = False
