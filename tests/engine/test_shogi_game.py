@@ -15,6 +15,7 @@ from engine.games.shogi.position import ShogiPosition
 from engine.games.shogi.scene import KANJI, LATIN, RED, STYLES
 from engine.play.arena import Arena
 from engine.play.match import AgentSpec, EndingKind, MatchSpec
+from engine.play.replay import Playback
 from engine.registry import new_game
 from engine.scene import Circle, Polygon, Text
 from tests.engine.shogi import ONE, dealt, play
@@ -276,6 +277,16 @@ def test_a_scene_shows_every_piece_hands_with_counts_and_the_last_move() -> None
     assert "White to move and in check, Black holds 12P, White holds B" in scene.caption
     play(boards, "5a4a")
     assert len(boards.scene(0).items) != len(scene.items)
+
+
+def test_a_replay_is_drawn_in_the_style_asked_for() -> None:
+    playback = Playback(MatchSpec("m", new_game("shogi").spec, (AgentSpec("a", "dice"), AgentSpec("b", "dice")), 1))
+    assert playback.scene() == playback.scene(KANJI) != playback.scene(LATIN)
+    with pytest.raises(BadValue, match="style = 'runes': must be one of 'kanji', 'letters'"):
+        playback.scene("runes")
+    pong = Playback(MatchSpec("m", new_game("pong").spec, (AgentSpec("a", "dice"), AgentSpec("b", "dice")), 1))
+    with pytest.raises(BadValue, match="one way only"):
+        pong.scene("letters")
 
 
 def test_letters_can_be_had_instead_and_nothing_leaves_the_picture() -> None:

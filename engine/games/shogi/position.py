@@ -44,7 +44,7 @@ class ShogiPosition:
             position = position.play(move & 0xFFF)
         return position
 
-    @property
+    @cached_property
     def moves(self) -> tuple[int, ...]:
         return tuple([move & 0xFFF for move in self.packed])
 
