@@ -18,7 +18,7 @@ from engine.errors import BadValue
 from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
 from engine.games.shogi.bits import int64
 from engine.games.shogi.game import Shogi
-from engine.games.shogi.moves import count_moves, list_moves
+from engine.games.shogi.moves import list_moves
 from engine.games.shogi.play import TARGET, make
 from engine.games.shogi.position import ShogiPosition
 from engine.games.shogi.tables import CELLS, SETS
@@ -72,7 +72,7 @@ def _glance(style, frames, extras):  # type: ignore[no-untyped-def]
             cells[1] = cells[0]
             sets[1] = sets[0]
             make(cells[1], sets[1], move)
-            if count_moves(cells[1], sets[1]) == 0:
+            if list_moves(cells[1], sets[1], moves[1], int64(0))[0] == 0:
                 worth = int64(1_000_000)
         worth = worth << 32 | extras[move & 0xFFF]
         if worth > best:

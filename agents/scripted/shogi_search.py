@@ -101,7 +101,7 @@ def _next(moves, ranks, k, count):  # type: ignore[no-untyped-def]
     return int64(moves[k])
 
 
-@kernel
+@inline
 def _enter(frames, ply):  # type: ignore[no-untyped-def]
     """Look at the position of a frame for the first time; whether its worth is known already."""
     cells, sets, moves, ranks, killers, history, states, nodes = frames
@@ -175,7 +175,7 @@ def _learn(frames, ply, worth):  # type: ignore[no-untyped-def]
                     killers[ply, 0] = move
 
 
-@kernel
+@inline
 def _worth(frames, depth, alpha, beta):  # type: ignore[no-untyped-def]
     """Worth of frame 1 for its side to move, exact between alpha and beta and a bound outside.
 

@@ -14,7 +14,7 @@ from engine.game import Bools, Floats, GameInfo, Indices, Ints, Observations, Se
 from engine.games.shogi import lanes as kernels
 from engine.games.shogi.attacks import threats
 from engine.games.shogi.lanes import LANE, PLANES, STATS
-from engine.games.shogi.moves import MOST_MOVES, count_moves
+from engine.games.shogi.moves import MOST_MOVES
 from engine.games.shogi.notation import START, write_sfen
 from engine.games.shogi.openings import positions
 from engine.games.shogi.position import ShogiPosition
@@ -68,7 +68,7 @@ class Shogi:
         if start is None:
             return
         position = ShogiPosition.from_usi(start, "start")
-        if not count_moves(position.cells, position.sets):
+        if not position.legal().size:
             raise BadValue("start", start, "a position with a legal move left")
         checks = threats(position.cells, position.sets, position.seat)[2]
         if self.options.declaration and not checks and kernels.declares(position.cells, position.sets, position.seat):

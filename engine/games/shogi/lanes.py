@@ -6,7 +6,7 @@ import numpy as np
 from numba import uint32, uint64
 
 from engine.games.shogi.bits import int64, ones
-from engine.games.shogi.moves import count_moves, list_moves
+from engine.games.shogi.moves import list_moves
 from engine.games.shogi.play import FROM, PROMOTING, make, unpack
 from engine.games.shogi.tables import (
     BISHOP,
@@ -167,7 +167,7 @@ def mask(lanes, moves, rows, out):  # type: ignore[no-untyped-def]
 @kernel
 def scatter(cells, sets, moves, seed, plies):  # type: ignore[no-untyped-def]
     """Play so many random moves; one that would end the match at once is never chosen. Returns how many it played."""
-    after, held = cells.copy(), sets.copy()
+    after, held, spare = cells.copy(), sets.copy(), moves.copy()
     for ply in range(plies):
         count, _ = list_moves(cells, sets, moves, int64(0))
         found = False
@@ -176,7 +176,7 @@ def scatter(cells, sets, moves, seed, plies):  # type: ignore[no-untyped-def]
             after[:] = cells
             held[:] = sets
             make(after, held, chosen)
-            if count_moves(after, held) > 0:
+            if list_moves(after, held, spare, int64(0))[0] > 0:
                 found = True
                 break
         if not found:
