@@ -73,6 +73,8 @@ ACTIONS = (
     Action("View/Match", "Slower", "match.slower", "", "minus", "league"),
     Action("View/Match", "Faster", "match.faster", "", "plus", "league"),
     Action("View/Match", "Skip to result", "match.skip", "", "skip-end", "league"),
+    Action("View/Match", "Other way of drawing", "match.restyle", "", "palette", "league",
+           tip="For games that can be drawn in several ways, such as Shogi with letters"),
     Action("View/Match", "Take over a seat", "match.take_over", "", "human", "league"),
     Action("View/Match", "Watch the live match", "match.watch_live", "", "live", "running"),
     Action("View/Theme", "As the system", "view.set_theme", "", "theme", "", "theme-system", argument="system"),

@@ -16,6 +16,7 @@ from league_app.desk import Desk
 from league_app.pages.page import Page
 from league_app.state import LeagueState
 from league_app.visual import bill as bills
+from league_app.visual import styles
 from league_app.visual.bill import Bill, Prepared
 from league_app.visual.guests import Guests
 from league_app.visual.hands import Hands
@@ -256,7 +257,7 @@ class MatchPage(Page):
         if show is None:
             return
         try:
-            self.ring.draw(show)
+            self.ring.draw(show, styles.chosen(self.desk.settings, show.playback.game))
         except Exception as error:  # the game's own code, which may come from a plug-in
             show.trouble = f"This cannot be drawn: {type(error).__name__}: {error}"
 
@@ -342,6 +343,12 @@ class MatchPage(Page):
         if show is not None:
             self.reins.skip(show)
             self._moved()
+
+    @Slot()
+    def restyle(self) -> None:
+        if self.shown is not None:
+            self.desk.say(styles.turn(self.desk.settings, self.shown.playback.game))
+            self._draw()
 
     @Slot()
     def take_over(self) -> None:

@@ -107,9 +107,9 @@ class Ringside(QWidget):
         self.human.hide()
         self.pill.hide()
 
-    def draw(self, show: Show) -> None:
+    def draw(self, show: Show, style: str | None) -> None:
         """The step that is shown."""
-        scene = show.playback.scene()
+        scene = show.playback.scene(style)
         self.canvas.show_scene(scene)
         coloured = in_our_colours(scene)
         self.head.set_coloured(coloured)
