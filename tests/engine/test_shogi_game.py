@@ -47,9 +47,11 @@ def test_the_fourth_time_is_no_contest() -> None:
 
 
 def test_the_same_squares_with_other_hands_are_another_position() -> None:
-    boards = dealt("4k4/9/9/9/9/9/9/r8/4K3R b Pp 1")
-    for k in range(3):
-        play(boards, "P*5e 9h9g 5e5d 9g9h" if k == 0 else "1i1h 9h9g 1h1i 9g9h")
+    boards = dealt("k8/9/9/9/4R4/9/9/9/K8 w 4p 1")
+    squares = boards.cells[0, :81].copy()
+    for _ in range(3):
+        play(boards, "P*5d 5e5d 9a8a 5d5e 8a8b 9i9h 8b9a 9h9i")
+        assert (boards.cells[0, :81] == squares).all()
     assert not boards.over()[0]
 
 
