@@ -47,14 +47,14 @@ def check_game(game: Game, *, lanes: int = 3, matches: int = 6) -> None:
     _check_styles(game)
 
 
-def check_kind(kind: AgentKind, game: Game, *, matches: int = 6) -> None:
-    """Have the ready-made agents of a kind play each other and themselves, in lanes and alone; of one that people play,
-    somebody at every seat."""
+def check_kind(kind: AgentKind, game: Game, *, matches: int = 6, agents: Sequence[AgentSpec] = ()) -> None:
+    """Have the ready-made agents of a kind, or these, play each other and themselves, in lanes and alone; of one that
+    people play, somebody at every seat."""
     assert kind.plays(game), f"{kind.name} does not play {game.spec.name}"
     if kind.live:
         _check_live(kind, game)
         return
-    agents = list(kind.samples(game))
+    agents = list(agents or kind.samples(game))
     assert agents, f"{kind.name} has no sample for {game.spec.name}: nothing can be checked"
     assert len({agent.id for agent in agents}) == len(agents), f"{kind.name}: two samples have one id"
     for agent in agents:
@@ -71,7 +71,7 @@ def check_kind(kind: AgentKind, game: Game, *, matches: int = 6) -> None:
     for result in together:
         assert not result.ending.kind.failure, f"{result.players} failed: {result.ending.reason}"
         assert not result.ending.seats, f"{result.players} forfeited: {result.ending.kind.value}"
-    if kind.repeatable:
+    if all(kind.repeats(agent) for agent in agents):
         alone = _results(specs, lanes=1)
         for spec, one, other in zip(specs, together, alone, strict=True):
             assert one.digest() == other.digest(), f"{one.players} play differently in company (match {spec.id})"
@@ -83,8 +83,8 @@ def check_kind(kind: AgentKind, game: Game, *, matches: int = 6) -> None:
 
 def _check_live(kind: AgentKind, game: Game) -> None:
     """A person at every seat: the pilot must not wait for them, must do as it is told, and must forgive a slip."""
-    assert not kind.repeatable, f"{kind.name} is live: nobody plays the same way twice, so it is not repeatable"
     players = (AgentSpec("person", kind.name, b"", kind.version),) * game.info.seats
+    assert not kind.repeats(players[0]), f"{kind.name} is live: nobody plays the same way twice: it is not repeatable"
     with Arena(1, alone=True) as arena:
         arena.add(MatchSpec("live", game.spec, players, 1))
         [tick] = arena.tick()

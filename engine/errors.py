@@ -3,6 +3,7 @@
 RingsideError
 ├── UnknownName       no such game, agent kind, format, trainer or option; names the nearest known one
 ├── BadValue          a value of the wrong type or out of its range; names the field and the value
+├── NotConfirmed      a program that nobody has allowed to run on this machine; shows its whole command
 ├── BadSpec           a match that cannot be played as it is described
 ├── VersionMismatch   a record made by other rules, or by other code, than those installed here
 ├── BrokenPlugin      an installed plug-in that cannot be loaded; the rest goes on without it
@@ -47,6 +48,10 @@ class BadValue(RingsideError):  # noqa: N818
     def __init__(self, field: str, value: object, needed: str) -> None:
         text = repr(value)
         super().__init__(f"{field} = {text if len(text) <= 120 else text[:117] + '...'}: must be {needed}")
+
+
+class NotConfirmed(RingsideError):  # noqa: N818
+    """A program of somebody else's that a person on this machine has to look at first."""
 
 
 class BadSpec(RingsideError):  # noqa: N818

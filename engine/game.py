@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadSpec
-from engine.play.match import SEED_LIMIT, AgentSpec, Clock, GameSpec, MatchResult, MatchSpec
+from engine.play.match import SEED_LIMIT, AgentSpec, Clock, EndingKind, GameSpec, MatchResult, MatchSpec, TimeLeft
 from engine.scene import Scene
 
 Floats = NDArray[np.float64]
@@ -32,6 +32,14 @@ LONGEST = 1e6  # seconds that a clock may give: eleven days
 
 class NoAction(TypeError):  # noqa: N818 - reads as what it is
     """What an agent answered is no action at all."""
+
+
+class AgentFault(Exception):  # noqa: N818
+    """A pilot says of one of its agents how it failed: the kind of ending, and what there is to tell."""
+
+    def __init__(self, kind: EndingKind, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
 
 
 @dataclass(frozen=True)
@@ -157,7 +165,7 @@ class Position(Protocol):
 class Views:
     """The rows that act now. Arrays are read-only and valid during the call only; `obs` is computed when asked for."""
 
-    __slots__ = ("_boards", "_legal", "_obs", "_out", "agents", "asking", "lanes", "plies", "seats", "slots")
+    __slots__ = ("_boards", "_clocks", "_legal", "_obs", "_out", "agents", "asking", "lanes", "plies", "seats", "slots")
 
     def __init__(
         self,
@@ -166,6 +174,7 @@ class Views:
         out: Observations,
         legal: Bools | None,
         asking: Callable[[int], None] = lambda row: None,
+        clocks: Callable[[int], TimeLeft | None] = lambda lane: None,
     ) -> None:
         self.slots: Indices = rows[0]
         self.lanes: Indices = rows[1]
@@ -173,7 +182,7 @@ class Views:
         self.agents: Indices = rows[3]  # what `Pilot.load` returned
         self.plies: Indices = rows[4]  # steps played on that lane
         self.asking = asking  # a pilot that goes row by row says which one: if that one hangs or crashes, it is known
-        self._boards = boards
+        self._boards, self._clocks = boards, clocks
         self._out = out
         self._obs: Observations | None = None
         self._legal = legal
@@ -195,6 +204,10 @@ class Views:
 
     def position(self, row: int) -> Position | None:
         return self._boards.position(int(self.lanes[row]), int(self.seats[row]))
+
+    def clock(self, row: int) -> TimeLeft | None:
+        """What is left to everybody in this row's match; None where nobody counts."""
+        return self._clocks(int(self.lanes[row]))
 
 
 class Pilot(Protocol):
@@ -236,8 +249,14 @@ class AgentKind:
     pilot: Callable[[Game, int], Pilot]  # for this game, and slots 0 to n-1
     plays: Callable[[Game], bool]
     samples: Callable[[Game], Sequence[AgentSpec]]  # ready-made agents of this kind
-    repeatable: bool = True  # the same match twice gives the same record
+    repeatable: bool | Callable[[AgentSpec], bool] = True  # the same match twice gives the same record
     live: bool = False  # a person plays it: its matches are watched, and its pilot is a LivePilot
+    patience: float = 0.0  # seconds that `Pilot.begin` may take; 0 for the limit of every other call
+    admit: Callable[[AgentSpec], None] = lambda agent: None  # raises unless a person lets it run on this machine
+
+    def repeats(self, agent: AgentSpec) -> bool:
+        """Whether this one plays the same match in the same way again."""
+        return self.repeatable(agent) if callable(self.repeatable) else self.repeatable
 
 
 def check_match(spec: MatchSpec, game: Game) -> None:

@@ -56,7 +56,7 @@ def taken_over(spec: MatchSpec, seat: int, actions: Sequence[int]) -> MatchSpec:
         raise BadValue("seat", seat, f"a whole number from 0 to {seats - 1}")
     others = [one for place, one in enumerate(spec.players) if place != seat]
     for one in others:
-        if not kind_of(one).repeatable:
+        if not kind_of(one).repeats(one):
             raise BadSpec(f"{one.id!r} does not play the same way twice: this position would not come again")
     you = _distinct(person(script=actions), others)
     return replace(spec, id=EXHIBITION, players=(*spec.players[:seat], you, *spec.players[seat + 1 :]))

@@ -1,21 +1,11 @@
-"""Where Ringside keeps what belongs to a person rather than to a league."""
+"""The files that Ringside keeps for a person."""
 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
-
-def home() -> Path:
-    """Settings and the sample league; RINGSIDE_HOME names another folder."""
-    if given := os.environ.get("RINGSIDE_HOME"):
-        return Path(given).expanduser().absolute()
-    if sys.platform == "win32":
-        return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming") / "Ringside"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "Ringside"
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "ringside"
+from engine.places import home
 
 
 def settings_file() -> Path:

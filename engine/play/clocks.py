@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from engine.play.match import Clock
+from engine.play.match import Clock, TimeLeft
 
 
 @dataclass
@@ -45,6 +45,9 @@ class MatchClocks:
             player.since = None
         return ""
 
+    def left(self) -> TimeLeft:
+        return TimeLeft(tuple([player.left for player in self._players]), self.clock)
+
     def forgive(self, seconds: float) -> None:
         for player in self._players:
             if player.since is not None:
@@ -70,3 +73,7 @@ class Clocks:
 
     def of(self, lane: int) -> MatchClocks | None:
         return self._matches.get(lane) if self._matches else None
+
+    def left(self, lane: int) -> TimeLeft | None:
+        clocks = self.of(lane)
+        return clocks.left() if clocks is not None else None

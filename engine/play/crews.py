@@ -13,8 +13,8 @@ from typing import cast
 import numpy as np
 
 from engine.errors import BadSpec
-from engine.game import AgentKind, Game, Indices, LivePilot, NoAction, Pilot
-from engine.play.match import AgentSpec, MatchSpec
+from engine.game import AgentFault, AgentKind, Game, Indices, LivePilot, NoAction, Pilot
+from engine.play.match import AgentSpec, EndingKind, MatchSpec
 from engine.registry import kind_of
 
 log = logging.getLogger("ringside")
@@ -63,7 +63,7 @@ class Crews:
         self._crews: dict[str, Crew] = {}
         self._made = 0
         self._known: dict[str, AgentSpec] = {}  # by id; within a run one id is one agent
-        self.repeatable: dict[str, bool] = {}  # by kind
+        self.repeatable: dict[str, bool] = {}  # by agent
 
     def __iter__(self) -> Iterator[Crew]:
         return iter(tuple(self._crews.values()))
@@ -83,7 +83,8 @@ class Crews:
                         f"match {spec.id!r}: a person plays {player.id!r} in it, so it must be watched: "
                         "it cannot be played in a batch"
                     )
-                self.repeatable[player.kind] = kind.repeatable
+                kind.admit(player)
+                self.repeatable[player.id] = kind.repeats(player)
                 self._known[player.id] = player
             elif known is not player and known != player:
                 raise BadSpec(f"match {spec.id!r}: two different agents have the id {player.id!r}")
@@ -150,10 +151,20 @@ def told(error: BaseException) -> str:
         text = f"(its text cannot be had: {type(worse).__name__})"
     if isinstance(error, MemoryError):
         text = text or "there is no more memory for it"
-    frames = traceback.extract_tb(error.__traceback__) if not isinstance(error, NoAction) else []  # that is our place
+    ours = isinstance(error, NoAction | AgentFault)  # said by us, and the place is ours
+    frames = traceback.extract_tb(error.__traceback__) if not ours else []
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    name = "" if isinstance(error, NoAction) else f"{type(error).__name__}: "
+    name = "" if ours else f"{type(error).__name__}: "
     return f"{name}{text[:REASON]}{'...' if len(text) > REASON else ''}{place}"
+
+
+def blame(error: BaseException, usual: EndingKind) -> EndingKind:
+    """How a match ends over this error; `usual` is what the call says that was made."""
+    if isinstance(error, AgentFault):
+        return error.kind
+    if usual is EndingKind.EXCEPTION and isinstance(error, MemoryError | NoAction):
+        return EndingKind.MEMORY if isinstance(error, MemoryError) else EndingKind.PROTOCOL
+    return usual
 
 
 def illegal_words(answer: int, actions: int) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from engine.errors import BadSpec
 from engine.game import PENDING, RESIGN, Boards, Bools, Floats, Game, Indices, Ints, NoAction, Seeds, Views, check_match
 from engine.play.clocks import Clocks
-from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, illegal_words, log, told
+from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, blame, illegal_words, log, told
 from engine.play.guarded import GuardedBoards
 from engine.play.lanes import FAILED, ILLEGAL, SLOT, agent_seeds, commit, commit_all, find_running, gather, hold, settle
 from engine.play.marks import Call, Marks, number_of
@@ -25,7 +25,6 @@ from engine.play.match import EndingKind, MatchResult, MatchSpec
 from engine.play.records import Records
 
 NOBODY = -1  # pilot of a slot on which no match is going on
-PROTOCOL = EndingKind.PROTOCOL
 CLOCK_GRACE = 1.0  # seconds beyond its clock after which a call is taken to hang
 
 
@@ -271,18 +270,19 @@ class Group:
             legal = self._legal[:n]
             legal.flags.writeable = False
         try:
-            answers = crew.pilot.act(Views(self.boards, rows, self._obs[:n], legal, self._marks.row))
+            views = Views(self.boards, rows, self._obs[:n], legal, self._marks.row, self.clocks.left)
+            answers = crew.pilot.act(views)
         except AGENT_ERRORS as error:  # see Crews.seat
             if error is self._guarded.failure:
                 raise
-            self._failure(crew, rows[0], PROTOCOL if isinstance(error, NoAction) else EndingKind.EXCEPTION, error)
+            self._failure(crew, rows[0], EndingKind.EXCEPTION, error)
             return 0
         finally:
             self._marks.leave()
         if not isinstance(answers, np.ndarray) or answers.shape != (n,) or answers.dtype.kind != "i":
             what = f"{answers.dtype} of shape {answers.shape}" if isinstance(answers, np.ndarray) else repr(answers)
             wrong = NoAction(f"act() must return a signed integer for each of {n} rows, not {what[:200]}")
-            self._failure(crew, rows[0], PROTOCOL, wrong)
+            self._failure(crew, rows[0], EndingKind.EXCEPTION, wrong)
             return 0
         answers = answers.astype(np.int64, copy=False)
         count = int(hold(rows[1], rows[2], answers, self._legal, self.info.masked, self.info.actions, self._held))
@@ -330,6 +330,7 @@ class Group:
 
     def _call(self, what: Call, crew: Crew, slots: Indices, call: Callable[[], None]) -> bool:
         seats = np.uint32(self.info.seats)
+        self._marks.allow(crew.kind.patience if what is Call.BEGIN else 0.0)
         self._marks.enter(what, self._numbers, slots // seats, int(slots[0] % seats))
         try:
             call()
@@ -339,6 +340,7 @@ class Group:
             return False
         finally:
             self._marks.leave()
+            self._marks.allow(0.0)
         return True
 
     def _failure(self, crew: Crew, slots: Indices, kind: EndingKind, error: BaseException) -> None:
@@ -361,9 +363,7 @@ class Group:
         self._break_off(broken)
 
     def _fault(self, lane: int, seat: int, kind: EndingKind, error: BaseException) -> None:
-        if isinstance(error, MemoryError) and kind is EndingKind.EXCEPTION:
-            kind = EndingKind.MEMORY
-        self._records.fault(lane, seat, kind, told(error))
+        self._records.fault(lane, seat, blame(error, kind), told(error))
         self._held[lane, seat] = FAILED
 
     def _break_off(self, lanes: list[int]) -> None:

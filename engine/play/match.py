@@ -43,6 +43,14 @@ class Clock:
 
 
 @dataclass(frozen=True)
+class TimeLeft:
+    """What a running clock shows to those who play by it."""
+
+    base: tuple[float, ...]  # seconds by seat
+    clock: Clock
+
+
+@dataclass(frozen=True)
 class Limits:
     """What a match may take beyond the rules of its game."""
 

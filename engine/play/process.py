@@ -16,13 +16,14 @@ import socket
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
 LINUX = sys.platform == "linux"
 OUT_OF_MEMORY = 77  # exit status of a worker that ran out of memory outside any agent's code
+OURS = "RINGSIDE_"  # how the names of our variables begin
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 NICE = 10  # lower priority than the window: its 16 ms timer is then late by 4.5 ms at most, in 95 of 100
 NICE_PROGRAM = 5  # of a program that has workers of its own, which add theirs
@@ -41,6 +42,12 @@ class WorkerSettings:
     plugins: tuple[str, ...] = ()  # modules to import: they register what is not installed
     rows: int = 4096  # matches that the marks can list
     log_words: int = 1 << 17  # of a match that is played alone: 1 MB
+    variables: tuple[tuple[str, str], ...] = field(default_factory=lambda: own_variables())  # of now
+
+
+def own_variables() -> tuple[tuple[str, str], ...]:
+    """Those of the environment that are ours: a worker's server has those of when it was started."""
+    return tuple((name, value) for name, value in os.environ.items() if name.startswith(OURS))
 
 
 def cores() -> int:
@@ -116,6 +123,9 @@ def enter(end: socket.socket, output: socket.socket | None, memory: Any, setting
     """The first thing that runs in a worker, and the last."""
     settle(output, NICE)
     use_one_thread()
+    for name, _ in own_variables():
+        del os.environ[name]
+    os.environ.update(settings.variables)
     for name in settings.plugins:
         importlib.import_module(name)
     worker = importlib.import_module("engine.play.worker")

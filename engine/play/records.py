@@ -121,7 +121,7 @@ class Records:
                 actions,
                 ending.kind is not EndingKind.MEMORY
                 and spec.limits.clock is None
-                and all([repeatable[player.kind] for player in spec.players]),  # noqa: C419 - a list is much faster here
+                and all([repeatable[player.id] for player in spec.players]),  # noqa: C419 - a list is much faster here
                 duration,
             )
         return results

@@ -49,6 +49,7 @@ class Shogi:
     name: ClassVar[str] = "shogi"
     version: ClassVar[int] = 1
     Options: ClassVar[type] = ShogiOptions
+    usi_variant: ClassVar[str] = "shogi"  # its positions can be told to USI engines
 
     def __init__(self, options: ShogiOptions) -> None:
         self.options = options

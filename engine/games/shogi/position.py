@@ -73,6 +73,10 @@ class ShogiPosition:
         make(cells, sets, move)
         return ShogiPosition(self.start, (*self.packed, move), cells, sets, self.number + 1)
 
+    def action(self, usi: str) -> int:
+        """The action that a move means here; BadValue if it is not legal."""
+        return read_usi(self.cells, self.sets, usi) & 0xFFF
+
     @property
     def sfen(self) -> str:
         return write_sfen(self.cells, self.number)

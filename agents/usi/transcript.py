@@ -1,0 +1,49 @@
+"""Conversations with engines, written down where RINGSIDE_ENGINE_LOG names a folder: a file per player and match."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+FOLDER = "RINGSIDE_ENGINE_LOG"
+LARGEST = 8 << 20  # letters of one file
+
+
+class Transcript:
+    """One match of one player. What cannot be written is not: no match is lost over its log."""
+
+    def __init__(self, agent: str, seed: int, command: str) -> None:
+        self._file: TextIO | None = None
+        self._left = LARGEST
+        self._since = time.monotonic()
+        if folder := os.environ.get(FOLDER):
+            kept = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in agent)[:60]
+            with suppress(OSError):
+                path = Path(folder).expanduser()
+                path.mkdir(parents=True, exist_ok=True)
+                self._file = (path / f"{kept}-{seed:016x}.log").open("a", encoding="utf-8", errors="replace")
+                now = time.strftime("%Y-%m-%d %H:%M:%S")
+                self.note("*", f"{now}: {agent} runs {command}, seed {seed:016x}")
+
+    def note(self, sign: str, text: str) -> None:
+        """`>` was said to the engine, `<` by it, `!` on its standard error, `*` is ours."""
+        if self._file is None:
+            return
+        line = f"{time.monotonic() - self._since:9.3f} {sign} {text}\n"
+        self._left -= len(line)
+        with suppress(OSError):
+            if self._left < 0:
+                self._file.write("... the rest was too long\n")
+                self.close()
+            else:
+                self._file.write(line)
+                self._file.flush()  # whoever writes may be killed
+
+    def close(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+            self._file = None
