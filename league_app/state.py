@@ -26,7 +26,7 @@ from league_app.budget import Budget
 from league_app.changes import Change, Notices
 from league_app.job import TournamentJob
 from league_app.stage import Stage
-from league_app.terms import check_playable, check_size, make_settings, playable
+from league_app.terms import check_admitted, check_playable, check_size, make_settings, playable
 from league_app.training import Trainings
 
 
@@ -248,6 +248,8 @@ class LeagueState:
             entrants = [one for one in before[-1].entrants if one in everybody] if again else everybody
         usual = f"{game_of(spec).info.title} {format.replace('-', ' ')} {len(before) + 1}"
         self.check_new(settings, entrants, before)
+        if play:
+            check_admitted(self.league, map(self.league.spec, entrants))
         if play and not self.person:
             people.check_entrants(self.league, usual if name is None else name, entrants)
         made = self.league.add_tournament(usual if name is None else name, settings, entrants)
@@ -278,6 +280,7 @@ class LeagueState:
                 number = self.plan_tournament(**plan, play=True).number  # type: ignore[arg-type]
             else:
                 number = self.league.tournament(tournament).number
+            check_admitted(self.league, map(self.league.spec, self.league.tournament(number).everybody))
             if not self.person:
                 people.check_nobody_needed(self.league, number)
             shown = self._show_visuals
@@ -318,6 +321,7 @@ class LeagueState:
         return self._show(people.taken_over(spec, seat, actions), steps)
 
     def _show(self, spec: MatchSpec, skip: int) -> LiveMatch:
+        check_admitted(self.league, spec.players)
         with self._lock:
             live = (self._stage or self.stage(self.budget.cores)).watch(spec, skip)
             self._exhibits = [one for one in self._exhibits if one.result is None] + [live]

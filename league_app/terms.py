@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from engine.errors import BadValue, RingsideError
 from engine.league.records import Settings
+from engine.league.store import League
 from engine.options import build, items, parse
 from engine.play.match import AgentSpec, GameSpec, Limits
-from engine.registry import FORMATS, KINDS, game_of, new_game
+from engine.registry import FORMATS, KINDS, game_of, kind_of, new_game
 
 
 def playable(game: GameSpec) -> bool:
@@ -37,6 +39,17 @@ def make_settings(game: GameSpec, format: str, options: Mapping[str, object], **
         made = build(kind.Options, {**dict(items(made)), **rest}, noun)
     limits = more.pop("limits", None) or Limits()
     return Settings(game, format, items(made), limits=limits, **more)  # type: ignore[arg-type]
+
+
+def check_admitted(league: League, players: Iterable[AgentSpec]) -> None:
+    """Raise NotConfirmed if one of them is a program that nobody has allowed to run here, before anything runs."""
+    names = league.names()
+    for one in players:
+        try:
+            kind = kind_of(one)
+        except RingsideError:  # that is told when it is to play
+            continue
+        kind.admit(replace(one, id=names.get(one.id, one.id)))
 
 
 def check_playable(spec: AgentSpec, game: str) -> None:

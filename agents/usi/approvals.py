@@ -20,6 +20,7 @@ from engine.places import home
 from engine.play.match import AgentSpec
 
 LARGEST = 4 << 20  # bytes of the file
+PROGRAMS = (".py", ".sh", ".jar", ".js", ".pl", ".rb", ".exe", ".dll")  # that an interpreter may be given
 
 
 def place() -> Path:
@@ -27,9 +28,12 @@ def place() -> Path:
 
 
 def fingerprint(engine: Engine) -> str:
-    """Of the whole command and the content of every file that it names; OSError if one cannot be read."""
-    named = [engine.command, *(one for one in engine.arguments if os.path.isabs(one) and os.path.isfile(one))]
-    files = [_digest(one) for one in named]
+    """Of the whole command and the content of every program that it names; OSError if one cannot be read.
+
+    Other files that are named may be the engine's own, and change as it plays.
+    """
+    named = [one for one in engine.arguments if one.endswith(PROGRAMS) and os.path.isabs(one) and os.path.isfile(one)]
+    files = [_digest(one) for one in (engine.command, *named)]
     return hashlib.sha256(json.dumps([engine.command, list(engine.arguments), files]).encode()).hexdigest()
 
 
@@ -74,18 +78,18 @@ def approved(engine: Engine) -> bool:
     try:
         return fingerprint(engine) in _known()
     except OSError:
-        return not os.path.exists(engine.command)
+        return not os.path.isfile(engine.command)
 
 
-def admit(spec: AgentSpec, name: str = "") -> None:
+def admit(spec: AgentSpec) -> None:
     """Raise NotConfirmed unless this engine may run here; what is wrong with its payload is told when it is loaded."""
     try:
         engine = engine_of(spec.payload)
     except BadValue:
         return
     if not approved(engine):
-        name = name or spec.id
         raise NotConfirmed(
-            f"the engine {name!r} has not been confirmed on this machine, or its file has changed since. It would run: "
-            f"{engine.line}. If you trust that: `ringside agents approve LEAGUE {name!r}`, or Agents > Confirm engine"
+            f"the engine {spec.id!r} is not confirmed on this machine, or its file has changed since. It would run: "
+            f"{engine.line}. If you trust that: `ringside agents approve LEAGUE {spec.id!r}`, or, in the window, "
+            "Agents > Confirm an engine"
         )

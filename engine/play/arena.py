@@ -88,7 +88,7 @@ class Arena:
                 self._waits = 0
             else:
                 self._waits += 1
-                time.sleep(min(self._waits, 50) * 2e-5)
+                time.sleep(min(self._waits, 250) * 2e-5)  # up to 5 ms: an engine may think for long
                 return
 
     def take_results(self) -> list[MatchResult]:

@@ -13,6 +13,7 @@ from engine.play.marks import Marks
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
 
 RESULT_CAP = 16 << 20  # bytes of one match's actions: beyond that the match has no result
+UNSTEADY = (EndingKind.MEMORY, EndingKind.TIMEOUT)  # they depend on the machine
 ENDINGS = (  # by what `Boards.over` says
     Ending(EndingKind.STEP_LIMIT),  # the rules would go on, but the limit of the match is reached
     Ending(EndingKind.FINISHED),
@@ -119,7 +120,7 @@ class Records:
                 ending,
                 tuple([tuple(row) for row in stats]),
                 actions,
-                ending.kind is not EndingKind.MEMORY
+                ending.kind not in UNSTEADY
                 and spec.limits.clock is None
                 and all([repeatable[player.id] for player in spec.players]),  # noqa: C419 - a list is much faster here
                 duration,

@@ -1,0 +1,32 @@
+"""Engines to test against: small programs of our own that misbehave in one way each, and Debian's fairy-stockfish."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agents.usi.approvals import approve
+from agents.usi.payload import Engine, agent
+from engine.play.match import AgentSpec
+
+FAULTY = str(Path(__file__).parent / "faulty.py")
+FAIRY = "/usr/games/fairy-stockfish"
+needs_fairy = pytest.mark.skipif(
+    not os.path.exists(FAIRY) and os.environ.get("RINGSIDE_SCREEN") != "required",
+    reason="not installed: fairy-stockfish",
+)
+
+
+def faulty(*fault: str, **more: object) -> Engine:
+    """A program that behaves but for this."""
+    made = Engine(sys.executable, ("-I", "-S", FAULTY, *fault), nodes=10, startup=20.0, patience=20.0)
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def confirmed(engine: Engine, name: str = "Engine") -> AgentSpec:
+    approve(engine)
+    return agent(name, engine)

@@ -1,0 +1,81 @@
+"""A real engine, Debian's fairy-stockfish, in matches and tournaments with our own players.
+
+Where it is missing this is skipped, unless RINGSIDE_SCREEN=required says that it must be there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agents.usi.approvals import approve
+from agents.usi.payload import Engine, payload_of
+from agents.usi.pilot import KIND
+from agents.usi.protocol import ask_engine
+from engine.checks import check_kind
+from engine.errors import NotConfirmed
+from engine.play.concurrent import ConcurrentMatchExecutor
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import Clock, EndingKind, Limits, MatchSpec, run_digest
+from engine.registry import agents_for, new_game
+from league_app.state import LeagueState
+from tests.agents.engines import FAIRY, confirmed, needs_fairy
+
+pytestmark = needs_fairy
+SHORT = new_game("shogi", move_limit=24)
+QUICK = Engine(FAIRY, options=(("Hash", "1"),), nodes=60)
+
+
+@pytest.fixture(autouse=True)
+def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RINGSIDE_HOME", str(tmp_path / "home"))
+
+
+def test_it_says_who_it_is_and_that_it_plays_shogi() -> None:
+    found = ask_engine(FAIRY)
+    assert found.name.startswith("Fairy-Stockfish")
+    assert "shogi" in found.option("UCI_Variant").choices
+    assert (found.option("Skill Level").low, found.option("Clear Hash").kind) == (-20, "button")
+
+
+def test_counting_nodes_it_plays_the_same_alone_in_company_and_in_any_order() -> None:
+    check_kind(KIND, SHORT, matches=4, agents=[confirmed(QUICK), confirmed(replace(QUICK, nodes=90), "Deeper")])
+
+
+def test_its_matches_are_the_same_on_worker_processes() -> None:
+    fairy, dice = confirmed(QUICK), agents_for(SHORT)["dice"][0]
+    pairs = [(fairy, dice), (dice, fairy), (fairy, fairy)]
+    specs = [MatchSpec(f"m{n}", SHORT.spec, pair, 5 + n) for n, pair in enumerate(pairs)]
+    with SequentialMatchExecutor() as executor:
+        here = executor.execute_matches(specs)
+    with ConcurrentMatchExecutor(2) as executor:
+        there = executor.execute_matches(specs)
+    assert run_digest(here) == run_digest(there)
+    assert all(one.repeatable and not one.ending.seats for one in here), here
+
+
+def test_by_the_clock_it_keeps_its_time() -> None:
+    fairy, dice = confirmed(QUICK), agents_for(SHORT)["dice"][0]
+    spec = MatchSpec("m", SHORT.spec, (fairy, dice), 1, limits=Limits(9, Clock(1.0, 0.2)))
+    with SequentialMatchExecutor() as executor:
+        result = executor.execute_match(spec)
+    assert (result.ending.kind, result.steps, result.repeatable) == (EndingKind.STEP_LIMIT, 9, False)
+
+
+def test_it_plays_tournaments_with_our_own_players_once_it_is_confirmed(tmp_path: Path) -> None:
+    with LeagueState.new(tmp_path / "engines.league") as state:
+        state.add_samples("shogi", ["Dice", "Pebble"])
+        agent = state.add_agent("Fairy", "shogi", "usi", payload_of(QUICK), origin="from elsewhere")
+        with pytest.raises(NotConfirmed, match=f"the engine 'Fairy' .* It would run: {FAIRY}"):
+            state.start_tournament(game=SHORT.spec, seed=1)
+        with pytest.raises(NotConfirmed, match="'Fairy'"):
+            state.exhibit(["Fairy", "Dice"], SHORT.spec)
+        assert not state.league.tournaments()
+        approve(QUICK)
+        job = state.start_tournament(game=SHORT.spec, options={"rounds": 2}, seed=1)
+        job.wait()
+        rows = {row.name: row for row in state.standings("shogi").rows}
+        assert rows[agent.name].total.played == 8
+        assert not any(row.forfeits for row in rows.values())

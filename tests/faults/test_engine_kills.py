@@ -1,0 +1,71 @@
+"""Whatever is killed, no external engine stays behind, nor what it has started."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import sys
+from engine.play.concurrent import ConcurrentMatchExecutor
+from engine.play.match import AgentSpec, MatchSpec
+from engine.registry import new_game
+from tests.agents.engines import confirmed, faulty
+
+if __name__ == "__main__":
+    game = new_game("shogi", opening="none")
+    engine = confirmed(faulty("lingers", sys.argv[1], patience=600.0))
+    with ConcurrentMatchExecutor(1) as executor:
+        print(executor.execute_match(MatchSpec("m", game.spec, (engine, AgentSpec("Dice", "dice")), 1)).ending)
+"""
+
+
+def test_no_engine_outlives_its_worker_nor_the_application(tmp_path: Path) -> None:
+    script, told = tmp_path / "program.py", tmp_path / "pids"
+    script.write_text(PROGRAM)
+    there = {**os.environ, "RINGSIDE_HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join([*sys.path, str(ROOT)])}
+    program = subprocess.Popen([sys.executable, str(script), str(told)], env=there, cwd=ROOT)
+    try:
+        first = processes(told, 1)
+        worker = first[0].parent().parent()  # the engine's guard, and whoever started that
+        assert worker.pid != program.pid
+        worker.kill()
+        await_end(first)
+        second = processes(told, 2)  # the match is played again, alone
+        assert all(one.is_running() for one in second)
+        program.kill()
+        await_end(second)
+    finally:
+        program.kill()
+        program.wait()
+
+
+def processes(told: Path, starts: int) -> list[psutil.Process]:
+    """An engine tells its own, its child's, and that of a child with a session of its own."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        lines = told.read_text().split("\n")[:-1] if told.exists() else []
+        if len(lines) >= starts:
+            return [psutil.Process(int(pid)) for pid in lines[starts - 1].split()]
+        time.sleep(0.05)
+    raise AssertionError("the engine has not started")
+
+
+def await_end(gone: list[psutil.Process]) -> None:
+    until = time.monotonic() + 20
+    while any(alive(one) for one in gone):
+        assert time.monotonic() < until, f"still there: {[one for one in gone if alive(one)]}"
+        time.sleep(0.02)
+
+
+def alive(one: psutil.Process) -> bool:
+    try:
+        return bool(one.is_running() and one.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
