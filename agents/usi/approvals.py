@@ -28,13 +28,13 @@ def place() -> Path:
 
 
 def fingerprint(engine: Engine) -> str:
-    """Of the whole command and the content of every program that it names; OSError if one cannot be read.
-
-    Other files that are named may be the engine's own, and change as it plays.
+    """Of the whole command, the content of every program that it names, and the options, which may name files too;
+    OSError if a program cannot be read. Other files that are named may be the engine's own, and change as it plays.
     """
     named = [one for one in engine.arguments if one.endswith(PROGRAMS) and os.path.isabs(one) and os.path.isfile(one)]
     files = [_digest(one) for one in (engine.command, *named)]
-    return hashlib.sha256(json.dumps([engine.command, list(engine.arguments), files]).encode()).hexdigest()
+    whole = [engine.command, engine.arguments, files, sorted(engine.options)]
+    return hashlib.sha256(json.dumps(whole).encode()).hexdigest()
 
 
 def _digest(path: str) -> str:
@@ -65,7 +65,7 @@ def approve(engine: Engine) -> None:
     except OSError as error:
         raise BadValue("command", engine.command, f"a file that can be read ({error.strerror})") from None
     known = _known()
-    known[mark] = {"command": engine.line, "confirmed": time.strftime("%Y-%m-%d %H:%M:%S")}
+    known[mark] = {"command": engine.line, "options": engine.settings, "confirmed": time.strftime("%Y-%m-%d %H:%M:%S")}
     try:
         place().parent.mkdir(parents=True, exist_ok=True)
         write_whole(place(), json.dumps(known, indent=1).encode())
@@ -88,8 +88,9 @@ def admit(spec: AgentSpec) -> None:
     except BadValue:
         return
     if not approved(engine):
+        told = f" (set to {engine.settings})" if engine.options else ""
         raise NotConfirmed(
             f"the engine {spec.id!r} is not confirmed on this machine, or its file has changed since. It would run: "
-            f"{engine.line}. If you trust that: `ringside agents approve LEAGUE {spec.id!r}`, or, in the window, "
+            f"{engine.line}{told}. If you trust that: `ringside agents approve LEAGUE {spec.id!r}`, or, in the window, "
             "Agents > Confirm an engine"
         )

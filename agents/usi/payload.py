@@ -62,6 +62,11 @@ class Engine:
         """The whole command, as a person may read it."""
         return shlex.join((self.command, *self.arguments))
 
+    @property
+    def settings(self) -> str:
+        """What it is set to, as a person may read it: an option may name a file that it writes."""
+        return ", ".join(f"{name} = {value}" for name, value in self.options)
+
 
 def check_text(field: str, text: str, empty: bool = False) -> None:
     """What an engine or the system is told is one line of letters: a line break would begin a command of its own."""

@@ -23,7 +23,7 @@ from engine.league.store import League
 from engine.play.match import GameSpec
 from engine.registry import game_of
 from league_app import travel
-from league_app.commands import command, looking, topic
+from league_app.commands import command, engines, looking, topic
 from league_app.commands.playing import result_data
 from league_app.state import LeagueState
 from league_app.terminal import Answer, as_data, console, line, many, table, words
@@ -101,6 +101,7 @@ def add_agents(under: Any) -> None:
     )
     which(one)
     one.add_argument("--undo", action="store_true", help="fetch it back")
+    engines.add(under)
 
 
 def which(one: argparse.ArgumentParser) -> None:

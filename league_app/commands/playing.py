@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from agents.usi.transcript import FOLDER
 from engine.errors import BadValue
 from engine.files import check_path
 from engine.league import tables
@@ -26,6 +28,7 @@ from league_app.commands import check_seed, check_whole, command, joint_name, pa
 from league_app.commands.tournaments import finish, play
 from league_app.state import LeagueState
 from league_app.terminal import Answer, compared_words, line, many, show_match
+from league_app.terms import check_admitted
 
 SEVERAL = 100_000  # pairs in one `match`
 
@@ -67,6 +70,7 @@ def add(commands: Any) -> None:
     one.add_argument("--record", action="store_true", help="keep them in the league, as a tournament of the two")
     one.add_argument("--save", type=Path, metavar="FILE", help="keep a single match as a replay")
     one.add_argument("--here", action="store_true", help="in this process, unprotected: what a bot prints is seen")
+    log(one)
     add_replays(commands)
 
 
@@ -97,6 +101,17 @@ def add_replays(commands: Any) -> None:
     one.add_argument(
         "--here", action="store_true", help="in this process: what a bot prints is seen, and debuggers work"
     )
+    log(one)
+
+
+def log(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--log", type=Path, metavar="FOLDER", help="write down there what engines are told and say")
+
+
+def log_there(options: argparse.Namespace) -> None:
+    """Whoever plays from now on does so, worker processes too."""
+    if options.log is not None:
+        os.environ[FOLDER] = os.path.abspath(check_path("--log", options.log))
 
 
 def demo(options: argparse.Namespace) -> Answer:
@@ -129,6 +144,7 @@ def demo(options: argparse.Namespace) -> Answer:
 
 def match(options: argparse.Namespace) -> Answer:
     seeded(options)  # is it one at all?
+    log_there(options)
     league = League(options.where, read_only=not options.record) if is_league(options.where) else None
     with league or nullcontext():
         if league is None and options.record:
@@ -142,6 +158,7 @@ def match(options: argparse.Namespace) -> Answer:
             game = new_game(found[0].game, pairs_of(options.option, "--option"))
             players = tuple(league.spec(agent.id) for agent in found)
             names = {agent.id: agent.name for agent in found}
+            check_admitted(league, players)
         if options.pairs is None and not options.record:
             return single(options, game, players, names)
     if len(players) != 2:
@@ -242,8 +259,10 @@ def again(options: argparse.Namespace) -> Answer:
 
 
 def reproduce(options: argparse.Namespace) -> Answer:
+    log_there(options)
     with League(options.league, read_only=True) as league:
         found, names = tables.match(league, options.match), league.names()
+        check_admitted(league, found.spec.players)
     executor = SequentialMatchExecutor(lanes=1) if options.here else ConcurrentMatchExecutor(1)
     with executor:
         result = executor.execute_match(found.spec)

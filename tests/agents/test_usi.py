@@ -283,6 +283,8 @@ def test_an_engine_runs_only_where_a_person_has_confirmed_it(tmp_path: Path) -> 
         approve(engine)
         admit(spec)
         assert not approved(replace(engine, arguments=()))
+        assert not approved(replace(engine, options=(("Log File", "/etc/passwd"),)))
+        assert approved(replace(engine, nodes=7))
         assert executor.execute_match(match).ending.kind is EndingKind.STEP_LIMIT
         os.utime(program)
         admit(spec)  # the same content

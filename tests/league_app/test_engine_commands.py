@@ -1,0 +1,90 @@
+"""External engines on the command line: asked, entered, sent elsewhere, confirmed there, and listened to."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from league_app.cli import main
+from tests.agents.engines import FAULTY
+
+pytestmark = pytest.mark.usefixtures("only_ours")
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+    """An engine, with a league beside it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RINGSIDE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("RINGSIDE_ENGINE_LOG", "")
+    made = tmp_path / "engine"
+    made.write_text(f"#!/bin/sh\nexec {sys.executable} -I -S {FAULTY}\n")
+    made.chmod(0o755)
+    main(["new", "my.league", "--game", "shogi"])
+    capsys.readouterr()
+    return "./engine"
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        main(list(words))
+    assert stopped.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_an_engine_is_asked_who_it_is(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["agents", "ask", program])
+    shown = capsys.readouterr().out
+    assert shown.startswith("Faulty 1.0, by nobody")
+    assert "very wild" in shown
+    main(["agents", "ask", program, "--json"])
+    assert json.loads(capsys.readouterr().out)["options"][3]["choices"] == ["calm", "very wild"]
+    assert "speaks USI" in refused(capsys, "agents", "ask", "/bin/true")
+
+
+def test_what_is_wrong_with_an_engine_is_told_before_it_is_entered(
+    program: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entering = ["agents", "engine", "my.league", program]
+    assert "--nodes or --movetime" in refused(capsys, *entering)
+    assert "did you mean 'Style'" in refused(capsys, *entering, "--nodes", "5", "--set", "Stile=calm")
+    assert "one of calm, very wild" in refused(capsys, *entering, "--nodes", "5", "--set", "Style=mad")
+    assert "one that plays pong" in refused(capsys, *entering, "--nodes", "5", "--game", "pong")
+    assert "no such file" in refused(capsys, "agents", "engine", "my.league", "nothing", "--nodes", "5")
+    main(["agents", "list", "my.league", "--json"])
+    assert all(one["kind"] != "usi" for one in json.loads(capsys.readouterr().out))
+
+
+def test_an_engine_from_elsewhere_is_disabled_until_it_is_confirmed_here(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["agents", "engine", "my.league", program, "--nodes", "5", "--set", "Style=very wild"])
+    assert f"may run on this machine: {tmp_path / 'engine'}" in " ".join(capsys.readouterr().out.split())
+    playing = ["match", "my.league", "Faulty 1.0", "Dice", "-o", "opening=none", "--steps", "1", "--here"]
+    main([*playing, "--log", "logs"])
+    assert "step limit after 1 step" in capsys.readouterr().out
+    [log] = Path("logs").iterdir()
+    assert "> setoption name Style value very wild" in log.read_text()
+    main(["agents", "export", "my.league", "Faulty 1.0", "it.agent"])
+
+    monkeypatch.setenv("RINGSIDE_HOME", str(tmp_path / "elsewhere"))
+    main(["new", "other.league", "--game", "shogi"])
+    main(["agents", "import", "other.league", "it.agent"])
+    capsys.readouterr()
+    playing[1] = "other.league"
+    told = f"the engine 'Faulty 1.0' is not confirmed .*It would run: {tmp_path / 'engine'} (set to Style = very wild)"
+    assert told.split(".*")[1] in (error := refused(capsys, *playing))
+    assert told.split(".*")[0] in error
+    assert "not confirmed" in refused(capsys, "tournament", "run", "other.league")
+    with pytest.raises(SystemExit) as stopped:
+        main(["agents", "approve", "other.league", "Faulty 1.0"])
+    assert stopped.value.code == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"runs: {tmp_path / 'engine'} set to: Style = very wild Not confirmed yet" in shown
+    main(["agents", "approve", "other.league", "Faulty 1.0", "--yes"])
+    main(playing)
+    assert "step limit after 1 step" in capsys.readouterr().out
+    assert "an external engine" in refused(capsys, "agents", "approve", "other.league", "Dice")
