@@ -53,6 +53,10 @@ class BadValue(RingsideError):  # noqa: N818
 class NotConfirmed(RingsideError):  # noqa: N818
     """A program of somebody else's that a person on this machine has to look at first."""
 
+    def __init__(self, agent: str, text: str) -> None:
+        super().__init__(text)
+        self.agent = agent  # its name, or its id where there is none
+
 
 class BadSpec(RingsideError):  # noqa: N818
     """A match that cannot be played."""

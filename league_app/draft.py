@@ -16,7 +16,7 @@ from engine.options import Value, option
 from engine.play.match import SEED_LIMIT, Clock, GameSpec, Limits
 from engine.registry import game_of, new_game
 from league_app.state import LeagueState
-from league_app.terms import make_settings
+from league_app.terms import check_admitted, make_settings
 from league_app.words import lasting, many
 
 MANY_AGENTS = 40  # from here on one round is plenty to begin with
@@ -147,6 +147,7 @@ class Drawing:
             made = dataclasses.replace(made, matches=plan.length, whole=not plan.adaptive)
             if draft.seed is not None:
                 state.check_new(plan.settings, draft.agents, before)
+            check_admitted(state.league, map(state.league.spec, draft.agents))
         except RingsideError as error:
             return dataclasses.replace(made, wrong=str(error), field=str(error).partition(" = ")[0])
         return made

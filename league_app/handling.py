@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Slot
@@ -14,6 +15,7 @@ from league_app.desk import Desk
 from league_app.looks import Listed
 from league_app.putting import Offered, Put, Undo
 from league_app.sheets.agent import EditSheet
+from league_app.sheets.engine import EngineSheet, confirm_sheet
 from league_app.sheets.enter import PERSON, EnterSheet, ReadyMadeSheet
 from league_app.state import LeagueState
 from league_app.travel import Brought
@@ -49,6 +51,26 @@ class Handling(QObject):
     def enter(self, parent: QWidget) -> None:
         if self.writable:
             EnterSheet(self._desk, parent).open()
+
+    def add_engine(self, parent: QWidget) -> None:
+        """A program is chosen, then asked who it is."""
+        if self.writable:
+            dialog = QFileDialog(parent, "The engine's program")
+            dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+            dialog.fileSelected.connect(self.use_program)
+            dialog.open()
+
+    @Slot(str)
+    def use_program(self, path: str) -> None:
+        parent = self.parent()
+        EngineSheet(self._desk, path, parent.window() if isinstance(parent, QWidget) else None).open()
+
+    def confirm(self, agent: str, parent: QWidget) -> None:
+        """Show what an engine from elsewhere would run, and let it if the person says so."""
+        sheet = self._desk.attempt(partial(confirm_sheet, self._desk, agent, parent))
+        if sheet is not None:
+            sheet.open()
 
     # Changes
 

@@ -13,7 +13,7 @@ from PySide6.QtCore import QEvent, QTimer, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QTabBar, QWidget
 
-from engine.errors import RingsideError, StorageFailed
+from engine.errors import NotConfirmed, RingsideError, StorageFailed
 from engine.league.file import SUFFIX
 from league_app import theme
 from league_app.actions import Actions
@@ -301,6 +301,8 @@ class Window(QMainWindow):
         if isinstance(error, StorageFailed) and state is not None and not state.league.path.exists():
             told = f"{state.league.path} is not there any more: put it back, or close the league"
             self.desk.say(told, "bad")
+        elif isinstance(error, NotConfirmed):
+            self.dock("agents").handling.confirm(error.agent, self)
         elif isinstance(error, RingsideError):
             self.desk.say(str(error), "bad")
         elif isinstance(error, BaseException) and not self.findChildren(Trouble):

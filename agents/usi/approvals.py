@@ -90,7 +90,8 @@ def admit(spec: AgentSpec) -> None:
     if not approved(engine):
         told = f" (set to {engine.settings})" if engine.options else ""
         raise NotConfirmed(
+            spec.id,
             f"the engine {spec.id!r} is not confirmed on this machine, or its file has changed since. It would run: "
             f"{engine.line}{told}. If you trust that: `ringside agents approve LEAGUE {spec.id!r}`, or, in the window, "
-            "Agents > Confirm an engine"
+            "Agents > Confirm an engine",
         )

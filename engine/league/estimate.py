@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchSpec
 from engine.registry import is_person
 
 SAMPLE, PATIENCE = 512, 2.0  # matches and seconds that finding out may take
+FIRST = 60.0  # seconds for the first match of all
 PAIRINGS = 1000  # beyond that the width is left out
 
 
@@ -81,15 +82,20 @@ def _try(
         return 0.0, None
     done, steps = 0, 0
     with ConcurrentMatchExecutor(workers) as executor:
-        executor.execute_matches(specs[:1])  # the processes have to start, and kernels to be loaded
+        first = list(executor.run(specs[:1], _later(FIRST)))  # processes have to start, and kernels to be loaded
         since = time.monotonic()
-        for result in executor.run(specs):
+        if not first:  # engines may think for minutes
+            return 0.5 * workers / FIRST, None
+        for result in executor.run(specs, _later(PATIENCE)):
             if result.ending.kind is not EndingKind.CANCELLED:
                 done, steps = done + 1, steps + result.steps
-            if time.monotonic() - since > PATIENCE:
-                executor.stop(now=True)
         seconds = max(time.monotonic() - since, 1e-3)
     return max(done, 0.5) / seconds, steps / max(done, 1)
+
+
+def _later(seconds: float) -> Callable[[], bool]:
+    until = time.monotonic() + seconds
+    return lambda: time.monotonic() > until
 
 
 def _shown(league: League, plan: Plan, steps: float | None) -> float | None:

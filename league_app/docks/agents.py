@@ -78,6 +78,7 @@ class AgentsDock(QDockWidget):
         self._adding = [
             self._action("Ready-made agents...", "plus", self.add_ready_made),
             self._action("Import agent files...", "import", self.import_files),
+            self._action("External engine...", "engine", self.add_engine),
             self._action("By kind and payload...", "edit", self.enter),
             self._action("Yourself", "human", self.add_person),
         ]
@@ -268,6 +269,16 @@ class AgentsDock(QDockWidget):
     def enter(self) -> None:
         """Somebody made of a kind and a payload."""
         self.handling.enter(self.window())
+
+    @Slot()
+    def add_engine(self) -> None:
+        self.handling.add_engine(self.window())
+
+    @Slot()
+    def confirm_selected(self) -> None:
+        """Let an engine that came from elsewhere run here."""
+        for id in self.selected()[:1]:
+            self.handling.confirm(id, self.window())
 
     @Slot()
     def add_person(self) -> None:

@@ -115,7 +115,7 @@ class Field:
         self.help = str(field.metadata.get("help", ""))
         self.rules = field.metadata
         self.choices: tuple[Value, ...] = tuple(field.metadata.get("choices") or ())
-        self.title = field.name.replace("_", " ").capitalize()
+        self.title = str(field.metadata.get("title") or field.name.replace("_", " ").capitalize())
         rules = dataclasses.field(default=self.usual, metadata=field.metadata)
         self._alone = dataclasses.make_dataclass("_Alone", [(field.name, kind, rules)], frozen=True)
         self.control = self._made(edited)

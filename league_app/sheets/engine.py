@@ -1,0 +1,231 @@
+"""An external engine: the chosen program is asked who it is, and its options become a form; and one that came from
+elsewhere is confirmed."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QDialog, QFrame, QLineEdit, QScrollArea, QWidget
+
+from agents.usi.payload import Engine
+from agents.usi.protocol import Identity, Option
+from engine.errors import BadValue, RingsideError
+from engine.league.records import Agent, check_name
+from engine.options import Value, option
+from league_app import engines
+from league_app.desk import Desk
+from league_app.putting import Offered
+from league_app.sheets.agent import Field
+from league_app.sheets.telling import Question
+from league_app.state import LeagueState
+from league_app.widgets.basics import Card, breakable, button, column, label, row
+from league_app.widgets.form import Form
+
+OURS = ("UCI_Variant", "Protocol", "Ponder", "USI_Ponder")  # set by us, or of no use here
+FIRST = 8  # fields that are seen at once
+
+
+def settings_type(identity: Identity) -> type[Any]:
+    """A dataclass with a field for the limit and for each option that has a value: what `Form` shows."""
+    nodes = option(1000, low=0, high=10**12, help="positions to search for a move: repeatable; 0 to go by time")
+    seconds = option(1.0, low=0.01, high=3600.0, help="for a move, where nodes is 0: not repeatable")
+    fields: list[tuple[str, type, Any]] = [("nodes", int, nodes), ("seconds", float, seconds)]
+    for place, one in enumerate(identity.options):
+        if one.kind != "button" and one.name not in OURS:
+            kind, default, rules = _typed(one)
+            given = {"help": "", "title": one.name, "low": None, "high": None, "choices": None, **rules}
+            fields.append((f"option_{place}", kind, dataclasses.field(default=default, metadata=given)))
+    return dataclasses.make_dataclass("EngineSettings", fields, frozen=True)
+
+
+def _typed(one: Option) -> tuple[type, Value, dict[str, Any]]:
+    """Type, default and rules of a field for an option; a default that cannot be is one that can."""
+    if one.kind == "check":
+        return bool, one.default == "true", {}
+    if one.kind == "combo" and one.choices:
+        return str, one.default if one.default in one.choices else one.choices[0], {"choices": one.choices}
+    if one.kind == "spin":
+        low, high = one.low, one.high
+        try:
+            default = int(one.default)
+        except ValueError:
+            default = low or 0
+        default = default if low is None else max(default, low)
+        return int, default if high is None else min(default, high), {"low": low, "high": high}
+    return str, one.default, {}
+
+
+def options_of(identity: Identity, changed: Mapping[str, Value]) -> tuple[tuple[str, str], ...]:
+    """What differs from what the engine does by itself, as it wants to be told."""
+    found = []
+    for place, one in enumerate(identity.options):
+        if (name := f"option_{place}") in changed:
+            value = changed[name]
+            found.append((one.name, str(value).lower() if isinstance(value, bool) else str(value)))
+    return tuple(found)
+
+
+class EngineSheet(QDialog):
+    """For a program that a person has just chosen: it is run at once, to be asked."""
+
+    def __init__(self, desk: Desk, path: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._desk, self._path = desk, engines.whole_path(path)
+        self._identity: Identity | None = None
+        self._asked: tuple[str, ...] | None = None  # the arguments with which it was
+        self.form: Form | None = None
+        self.setWindowTitle("Add engine")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.resize(620, 560)
+        self.name, self.arguments = QLineEdit(), QLineEdit()
+        self.arguments.setPlaceholderText("none")
+        self._name, self._arguments = Field("Name", self.name), Field("Arguments of its command", self.arguments)
+        self.told = label("", "muted", wrap=True)
+        self.wrong = label("", tone="bad", wrap=True)
+        self.wrong.hide()
+        self._scroll = QScrollArea()
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        card = Card(margin=1)
+        card.body.addWidget(self._scroll)
+        self.add_button = button("Add", self.add, primary=True)
+        self.add_button.setDefault(True)
+        buttons = row(1, button("Cancel", self.reject), self.add_button)
+        title, command = label("Add engine", "title"), label(breakable(path), "caption", wrap=True)
+        top = row(self._name, self._arguments, gap=12)
+        whole = column(title, command, self.told, top, margin=24, gap=12)
+        whole.addWidget(card, 1)
+        whole.addWidget(self.wrong)
+        whole.addLayout(buttons)
+        self.setLayout(whole)
+        self.name.textChanged.connect(self._look)
+        self.arguments.editingFinished.connect(self._ask)
+        self._ask()
+
+    @Slot()
+    def _ask(self) -> None:
+        try:
+            words = tuple(shlex.split(self.arguments.text()))
+        except ValueError as error:
+            self._arguments.tell(f"{error}".capitalize())
+            return
+        self._arguments.tell("")
+        if words == self._asked:
+            return
+        self._asked, self._identity = words, None
+        self.told.setText("Asking it who it is ...")
+        self._look()
+        self._desk.work.ask("engine", _Ask(self._desk.league, self._path, words), self._answered, self._mute)
+
+    def _answered(self, found: tuple[Identity, str, str]) -> None:
+        self._identity, game, name = found
+        who = self._identity.name or "It does not say its name"
+        by = f", by {self._identity.author}" if self._identity.author else ""
+        self.told.setText(breakable(f"{who}{by}. It plays {game}."))
+        self._tell("")
+        if not self.name.text():
+            self.name.setText(name)
+        self.form = Form(settings_type(self._identity), shown=FIRST)
+        self.form.setContentsMargins(16, 16, 16, 16)
+        self.form.edited.connect(self._look)
+        self._scroll.setWidget(self.form)
+        self._look()
+
+    def _mute(self, error: Exception) -> None:
+        self.told.setText("It has not said who it is.")
+        self._tell(str(error))
+
+    def _tell(self, what: str) -> None:
+        self.wrong.setText(breakable(what))
+        self.wrong.setVisible(bool(what))
+
+    @Slot()
+    def _look(self) -> None:
+        named = bool(self.name.text()) and self._name.check(self._check_name)
+        self.add_button.setEnabled(named and self._identity is not None and self._engine() is not None)
+
+    def _check_name(self) -> None:
+        check_name("name", self.name.text())
+
+    def _engine(self) -> Engine | None:
+        """What the form describes; None while something is wrong. The form tells that itself, of each field."""
+        if self.form is None or self._identity is None:
+            return None
+        try:
+            values, changed = self.form.values(), self.form.changed()
+        except RingsideError:
+            return None
+        nodes, seconds = int(values["nodes"]), float(values["seconds"])
+        try:
+            options = options_of(self._identity, changed)
+            engine = Engine(self._path, self._asked or (), options, nodes, 0.0 if nodes else seconds)
+        except BadValue as error:
+            self._tell(str(error))
+            return None
+        self._tell("")
+        return engine
+
+    @Slot()
+    def add(self) -> None:
+        engine = self._engine()
+        if engine is not None and self._identity is not None:
+            self.add_button.setEnabled(False)
+            entering = _Enter(self._desk.league, self.name.text(), engine, self._identity)
+            self._desk.work.ask("enter engine", entering, self._done, self._failed)
+
+    def _done(self, agent: Agent) -> None:
+        self._desk.say(f"{agent.name} is in", "good", ("Undo", Offered(self._desk, [agent.id])))
+        self.accept()
+
+    def _failed(self, error: Exception) -> None:
+        self._tell(str(error))
+        self._look()
+
+
+def confirm_sheet(desk: Desk, agent: str, parent: QWidget | None = None) -> Question:
+    """By name or id: the whole command of an engine, to be looked at before it may run."""
+    league = desk.league.league
+    one = league.agent(agent)
+    engine = engines.engine_in(league, one)
+    if engines.confirmed(league, one):
+        raise BadValue("engine", one.name, "one that is not confirmed on this machine yet")
+    told = f"It runs: {engine.line}" + (f"\nSet to: {engine.settings}" if engine.options else "")
+    told += "\nA program can do whatever you can. Let it run only if you know where it comes from."
+    return Question(parent, f"Let {one.name} run on this machine?", told, "Let it run", _Confirm(desk, one))
+
+
+class _Confirm:
+    def __init__(self, desk: Desk, agent: Agent) -> None:
+        self._desk, self._agent = desk, agent
+
+    def __call__(self) -> None:
+        if self._desk.attempt(self._confirm):
+            self._desk.say(f"{self._agent.name} may run on this machine", "good")
+
+    def _confirm(self) -> Engine:
+        return engines.confirm(self._desk.league.league, self._agent)
+
+
+class _Ask:
+    def __init__(self, state: LeagueState, path: str, arguments: tuple[str, ...]) -> None:
+        self._state, self._path, self._arguments = state, path, arguments
+
+    def __call__(self) -> tuple[Identity, str, str]:
+        """Who it is, the title of the game that it plays, and a name for it."""
+        found = engines.ask(self._path, self._arguments)
+        game, title = next(iter(engines.games().items()))
+        return found, title, engines.name_for(self._state.league, game, found, self._path)
+
+
+class _Enter:
+    def __init__(self, state: LeagueState, name: str, engine: Engine, identity: Identity) -> None:
+        self._state, self._name, self._engine, self._identity = state, name, engine, identity
+
+    def __call__(self) -> Agent:
+        return engines.enter(self._state, self._name, next(iter(engines.games())), self._engine, self._identity)
