@@ -37,7 +37,8 @@ def settings_type(identity: Identity) -> type[Any]:
     for place, one in enumerate(identity.options):
         if one.kind != "button" and one.name not in OURS:
             kind, default, rules = _typed(one)
-            given = {"help": "", "title": one.name, "low": None, "high": None, "choices": None, **rules}
+            ends = f"from {one.low:,} to {one.high:,}" if None not in (one.low, one.high) else ""
+            given = {"help": ends, "title": one.name, "low": None, "high": None, "choices": None, **rules}
             fields.append((f"option_{place}", kind, dataclasses.field(default=default, metadata=given)))
     return dataclasses.make_dataclass("EngineSettings", fields, frozen=True)
 
