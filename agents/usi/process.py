@@ -111,10 +111,14 @@ class EngineProcess:
         self._write()
 
     def _write(self) -> None:
-        with suppress(BlockingIOError, BrokenPipeError):  # that it is gone is found out by reading
+        try:
             while self._unsent:
                 self._unsent = self._unsent[os.write(self._stdin.fileno(), self._unsent) :]
                 self._since = time.monotonic()
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:  # that it is gone is found out by reading
+            self._unsent = b""
         if self._unsent and time.monotonic() - self._since > WRITING:
             raise self.fault(EndingKind.TIMEOUT, f"has not read what it was told for {WRITING:.0f} s")
 

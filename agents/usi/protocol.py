@@ -71,7 +71,7 @@ class Identity:
 def read_option(line: str) -> Option | None:
     """What a line announces; None if that cannot be made out."""
     match = OPTION.fullmatch(line.strip())
-    if match is None or not match[1].isprintable():
+    if match is None or not line.strip().isprintable():
         return None
     words: dict[str, list[str]] = {"default": [], "min": [], "max": [], "var": []}
     parts = SETTING.split(match[3] or "")

@@ -317,6 +317,15 @@ class Floor:
             elif run.isolated:
                 return
 
+    def _share(self, run: Run) -> None:
+        """Somebody could play what another holds and has not begun, because its players are slow: have it back."""
+        players = [one for one in self.staff.players if one.open_to_company()]
+        spare = len(players) < self.wanted or any(worker.idle for worker in players)
+        if spare and players and not (run.queue or run.isolated or self.one_by_one or self.holding):
+            fullest = max(players, key=lambda worker: len(worker.held))
+            if fullest.ready and len(fullest.held) > 1:
+                self.staff.tell(fullest, fullest.recall)
+
     def _give(self, worker: Worker, jobs: list[Job], directory: Directory, apart: Isolated | None = None) -> None:
         self.trace.add(worker.slot, "alone" if apart else "play", str(len(jobs)))
         self.staff.tell(worker, lambda: worker.play(jobs, directory, apart))
@@ -328,6 +337,8 @@ class Floor:
         self.staff.sweep(now)
         thorough = now >= self._count_again  # the end of its socket tells as a rule that a worker has died
         self._count_again = now + COUNT if thorough else self._count_again
+        if thorough and self.run is not None:
+            self._share(self.run)
         for worker in list(self.staff.workers.values()):
             if (thorough or not worker.ready) and worker.gone:
                 self.attend(worker, selectors.EVENT_READ, False)  # its last words first

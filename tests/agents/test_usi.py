@@ -104,7 +104,13 @@ def test_options_are_read_as_engines_announce_them() -> None:
     assert combo == Option("Style", "combo", "very calm", choices=("very calm", "wild"))
     assert read_option("option name File type string default <empty>") == Option("File", "string")
     assert read_option("option name Clear Hash type button") == Option("Clear Hash", "button")
-    for line in ("option name X type spin default 1 min a max b", "option name X type colour", "id name x", ""):
+    for line in (
+        "option name X\x1b[1m type button",
+        "option name X type spin default 1 min a max b",
+        "option name X type colour",
+        "id name x",
+        "",
+    ):
         assert read_option(line) is None
 
 
@@ -247,8 +253,11 @@ def test_an_engine_that_has_left_is_started_again(tmp_path: Path) -> None:
     assert [one.ending.kind for one in results] == [EndingKind.STEP_LIMIT] * 3
 
 
-def test_an_engine_that_is_too_slow_loses_by_the_clock() -> None:
+def test_an_engine_that_is_too_slow_loses_by_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(transcript.FOLDER, str(tmp_path))
     result = play(faulty("stalls"), clock=Clock(0.3))
+    [log] = tmp_path.glob("*.log")
+    assert "> go btime 300 wtime 300 byoyomi 0\n" in log.read_text()
     assert (result.ending.kind, result.ending.seats) == (EndingKind.TIMEOUT, (0,))
     assert "were left" in result.ending.reason
 
