@@ -58,10 +58,10 @@ def test_its_matches_are_the_same_on_worker_processes() -> None:
 
 def test_by_the_clock_it_keeps_its_time() -> None:
     fairy, dice = confirmed(QUICK), agents_for(SHORT)["dice"][0]
-    spec = MatchSpec("m", SHORT.spec, (fairy, dice), 1, limits=Limits(9, Clock(1.0, 0.2)))
+    spec = MatchSpec("m", SHORT.spec, (fairy, dice), 1, limits=Limits(3, Clock(8.0)))
     with SequentialMatchExecutor() as executor:
         result = executor.execute_match(spec)
-    assert (result.ending.kind, result.steps, result.repeatable) == (EndingKind.STEP_LIMIT, 9, False)
+    assert (result.ending.kind, result.steps, result.repeatable) == (EndingKind.STEP_LIMIT, 3, False), result.ending
 
 
 def test_it_plays_tournaments_with_our_own_players_once_it_is_confirmed(tmp_path: Path) -> None:
@@ -79,3 +79,12 @@ def test_it_plays_tournaments_with_our_own_players_once_it_is_confirmed(tmp_path
         rows = {row.name: row for row in state.standings("shogi").rows}
         assert rows[agent.name].total.played == 8
         assert not any(row.forfeits for row in rows.values())
+
+
+@pytest.mark.slow
+def test_a_worker_with_nothing_to_do_takes_what_another_has_not_begun() -> None:
+    """Fewer matches than are given to a worker at once, each of them long."""
+    fairy, dice = confirmed(Engine(FAIRY, movetime=0.2)), agents_for(SHORT)["dice"][0]
+    specs = [MatchSpec(f"m{n}", SHORT.spec, (fairy, dice), n) for n in range(8)]
+    with ConcurrentMatchExecutor(2) as executor:
+        assert {one.worker for one in executor.execute_matches(specs)} == {0, 1}
