@@ -56,6 +56,7 @@ class GameInfo:
     action_names: tuple[str, ...] = ()
     pace: float = 2.0  # steps a second that look right to a watcher
     idle: int | None = None  # what somebody does who does nothing; None: the match waits for them
+    notations: tuple[str, ...] = ()  # as others write matches down, by file ending; a game with any has NotedBoards
     styles: tuple[str, ...] = ()  # ways to draw it, the usual one first; a game with any has StyledBoards
 
 
@@ -149,6 +150,13 @@ class StyledBoards(Boards, Protocol):
 
     def scene(self, lane: int, style: str = ...) -> Scene:
         """What a watcher sees who asked for this one of `info.styles`."""
+
+
+class NotedBoards(Boards, Protocol):
+    """Boards whose matches can be written down as other programs read them."""
+
+    def written(self, lane: int, notation: str, names: Sequence[str], ending: EndingKind) -> str:
+        """The match so far in one of `info.notations`."""
 
 
 class Position(Protocol):

@@ -16,7 +16,7 @@ import numpy as np
 from engine import codec
 from engine.errors import BadReplay, BadValue, RingsideError
 from engine.files import write_whole
-from engine.game import Floats, Game, Indices, Ints, StyledBoards, check_match
+from engine.game import Floats, Game, Indices, Ints, NotedBoards, StyledBoards, check_match
 from engine.play.lanes import bits_for, rank, unpack
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
 from engine.registry import game_of
@@ -106,6 +106,14 @@ class Playback:
             known = ", ".join(map(repr, self.game.info.styles)) or "left out: this game looks one way only"
             raise BadValue("style", style, f"one of {known}" if self.game.info.styles else known)
         return cast(StyledBoards, self.boards).scene(VIEW, style)
+
+    def written(self, notation: str, names: Sequence[str], ending: EndingKind) -> str:
+        """All of the match as other programs read it, in one of `game.info.notations`."""
+        known = self.game.info.notations
+        if notation not in known:
+            offered = f"one of {', '.join(known)}" if known else f"left out: nobody writes {self.game.info.title} down"
+            raise BadValue("notation", notation, offered)
+        return cast(NotedBoards, self.boards).written(HEAD, notation, names, ending)
 
     def scores(self) -> tuple[float, ...]:
         return tuple(self.boards.scores()[VIEW].tolist())

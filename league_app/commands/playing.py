@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from agents.usi.transcript import FOLDER
 from engine.errors import BadValue
-from engine.files import check_path
+from engine.files import check_path, write_whole
 from engine.league import tables
 from engine.league.file import SUFFIX
 from engine.league.records import State
@@ -88,6 +89,7 @@ def add_replays(commands: Any) -> None:
     one.add_argument("--png", type=Path, metavar="FILE", help="draw it there")
     one.add_argument("--style", help="with --png: a way to draw it, for games that have several")
     one.add_argument("--save", type=Path, metavar="FILE", help="keep it as a replay file")
+    one.add_argument("--export", type=Path, metavar="FILE", help="write it for other programs: Shogi as .csa")
 
     one = command(
         commands,
@@ -245,12 +247,14 @@ def again(options: argparse.Namespace) -> Answer:
         draw(playback, options.png, options.style)
     if options.save:
         save(options.save, spec, result)
+    if options.export:
+        export(playback, options.export, [names.get(one, one) for one in result.players], result)
 
     def show() -> None:
         show_match(playback.game, result, [names.get(player, player) for player in result.players])
         told = f"Step {step} of {playback.steps}: {playback.scene().caption}."
         line(f"Played again: the same scores and statistics. {told}")
-        for what, path in (("drawn to", options.png), ("saved as", options.save)):
+        for what, path in (("drawn to", options.png), ("saved as", options.save), ("written to", options.export)):
             if path:
                 line(f"{what} {path}")
 
@@ -293,6 +297,15 @@ def save(path: Path, spec: MatchSpec, result: MatchResult) -> None:
         replay.save(path, spec, result)
     except OSError as error:
         raise BadValue("--save", str(path), f"a file that can be written ({error.strerror})") from None
+
+
+def export(playback: Playback, path: Path, names: Sequence[str], result: MatchResult) -> None:
+    check_path("--export", path)
+    text = playback.written(path.suffix.removeprefix("."), names, result.ending.kind)
+    try:
+        write_whole(path, text.encode())
+    except OSError as error:
+        raise BadValue("--export", str(path), f"a file that can be written ({error.strerror})") from None
 
 
 def draw(playback: Playback, path: Path, style: str | None) -> None:

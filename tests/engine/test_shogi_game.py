@@ -300,3 +300,19 @@ def test_letters_can_be_had_instead_and_nothing_leaves_the_picture() -> None:
     for item in boards.scene(0).items:
         points = item.points if isinstance(item, Polygon) else ((item.x, item.y),) if isinstance(item, Circle) else ()
         assert all(0 <= x <= boards.scene(0).aspect and 0 <= y <= 1 for x, y in points)
+
+
+@pytest.mark.parametrize(("kind", "word"), [("finished", "%TSUMI"), ("resigned", "%TORYO"), ("crash", "%CHUDAN")])
+def test_a_match_is_written_down_with_how_it_ended(kind: str, word: str) -> None:
+    game = new_game("shogi")
+    spec = MatchSpec(
+        "m", game.spec, (AgentSpec("a", "dice"), AgentSpec("b", "dice")), 1, "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
+    )
+    playback = Playback(spec)
+    mate = playback.boards.position(1, 0).action("G*5b")
+    playback.feed([mate])
+    lines = playback.written("csa", ["A", "B"], EndingKind(kind)).splitlines()
+    assert lines[-2:] == ["+0052KI", word]
+    assert lines[1:3] == ["N+A", "N-B"]
+    with pytest.raises(BadValue, match="notation = 'pgn': must be one of csa"):
+        playback.written("pgn", ["A", "B"], EndingKind(kind))

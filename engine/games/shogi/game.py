@@ -13,19 +13,21 @@ from engine.errors import BadValue
 from engine.game import Bools, Floats, GameInfo, Indices, Ints, Observations, Seeds
 from engine.games.shogi import lanes as kernels
 from engine.games.shogi.attacks import threats
-from engine.games.shogi.lanes import LANE, PLANES, STATS
+from engine.games.shogi.lanes import DECLARED, LANE, MATE, PERPETUAL, PLANES, STATS
 from engine.games.shogi.moves import MOST_MOVES
-from engine.games.shogi.notation import START, write_sfen
+from engine.games.shogi.notation import START, write_csa, write_sfen
 from engine.games.shogi.openings import positions
 from engine.games.shogi.position import ShogiPosition
 from engine.games.shogi.scene import KANJI, STYLES, board_scene, caption
 from engine.games.shogi.tables import ACTIONS, CELLS, SETS
 from engine.options import option, validate
+from engine.play.match import EndingKind
 from engine.registry import spec_of
 from engine.scene import Scene
 from engine.seeding import pick, purpose
 
 OPENING = purpose("shogi.opening")
+CSA_ENDINGS = {MATE: "TSUMI", DECLARED: "KACHI", PERPETUAL: "ILLEGAL_MOVE"}
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Shogi:
             masked=True,
             pace=1.5,
             styles=STYLES,
+            notations=("csa",),
         )
 
     def check_start(self, start: str | None) -> None:
@@ -150,6 +153,13 @@ class ShogiBoards:
         plies = int(self.lanes["plies"][lane])
         packed = tuple(self.played[lane, :plies].tolist())
         return ShogiPosition(start, packed, self.cells[lane].copy(), self.sets[lane].copy(), number + plies)
+
+    def written(self, lane: int, notation: str, names: Sequence[str], ending: EndingKind) -> str:
+        """In CSA, the only one there is."""
+        words = {EndingKind.RESIGNED: "TORYO", EndingKind.FINISHED: CSA_ENDINGS.get(int(self.lanes["reason"][lane]))}
+        words |= {EndingKind.NO_CONTEST: "SENNICHITE", EndingKind.STEP_LIMIT: "MAX_MOVES"}
+        position = self.position(lane, 0)
+        return write_csa(position.start, position.packed, (names[0], names[1]), words.get(ending) or "CHUDAN")
 
     def scene(self, lane: int, style: str = KANJI) -> Scene:
         state, (_, number) = self.lanes[lane], self._starts[lane]
