@@ -54,6 +54,20 @@ def pong() -> Playback:
     return playback
 
 
+def shogi() -> Playback:
+    """The middle of a game, with pieces in both hands."""
+    game = new_game("shogi")
+    agents = {agent.id: agent for agent in KINDS.get("shogi-bot").samples(game)}
+    spec = MatchSpec("picture", game.spec, (agents["Adept"], agents["Apprentice"]), 5)
+    with SequentialMatchExecutor(1) as executor:
+        playback = verified(spec, executor.execute_match(spec))
+    playback.seek(min(60, playback.steps // 2))
+    return playback
+
+
+STILLS = {"pong": (pong, 450), "shogi": (shogi, 560)}  # boards without a window around them, and their heights
+
+
 class Studio:
     """The real application with a league in it, and a camera."""
 
@@ -202,7 +216,8 @@ class Studio:
 def main(folder: Path | None = EVERYTHING, readme: Path = README, seconds: float = 40.0) -> None:
     """Without a folder only what the README shows."""
     readme.mkdir(parents=True, exist_ok=True)
-    save_png(pong().scene(), readme / "pong.png", 450)
+    for name, (made, height) in STILLS.items():
+        save_png(made().scene(), readme / f"{name}.png", height)
     with tempfile.TemporaryDirectory(prefix="ringside-") as home:
         studio = Studio(Path(home), seconds)
         for theme in THEMES:

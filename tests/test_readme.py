@@ -163,9 +163,11 @@ def test_every_command_is_in_its_table(capsys: pytest.CaptureFixture[str]) -> No
         assert f"`ringside {command}" in README, command
 
 
-def test_the_picture_of_a_match_is_what_the_program_draws_now(tmp_path: Path) -> None:
-    save_png(screens.pong().scene(), tmp_path / "pong.png", 450)
-    kept, fresh = (pygame.image.load(str(folder / "pong.png")) for folder in (screens.README, tmp_path))
+@pytest.mark.parametrize("name", screens.STILLS)
+def test_the_picture_of_a_match_is_what_the_program_draws_now(tmp_path: Path, name: str) -> None:
+    made, height = screens.STILLS[name]
+    save_png(made().scene(), tmp_path / f"{name}.png", height)
+    kept, fresh = (pygame.image.load(str(folder / f"{name}.png")) for folder in (screens.README, tmp_path))
     assert kept.get_size() == fresh.get_size()
     pixels = [np.frombuffer(pygame.image.tostring(image, "RGB"), np.uint8).astype(int) for image in (kept, fresh)]
     assert np.abs(pixels[0] - pixels[1]).mean() < 0.5, "it is out of date: run `python3 launch.py screenshots`"
@@ -173,7 +175,7 @@ def test_the_picture_of_a_match_is_what_the_program_draws_now(tmp_path: Path) ->
 
 def test_the_pictures_it_shows_are_taken_by_the_script() -> None:
     shown = re.findall(r"\((assets/screens/[^)]+)\)", README)
-    made = {f"assets/screens/{name}.png" for name in (*screens.IN_README, "pong")}
+    made = {f"assets/screens/{name}.png" for name in (*screens.IN_README, *screens.STILLS)}
     assert set(shown) <= made
     assert {f"assets/screens/{one.name}" for one in screens.README.iterdir()} == made
     for name, (_, size) in screens.IN_README.items():
