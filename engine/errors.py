@@ -55,7 +55,7 @@ class NotConfirmed(RingsideError):  # noqa: N818
 
     def __init__(self, agent: str, text: str) -> None:
         super().__init__(text)
-        self.agent = agent  # its name, or its id where there is none
+        self.agent = agent  # its id
 
 
 class BadSpec(RingsideError):  # noqa: N818

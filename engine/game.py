@@ -152,6 +152,12 @@ class StyledBoards(Boards, Protocol):
         """What a watcher sees who asked for this one of `info.styles`."""
 
 
+class NamedPosition(Protocol):
+    """A position, of a game with too many actions to name them all, in which people have a name for each legal one."""
+
+    def name(self, action: int) -> str: ...
+
+
 class NotedBoards(Boards, Protocol):
     """Boards whose matches can be written down as other programs read them."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from engine.errors import BadValue, RingsideError
+from engine.errors import BadValue, NotConfirmed, RingsideError
 from engine.league.records import Settings
 from engine.league.store import League
 from engine.options import build, items, parse
@@ -49,7 +49,10 @@ def check_admitted(league: League, players: Iterable[AgentSpec]) -> None:
             kind = kind_of(one)
         except RingsideError:  # that is told when it is to play
             continue
-        kind.admit(replace(one, id=names.get(one.id, one.id)))
+        try:
+            kind.admit(replace(one, id=names.get(one.id, one.id)))  # people know it by its name
+        except NotConfirmed as error:
+            raise NotConfirmed(one.id, str(error)) from None
 
 
 def check_playable(spec: AgentSpec, game: str) -> None:

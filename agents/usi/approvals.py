@@ -31,10 +31,16 @@ def fingerprint(engine: Engine) -> str:
     """Of the whole command, the content of every program that it names, and the options, which may name files too;
     OSError if a program cannot be read. Other files that are named may be the engine's own, and change as it plays.
     """
-    named = [one for one in engine.arguments if one.endswith(PROGRAMS) and os.path.isabs(one) and os.path.isfile(one)]
-    files = [_digest(one) for one in (engine.command, *named)]
+    words = [part for one in engine.arguments for part in {one, one.partition("=")[2]}]
+    files = [_digest(one) for one in (engine.command, *sorted(filter(_is_program, words)))]
     whole = [engine.command, engine.arguments, files, sorted(engine.options)]
     return hashlib.sha256(json.dumps(whole).encode()).hexdigest()
+
+
+def _is_program(path: str) -> bool:
+    if not os.path.isabs(path) or not os.path.isfile(path):
+        return False
+    return path.endswith(PROGRAMS) or os.access(path, os.X_OK)
 
 
 def _digest(path: str) -> str:

@@ -17,7 +17,7 @@ from engine.game import PENDING, RESIGN, AgentFault, AgentKind, Game, Indices, I
 from engine.play.match import AgentSpec, EndingKind, MatchResult
 
 SEATS = 2  # engines that think in one worker: both of a match, and no more than there are cores to think on
-PATIENCE = 2 * LONGEST_START + 20.0  # seconds: its start, its `isready`, and the end of another that makes room
+PATIENCE = SEATS * 2 * LONGEST_START + 20.0  # seconds: for each its start and its `isready`, and who makes room
 
 
 @runtime_checkable

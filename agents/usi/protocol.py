@@ -82,6 +82,8 @@ def read_option(line: str) -> Option | None:
         low, high = (int(words[key][0]) if words[key] else None for key in ("min", "max"))
     except ValueError:
         return None
+    if low is not None and high is not None and low > high:  # nothing could be chosen
+        return None
     return Option(match[1], match[2], "" if default == EMPTY else default, low, high, tuple(words["var"]))
 
 

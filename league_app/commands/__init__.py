@@ -4,10 +4,14 @@ function of the options that gives an `Answer`, and `command` gives every one of
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+from agents.usi.transcript import FOLDER
 from engine.errors import BadValue, RingsideError, UnknownName
+from engine.files import check_path
 from engine.game import Game
 from engine.league.records import NAME_LENGTH
 from engine.league.store import League
@@ -103,3 +107,13 @@ def seeded(options: argparse.Namespace) -> dict[str, int]:
 def check_seed(seed: int) -> None:
     if not 0 <= seed < SEED_LIMIT:
         raise BadValue("--seed", seed, "from 0 to 2**64 - 1")
+
+
+def log(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--log", type=Path, metavar="FOLDER", help="write down there what engines are told and say")
+
+
+def log_there(options: argparse.Namespace) -> None:
+    """Whoever plays from now on does so, worker processes too."""
+    if options.log is not None:
+        os.environ[FOLDER] = os.path.abspath(check_path("--log", options.log))

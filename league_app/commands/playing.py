@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from agents.usi.transcript import FOLDER
 from engine.errors import BadValue
 from engine.files import check_path, write_whole
 from engine.league import tables
@@ -25,7 +23,17 @@ from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import Limits, MatchResult, MatchSpec
 from engine.play.replay import Playback
 from engine.registry import KINDS, game_of, new_game
-from league_app.commands import check_seed, check_whole, command, joint_name, pairs_of, ready_made, seeded
+from league_app.commands import (
+    check_seed,
+    check_whole,
+    command,
+    joint_name,
+    log,
+    log_there,
+    pairs_of,
+    ready_made,
+    seeded,
+)
 from league_app.commands.tournaments import finish, play
 from league_app.state import LeagueState
 from league_app.terminal import Answer, compared_words, line, many, show_match
@@ -104,16 +112,6 @@ def add_replays(commands: Any) -> None:
         "--here", action="store_true", help="in this process: what a bot prints is seen, and debuggers work"
     )
     log(one)
-
-
-def log(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--log", type=Path, metavar="FOLDER", help="write down there what engines are told and say")
-
-
-def log_there(options: argparse.Namespace) -> None:
-    """Whoever plays from now on does so, worker processes too."""
-    if options.log is not None:
-        os.environ[FOLDER] = os.path.abspath(check_path("--log", options.log))
 
 
 def demo(options: argparse.Namespace) -> Answer:

@@ -15,7 +15,7 @@ from engine.options import build
 from engine.play.concurrent import MOST_WORKERS
 from engine.play.match import GameSpec
 from engine.registry import game_of, new_game
-from league_app.commands import check_whole, command, joint_name, looking, pairs_of, seeded
+from league_app.commands import check_whole, command, joint_name, log, log_there, looking, pairs_of, seeded
 from league_app.commands.playing import result_data
 from league_app.commands.tournaments import play
 from league_app.state import LeagueState
@@ -64,6 +64,7 @@ def add(commands: Any) -> None:
     one.add_argument("--seed", type=int, help="another seed, other matches (the number of the tournament)")
     one.add_argument("--workers", type=int, help="worker processes")
     one.add_argument("--option", "-o", action="append", default=[], metavar="NAME=VALUE", help="an option of the game")
+    log(one)
 
 
 def standings(options: argparse.Namespace) -> Answer:
@@ -114,6 +115,7 @@ def test(options: argparse.Namespace) -> Answer:
     chosen = {name: getattr(options, name) for name in ("elo0", "elo1", "alpha", "beta", "model", "most")}
     rule = build(TestOptions, chosen, "option of sequential-test")
     evaluate([0] * 5, rule)  # what is wrong with the claims is told before anything is played
+    log_there(options)
     with LeagueState(options.league) as state:
         if options.workers is not None:
             check_whole("--workers", options.workers, 1, MOST_WORKERS)

@@ -19,7 +19,7 @@ from engine.league.store import League
 from engine.play.concurrent import MOST_WORKERS, default_workers
 from engine.play.match import Clock, Limits
 from engine.registry import FORMATS, new_game
-from league_app.commands import check_whole, command, looking, pairs_of, seeded, topic
+from league_app.commands import check_whole, command, log, log_there, looking, pairs_of, seeded, topic
 from league_app.job import TournamentJob
 from league_app.state import LeagueState
 from league_app.terminal import (
@@ -75,6 +75,7 @@ def add(commands: Any) -> None:
     which(one)
     one.add_argument("--workers", type=int, help="worker processes")
     one.add_argument("--lift", action="store_true", help="play again what was quarantined or void")
+    log(one)
     which(
         one := command(
             under,
@@ -116,6 +117,7 @@ def drawn_up(one: argparse.ArgumentParser) -> None:
     one.add_argument("--clock", metavar="base=S,increment=S,move=S", help="real time for each player, in seconds")
     one.add_argument("--option", "-o", action="append", default=[], metavar="NAME=VALUE", help="an option of the game")
     one.add_argument("--workers", type=int, help=f"worker processes (one less than cores: {default_workers()})")
+    log(one)
 
 
 # Drawing up and playing
@@ -202,6 +204,7 @@ def in_words(told: Estimate, agents: int, workers: int) -> str:
 
 
 def run(options: argparse.Namespace) -> Answer:
+    log_there(options)
     with LeagueState(options.league) as state:
         given = arguments(options, state.league)
         if options.workers is not None:
@@ -216,6 +219,7 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def resume(options: argparse.Namespace) -> Answer:
+    log_there(options)
     with LeagueState(options.league) as state:
         if options.workers is not None:
             check_whole("--workers", options.workers, 1, MOST_WORKERS)

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QDialog, QFrame, QLineEdit, QScrollArea, QWidget
+from PySide6.QtWidgets import QDialog, QFrame, QLineEdit, QPlainTextEdit, QScrollArea, QWidget
 
 from agents.usi.payload import Engine
 from agents.usi.protocol import Identity, Option
@@ -196,9 +196,27 @@ def confirm_sheet(desk: Desk, agent: str, parent: QWidget | None = None) -> Ques
     engine = engines.engine_in(league, one)
     if engines.confirmed(league, one):
         raise BadValue("engine", one.name, "one that is not confirmed on this machine yet")
-    told = f"It runs: {engine.line}" + (f"\nSet to: {engine.settings}" if engine.options else "")
-    told += "\nA program can do whatever you can. Let it run only if you know where it comes from."
-    return Question(parent, f"Let {one.name} run on this machine?", told, "Let it run", _Confirm(desk, one))
+    lines = [shlex.quote(part) for part in (engine.command, *engine.arguments)]
+    lines += [f"set {name} = {shlex.quote(value)}" for name, value in engine.options]
+    return Consent(parent, one.name, "\n".join(lines), _Confirm(desk, one))
+
+
+class Consent(Question):
+    """All of a command can be read, a line for each part, and Enter is no answer."""
+
+    def __init__(self, parent: QWidget | None, name: str, command: str, doing: Callable[[], Any]) -> None:
+        more = "A program can do whatever you can. Let it run only if you know where it comes from. Its whole command:"
+        super().__init__(parent, f"Let {name} run on this machine?", more, "Let it run", doing)
+        self.command = QPlainTextEdit(command)
+        self.command.setReadOnly(True)
+        self.command.setAccessibleName("Command")
+        self.command.setMinimumSize(520, 160)
+        self.setMinimumWidth(620)  # or its own least width, set above, would count for more than its parts
+        self.words.addWidget(self.command)
+        self.yes.setAutoDefault(False)
+        self.yes.setDefault(False)
+        self.no.setDefault(True)
+        self.no.setFocus()
 
 
 class _Confirm:

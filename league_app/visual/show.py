@@ -7,11 +7,13 @@ it calls `advance` with the seconds that have passed, and draws `playback` as it
 from __future__ import annotations
 
 import time
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, cast
 
 import numpy as np
 
 from engine.errors import RingsideError
+from engine.game import NamedPosition
 from engine.play.live import LiveMatch
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.replay import HEAD, Playback
@@ -276,6 +278,13 @@ class Show:
     def actions_of(self, seat: int) -> list[int]:
         """What this seat has done up to the step that is shown."""
         return self.playback.actions_of(seat)
+
+    def name_of(self, seat: int) -> Callable[[int], str]:
+        """What an action of this seat is called now."""
+        position, names = self.playback.boards.position(HEAD, seat), self.playback.game.info.action_names
+        if hasattr(position, "name"):
+            return cast(NamedPosition, position).name
+        return lambda action: names[action] if action < len(names) else f"Action {action}"
 
     def choices(self, seat: int) -> list[int]:
         """What this seat may do now, if it is its turn."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QCompleter, QMenu, QWidget
 
 from engine.game import RESIGN, GameInfo
 from league_app.visual.hands import Hands
 from league_app.widgets.basics import Combo, Elided, Icon, button, row
+
+MANY = 16  # actions: with more, one is typed rather than looked for
 
 
 class HumanBar(QWidget):
@@ -27,6 +29,7 @@ class HumanBar(QWidget):
         self.list.setMinimumWidth(140)
         self.play = button("Play it", self._act, primary=True)
         self._choices: list[int] = []
+        self._actions: dict[str, int] = {}  # by name
         self._seat = -1
         self._names: dict[int, str] = {}  # of those who play here, by seat
         self.menu = QMenu(self)
@@ -41,7 +44,15 @@ class HumanBar(QWidget):
     def choices(self) -> list[int]:
         return self._choices
 
-    def set_turn(self, hands: Hands, info: GameInfo, names: Sequence[str], seat: int, choices: list[int]) -> None:
+    def set_turn(
+        self,
+        hands: Hands,
+        info: GameInfo,
+        names: Sequence[str],
+        seat: int,
+        choices: list[int],
+        name_of: Callable[[int], str],
+    ) -> None:
         """`seat` is whose turn it is among those who play here, -1 for nobody's."""
         keys = [f"seat {one + 1}: {told}" for one in hands.seats if (told := hands.words(one))]
         whose = f", {names[seat]}" if len(hands.seats) > 1 else ""
@@ -57,8 +68,23 @@ class HumanBar(QWidget):
         self.list.setEnabled(bool(choices))
         if (seat, choices) != (self._seat, self._choices):
             self._seat, self._choices = seat, choices
-            self.list.clear()
-            self.list.addItems([action_name(info, one) for one in choices])
+            self._fill({name_of(one): one for one in choices}, info.actions > MANY)
+
+    def _fill(self, actions: Mapping[str, int], typed: bool) -> None:
+        """In the order of the game; where there are many, by name, and to be typed."""
+        self._actions = dict(sorted(actions.items()) if typed else actions)
+        if self.list.isEditable() != typed:
+            self.list.setEditable(typed)
+            self.list.setInsertPolicy(Combo.InsertPolicy.NoInsert)
+            if (edit := self.list.lineEdit()) is not None:
+                edit.returnPressed.connect(self._act)
+                edit.setPlaceholderText("Type a move")
+            if (completer := self.list.completer()) is not None:  # a list that pops up would take Enter for itself, too
+                completer.setCompletionMode(QCompleter.CompletionMode.InlineCompletion)
+        self.list.clear()
+        self.list.addItems(list(self._actions))
+        if typed:
+            self.list.setCurrentIndex(-1)
 
     def _resign(self) -> None:
         """Asked once: it cannot be taken back."""
@@ -71,10 +97,9 @@ class HumanBar(QWidget):
         self.acted.emit(int(action.data()), RESIGN)
 
     def _act(self) -> None:
-        place = self.list.currentIndex()
-        if self._seat >= 0 and 0 <= place < len(self._choices):
-            self.acted.emit(self._seat, self._choices[place])
-
-
-def action_name(info: GameInfo, action: int) -> str:
-    return info.action_names[action] if action < len(info.action_names) else f"Action {action}"
+        """What is chosen; what is typed and cannot be done stays there to be mended."""
+        action = self._actions.get(self.list.currentText().strip())
+        if self._seat >= 0 and action is not None:
+            if self.list.isEditable():
+                self.list.clearEditText()  # Qt tells of Enter twice
+            self.acted.emit(self._seat, action)

@@ -138,7 +138,8 @@ class Ringside(QWidget):
         if hands is not None and playing:
             turn = next((seat for seat in hands.seats if show.choices(seat)), -1)
             choices = show.choices(turn) if turn >= 0 else []
-            self.human.set_turn(hands, info, [one.name for one in bill.players], turn, choices)
+            who = [one.name for one in bill.players]
+            self.human.set_turn(hands, info, who, turn, choices, show.name_of(max(turn, 0)))
 
     @Slot(str)
     def offer(self, pairing: str) -> None:

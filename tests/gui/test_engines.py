@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QLabel
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QCheckBox
 from pytestqt.qtbot import QtBot
 
 from agents.usi.approvals import approved
@@ -112,6 +113,18 @@ def test_whatever_an_engine_announces_makes_a_form(qtbot: QtBot) -> None:
     assert options_of(identity, {"option_0": 7}) == (("No ends", "7"),)
 
 
+def test_the_end_of_a_long_command_can_be_read(desk: Desk, program: str, qtbot: QtBot) -> None:
+    """Whoever wants to hide something puts it there."""
+    engine = Engine(program, (*(f"--harmless{n}" for n in range(250)), f"sly{' ' * 300}end"), nodes=5)
+    desk.league.add_agent("Sly", "shogi", "usi", payload_of(engine), origin="imported")
+    asked = confirm_sheet(desk, "Sly")
+    qtbot.addWidget(asked)
+    asked.show()
+    assert asked.command.verticalScrollBar().maximum() > 0
+    assert asked.command.toPlainText().splitlines()[-1] == f"'sly{' ' * 300}end'"
+    assert asked.height() < 700
+
+
 def test_an_engine_from_elsewhere_shows_its_command_before_it_may_run(desk: Desk, program: str, qtbot: QtBot) -> None:
     engine = Engine(program, ("--fast",), (("Style", "calm"),), nodes=5)
     state, ears = desk.league, Ears(desk)
@@ -123,10 +136,11 @@ def test_an_engine_from_elsewhere_shows_its_command_before_it_may_run(desk: Desk
     asked.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     qtbot.addWidget(asked)
     assert isinstance(asked, Question)
-    shown = " ".join(one.text() for one in asked.findChildren(QLabel)).replace("\u200b", "")
-    assert f"{program} --fast" in shown
-    assert "Style = calm" in shown
-    assert not approved(engine)
+    assert asked.command.toPlainText().splitlines() == [program, "--fast", "set Style = calm"]
+    asked.show()
+    QTest.keyClick(asked, Qt.Key.Key_Return)
+    assert not approved(engine), "Enter is no consent"
+    assert not asked.isVisible()
     asked.yes.click()
     assert approved(engine)
     assert ears.said[-1][0] == "Stranger may run on this machine"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
@@ -51,16 +52,36 @@ def test_a_game_without_keys_is_played_from_a_list(qtbot: QtBot) -> None:
     assert not hands.complete
     acted: list[tuple[int, int]] = []
     bar.acted.connect(lambda seat, action: acted.append((seat, action)))
-    bar.set_turn(hands, board.info, ["You", "Other"], 0, [2, 5, 7])
+    bar.set_turn(hands, board.info, ["You", "Other"], 0, [2, 5, 7], "Action {}".format)
     bar.show()
     assert bar.list.count() == 3
     bar.list.setCurrentIndex(1)
     QTest.mouseClick(bar.play, Qt.MouseButton.LeftButton)
     assert acted == [(0, 5)]
-    bar.set_turn(hands, board.info, ["You", "Other"], -1, [])
+    bar.set_turn(hands, board.info, ["You", "Other"], -1, [], str)
     assert not bar.play.isEnabled()
     QTest.mouseClick(bar.play, Qt.MouseButton.LeftButton)
     assert acted == [(0, 5)]
+
+
+def test_among_many_actions_one_is_typed(qtbot: QtBot) -> None:
+    bar = HumanBar()
+    qtbot.addWidget(bar)
+    game = new_game("shogi")
+    boards, lane = game.boards(1), np.array([0], np.uint32)
+    boards.deal(lane, np.array([1], np.uint64), ["startpos"])
+    position = boards.position(0, 0)
+    acted: list[tuple[int, int]] = []
+    bar.acted.connect(lambda seat, action: acted.append((seat, action)))
+    choices = position.legal().tolist()
+    bar.set_turn(Hands(game.info, [0]), game.info, ["You", "Other"], 0, choices, position.name)
+    bar.show()
+    assert [bar.list.itemText(n) for n in range(2)] == ["1g1f", "1i1h"]
+    for typed in ("7g7e", "7g7f"):
+        bar.list.lineEdit().clear()
+        QTest.keyClicks(bar.list.lineEdit(), typed)
+        QTest.keyClick(bar.list.lineEdit(), Qt.Key.Key_Return)
+    assert acted == [(0, position.action("7g7f"))]
 
 
 def test_a_person_can_be_chosen_for_a_seat(desk: Desk, qtbot: QtBot) -> None:

@@ -152,9 +152,9 @@ def test_where_nobody_may_stand_still_the_match_waits_and_can_be_given_up(qtbot:
     bar = HumanBar()
     qtbot.addWidget(bar)
     hands = Hands(HUNT.info, [2])
-    bar.set_turn(hands, HUNT.info, ["A", "B", "You", "D"], 2, [0, 1, 2, 3])
+    bar.set_turn(hands, HUNT.info, ["A", "B", "You", "D"], 2, [0, 1, 2, 3], str)
     assert bar.words.text() == "Your move. You play seat 3: W/A/S/D or arrows"
-    bar.set_turn(Hands(HUNT.info, [0, 2]), HUNT.info, ["You 1", "B", "You 3", "D"], 0, [0, 1, 2, 3])
+    bar.set_turn(Hands(HUNT.info, [0, 2]), HUNT.info, ["You 1", "B", "You 3", "D"], 0, [0, 1, 2, 3], str)
     assert bar.words.text().endswith("You play seat 1: W/A/S/D; seat 3: arrows")
     bar.show()
     acted: list[tuple[int, int]] = []

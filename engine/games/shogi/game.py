@@ -105,7 +105,7 @@ class ShogiBoards:
     def deal(self, lanes: Indices, seeds: Seeds, starts: Sequence[str | None]) -> None:
         for lane, seed, start in zip(lanes.tolist(), seeds.tolist(), starts, strict=True):
             self._place(lane, self._first(seed) if start is None else ShogiPosition.from_usi(start, "start"))
-            if start is None and self._options.opening == "random":
+            if start is None:
                 self._scatter(lane, seed)
         kernels.begin(self._all, lanes, *self._rules)
 
@@ -118,9 +118,12 @@ class ShogiBoards:
         self._starts[lane] = (position.sfen if position.packed else position.start, position.number)
 
     def _scatter(self, lane: int, seed: int) -> None:
+        """Also where there are no random moves: so it is compiled with the rest, and not at somebody's first click."""
         cells, sets, moves = self.cells[lane], self.sets[lane], self.moves[lane]
-        number = 1 + int(kernels.scatter(cells, sets, moves, np.uint64(seed), self._options.random_plies))
-        self._starts[lane] = (write_sfen(cells, number), number)
+        plies = self._options.random_plies if self._options.opening == "random" else 0
+        number = 1 + int(kernels.scatter(cells, sets, moves, np.uint64(seed), plies))
+        if plies:
+            self._starts[lane] = (write_sfen(cells, number), number)
 
     def acting(self) -> Bools:
         return self._acting

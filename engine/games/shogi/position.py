@@ -77,6 +77,10 @@ class ShogiPosition:
         """The action that a move means here; BadValue if it is not legal."""
         return read_usi(self.cells, self.sets, usi) & 0xFFF
 
+    def name(self, action: int) -> str:
+        """As people type it: 7g7f, 8h2b+, P*5e."""
+        return write_usi(int(unpack(self.cells, action)))
+
     @property
     def sfen(self) -> str:
         return write_sfen(self.cells, self.number)
