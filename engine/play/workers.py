@@ -8,7 +8,7 @@ import re
 import signal
 import socket
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -116,7 +116,7 @@ class Worker:
         self.marks.clear()
         self._known = Known()
         self._last: tuple[int, float] = (-1, time.monotonic())  # the sequence of its marks, and since when it stands
-        self._printed: deque[bytes] = deque(maxlen=64)
+        self._printed = bytearray()
         ours, theirs = socket.socketpair()
         self.output, printed = socket.socketpair()
         self.output.setblocking(False)
@@ -232,13 +232,14 @@ class Worker:
                     return False
                 if not piece:
                     return False
-                self._printed.append(piece[-TAIL:])
+                self._printed += piece
+                del self._printed[:-TAIL]
         return True
 
     @property
     def last_words(self) -> str:
         """What it printed last, in one line; of Python's own account of a crash, where it happened."""
-        text = b"".join(self._printed)[-TAIL:].decode(errors="replace")
+        text = self._printed.decode(errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         fatal = max((n for n, line in enumerate(lines) if line.startswith("Fatal Python error")), default=None)
         if fatal is None:

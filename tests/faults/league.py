@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import psutil
 
 from engine.play.concurrent import ConcurrentMatchExecutor
-from engine.play.match import AgentSpec, MatchResult, MatchSpec, run_digest
+from engine.play.match import AgentSpec, EndingKind, MatchResult, MatchSpec, run_digest
 from engine.registry import new_game
 from engine.seeding import derive
 
@@ -19,6 +19,11 @@ GAME = new_game("pong", points=1, step_limit=60)
 WELL = [AgentSpec(f"well{n}", "fault") for n in range(3)] + [AgentSpec(f"shared{n}", "shared-fault") for n in range(3)]
 WATCHDOG = 1.0  # seconds
 MEMORY = 300  # MB
+
+
+def patience(ending: EndingKind) -> float:
+    """The watchdog for somebody who is to end like this: on a busy machine memory takes its time to be taken."""
+    return 20.0 if ending is EndingKind.MEMORY else WATCHDOG
 
 
 def sick(fault: str, kind: str = "fault", name: str = "") -> AgentSpec:

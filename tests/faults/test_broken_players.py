@@ -11,7 +11,7 @@ from engine.errors import GameFailed
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import Clock, EndingKind, Limits, MatchResult, MatchSpec
 from engine.registry import new_game
-from tests.faults.league import WELL, digest, executor, mixed, play, sick, sick_matches, well_matches, within
+from tests.faults.league import WELL, digest, executor, mixed, patience, play, sick, sick_matches, well_matches, within
 
 BREAKS = {  # what is recorded of plain bots
     "raise": EndingKind.EXCEPTION,
@@ -61,7 +61,7 @@ def check(result: MatchResult, seat: int, kind: EndingKind) -> None:
 def test_alone_it_forfeits_by_its_own_kind_of_failure(kind: str, fault: str, ending: EndingKind) -> None:
     specs = sick_matches(sick(fault, kind), 2)
     with within(60):
-        results = play(specs)
+        results = play(specs, watchdog=patience(ending))
     for seat, spec in enumerate(specs):
         check(results[spec.id], seat, ending)
 
@@ -72,7 +72,7 @@ def test_in_a_tournament_it_costs_nobody_else_anything(
 ) -> None:
     well, ill = well_matches(180), sick_matches(sick(fault, kind), 20)
     with within(120):
-        results = play(mixed(well, ill))
+        results = play(mixed(well, ill), watchdog=patience(ending))
     assert digest(results, well) == digest(healthy, well), "everybody else's records are those of a run without it"
     for n, spec in enumerate(ill):
         check(results[spec.id], n % 2, ending)
@@ -112,6 +112,11 @@ def test_the_record_of_a_crash_says_how_and_where() -> None:
     assert reason.startswith("its process died of SIGSEGV; it last printed: Fatal Python error: Segmentation fault | ")
     assert re.search(r" \| ringside_faults.py, line \d+, in _segfault \| ", reason), "and no word of how it was called"
     assert "plain.py" not in reason
+
+
+def test_last_words_are_kept_whole_however_slowly_they_come() -> None:
+    spec = sick_matches(sick("crumbs"), 1)[0]
+    assert "it last printed: the first word, and another" in play([spec])[spec.id].ending.reason
 
 
 @pytest.mark.parametrize("record", [True, False])

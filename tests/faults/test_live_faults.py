@@ -12,7 +12,7 @@ import pytest
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import EndingKind, MatchSpec, run_digest
 from engine.registry import new_game
-from tests.faults.league import GAME, WELL, executor, sick, well_matches, within
+from tests.faults.league import GAME, WELL, executor, patience, sick, well_matches, within
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_player_that_breaks_ends_the_live_match_and_no_other(fault: str, kind:
     with SequentialMatchExecutor(16) as here:
         expected = run_digest(here.execute_matches(well))
     spec = MatchSpec("live", GAME.spec, (WELL[0], sick(fault)), 1)
-    with within(60), executor(2) as one, one.watch(spec) as live:
+    with within(60), executor(2, watchdog=patience(kind)) as one, one.watch(spec) as live:
         assert run_digest(one.execute_matches(well)) == expected
         result = live.wait(30)
     assert result is not None

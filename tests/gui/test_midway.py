@@ -119,7 +119,7 @@ def test_a_league_that_cannot_be_written_is_opened_for_looking(
     qtbot.waitUntil(lambda: window.desk.state is not None, timeout=10_000)
     assert "cannot be written where it is: you can look" in window.toasts.shown[-1].text
     window.show_page("dashboard")
-    assert window.bar.words.text() == "open for looking only"
+    qtbot.waitUntil(lambda: window.bar.words.text() == "open for looking only", timeout=10_000)
     window.new()
     assert QApplication.activeModalWidget() is None
     assert "nothing can be played in it" in window.toasts.shown[-1].text

@@ -53,6 +53,14 @@ def _flood() -> None:
     sys.stderr.write("and a line\n")
 
 
+def _crumbs() -> None:
+    """Its last words letter by letter, as slowly as they can be read."""
+    for letter in "the first word," + " and another" * 10:
+        os.write(2, letter.encode())
+        time.sleep(0.001)
+    os._exit(3)
+
+
 def _children() -> None:
     """Starts a process that would outlive it."""
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "ringside-fault-child"])
@@ -110,6 +118,7 @@ FAULTS = {
     "deaf": _deaf,
     "hog": _hog,
     "flood": _flood,
+    "crumbs": _crumbs,
     "reseed": _reseed,
     "slow": lambda: time.sleep(0.2),
     "children": _children,
