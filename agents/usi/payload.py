@@ -63,9 +63,10 @@ class Engine:
         return shlex.join((self.command, *self.arguments))
 
     @property
-    def settings(self) -> str:
-        """What it is set to, as a person may read it: an option may name a file that it writes."""
-        return ", ".join(f"{name} = {value}" for name, value in self.options)
+    def terms(self) -> list[str]:
+        """What else is agreed to, as a person may read it: an option may name a file that it writes."""
+        told = [f"set {shlex.quote(name)} = {shlex.quote(value)}" for name, value in self.options]
+        return [*told, f"may take {self.memory:,} MB of memory"]
 
 
 def check_text(field: str, text: str, empty: bool = False) -> None:

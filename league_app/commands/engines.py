@@ -104,8 +104,8 @@ def approve(options: argparse.Namespace) -> Answer:
 
     def show() -> None:
         line(f"{agent.name} runs: {engine.line}")
-        if engine.options:
-            line(f"set to: {engine.settings}")
+        for one in engine.terms:
+            line(one)
         line("It is confirmed on this machine." if confirmed else "Not confirmed yet: if you trust it, add --yes.")
 
     return Answer({"agent": agent, "engine": engine, "confirmed": confirmed}, show, 0 if confirmed else 1)

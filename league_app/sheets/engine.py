@@ -196,8 +196,7 @@ def confirm_sheet(desk: Desk, agent: str, parent: QWidget | None = None) -> Ques
     engine = engines.engine_in(league, one)
     if engines.confirmed(league, one):
         raise BadValue("engine", one.name, "one that is not confirmed on this machine yet")
-    lines = [shlex.quote(part) for part in (engine.command, *engine.arguments)]
-    lines += [f"set {name} = {shlex.quote(value)}" for name, value in engine.options]
+    lines = [*(shlex.quote(part) for part in (engine.command, *engine.arguments)), *engine.terms]
     return Consent(parent, one.name, "\n".join(lines), _Confirm(desk, one))
 
 

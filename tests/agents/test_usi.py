@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import time
@@ -14,12 +13,12 @@ import psutil
 import pytest
 
 from agents.usi import process, transcript
-from agents.usi.approvals import admit, approve, approved
+from agents.usi.approvals import approve
 from agents.usi.payload import Engine, agent, engine_of, payload_of
 from agents.usi.pilot import KIND
 from agents.usi.process import EngineProcess
 from agents.usi.protocol import Conversation, Option, ask_engine, go_line, read_option
-from engine.errors import BadValue, NotConfirmed, UnknownName
+from engine.errors import BadValue, UnknownName
 from engine.game import AgentFault
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, Clock, EndingKind, Limits, MatchResult, MatchSpec, TimeLeft
@@ -210,21 +209,19 @@ def test_each_failure_is_a_forfeit_with_its_own_reason(
     assert re.search(told, result.ending.reason), result.ending.reason
 
 
-@pytest.mark.parametrize("what", ["missing", "folder", "not-executable", "not-a-program"])
+@pytest.mark.parametrize("what", ["missing", "not-executable", "not-a-program"])
 def test_a_file_that_cannot_be_run_is_a_forfeit_too(what: str, tmp_path: Path) -> None:
     path = tmp_path / what
-    if what == "folder":
-        path.mkdir()
-    elif what != "missing":
-        path.write_text("this is no program")
-        path.chmod(0o755 if what == "not-a-program" else 0o644)
+    path.write_text("this is no program")
+    path.chmod(0o755 if what == "not-a-program" else 0o644)
     engine = Engine(str(path), nodes=1)
-    if path.is_file():
-        approve(engine)
+    approve(engine)
+    if what == "missing":
+        path.unlink()
     spec = MatchSpec("m", GAME.spec, (agent("Engine", engine), DICE), 1)
     with SequentialMatchExecutor() as executor:
         ending = executor.execute_match(spec).ending
-    told = {"missing": "no such file", "folder": "no file", "not-executable": "may not be executed",
+    told = {"missing": "no such file", "not-executable": "may not be executed",
             "not-a-program": "status 127; it last wrote: Exec format error"}[what]  # fmt: skip
     assert ending.kind is EndingKind.CANNOT_START
     assert told in ending.reason
@@ -274,30 +271,3 @@ def test_nothing_but_a_short_list_of_variables_reaches_an_engine(monkeypatch: py
     finally:
         told.close()
     assert set(eval(heard[0])) <= {*process.PASSED, "LC_CTYPE"}
-
-
-# Who may run
-
-
-def test_an_engine_runs_only_where_a_person_has_confirmed_it(tmp_path: Path) -> None:
-    program = tmp_path / "engine"
-    program.write_text(f"#!/bin/sh\nexec {sys.executable} -I -S {FAULTY}\n")
-    program.chmod(0o755)
-    engine = Engine(str(program), ("--fast mode",), nodes=1)
-    spec = agent("Stranger", engine)
-    match = MatchSpec("m", GAME.spec, (spec, DICE), 1, limits=Limits(1))
-    with SequentialMatchExecutor() as executor:
-        with pytest.raises(NotConfirmed, match=rf"It would run: {program} '--fast mode'"):
-            executor.execute_match(match)
-        approve(engine)
-        admit(spec)
-        assert not approved(replace(engine, arguments=()))
-        assert not approved(replace(engine, options=(("Log File", "/etc/passwd"),)))
-        assert approved(replace(engine, nodes=7))
-        assert executor.execute_match(match).ending.kind is EndingKind.STEP_LIMIT
-        os.utime(program)
-        admit(spec)  # the same content
-        with program.open("a") as file:
-            file.write("# changed\n")
-        with pytest.raises(NotConfirmed, match="has changed"):
-            executor.execute_match(match)
