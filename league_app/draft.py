@@ -31,7 +31,7 @@ class Terms:
     most_steps: int = option(0, low=0, high=2**31 - 1, help="end matches after so many; 0 for the game's own rules")
     clock: float = option(0.0, low=0.0, high=1e6, help="seconds of real time that each player has; 0 for no clock")
     increment: float = option(0.0, low=0.0, high=1e6, help="seconds that are added after each answer")
-    per_answer: float = option(0.0, low=0.0, high=1e6, help="seconds that are free for each answer")
+    per_answer: float = option(0.0, low=0.0, high=1e6, help="seconds for each answer once the clock is used up")
     openings: str = option("", help="starts to draw from, with ; between them; nothing for the usual one")
 
     @property

@@ -39,9 +39,9 @@ class MatchClocks:
         used = time.perf_counter() - player.since
         allowed = player.left + self.clock.move
         if used > allowed:
-            return f"thought for {used:.3g} s, {allowed:.3g} s were left"
+            return f"thought for {used:.3g} s, {used - allowed:.2g} s more than were left"
         if answered:
-            player.left = max(player.left - max(used - self.clock.move, 0.0), 0.0) + self.clock.increment
+            player.left = max(player.left - used, 0.0) + self.clock.increment
             player.since = None
         return ""
 

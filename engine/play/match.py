@@ -39,7 +39,7 @@ class Clock:
 
     base: float = 0.0  # for the whole match
     increment: float = 0.0  # added after each answer
-    move: float = 0.0  # free for each answer, not saved up: what exceeds it is taken from the base (byoyomi)
+    move: float = 0.0  # for each answer once the base is used up, not saved up (byoyomi)
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,11 @@ def test_base_increment_and_move_time_add_up(monkeypatch: pytest.MonkeyPatch) ->
         return clocks.late(seat, answered=True)
 
     assert think(0, 4) == ""
-    assert clocks.ask(0) == pytest.approx(10 - 3 + 2 + 1), "what exceeds the move's own second is taken from the base"
+    assert clocks.ask(0) == pytest.approx(10 - 4 + 2 + 1), "the move's own second is for when the base is used up"
     assert think(1, 11) == "", "the other's time is its own"
     assert clocks.ask(1) == pytest.approx(0 + 2 + 1)
     now[0] += 3.5
-    assert clocks.late(1, answered=False) == "thought for 3.5 s, 3 s were left"
+    assert clocks.late(1, answered=False) == "thought for 3.5 s, 0.5 s more than were left"
     assert "thought for" in clocks.late(0, answered=True), "and the first has been thinking since it was last asked"
 
 
@@ -74,7 +74,7 @@ def test_who_exceeds_the_clock_forfeits(pondering: bool) -> None:
     finally:
         KINDS.remove("dawdler")
     assert (result.ending.kind, result.ending.seats, result.ranks) == (EndingKind.TIMEOUT, (1,), (1, 2))
-    assert "0.1 s were left" in result.ending.reason
+    assert "s more than were left" in result.ending.reason
 
 
 @pytest.mark.parametrize(
