@@ -264,6 +264,7 @@ class AgentKind:
     plays: Callable[[Game], bool]
     samples: Callable[[Game], Sequence[AgentSpec]]  # ready-made agents of this kind
     repeatable: bool | Callable[[AgentSpec], bool] = True  # the same match twice gives the same record
+    timed: Callable[[AgentSpec], bool] = lambda agent: False  # it thinks by real time: nobody else plays beside it
     live: bool = False  # a person plays it: its matches are watched, and its pilot is a LivePilot
     patience: float = 0.0  # seconds that `Pilot.begin` may take; 0 for the limit of every other call
     admit: Callable[[AgentSpec], None] = lambda agent: None  # raises unless a person lets it run on this machine

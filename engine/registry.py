@@ -235,6 +235,14 @@ def is_person(agent: AgentSpec) -> bool:
         return False
 
 
+def needs_a_core(agent: AgentSpec) -> bool:
+    """Whether it thinks by real time, which others would take from it; see `is_person`."""
+    try:
+        return KINDS.get(agent.kind).timed(agent)
+    except RingsideError:
+        return False
+
+
 def spec_of(name: str, version: int, options: object) -> GameSpec:
     """The GameSpec of a game with these options."""
     return GameSpec(name, version, items(options))

@@ -1,4 +1,4 @@
-"""How agents have behaved in a run: who has failed and plays alone from then on, and who is out."""
+"""How agents behave in a run: whose matches are played alone, for lack of trust or by the clock, and who is out."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from engine.play.lanes import bits_for, unpack
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
 from engine.play.replay import Playback, ranks_after
+from engine.registry import needs_a_core
 
 STRIKES = 3  # failures, each in a match played alone, after which an agent is not asked again in this run
 
@@ -18,6 +19,7 @@ class Conduct:
     def __init__(self, limit: int | None = STRIKES) -> None:
         self._limit = limit
         self._failures: Counter[str] = Counter()
+        self._timed: dict[str, bool] = {}  # by agent; within a run one id is one agent
 
     @property
     def failed(self) -> bool:
@@ -37,6 +39,18 @@ class Conduct:
         news = not guilty <= self._failures.keys()
         self._failures.update(guilty)
         return news
+
+    def timed(self, spec: MatchSpec) -> bool:
+        """Whether real time matters in it, by its own clock or to one of its players: it is to be played alone."""
+        if spec.limits.clock is not None:
+            return True
+        for player in spec.players:
+            known = self._timed.get(player.id)
+            if known is None:
+                known = self._timed[player.id] = needs_a_core(player)
+            if known:
+                return True
+        return False
 
     def suspicious(self, spec: MatchSpec) -> bool:
         """Whether somebody in it has failed before: it is to be played alone."""

@@ -108,7 +108,7 @@ class SequentialMatchExecutor(MatchExecutor):
 
     def _enter(self, spec: MatchSpec) -> None:
         """Into the arena, or among those that play alone: by the clock, or because one of them has failed before."""
-        if spec.limits.clock is None and not self._conduct.suspicious(spec):
+        if not self._conduct.timed(spec) and not self._conduct.suspicious(spec):
             self._arena.add(spec)
         else:
             self._arena.check(spec)

@@ -59,7 +59,7 @@ class Run:
                 continue
             if self.conduct.failed and self.conduct.suspicious(job.spec):
                 self.isolated.append(Isolated([job]))
-            elif job.spec.limits.clock is not None:
+            elif self.conduct.timed(job.spec):
                 self.clocked = True
                 self.isolated.append(Isolated([job], fresh=False))
             else:
@@ -138,7 +138,7 @@ class Run:
         for one in self.isolated:
             stay = []
             for job in one.jobs:
-                if job.starts > 1 or job.spec.limits.clock is not None or self.conduct.suspicious(job.spec):
+                if job.starts > 1 or self.conduct.timed(job.spec) or self.conduct.suspicious(job.spec):
                     stay.append(job)
                 else:
                     self.queue.appendleft(job)
