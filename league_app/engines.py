@@ -48,9 +48,8 @@ def enter(state: LeagueState, name: str, game: str, engine: Engine, identity: Id
     """Somebody has chosen this program, seen who it is and what it is set to: it may run here from now on."""
     check_options(dict(engine.options), identity)
     told = f"external engine: {identity.name or Path(engine.command).name}"
-    agent = state.add_agent(name, game, NAME, payload_of(engine), origin=told[:200])
     approve(engine)
-    return agent
+    return state.add_agent(name, game, NAME, payload_of(engine), origin=told[:200])
 
 
 def engine_in(league: League, agent: Agent) -> Engine:
