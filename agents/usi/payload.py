@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ MOST = 256  # arguments, and options
 LONGEST_MOVE = 3600.0  # seconds
 LONGEST_START = 110.0  # seconds; `pilot.PATIENCE` is a little more
 MOST_NODES = 10**12
+WEAKER = re.compile("skill|strength|elo", re.IGNORECASE)  # options by which engines play worse, at random
 
 
 @dataclass(frozen=True)
@@ -97,9 +99,18 @@ def agent(name: str, engine: Engine) -> AgentSpec:
 
 
 def repeatable(spec: AgentSpec) -> bool:
-    """Whether it counts nodes rather than seconds, on one thread."""
+    """Whether it counts nodes rather than seconds, on one thread, and is not told to blunder now and then."""
     try:
         engine = engine_of(spec.payload)
     except BadValue:
         return False
-    return engine.nodes > 0 and dict(engine.options).get("Threads", "1") == "1"
+    weaker = any(WEAKER.search(name) for name, _ in engine.options)
+    return engine.nodes > 0 and not weaker and dict(engine.options).get("Threads", "1") == "1"
+
+
+def timed(spec: AgentSpec) -> bool:
+    """Whether it needs a core to itself: it thinks for so many seconds, whatever else goes on meanwhile."""
+    try:
+        return engine_of(spec.payload).movetime > 0
+    except BadValue:
+        return False

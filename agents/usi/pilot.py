@@ -9,14 +9,14 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 
 from agents.usi.approvals import admit
-from agents.usi.payload import LONGEST_START, NAME, VERSION, Engine, engine_of, repeatable
+from agents.usi.payload import LONGEST_START, NAME, VERSION, Engine, engine_of, repeatable, timed
 from agents.usi.protocol import Conversation
 from agents.usi.transcript import Transcript
 from engine.errors import BadValue
 from engine.game import PENDING, RESIGN, AgentFault, AgentKind, Game, Indices, Ints, Position, Seeds, Views
 from engine.play.match import AgentSpec, EndingKind, MatchResult
 
-SEATS = 2  # engines that think in one worker: both of a match, and no more than there are cores to think on
+SEATS = 2  # engines in one worker: both of a match
 PATIENCE = SEATS * 2 * LONGEST_START + 20.0  # seconds: for each its start and its `isready`, and who makes room
 
 
@@ -98,7 +98,7 @@ class UsiPilot:
 
     def _answer(self, talk: Conversation, views: Views, row: int) -> int:
         if not talk.thinking:
-            talk.ask(_position(views, row).usi(), views.clock(row))
+            talk.ask(_position(views, row).usi(), int(views.seats[row]), views.clock(row))
         word = talk.answer()
         if word is None:
             return PENDING
@@ -170,6 +170,7 @@ KIND = AgentKind(
     plays=_plays,
     samples=_samples,
     repeatable=repeatable,
+    timed=timed,
     patience=PATIENCE,
     admit=admit,
 )

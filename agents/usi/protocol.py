@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agents.usi.payload import Engine
 from agents.usi.process import EngineProcess
@@ -17,7 +17,9 @@ from engine.play.match import EndingKind, TimeLeft
 MOST_LINES = 4096  # that an engine may say before it is ready
 MOST_OPTIONS = 1024
 OPTION = re.compile(r"option name (.+?) type (check|spin|combo|button|string|filename)(?: (.*))?")
-SETTING = re.compile(r"\b(default|min|max|var)(?: |$)")
+# What may stand behind an option of each kind: a text may hold any of these words.
+PARTS = {"spin": "default|min|max", "combo": "default|var"}
+MIXES_CLOCKS = "Fairy-Stockfish"  # takes Black's time for White's (seen in 11.1): it is told its own for both
 EMPTY = "<empty>"  # how an engine writes that a text is none
 CANNOT_START = EndingKind.CANNOT_START
 
@@ -74,7 +76,7 @@ def read_option(line: str) -> Option | None:
     if match is None or not line.strip().isprintable():
         return None
     words: dict[str, list[str]] = {"default": [], "min": [], "max": [], "var": []}
-    parts = SETTING.split(match[3] or "")
+    parts = re.split(rf"(?<!\S)({PARTS[match[2]]})(?: |$)" if match[2] in PARTS else "^(default) ", match[3] or "")
     for key, text in zip(parts[1::2], parts[2::2], strict=True):
         words[key].append(text.strip())
     default = " ".join(words["default"])
@@ -160,9 +162,12 @@ class Conversation:
 
     # Playing
 
-    def ask(self, position: str, left: TimeLeft | None) -> None:
+    def ask(self, position: str, seat: int, left: TimeLeft | None) -> None:
         """Have it think about its move."""
-        self.process.lines()  # what it said when nobody asked
+        if any(map(_best, self.process.lines())):  # or it would be taken for the answer to this question
+            raise self.process.fault(EndingKind.PROTOCOL, "said 'bestmove' though nobody had asked")
+        if left is not None and self.identity.name.startswith(MIXES_CLOCKS):
+            left = replace(left, base=(left.base[seat],) * 2)
         self.process.send(f"position {position}")
         self.process.send(go_line(self.engine, left))
         self.thinking = True
@@ -172,13 +177,14 @@ class Conversation:
 
     def answer(self) -> str | None:
         """The move it has decided on, as it writes it; None while it thinks."""
-        for line in self.process.lines():
-            words = line.split()
-            if words[:1] == ["bestmove"]:
-                self.thinking = False
-                if len(words) < 2:
-                    raise self.process.fault(EndingKind.PROTOCOL, "said 'bestmove' and no move")
-                return words[1][:20]
+        said = [words for line in self.process.lines() if (words := _best(line))]
+        if said:
+            self.thinking = False
+            if len(said) > 1:
+                raise self.process.fault(EndingKind.PROTOCOL, "said 'bestmove' more than once")
+            if len(said[0]) < 2:
+                raise self.process.fault(EndingKind.PROTOCOL, "said 'bestmove' and no move")
+            return said[0][1][:20]
         if time.monotonic() > self._until:
             waited = self.engine.movetime + self.engine.patience
             raise self.process.fault(EndingKind.TIMEOUT, f"has not answered 'go' for {waited:g} s")
@@ -191,6 +197,12 @@ class Conversation:
         self.process.close(politely)
         if self._transcript is not None:
             self._transcript.close()
+
+
+def _best(line: str) -> list[str]:
+    """The words of a line that tells a move; none of any other line."""
+    words = line.split()
+    return words if words[:1] == ["bestmove"] else []
 
 
 def _split_case(name: str) -> str:

@@ -20,6 +20,7 @@ from agents.usi.process import EngineProcess
 from agents.usi.protocol import Conversation, Option, ask_engine, go_line, read_option
 from engine.errors import BadValue, UnknownName
 from engine.game import AgentFault
+from engine.play.conduct import Conduct
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, Clock, EndingKind, Limits, MatchResult, MatchSpec, TimeLeft
 from engine.registry import new_game
@@ -103,6 +104,11 @@ def test_options_are_read_as_engines_announce_them() -> None:
     assert combo == Option("Style", "combo", "very calm", choices=("very calm", "wild"))
     assert read_option("option name File type string default <empty>") == Option("File", "string")
     assert read_option("option name Clear Hash type button") == Option("Clear Hash", "button")
+    assert read_option("option name Depth type combo default semi-min var semi-min var max") == Option(
+        "Depth", "combo", "semi-min", choices=("semi-min", "max")
+    )
+    folder = read_option("option name Folder type string default /home/me/my var dir max 3")
+    assert folder == Option("Folder", "string", "/home/me/my var dir max 3")
     for line in (
         "option name X\x1b[1m type button",
         "option name X type spin default 1 min a max b",
@@ -198,6 +204,7 @@ def test_options_are_held_against_what_the_engine_announced(options: tuple[tuple
         ("mumbles", {}, EndingKind.PROTOCOL, r"said 'bestmove' and no move"),
         ("declares", {}, EndingKind.ILLEGAL_ACTION, r"declared a win"),
         ("resigns", {}, EndingKind.RESIGNED, r"^$"),
+        ("stutters", {}, EndingKind.PROTOCOL, r"said 'bestmove' more than once; it last wrote: .*bestmove 9g9f"),
     ],
 )
 def test_each_failure_is_a_forfeit_with_its_own_reason(
@@ -271,3 +278,26 @@ def test_nothing_but_a_short_list_of_variables_reaches_an_engine(monkeypatch: py
     finally:
         told.close()
     assert set(eval(heard[0])) <= {*process.PASSED, "LC_CTYPE"}
+
+
+def test_an_answer_that_comes_too_late_is_not_taken_for_the_next_one() -> None:
+    talk = Conversation(faulty())
+    try:
+        talk.new_game()
+        talk.process.send("go nodes 1")
+        assert talk.process.await_line(lambda line: False, time.monotonic() + 0.5) is False
+        talk.process.send("go nodes 1")
+        time.sleep(0.5)
+        with pytest.raises(AgentFault, match="though nobody had asked"):
+            talk.ask("startpos", 0, None)
+    finally:
+        talk.close()
+
+
+def test_who_thinks_by_time_plays_alone_and_who_is_told_to_blunder_is_not_repeatable() -> None:
+    by_nodes, by_time = Engine("/bin/x", nodes=5), Engine("/bin/x", movetime=0.1)
+    weaker = replace(by_nodes, options=(("Skill Level", "3"),))
+    specs = [MatchSpec("m", GAME.spec, (agent(f"{n}", one), DICE), 1) for n, one in enumerate((by_nodes, by_time))]
+    assert [Conduct().timed(spec) for spec in specs] == [False, True]
+    assert Conduct().timed(replace(specs[0], limits=Limits(clock=Clock(1.0))))
+    assert [KIND.repeats(agent("X", one)) for one in (by_nodes, by_time, weaker)] == [True, False, False]

@@ -5,11 +5,13 @@ Where it is missing this is skipped, unless RINGSIDE_SCREEN=required says that i
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from agents.usi import transcript
 from agents.usi.approvals import approve
 from agents.usi.payload import Engine, payload_of
 from agents.usi.pilot import KIND
@@ -58,10 +60,25 @@ def test_its_matches_are_the_same_on_worker_processes() -> None:
 
 def test_by_the_clock_it_keeps_its_time() -> None:
     fairy, dice = confirmed(QUICK), agents_for(SHORT)["dice"][0]
-    spec = MatchSpec("m", SHORT.spec, (fairy, dice), 1, limits=Limits(3, Clock(8.0)))
+    for clock in (Clock(8.0), Clock(8.0, increment=0.5), Clock(move=2.0)):
+        spec = MatchSpec("m", SHORT.spec, (fairy, dice), 1, limits=Limits(3, clock))
+        with SequentialMatchExecutor() as executor:
+            result = executor.execute_match(spec)
+        assert (result.ending.kind, result.steps, result.repeatable) == (EndingKind.STEP_LIMIT, 3, False), result.ending
+
+
+def test_it_is_told_its_own_time_for_both_because_it_mixes_them_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(transcript.FOLDER, str(tmp_path))
+    fairy, dice = confirmed(QUICK), agents_for(SHORT)["dice"][0]
+    spec = MatchSpec("m", SHORT.spec, (dice, fairy), 1, limits=Limits(4, Clock(8.0)))
     with SequentialMatchExecutor() as executor:
-        result = executor.execute_match(spec)
-    assert (result.ending.kind, result.steps, result.repeatable) == (EndingKind.STEP_LIMIT, 3, False), result.ending
+        executor.execute_match(spec)
+    [log] = tmp_path.glob("*.log")
+    told = re.findall(r"> go btime (\d+) wtime (\d+) byoyomi 0\n", log.read_text())
+    assert len(told) == 2
+    assert all(black == white for black, white in told)
 
 
 def test_it_plays_tournaments_with_our_own_players_once_it_is_confirmed(tmp_path: Path) -> None:
@@ -84,7 +101,7 @@ def test_it_plays_tournaments_with_our_own_players_once_it_is_confirmed(tmp_path
 @pytest.mark.slow
 def test_a_worker_with_nothing_to_do_takes_what_another_has_not_begun() -> None:
     """Fewer matches than are given to a worker at once, each of them long."""
-    fairy, dice = confirmed(Engine(FAIRY, movetime=0.2)), agents_for(SHORT)["dice"][0]
+    fairy, dice = confirmed(Engine(FAIRY, nodes=60_000)), agents_for(SHORT)["dice"][0]
     specs = [MatchSpec(f"m{n}", SHORT.spec, (fairy, dice), n) for n in range(8)]
     with ConcurrentMatchExecutor(2) as executor:
         assert {one.worker for one in executor.execute_matches(specs)} == {0, 1}

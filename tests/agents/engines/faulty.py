@@ -100,7 +100,7 @@ def main() -> None:
             if answer is None:
                 answer = MOVES[played]
                 played += 1
-            say(f"bestmove {answer}")
+            say(f"bestmove {answer}" + "\nbestmove 9g9f" * (FAULT == "stutters"))
             if FAULT == "leaves-once" and not os.path.exists(sys.argv[2]):
                 open(sys.argv[2], "w").close()
                 sys.exit(1)
