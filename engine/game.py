@@ -267,7 +267,7 @@ class AgentKind:
     timed: Callable[[AgentSpec], bool] = lambda agent: False  # it thinks by real time: nobody else plays beside it
     live: bool = False  # a person plays it: its matches are watched, and its pilot is a LivePilot
     patience: float = 0.0  # seconds that `Pilot.begin` may take; 0 for the limit of every other call
-    admit: Callable[[AgentSpec], None] = lambda agent: None  # raises unless a person lets it run on this machine
+    admit: Callable[[AgentSpec], None] | None = None  # a program from outside: raises unless a person lets it run here
 
     def repeats(self, agent: AgentSpec) -> bool:
         """Whether this one plays the same match in the same way again."""

@@ -16,6 +16,7 @@ from engine.league.rows import pack_players, unpack_players
 from engine.league.schema import PLACES
 from engine.league.store import League
 from engine.play.match import EndingKind, GameSpec
+from league_app.terms import unconfirmed
 
 PAGE = 500  # matches that are read at once
 UPSET = 100.0  # by so much is the winner rated lower
@@ -306,6 +307,9 @@ def failures(league: League, pool: GameSpec | None, agent: str = "") -> list[Fai
 # Agents
 
 
+UNCONFIRMED = "Not confirmed on this machine: it does not run before you have seen its command"
+
+
 @dataclass(frozen=True)
 class Listed:
     """An agent of a game with its rating, as the dock shows it."""
@@ -318,7 +322,7 @@ class Listed:
     archived: bool
     rating: float | None = None
     error: float = 0.0
-    warning: str = ""  # why its rating says little
+    warning: str = ""  # why its rating says little, or why it does not play
 
 
 def games(met: int, seats: int) -> int:
@@ -347,6 +351,9 @@ def listed(league: League, pool: GameSpec | None) -> list[Listed]:
             played = row.total.played
             warning = unsteady(games(played, table.seats), row.forfeits.items())
             rated[row.agent] = row.rating if played else None, row.error, warning
+    for one in unconfirmed(league, every):
+        rating, error, _ = rated.get(one.id, (None, 0.0, ""))
+        rated[one.id] = rating, error, UNCONFIRMED
     found = [
         Listed(one.id, one.name, one.game, one.kind, one.colour, one.archived is not None, *rated.get(one.id, (None,)))
         for one in every

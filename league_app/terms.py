@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from engine.errors import BadValue, NotConfirmed, RingsideError
-from engine.league.records import Settings
+from engine.league.records import Agent, Settings
 from engine.league.store import League
 from engine.options import build, items, parse
 from engine.play.match import AgentSpec, GameSpec, Limits
@@ -50,9 +50,30 @@ def check_admitted(league: League, players: Iterable[AgentSpec]) -> None:
         except RingsideError:  # that is told when it is to play
             continue
         try:
-            kind.admit(replace(one, id=names.get(one.id, one.id)))  # people know it by its name
+            if kind.admit is not None:
+                kind.admit(replace(one, id=names.get(one.id, one.id)))  # people know it by its name
         except NotConfirmed as error:
             raise NotConfirmed(one.id, str(error)) from None
+
+
+def unconfirmed(league: League, agents: Iterable[Agent]) -> list[Agent]:
+    """Those of them that are programs which nobody has let run on this machine."""
+    return [one for one in agents if _is_program(one.kind) and not _admitted(league, one)]
+
+
+def _is_program(kind: str) -> bool:
+    try:
+        return KINDS.get(kind).admit is not None
+    except RingsideError:
+        return False
+
+
+def _admitted(league: League, agent: Agent) -> bool:
+    try:
+        check_admitted(league, [league.spec(agent.id)])
+    except NotConfirmed:
+        return False
+    return True
 
 
 def check_playable(spec: AgentSpec, game: str) -> None:

@@ -83,7 +83,8 @@ class Crews:
                         f"match {spec.id!r}: a person plays {player.id!r} in it, so it must be watched: "
                         "it cannot be played in a batch"
                     )
-                kind.admit(player)
+                if kind.admit is not None:
+                    kind.admit(player)
                 self.repeatable[player.id] = kind.repeats(player)
                 self._known[player.id] = player
             elif known is not player and known != player:

@@ -9,7 +9,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from engine.errors import BadValue
 from engine.files import check_path, settle
 from engine.league import bundles, tables
 from engine.league.file import create
+from engine.league.records import Agent
 from engine.league.store import League
 from engine.play.match import GameSpec
 from engine.registry import game_of
@@ -27,7 +28,7 @@ from league_app.commands import command, engines, looking, topic
 from league_app.commands.playing import result_data
 from league_app.state import LeagueState
 from league_app.terminal import Answer, as_data, console, line, many, table, words
-from league_app.terms import playable
+from league_app.terms import playable, unconfirmed
 
 RISKY = "=+-@\t\r"  # a spreadsheet would take what begins with one of these for a formula
 
@@ -140,19 +141,31 @@ def new(options: argparse.Namespace) -> Answer:
 def listing(options: argparse.Namespace) -> Answer:
     with looking(options.league) as league:
         found = league.agents(options.game, options.archived)
+        barred = unconfirmed(league, found)
     shown = table("agent", "game", "kind", "origin", "tags", *(["archived"] if options.archived else []))
     for one in found:
         cells: list[str | Text] = [words(one.name, "bold"), one.game, one.kind]
         cells += [words(one.origin), words(", ".join(one.tags))]
         shown.add_row(*cells, *(["yes" if one.archived is not None else ""] if options.archived else []))
     nobody = "nobody is in it yet: `ringside agents add`"
-    return Answer(found, lambda: console.print(shown) if found else line(nobody))
+
+    def show() -> None:
+        console.print(shown) if found else line(nobody)
+        tell_unconfirmed(options.league, barred)
+
+    return Answer(found, show)
+
+
+def tell_unconfirmed(league: str, barred: Sequence[Agent]) -> None:
+    for one in barred:
+        how = f"`ringside agents approve {league} {one.name!r}`"
+        line(f"{one.name} does not run yet: it is a program that nobody has confirmed on this machine ({how})")
 
 
 def show(options: argparse.Namespace) -> Answer:
     with looking(options.league) as league:
         agent = league.agent(options.agent, options.game)
-        payload = league.payload(agent.payload)
+        payload, barred = league.payload(agent.payload), unconfirmed(league, [agent])
         pools = [tables.standings(league, game) for game in league.pools().values() if game.name == agent.game]
         rows = [(one.game, row) for one in pools for row in one.rows if row.agent == agent.id and row.total.played]
 
@@ -164,6 +177,7 @@ def show(options: argparse.Namespace) -> Answer:
             if told not in ("", None):
                 line(f"{name}: {told}")
         line(f"made of {len(payload):,} bytes{': ' + repr(payload)[2:-1] if len(payload) < 400 else ''}")
+        tell_unconfirmed(options.league, barred)
         for game, row in rows:
             options_told = ", ".join(f"{name} {value}" for name, value in game.options)
             total = row.total
@@ -224,7 +238,13 @@ def bring(options: argparse.Namespace) -> Answer:
     one = bundles.load(options.file)
     with League(options.league) as league:
         agent = travel.enter(league, one, options.file, options.name or one.name)
-    return Answer(agent, lambda: line(f"{agent.name} is in {options.league}"))
+        barred = unconfirmed(league, [agent])
+
+    def show() -> None:
+        line(f"{agent.name} is in {options.league}")
+        tell_unconfirmed(options.league, barred)
+
+    return Answer(agent, show)
 
 
 def send(options: argparse.Namespace) -> Answer:

@@ -54,6 +54,7 @@ def test_what_is_wrong_with_an_engine_is_told_before_it_is_entered(
     assert "one of calm, very wild" in refused(capsys, *entering, "--nodes", "5", "--set", "Style=mad")
     assert "one that plays pong" in refused(capsys, *entering, "--nodes", "5", "--game", "pong")
     assert "no such file" in refused(capsys, "agents", "engine", "my.league", "nothing", "--nodes", "5")
+    assert not Path("home/engines.json").exists(), "and none of them is confirmed by that"
     main(["agents", "list", "my.league", "--json"])
     assert all(one["kind"] != "usi" for one in json.loads(capsys.readouterr().out))
 
@@ -73,7 +74,11 @@ def test_an_engine_from_elsewhere_is_disabled_until_it_is_confirmed_here(
     monkeypatch.setenv("RINGSIDE_HOME", str(tmp_path / "elsewhere"))
     main(["new", "other.league", "--game", "shogi"])
     main(["agents", "import", "other.league", "it.agent"])
-    capsys.readouterr()
+    waiting = "Faulty 1.0 does not run yet: it is a program that nobody has confirmed on this machine"
+    assert waiting in " ".join(capsys.readouterr().out.split())
+    for looking in (["list", "other.league"], ["show", "other.league", "Faulty 1.0"]):
+        main(["agents", *looking])
+        assert waiting in " ".join(capsys.readouterr().out.split())
     playing[1] = "other.league"
     error = refused(capsys, *playing)
     assert "the engine 'Faulty 1.0' is not confirmed " in error
@@ -85,6 +90,8 @@ def test_an_engine_from_elsewhere_is_disabled_until_it_is_confirmed_here(
     shown = " ".join(capsys.readouterr().out.split())
     assert f"runs: {tmp_path / 'engine'} set Style = 'very wild' may take 4,096 MB of memory Not confirmed" in shown
     main(["agents", "approve", "other.league", "Faulty 1.0", "--yes"])
+    main(["agents", "list", "other.league"])
+    assert "does not run yet" not in capsys.readouterr().out
     main(playing)
     assert "step limit after 1 step" in capsys.readouterr().out
     assert "an external engine" in refused(capsys, "agents", "approve", "other.league", "Dice")
