@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agents.usi.approvals import approve, approved
 from agents.usi.payload import NAME, Engine, engine_of, payload_of
+from agents.usi.payload import agent as agent_of
 from agents.usi.protocol import Identity, ask_engine, check_options
 from engine.errors import BadValue
 from engine.files import check_path
@@ -14,6 +15,7 @@ from engine.league.records import NAME_LENGTH, Agent, check_name
 from engine.league.store import League
 from engine.registry import KINDS, all_games
 from league_app.state import LeagueState
+from league_app.terms import check_playable
 from league_app.travel import free_name
 
 
@@ -48,6 +50,7 @@ def enter(state: LeagueState, name: str, game: str, engine: Engine, identity: Id
     """Somebody has chosen this program, seen who it is and what it is set to: it may run here from now on."""
     check_options(dict(engine.options), identity)
     told = f"external engine: {identity.name or Path(engine.command).name}"
+    check_playable(agent_of(name, engine), game)
     approve(engine)
     return state.add_agent(name, game, NAME, payload_of(engine), origin=told[:200])
 
