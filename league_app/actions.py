@@ -55,6 +55,8 @@ ACTIONS = (
     Action("Agents", "Export...", "agents.export_selected", "", "export", "agent"),
     Action("Agents", "Confirm an engine...", "agents.confirm_selected", "", "check", "agent",
            tip="Shows the whole command of an engine that came from elsewhere, and lets it run on this machine"),
+    Action("Agents", "Write down what engines say", "agents.toggle_log", "", "log", "writable", "engine-log",
+           tip="Every conversation with an external engine goes into a file of its own"),
     Action("Agents", "Archive or restore", "agents.archive_selected", "", "archive", "agent"),
     Action("Tournament", "New tournament...", "tournaments.new", "Ctrl+T", "tournament", "writable"),
     Action("Tournament", "Resume the last one", "run.resume", "Ctrl+R", "play", "resumable"),

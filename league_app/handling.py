@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from engine.places import home
 from engine.registry import KINDS
 from league_app import travel
 from league_app.desk import Desk
@@ -71,6 +72,15 @@ class Handling(QObject):
         sheet = self._desk.attempt(partial(confirm_sheet, self._desk, agent, parent))
         if sheet is not None:
             sheet.open()
+
+    def toggle_log(self) -> None:
+        """Whether conversations with engines are written down from now on, and where."""
+        folder = "" if self._desk.league.engine_log else str(home() / "engine-logs")
+        self._desk.orders.ask("engine log", _Log(self._desk.league, folder), self._logged)
+
+    def _logged(self, folder: str) -> None:
+        told = f"What engines say is written down in {folder}" if folder else "Nothing is written down any more"
+        self._desk.say(told)
 
     # Changes
 
@@ -155,6 +165,15 @@ class Handling(QObject):
     def _written(self, paths: list[Path]) -> None:
         told = paths[0].name if len(paths) == 1 else f"{len(paths)} files in {paths[0].parent.name}"
         self._desk.say(f"Written: {told}", "good")
+
+
+class _Log:
+    def __init__(self, state: LeagueState, folder: str) -> None:
+        self._state, self._folder = state, folder
+
+    def __call__(self) -> str:
+        self._state.engine_log = self._folder
+        return self._folder
 
 
 class _AddPerson:

@@ -3,6 +3,7 @@ line another; it knows neither."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from agents.usi.transcript import FOLDER
 from engine.errors import BadValue, NotNow
 from engine.league import tables
 from engine.league.plan import fingerprint
@@ -123,6 +125,18 @@ class LeagueState:
     @batch_size.setter
     def batch_size(self, size: int) -> None:
         self._set_stage("_batch_size", check_size(size))
+
+    @property
+    def engine_log(self) -> str:
+        """The folder in which conversations with external engines are written down; empty for nowhere."""
+        return os.environ.get(FOLDER, "")
+
+    @engine_log.setter
+    def engine_log(self, folder: str) -> None:
+        self._set_stage("_engine_log", folder)  # worker processes that are there would go on as they began
+        os.environ.pop(FOLDER, None)
+        if folder:
+            os.environ[FOLDER] = folder
 
     def _set_stage(self, name: str, value: object) -> None:
         with self._lock:

@@ -286,6 +286,7 @@ class Window(QMainWindow):
             "training": state is not None and bool(state.training.jobs),
             "agent": state is not None and "agents" in self.docks and bool(self.docks["agents"].selected()),
             "visual": state is not None and (state.show_visuals if self._visual is None else self._visual),
+            "engine-log": state is not None and bool(state.engine_log),
             "undo": self.desk.undo.canUndo(),
             "redo": self.desk.undo.canRedo(),
         }

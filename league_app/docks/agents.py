@@ -281,6 +281,10 @@ class AgentsDock(QDockWidget):
             self.handling.confirm(id, self.window())
 
     @Slot()
+    def toggle_log(self) -> None:
+        self.handling.toggle_log()
+
+    @Slot()
     def add_person(self) -> None:
         self.handling.add_person()
 

@@ -11,12 +11,13 @@ from typing import Any
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QDialog, QFrame, QLineEdit, QPlainTextEdit, QScrollArea, QWidget
 
-from agents.usi.payload import Engine
+from agents.usi.payload import LONGEST_MOVE, LONGEST_START, Engine
 from agents.usi.protocol import Identity, Option
 from engine.errors import BadValue, RingsideError
 from engine.league.records import Agent, check_name
 from engine.options import Value, option
 from league_app import engines
+from league_app.changes import Change
 from league_app.desk import Desk
 from league_app.putting import Offered
 from league_app.sheets.agent import Field
@@ -27,6 +28,11 @@ from league_app.widgets.form import Form
 
 OURS = ("UCI_Variant", "Protocol", "Ponder", "USI_Ponder")  # set by us, or of no use here
 FIRST = 8  # fields that are seen at once
+LIMITS = (  # that are the same for every engine: seldom changed, so they come last
+    ("patience", Engine.patience, 0.1, LONGEST_MOVE, "seconds without an answer after which it has stalled"),
+    ("startup", Engine.startup, 0.1, LONGEST_START, "seconds until it must be ready"),
+    ("memory", Engine.memory, 64, 1 << 22, "MB that it may take"),
+)
 
 
 def settings_type(identity: Identity) -> type[Any]:
@@ -40,6 +46,8 @@ def settings_type(identity: Identity) -> type[Any]:
             ends = f"from {one.low:,} to {one.high:,}" if None not in (one.low, one.high) else ""
             given = {"help": ends, "title": one.name, "low": None, "high": None, "choices": None, **rules}
             fields.append((f"option_{place}", kind, dataclasses.field(default=default, metadata=given)))
+    for name, default, low, high, help in LIMITS:
+        fields.append((name, type(default), option(default, low=low, high=high, help=help)))
     return dataclasses.make_dataclass("EngineSettings", fields, frozen=True)
 
 
@@ -165,7 +173,8 @@ class EngineSheet(QDialog):
         nodes, seconds = int(values["nodes"]), float(values["seconds"])
         try:
             options = options_of(self._identity, changed)
-            engine = Engine(self._path, self._asked or (), options, nodes, 0.0 if nodes else seconds)
+            limits: dict[str, Any] = {name: values[name] for name, *_ in LIMITS}
+            engine = Engine(self._path, self._asked or (), options, nodes, 0.0 if nodes else seconds, **limits)
         except BadValue as error:
             self._tell(str(error))
             return None
@@ -227,7 +236,9 @@ class _Confirm:
             self._desk.say(f"{self._agent.name} may run on this machine", "good")
 
     def _confirm(self) -> Engine:
-        return engines.confirm(self._desk.league.league, self._agent)
+        engine = engines.confirm(self._desk.league.league, self._agent)
+        self._desk.league.notices.add(Change("agents"))
+        return engine
 
 
 class _Ask:

@@ -11,12 +11,16 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox
 from pytestqt.qtbot import QtBot
 
-from agents.usi.approvals import approved
+from agents.usi.approvals import approve, approved
 from agents.usi.payload import Engine, engine_of, payload_of
 from agents.usi.protocol import Identity, Option
+from agents.usi.transcript import FOLDER
 from engine.errors import BadValue
+from engine.registry import new_game
+from league_app import looks
 from league_app.desk import Desk
 from league_app.draft import Draft, Drawing
+from league_app.handling import Handling
 from league_app.sheets.engine import EngineSheet, confirm_sheet, options_of, settings_type
 from league_app.sheets.telling import Question
 from league_app.widgets.form import Form
@@ -62,6 +66,7 @@ def test_a_chosen_program_is_asked_and_its_options_become_a_form(
     form = sheet.form
     assert [one.field.title for one in form._rows] == [
         "Nodes", "Seconds", "USI_Hash", "Threads", "Book File", "Style", "Resign Early",
+        "Patience", "Startup", "Memory",
     ]  # fmt: skip
     row_of(form, "Threads").control.lineEdit().setText("99")
     assert not sheet.add_button.isEnabled()
@@ -71,13 +76,14 @@ def test_a_chosen_program_is_asked_and_its_options_become_a_form(
     assert isinstance(check, QCheckBox)
     check.setChecked(True)
     row_of(form, "Nodes").control.lineEdit().setText("0")
+    row_of(form, "Memory").control.lineEdit().setText("512")
     sheet.add_button.click()
     qtbot.waitUntil(lambda: bool(ears.said), timeout=20_000)
     assert ears.said[-1][0] == "Faulty 1.0 is in"
     agent = desk.league.league.agent("Faulty 1.0")
     engine = engine_of(desk.league.league.payload(agent.payload))
     options = (("Threads", "2"), ("Style", "very wild"), ("Resign Early", "true"))
-    assert engine == Engine(program, (), options, 0, 1.0)
+    assert engine == Engine(program, (), options, 0, 1.0, memory=512)
     assert approved(engine)
 
 
@@ -108,7 +114,7 @@ def test_whatever_an_engine_announces_makes_a_form(qtbot: QtBot) -> None:
     identity = Identity("", "", strange)
     form = Form(settings_type(identity))
     qtbot.addWidget(form)
-    values = dict(list(form.values().items())[2:])
+    values = dict(list(form.values().items())[2:-3])
     assert list(values.values()) == [0, 1, "b", "a", "\u5c06\u68cb"]
     assert options_of(identity, {"option_0": 7}) == (("No ends", "7"),)
 
@@ -132,6 +138,8 @@ def test_an_engine_from_elsewhere_shows_its_command_before_it_may_run(desk: Desk
     stranger = state.add_agent("Stranger", "shogi", "usi", payload_of(engine), origin="imported")
     ids = (stranger.id, state.league.agent("Dice", "shogi").id)
     assert "not confirmed on this machine" in Drawing().count(state, Draft("shogi", {}, ids)).wrong
+    [row] = [one for one in looks.listed(state.league, None) if one.id == stranger.id]
+    assert "Not confirmed on this machine" in row.warning
     asked = confirm_sheet(desk, stranger.id)
     asked.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     qtbot.addWidget(asked)
@@ -149,6 +157,29 @@ def test_an_engine_from_elsewhere_shows_its_command_before_it_may_run(desk: Desk
     asked.yes.click()
     assert approved(engine)
     assert ears.said[-1][0] == "Stranger may run on this machine"
+    assert not any(one.warning for one in looks.listed(state.league, None))
     assert not Drawing().count(state, Draft("shogi", {}, ids)).wrong
     with pytest.raises(BadValue, match="not confirmed on this machine yet"):
         confirm_sheet(desk, "Stranger")
+
+
+def test_what_engines_say_is_written_down_on_demand(
+    desk: Desk, program: str, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER, "")
+    engine, ears = Engine(program, nodes=5), Ears(desk)
+    desk.league.add_samples("shogi", ["Dice"])
+    desk.league.add_agent("Talker", "shogi", "usi", payload_of(engine), origin="here")
+    approve(engine)
+    handling = Handling(desk, desk)
+    handling.toggle_log()
+    qtbot.waitUntil(lambda: bool(ears.said), timeout=20_000)
+    folder = Path(desk.league.engine_log)
+    assert str(folder) in ears.said[-1][0]
+    rules = new_game("shogi", opening="none", move_limit=2).spec
+    desk.league.start_tournament(game=rules, agents=["Talker", "Dice"], seed=1)
+    qtbot.waitUntil(lambda: not desk.league.running, timeout=30_000)
+    assert any("> go nodes 5" in log.read_text() for log in folder.iterdir())
+    handling.toggle_log()
+    qtbot.waitUntil(lambda: len(ears.said) == 2, timeout=20_000)
+    assert desk.league.engine_log == ""
