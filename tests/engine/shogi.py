@@ -13,6 +13,8 @@ from engine.games.shogi.notation import HAND_ORDER, read_sfen, write_usi
 from engine.games.shogi.position import ShogiPosition
 
 ONE = np.array([0], np.uint32)
+SHUFFLE = "5i5h 5a5b 5h5i 5b5a "
+CHECKS = "4i5i 5a4a 5i4i 4a5a "  # a rook that gives check on each move, and a king that steps aside
 COUNTS = {"P": 18, "L": 4, "N": 4, "S": 4, "B": 2, "R": 2, "G": 4}
 
 
@@ -45,6 +47,12 @@ def play(boards: ShogiBoards, moves: str) -> None:
         actions: Ints = np.full((1, 2), -1, np.int64)
         actions[0, position.seat] = known[move]
         boards.apply(ONE, actions)
+
+
+def ended(boards: ShogiBoards) -> tuple[int, int, list[float]]:
+    """How the match on lane 0 ended, why, and the scores."""
+    state = boards.lanes[0]
+    return int(state["over"]), int(state["reason"]), boards.scores()[0].tolist()
 
 
 def any_position(rng: random.Random) -> str:

@@ -8,26 +8,16 @@ import pytest
 from engine.errors import BadValue
 from engine.game import RESIGN
 from engine.games.shogi import lanes
-from engine.games.shogi.game import Shogi, ShogiBoards, ShogiOptions
 from engine.games.shogi.notation import START, read_sfen, read_usi, write_csa, write_sfen, write_usi
-from engine.games.shogi.openings import LINES, positions
-from engine.games.shogi.position import ShogiPosition
 from engine.games.shogi.scene import KANJI, LATIN, RED, STYLES
 from engine.play.arena import Arena
 from engine.play.match import AgentSpec, EndingKind, MatchSpec
 from engine.play.replay import Playback
 from engine.registry import new_game
 from engine.scene import Circle, Polygon, Text
-from tests.engine.shogi import ONE, dealt, play
+from tests.engine.shogi import CHECKS, ONE, SHUFFLE, dealt, ended, play
 
-SHUFFLE = "5i5h 5a5b 5h5i 5b5a "
-CHECKS = "4i5i 5a4a 5i4i 4a5a "  # a rook that gives check on each move, and a king that steps aside
 QUIET = "4i3i 5a6a 3i4i 6a5a "
-
-
-def ended(boards: ShogiBoards) -> tuple[int, int, list[float]]:
-    state = boards.lanes[0]
-    return int(state["over"]), int(state["reason"]), boards.scores()[0].tolist()
 
 
 def test_mate_ends_the_match() -> None:
@@ -142,62 +132,6 @@ def test_a_player_may_resign() -> None:
     assert result.ranks == (2, 1)
 
 
-def test_both_games_of_a_pair_begin_alike_and_pairs_do_not() -> None:
-    starts = [dealt(None, seed).position(0, 0).start for seed in range(60)]
-    assert [dealt(None, seed).position(0, 0).start for seed in range(60)] == starts
-    assert len(set(starts)) > 20
-
-
-def test_a_match_may_begin_with_random_moves_or_none() -> None:
-    begun = [dealt(None, seed, opening="random", random_plies=6).position(0, 0) for seed in range(20)]
-    assert len({one.start for one in begun}) == 20
-    assert {one.number for one in begun} == {7}
-    assert all(one.legal().size for one in begun)
-    assert dealt(None, 5, opening="none").position(0, 0).start == START
-
-
-def test_openings_are_legal_and_different() -> None:
-    assert len(positions()) == len(LINES) == len({one.sfen for one in positions()})
-    assert positions()[0].sfen == START
-    for one in positions():
-        Shogi(ShogiOptions()).check_start(one.sfen)
-
-
-@pytest.mark.parametrize(
-    ("start", "words"),
-    [
-        ("", "<board> <b or w> <hands> <move number>"),
-        ("startpos moves 7g7e", "move 1: move = '7g7e': must be a legal move"),
-        ("startpos moves 7g7f 7g7f", "move 2"),
-        ("startpos moves hello", "USI notation"),
-        ("9/9/9/9/9/9/9/9/9 b - 1", "each side has one king"),
-        ("4k4/9/9/9/9/9/9/9/K7K b - 1", "each side has one king"),
-        ("4k4/9/9/9/9/9/9/4K4 b - 1", "9 rows"),
-        ("4k4/9/9/9/9/9/9/9/4K5 b - 1", "row 9 has 10"),
-        ("4k4/9/9/9/9/x8/9/9/4K4 b - 1", "row 6 is 'x8'"),
-        ("4k4/9/9/9/9/9/9/9/4K4 x - 1", "b or w"),
-        ("4k4/9/9/9/9/9/9/9/4K4 b Q 1", "hands such as"),
-        ("4k4/9/9/9/9/9/9/9/4K4 b 3R 1", "at most 2 of R, not 3"),
-        ("4k4/9/9/9/9/9/9/9/4K4 b - 0", "move number"),
-        ("4k3P/9/9/9/9/9/9/9/4K4 b - 1", "unlike that on 1a"),
-        ("4k4/9/8P/9/8P/9/9/9/4K4 b - 1", "two pawns of one side on file 1"),
-        ("4k4/9/9/9/9/9/9/9/K3R4 b - 1", "not in check"),
-        ("4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1", "a legal move left"),
-        ("K3+P+P+P+P+P/4+P+P+P+P+P/9/9/9/9/9/9/8k b 2R2B 1", "not won yet"),
-    ],
-)
-def test_a_start_that_is_wrong_is_told_what_is_wrong_with_it(start: str, words: str) -> None:
-    with pytest.raises(BadValue, match=r"^start = ") as caught:
-        Shogi(ShogiOptions()).check_start(start)
-    assert words in str(caught.value)
-
-
-@pytest.mark.parametrize("start", ["startpos", "sfen " + START, START, "startpos moves 7g7f 3c3d 8h2b+"])
-def test_a_start_is_a_position_with_or_without_moves(start: str) -> None:
-    Shogi(ShogiOptions()).check_start(start)
-    assert dealt(start).position(0, 0).moves == ()
-
-
 def test_sfen_goes_out_as_it_came_in() -> None:
     for sfen in (START, "8l/1l+R2P3/p2pBG1pp/kps1p4/Nn1P2G2/P1P1P2PP/1PS6/1KSG3+r1/LN2+p3L w Sbgn3p 124"):
         cells, _, number = read_sfen(sfen)
@@ -205,16 +139,6 @@ def test_sfen_goes_out_as_it_came_in() -> None:
     cells, sets, _ = read_sfen("8k/9/4P4/9/9/9/9/9/K8 b G 1")
     for move in ("5c5b", "5c5b+", "G*5b", "9i9h"):
         assert write_usi(read_usi(cells, sets, move)) == move
-
-
-def test_a_position_tells_an_engine_how_it_came_about() -> None:
-    boards = dealt("startpos moves 7g7f")
-    play(boards, "3c3d 8h2b+ 3a2b B*5e")
-    position = boards.position(0, 0)
-    first = ShogiPosition.from_usi("startpos moves 7g7f").sfen
-    assert position.usi() == f"sfen {first} moves 3c3d 8h2b+ 3a2b B*5e"
-    assert ShogiPosition.from_usi(position.usi()).sfen == position.sfen
-    assert position.number == 6
 
 
 def test_a_game_is_written_in_csa() -> None:

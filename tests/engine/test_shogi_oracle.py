@@ -12,12 +12,13 @@ import pytest
 
 from engine.errors import BadValue
 from engine.games.shogi.attacks import threats
-from engine.games.shogi.lanes import declares
+from engine.games.shogi.game import Shogi, ShogiOptions
+from engine.games.shogi.lanes import FINISHED, NO_CONTEST, declares
 from engine.games.shogi.moves import MOST_MOVES, count_moves, list_moves
 from engine.games.shogi.notation import START, Cells, Sets, read_sfen, write_sfen, write_usi
 from engine.games.shogi.play import make, settle, unpack
 from engine.games.shogi.tables import ACTIONS, SIDE
-from tests.engine.shogi import any_position
+from tests.engine.shogi import any_position, dealt, play
 
 if os.environ.get("RINGSIDE_SCREEN") == "required":  # where nothing may be left out
     import cshogi
@@ -157,3 +158,47 @@ def entered(rng: random.Random) -> str:
 def turned(row: str) -> str:
     """A row read from the other end."""
     return "".join(reversed(re.findall(r"\+?.", row)))
+
+
+def repeating(rng: random.Random) -> tuple[str, list[str], tuple[int, int | None]]:
+    """A start, moves until a position is there for the fourth time, what `over` says then, and who has lost by it.
+
+    Positions and checks are told by the other library; what they mean is worked out here once more, from the whole.
+    """
+    start = rng.choice(("4k4/9/9/9/9/9/9/9/K4R3 b - 1", "4k4/9/9/9/9/9/9/4R4/K8 w - 1", "3r4k/9/9/9/9/9/9/9/4K4 w - 1"))
+    while True:
+        board, moves, checks = cshogi.Board(start), [], []
+        seen = [board.sfen().rsplit(" ", 1)[0]]
+        while len(moves) < 200 and seen.count(seen[-1]) < 4 and len(board.legal_moves):
+            ahead = []
+            for move in board.legal_moves:
+                board.push(move)
+                known = seen.count(board.sfen().rsplit(" ", 1)[0])
+                ahead.append((known + board.is_check() + 2 * rng.random(), move))  # they like to come back
+                board.pop()
+            board.push(max(ahead)[1])
+            moves.append(cshogi.move_to_usi(max(ahead)[1]))
+            checks.append(board.is_check())
+            seen.append(board.sfen().rsplit(" ", 1)[0])
+        if seen.count(seen[-1]) == 4:
+            break
+    since = seen.index(seen[-1])
+    last, other = all(checks[since:][::-1][::2]), all(checks[since:][::-1][1::2])
+    if last == other:
+        return start, moves, (NO_CONTEST, None)
+    return start, moves, (FINISHED, board.turn if other else 1 - board.turn)
+
+
+def test_repetition_is_judged_alike_wherever_in_it_the_match_begins() -> None:
+    rng, kinds = random.Random(5), set()
+    for _ in range(60):
+        start, moves, (over, loser) = repeating(rng)
+        known = rng.randrange(len(moves))
+        boards = dealt(f"{start} moves {' '.join(moves[:known])}")
+        play(boards, " ".join(moves[known:]))
+        scores = [0.5, 0.5] if loser is None else [float(seat != loser) for seat in range(2)]
+        assert (int(boards.over()[0]), boards.scores()[0].tolist()) == (over, scores), f"{start} moves {moves}"
+        with pytest.raises(BadValue, match=f"after move {len(moves)}"):
+            Shogi(ShogiOptions()).check_start(f"{start} moves {' '.join(moves)}")
+        kinds.add((over, loser))
+    assert kinds == {(NO_CONTEST, None), (FINISHED, 0), (FINISHED, 1)}

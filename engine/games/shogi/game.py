@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,13 +13,12 @@ from numpy.typing import NDArray
 from engine.errors import BadValue
 from engine.game import Bools, Floats, GameInfo, Indices, Ints, Observations, Seeds
 from engine.games.shogi import lanes as kernels
-from engine.games.shogi.attacks import threats
-from engine.games.shogi.lanes import DECLARED, LANE, MATE, PERPETUAL, PLANES, STATS
+from engine.games.shogi.lanes import DECLARED, LANE, MATE, MOST_BEFORE, PERPETUAL, PLANES, STATS
 from engine.games.shogi.moves import MOST_MOVES
-from engine.games.shogi.notation import START, write_csa, write_sfen
-from engine.games.shogi.openings import positions
+from engine.games.shogi.notation import START, write_csa
+from engine.games.shogi.openings import STARTS
 from engine.games.shogi.position import ShogiPosition
-from engine.games.shogi.scene import KANJI, STYLES, board_scene, caption
+from engine.games.shogi.scene import ENDINGS, KANJI, STYLES, board_scene, caption
 from engine.games.shogi.tables import ACTIONS, CELLS, SETS
 from engine.options import option, validate
 from engine.play.match import EndingKind
@@ -71,15 +71,22 @@ class Shogi:
     def check_start(self, start: str | None) -> None:
         if start is None:
             return
-        position = ShogiPosition.from_usi(start, "start")
-        if not position.legal().size:
-            raise BadValue("start", start, "a position with a legal move left")
-        checks = threats(position.cells, position.sets, position.seat)[2]
-        if self.options.declaration and not checks and kernels.declares(position.cells, position.sets, position.seat):
-            raise BadValue("start", start, "a position that is not won yet by the entering king")
+        boards = self.boards(1)
+        boards.deal(np.zeros(1, np.uint32), np.zeros(1, np.uint64), [start])
+        [lane] = boards.lanes
+        if lane["over"]:
+            after = f" after move {lane['before']}" if lane["before"] else ""
+            raise BadValue("start", start, f"one that is not over yet; this is, by {ENDINGS[lane['reason']]}{after}")
 
     def boards(self, lanes: int) -> ShogiBoards:
         return ShogiBoards(self.options, lanes)
+
+
+@functools.lru_cache(512)  # the starts of a tournament come again and again
+def _read(start: str) -> tuple[ShogiPosition, tuple[int, ...]]:
+    """A position, and the moves from there to where the match begins."""
+    given = ShogiPosition.from_usi(start, "start", MOST_BEFORE)
+    return ShogiPosition.from_sfen(given.start), given.packed
 
 
 class ShogiBoards:
@@ -91,12 +98,12 @@ class ShogiBoards:
         self.lanes["over"] = 1  # nothing is dealt yet
         self.cells: NDArray[np.uint8] = np.zeros((lanes, CELLS), np.uint8)
         self.sets: NDArray[np.uint64] = np.zeros((lanes, SETS), np.uint64)
-        self.played: NDArray[np.int32] = np.zeros((lanes, options.move_limit), np.int32)
+        self.played: NDArray[np.int32] = np.zeros((lanes, MOST_BEFORE + options.move_limit), np.int32)
         self._scores: Floats = np.zeros((lanes, 2))
         self._acting: Bools = np.zeros((lanes, 2), np.bool_)
-        self._keys: NDArray[np.uint64] = np.zeros((lanes, options.move_limit + 1), np.uint64)
+        self._keys: NDArray[np.uint64] = np.zeros((lanes, MOST_BEFORE + options.move_limit + 1), np.uint64)
         self.moves: NDArray[np.int32] = np.zeros((lanes, MOST_MOVES), np.int32)
-        self._starts = [(START, 1)] * lanes  # SFEN, and the number of its next move
+        self._starts = [(START, 1)] * lanes  # SFEN, and the number of its next move; moves before the match follow
         self._all = (
             self.lanes, self._scores, self._acting, self._keys, self.cells, self.sets, self.moves, self.played
         )  # fmt: skip
@@ -104,26 +111,25 @@ class ShogiBoards:
 
     def deal(self, lanes: Indices, seeds: Seeds, starts: Sequence[str | None]) -> None:
         for lane, seed, start in zip(lanes.tolist(), seeds.tolist(), starts, strict=True):
-            self._place(lane, self._first(seed) if start is None else ShogiPosition.from_usi(start, "start"))
+            self._place(lane, *_read(self._first(seed) if start is None else start))
             if start is None:
                 self._scatter(lane, seed)
         kernels.begin(self._all, lanes, *self._rules)
 
-    def _first(self, seed: int) -> ShogiPosition:
-        known = positions()
-        return known[pick(len(known), seed, OPENING)] if self._options.opening == "set" else known[0]
+    def _first(self, seed: int) -> str:
+        return STARTS[pick(len(STARTS), seed, OPENING) if self._options.opening == "set" else 0]
 
-    def _place(self, lane: int, position: ShogiPosition) -> None:
+    def _place(self, lane: int, position: ShogiPosition, before: tuple[int, ...]) -> None:
         self.cells[lane], self.sets[lane] = position.cells, position.sets
-        self._starts[lane] = (position.sfen if position.packed else position.start, position.number)
+        self.lanes["before"][lane] = len(before)
+        self.played[lane, : len(before)] = before
+        self._starts[lane] = (position.start, position.number)
 
     def _scatter(self, lane: int, seed: int) -> None:
         """Also where there are no random moves: so it is compiled with the rest, and not at somebody's first click."""
-        cells, sets, moves = self.cells[lane], self.sets[lane], self.moves[lane]
+        rows = self.cells[lane], self.sets[lane], self.moves[lane], self._keys[lane], self.played[lane]
         plies = self._options.random_plies if self._options.opening == "random" else 0
-        number = 1 + int(kernels.scatter(cells, sets, moves, np.uint64(seed), plies))
-        if plies:
-            self._starts[lane] = (write_sfen(cells, number), number)
+        self.lanes["before"][lane] += kernels.scatter(*rows, np.uint64(seed), plies)
 
     def acting(self) -> Bools:
         return self._acting
@@ -153,9 +159,12 @@ class ShogiBoards:
 
     def position(self, lane: int, seat: int) -> ShogiPosition:
         start, number = self._starts[lane]
-        plies = int(self.lanes["plies"][lane])
-        packed = tuple(self.played[lane, :plies].tolist())
-        return ShogiPosition(start, packed, self.cells[lane].copy(), self.sets[lane].copy(), number + plies)
+        packed = tuple(self.played[lane, : self._made(lane)].tolist())
+        return ShogiPosition(start, packed, self.cells[lane].copy(), self.sets[lane].copy(), number + len(packed))
+
+    def _made(self, lane: int) -> int:
+        """How many moves were made in all, those before the match among them."""
+        return int(self.lanes["before"][lane]) + int(self.lanes["plies"][lane])
 
     def written(self, lane: int, notation: str, names: Sequence[str], ending: EndingKind) -> str:
         """In CSA, the only one there is."""
@@ -166,7 +175,7 @@ class ShogiBoards:
 
     def scene(self, lane: int, style: str = KANJI) -> Scene:
         state, (_, number) = self.lanes[lane], self._starts[lane]
-        plies, reason, checked = int(state["plies"]), int(state["reason"]), bool(state["checked"])
-        last = int(self.played[lane, plies - 1]) if plies else None
-        told = caption(self.cells[lane], last, number + plies, reason, checked, self._scores[lane].tolist())
+        made, reason, checked = self._made(lane), int(state["reason"]), bool(state["checked"])
+        last = int(self.played[lane, made - 1]) if made else None
+        told = caption(self.cells[lane], last, number + made, reason, checked, self._scores[lane].tolist())
         return board_scene(self.cells[lane], last, told, not state["over"], checked, style)

@@ -33,7 +33,8 @@ PLAYING, MATE, REPETITION, PERPETUAL, DECLARED, TOO_LONG = range(6)
 STATS = ("captures", "drops", "promotions", "checks")
 LANE = np.dtype(
     [
-        ("plies", "u4"),  # moves since the match began
+        ("before", "u4"),  # moves that led to where the match began
+        ("plies", "u4"),  # moves since then
         ("count", "u4"),  # legal moves now
         ("runs", "u4", 2),  # how many moves in a row each side has given check with
         ("stats", "u4", (2, 4)),
@@ -46,6 +47,7 @@ LANE = np.dtype(
 )
 MOST_HELD = np.array((1, *MOST), np.float32)
 PLANES = 46
+MOST_BEFORE = 512  # moves that a start may be given with
 
 
 @kernel
@@ -73,10 +75,10 @@ def declares(cells, sets, side):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _repeated(keys, plies):  # type: ignore[no-untyped-def]
-    """How often the position of this ply was there before, and when first. Keys of 64 bits stand for positions."""
-    key, found, first = keys[plies], 0, plies
-    for k in range(plies - 4, -1, -2):  # with the same side to move; it takes four moves to come back
+def _repeated(keys, now):  # type: ignore[no-untyped-def]
+    """How often the position after so many moves was there before, and when first. Keys of 64 bits stand for them."""
+    key, found, first = keys[now], 0, now
+    for k in range(now - 4, -1, -2):  # with the same side to move; it takes four moves to come back
         if keys[k] == key:
             found += 1
             first = k
@@ -90,18 +92,20 @@ def _settle(lane, scores, acting, keys, cells, sets, moves, declaration, limit):
     mover = 1 - side
     count, checks = list_moves(cells, sets, moves, int64(0))
     plies = int64(lane.plies)
+    now = int64(lane.before) + plies
     lane.count = count
     lane.checked = checks > 0
-    if plies > 0:
+    if now > 0:
         lane.runs[mover] = lane.runs[mover] + uint32(1) if checks else uint32(0)
+    if plies > 0:
         lane.stats[mover, 3] += uint32(checks > 0)
-    found, first = _repeated(keys, plies)
+    found, first = _repeated(keys, now)
     lane.repeats = min(found, 3)
     winner = -1
     if count == 0:
         lane.over, lane.reason, winner = FINISHED, MATE, mover
     elif found >= 3:
-        turns = (plies - first) // 2
+        turns = (now - first) // 2
         by_mover, by_other = lane.runs[mover] >= turns, lane.runs[side] >= turns
         if by_mover == by_other:
             lane.over, lane.reason = NO_CONTEST, REPETITION
@@ -120,11 +124,17 @@ def _settle(lane, scores, acting, keys, cells, sets, moves, declaration, limit):
 
 @kernel
 def begin(boards, rows, declaration, limit):  # type: ignore[no-untyped-def]
-    """Matches from the positions that are on these lanes now."""
-    lanes, scores, acting, keys, cells, sets, moves, _ = boards
+    """Matches from the positions that are on these lanes now, and the `before` moves that are written down as played.
+
+    These go by the rules like any others, so that repetition and perpetual check count from the first of them. Only
+    limit and statistics begin after the last; if one ends the match, `before` says which.
+    """
+    lanes, scores, acting, keys, cells, sets, moves, played = boards
     for i in range(rows.size):
         row = rows[i]
         lane = lanes[row]
+        before = int64(lane.before)
+        lane.before = 0
         lane.plies = 0
         lane.over = 0
         lane.reason = 0
@@ -133,8 +143,14 @@ def begin(boards, rows, declaration, limit):  # type: ignore[no-untyped-def]
             scores[row, seat] = 0.0
             for k in range(4):
                 lane.stats[seat, k] = 0
-        keys[row, 0] = sets[row, KEY]
-        _settle(lane, scores[row], acting[row], keys[row], cells[row], sets[row], moves[row], declaration, limit)
+        while True:
+            now = int64(lane.before)
+            keys[row, now] = sets[row, KEY]
+            _settle(lane, scores[row], acting[row], keys[row], cells[row], sets[row], moves[row], declaration, limit)
+            if now == before or lane.over != 0:
+                break
+            make(cells[row], sets[row], int64(played[row, now]))
+            lane.before += uint32(1)
 
 
 @kernel
@@ -149,9 +165,10 @@ def advance(boards, rows, actions, declaration, limit):  # type: ignore[no-untyp
         lane.stats[side, 0] += uint32(taken != 0)
         lane.stats[side, 1] += uint32(move >> FROM & 127 == 81)
         lane.stats[side, 2] += uint32(move >> PROMOTING & 1)
-        played[row, lane.plies] = move
+        now = int64(lane.before) + int64(lane.plies)
+        played[row, now] = move
         lane.plies += uint32(1)
-        keys[row, lane.plies] = sets[row, KEY]
+        keys[row, now + 1] = sets[row, KEY]
         _settle(lane, scores[row], acting[row], keys[row], squares, sets[row], moves[row], declaration, limit)
 
 
@@ -165,24 +182,27 @@ def mask(lanes, moves, rows, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def scatter(cells, sets, moves, seed, plies):  # type: ignore[no-untyped-def]
-    """Play so many random moves; one that would end the match at once is never chosen. Returns how many it played."""
-    after, held, spare = cells.copy(), sets.copy(), moves.copy()
+def scatter(cells, sets, moves, keys, played, seed, plies):  # type: ignore[no-untyped-def]
+    """Write down so many random moves; one that would end the match at once is never chosen. Returns how many."""
+    here, sets_here, after, sets_after, spare = cells.copy(), sets.copy(), cells.copy(), sets.copy(), moves.copy()
     for ply in range(plies):
-        count, _ = list_moves(cells, sets, moves, int64(0))
+        keys[ply] = sets_here[KEY]
+        count, _ = list_moves(here, sets_here, moves, int64(0))
         found = False
         for k in range(8):
             chosen = int64(moves[draw(seed, OPENING_MOVE, 0, ply, k) % uint64(count)])
-            after[:] = cells
-            held[:] = sets
-            make(after, held, chosen)
-            if list_moves(after, held, spare, int64(0))[0] > 0:
+            after[:] = here
+            sets_after[:] = sets_here
+            make(after, sets_after, chosen)
+            keys[ply + 1] = sets_after[KEY]
+            if list_moves(after, sets_after, spare, int64(0))[0] > 0 and _repeated(keys, ply + 1)[0] < 3:
                 found = True
                 break
         if not found:
             return ply
-        cells[:] = after
-        sets[:] = held
+        played[ply] = chosen
+        here[:] = after
+        sets_here[:] = sets_after
     return plies
 
 

@@ -6,10 +6,6 @@ more than about a pawn's advantage.
 
 from __future__ import annotations
 
-import functools
-
-from engine.games.shogi.position import ShogiPosition
-
 LINES: dict[str, str] = {
     "usual position": "",
     "both bishops open": "7g7f 3c3d",
@@ -54,9 +50,4 @@ LINES: dict[str, str] = {
     "stone field": "7g7f 3c3d 7f7e 8c8d 2h7h 7a6b 5i4h 5a4b",
     "two ranging rooks": "7g7f 3c3d 6g6f 3d3e 2h6h 8b3b 5i4h 5a6b",
 }
-
-
-@functools.cache
-def positions() -> tuple[ShogiPosition, ...]:
-    """After each of them; the first is the usual position."""
-    return tuple(ShogiPosition.from_usi(f"startpos moves {moves}", "opening") for moves in LINES.values())
+STARTS = tuple(f"startpos moves {moves}" for moves in LINES.values())  # the first is the usual position

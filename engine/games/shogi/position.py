@@ -30,13 +30,16 @@ class ShogiPosition:
         return cls(write_sfen(cells, number), (), cells, sets, number)
 
     @classmethod
-    def from_usi(cls, text: str, field: str = "position") -> ShogiPosition:
-        """'startpos' or an SFEN, with or without 'sfen' in front, and moves after 'moves'."""
+    def from_usi(cls, text: str, field: str = "position", most: int | None = None) -> ShogiPosition:
+        """'startpos' or an SFEN, with or without 'sfen' in front, and moves after 'moves', at most so many."""
         words = text.split()
         cut = words.index("moves") if "moves" in words else len(words)
         begin = words[1:cut] if words[:1] == ["sfen"] else words[:cut]
         position = cls.from_sfen(START if begin == ["startpos"] else " ".join(begin), field)
-        for number, word in enumerate(words[cut + 1 :], start=1):
+        moves = words[cut + 1 :]
+        if most is not None and len(moves) > most:
+            raise BadValue(field, text, f"given with at most {most} moves, not {len(moves):,}")
+        for number, word in enumerate(moves, start=1):
             try:
                 move = read_usi(position.cells, position.sets, word)
             except BadValue as error:
