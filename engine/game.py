@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadSpec
-from engine.play.match import SEED_LIMIT, AgentSpec, Clock, EndingKind, GameSpec, MatchResult, MatchSpec, TimeLeft
+from engine.play.match import (
+    SEED_LIMIT,
+    AgentSpec,
+    Clock,
+    Ending,
+    EndingKind,
+    GameSpec,
+    MatchResult,
+    MatchSpec,
+    TimeLeft,
+)
 from engine.scene import Scene
 
 Floats = NDArray[np.float64]
@@ -161,7 +171,7 @@ class NamedPosition(Protocol):
 class NotedBoards(Boards, Protocol):
     """Boards whose matches can be written down as other programs read them."""
 
-    def written(self, lane: int, notation: str, names: Sequence[str], ending: EndingKind) -> str:
+    def written(self, lane: int, notation: str, names: Sequence[str], ending: Ending) -> str:
         """The match so far in one of `info.notations`."""
 
 

@@ -107,7 +107,7 @@ class Playback:
             raise BadValue("style", style, f"one of {known}" if self.game.info.styles else known)
         return cast(StyledBoards, self.boards).scene(VIEW, style)
 
-    def written(self, notation: str, names: Sequence[str], ending: EndingKind) -> str:
+    def written(self, notation: str, names: Sequence[str], ending: Ending) -> str:
         """All of the match as other programs read it, in one of `game.info.notations`."""
         known = self.game.info.notations
         if notation not in known:

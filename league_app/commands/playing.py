@@ -299,7 +299,7 @@ def save(path: Path, spec: MatchSpec, result: MatchResult) -> None:
 
 def export(playback: Playback, path: Path, names: Sequence[str], result: MatchResult) -> None:
     check_path("--export", path)
-    text = playback.written(path.suffix.removeprefix("."), names, result.ending.kind)
+    text = playback.written(path.suffix.removeprefix("."), names, result.ending)
     try:
         write_whole(path, text.encode())
     except OSError as error:

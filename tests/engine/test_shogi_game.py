@@ -8,7 +8,7 @@ import pytest
 from engine.errors import BadValue
 from engine.game import RESIGN
 from engine.games.shogi import lanes
-from engine.games.shogi.notation import START, read_sfen, read_usi, write_csa, write_sfen, write_usi
+from engine.games.shogi.notation import START, read_sfen, read_usi, write_sfen, write_usi
 from engine.games.shogi.scene import KANJI, LATIN, RED, STYLES
 from engine.play.arena import Arena
 from engine.play.match import AgentSpec, EndingKind, MatchSpec
@@ -141,18 +141,6 @@ def test_sfen_goes_out_as_it_came_in() -> None:
         assert write_usi(read_usi(cells, sets, move)) == move
 
 
-def test_a_game_is_written_in_csa() -> None:
-    boards = dealt("startpos")
-    play(boards, "7g7f 3c3d 8h2b+ 3a2b B*5e")
-    position = boards.position(0, 0)
-    lines = write_csa(position.start, position.packed, ("Me", "You\n"), "TORYO").splitlines()
-    assert lines[:4] == ["V2.2", "N+Me", "N-You", "P1-KY-KE-GI-KI-OU-KI-GI-KE-KY"]
-    assert lines[4] == "P2 * -HI *  *  *  *  * -KA * "
-    assert lines[12:] == ["+", "+7776FU", "-3334FU", "+8822UM", "-3122GI", "+0055KA", "%TORYO"]
-    hands = write_csa("4k4/9/9/9/9/9/9/9/4K4 w 2Pg 1", ()).splitlines()
-    assert hands[-3:] == ["P+00FU00FU", "P-00KI", "-"]
-
-
 def test_both_seats_see_the_board_from_their_own_side() -> None:
     boards = dealt("startpos")
     out = np.full((2, 46, 9, 9), np.nan, np.float32)
@@ -224,19 +212,3 @@ def test_letters_can_be_had_instead_and_nothing_leaves_the_picture() -> None:
     for item in boards.scene(0).items:
         points = item.points if isinstance(item, Polygon) else ((item.x, item.y),) if isinstance(item, Circle) else ()
         assert all(0 <= x <= boards.scene(0).aspect and 0 <= y <= 1 for x, y in points)
-
-
-@pytest.mark.parametrize(("kind", "word"), [("finished", "%TSUMI"), ("resigned", "%TORYO"), ("crash", "%CHUDAN")])
-def test_a_match_is_written_down_with_how_it_ended(kind: str, word: str) -> None:
-    game = new_game("shogi")
-    spec = MatchSpec(
-        "m", game.spec, (AgentSpec("a", "dice"), AgentSpec("b", "dice")), 1, "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
-    )
-    playback = Playback(spec)
-    mate = playback.boards.position(1, 0).action("G*5b")
-    playback.feed([mate])
-    lines = playback.written("csa", ["A", "B"], EndingKind(kind)).splitlines()
-    assert lines[-2:] == ["+0052KI", word]
-    assert lines[1:3] == ["N+A", "N-B"]
-    with pytest.raises(BadValue, match="notation = 'pgn': must be one of csa"):
-        playback.written("pgn", ["A", "B"], EndingKind(kind))

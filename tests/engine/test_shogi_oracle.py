@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -17,13 +17,21 @@ from engine.games.shogi.lanes import FINISHED, NO_CONTEST, declares
 from engine.games.shogi.moves import MOST_MOVES, count_moves, list_moves
 from engine.games.shogi.notation import START, Cells, Sets, read_sfen, write_sfen, write_usi
 from engine.games.shogi.play import make, settle, unpack
+from engine.games.shogi.position import ShogiPosition
 from engine.games.shogi.tables import ACTIONS, SIDE
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import AgentSpec, Ending, EndingKind, MatchSpec
+from engine.play.replay import HEAD, verified
+from engine.registry import new_game
 from tests.engine.shogi import any_position, dealt, play
 
 if os.environ.get("RINGSIDE_SCREEN") == "required":  # where nothing may be left out
-    import cshogi
+    import cshogi.CSA
 else:
     cshogi = pytest.importorskip("cshogi")
+    pytest.importorskip("cshogi.CSA")
+
+PLAIN = (EndingKind.FINISHED, EndingKind.STEP_LIMIT, EndingKind.NO_CONTEST)  # nobody's forfeit
 
 # Positions in which a rule decides: pawn drops for mate and almost, pins on it, forced promotions, double checks.
 SPECIAL = (
@@ -202,3 +210,58 @@ def test_repetition_is_judged_alike_wherever_in_it_the_match_begins() -> None:
             Shogi(ShogiOptions()).check_start(f"{start} moves {' '.join(moves)}")
         kinds.add((over, loser))
     assert kinds == {(NO_CONTEST, None), (FINISHED, 0), (FINISHED, 1)}
+
+
+def parsed(text: str, start: str, moves: Sequence[int]) -> int | None:
+    """Which seat has won by a CSA file as the other library reads it, if it tells; start and moves are compared."""
+    parser = cshogi.CSA.Parser()
+    parser.parse_csa_str(text)
+    assert (parser.version, parser.names) == ("V3.0", ["先手", "White, the second"])
+    assert (read_sfen(parser.sfen)[0] == read_sfen(start)[0]).all(), "SFEN with hands in another order is the same"
+    assert [cshogi.move_to_usi(move) for move in parser.moves] == [write_usi(move) for move in moves]
+    return (None, 0, 1)[parser.win]
+
+
+def test_exported_matches_are_read_by_another_library() -> None:
+    rng, words, names = random.Random(7), set(), ("先手", "White, the second")
+    games = [new_game("shogi", opening=opening, move_limit=150) for opening in ("set", "random", "none")]
+    starts = (
+        None,
+        "startpos moves 7g7f 3c3d 8h2b+",
+        "4k4/9/4P4/9/9/9/9/9/4K4 b 2GR2Pbs 1",
+        "k8/9/9/9/4R4/9/9/9/K8 w 4p 7",
+    )
+    players = (AgentSpec("a", "dice"), AgentSpec("b", "dice"))
+    specs = [MatchSpec(str(n), games[n % 3].spec, players, n, starts[n // 3 % 4]) for n in range(48)]
+    with SequentialMatchExecutor() as executor:
+        results = executor.execute_matches(specs)
+    for spec, result in zip(specs, results, strict=True):
+        playback = verified(spec, result)
+        position = playback.boards.position(HEAD, 0)
+        assert isinstance(position, ShogiPosition)
+        text = playback.written("csa", names, result.ending)
+        words.add(text.splitlines()[-1])
+        winner = parsed(text, position.start, position.packed)
+        assert winner is None or result.ranks[winner] == 1 < result.ranks[1 - winner]
+        loser = position.seat if rng.random() < 0.5 else 1 - position.seat
+        for kind in EndingKind:
+            if kind not in PLAIN:
+                text = playback.written("csa", names, Ending(kind, (loser,), "because\n%TORYO"))
+                expected = 1 - loser if kind.rated else None
+                assert parsed(text, position.start, position.packed) == expected, kind
+    assert {"%TSUMI", "%MAX_MOVES"} <= words
+
+
+def test_an_exported_perpetual_check_has_the_winner_of_the_match() -> None:
+    rng, winners = random.Random(9), set()
+    for _ in range(40):
+        start, moves, (over, loser) = repeating(rng)
+        boards = dealt(f"{start} moves {' '.join(moves[:2])}")
+        play(boards, " ".join(moves[2:]))
+        ending = Ending(EndingKind.NO_CONTEST if over == NO_CONTEST else EndingKind.FINISHED)
+        position = boards.position(0, 0)
+        text = boards.written(0, "csa", ("先手", "White, the second"), ending)
+        winner = parsed(text, position.start, position.packed)
+        assert winner == (None if loser is None else 1 - loser)
+        winners.add((winner, position.seat))
+    assert len(winners) >= 5, "either side, whoever is to move, and nobody"

@@ -13,21 +13,21 @@ from numpy.typing import NDArray
 from engine.errors import BadValue
 from engine.game import Bools, Floats, GameInfo, Indices, Ints, Observations, Seeds
 from engine.games.shogi import lanes as kernels
-from engine.games.shogi.lanes import DECLARED, LANE, MATE, MOST_BEFORE, PERPETUAL, PLANES, STATS
+from engine.games.shogi.csa import ending_word, write_csa
+from engine.games.shogi.lanes import LANE, MOST_BEFORE, PLANES, STATS
 from engine.games.shogi.moves import MOST_MOVES
-from engine.games.shogi.notation import START, write_csa
+from engine.games.shogi.notation import START
 from engine.games.shogi.openings import STARTS
 from engine.games.shogi.position import ShogiPosition
 from engine.games.shogi.scene import ENDINGS, KANJI, STYLES, board_scene, caption
 from engine.games.shogi.tables import ACTIONS, CELLS, SETS
 from engine.options import option, validate
-from engine.play.match import EndingKind
+from engine.play.match import Ending
 from engine.registry import spec_of
 from engine.scene import Scene
 from engine.seeding import pick, purpose
 
 OPENING = purpose("shogi.opening")
-CSA_ENDINGS = {MATE: "TSUMI", DECLARED: "KACHI", PERPETUAL: "ILLEGAL_MOVE"}
 
 
 @dataclass(frozen=True)
@@ -166,12 +166,12 @@ class ShogiBoards:
         """How many moves were made in all, those before the match among them."""
         return int(self.lanes["before"][lane]) + int(self.lanes["plies"][lane])
 
-    def written(self, lane: int, notation: str, names: Sequence[str], ending: EndingKind) -> str:
+    def written(self, lane: int, notation: str, names: Sequence[str], ending: Ending) -> str:
         """In CSA, the only one there is."""
-        words = {EndingKind.RESIGNED: "TORYO", EndingKind.FINISHED: CSA_ENDINGS.get(int(self.lanes["reason"][lane]))}
-        words |= {EndingKind.NO_CONTEST: "SENNICHITE", EndingKind.STEP_LIMIT: "MAX_MOVES"}
-        position = self.position(lane, 0)
-        return write_csa(position.start, position.packed, (names[0], names[1]), words.get(ending) or "CHUDAN")
+        position, reason = self.position(lane, 0), int(self.lanes["reason"][lane])
+        word = ending_word(ending, reason, position.seat, self._scores[lane].tolist())
+        comment = f"{ending.kind.value}: {ending.reason}" if ending.reason else ""
+        return write_csa(position.start, position.packed, names, word, comment)
 
     def scene(self, lane: int, style: str = KANJI) -> Scene:
         state, (_, number) = self.lanes[lane], self._starts[lane]

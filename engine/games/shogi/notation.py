@@ -1,9 +1,8 @@
-"""Positions and moves as text: SFEN and USI, in and out, and whole games as CSA."""
+"""Positions and moves as text: SFEN and USI, in and out."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,6 @@ from engine.games.shogi.play import FROM, PROMOTING, TARGET, settle
 from engine.games.shogi.tables import (
     BIT,
     CELLS,
-    DROPS,
     HANDS,
     KING,
     MOST,
@@ -34,7 +32,6 @@ Sets = NDArray[np.uint64]
 START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
 LETTERS = " PLNSBRGK"
 HAND_ORDER = "RBGSNLP"  # as SFEN writes hands
-CSA_TYPES = ("*", "FU", "KY", "KE", "GI", "KA", "HI", "KI", "OU", "TO", "NY", "NK", "NG", "UM", "RY")
 _USI = re.compile(r"([1-9])([a-i])([1-9])([a-i])(\+?)")
 _USI_DROP = re.compile(r"([PLNSBRG])\*([1-9])([a-i])")
 
@@ -154,42 +151,3 @@ def read_usi(cells: Cells, sets: Sets, text: str, field: str = "move") -> int:
         if write_usi(move) == text:
             return int(move)
     raise BadValue(field, text, f"a legal move in {write_sfen(cells, 1).rsplit(' ', 1)[0]}")
-
-
-def write_csa(start: str, moves: Sequence[int], names: tuple[str, str] = ("Black", "White"), ending: str = "") -> str:
-    """A game in CSA notation (version 2.2); `ending` is a CSA word such as TORYO or SENNICHITE."""
-    cells, _, _ = read_sfen(start)
-    lines = ["V2.2", *(f"N{sign}{_one_line(name)}" for sign, name in zip("+-", names, strict=True))]
-    for row in range(9):
-        lines.append(f"P{row + 1}" + "".join(_csa_piece(int(code)) for code in cells[9 * row : 9 * row + 9]))
-    for side, sign in enumerate("+-"):
-        held = [kind for kind in range(1, DROPS + 1) for _ in range(cells[HANDS + 8 * side + kind])]
-        if held:
-            lines.append(f"P{sign}" + "".join("00" + CSA_TYPES[kind] for kind in held))
-    side = int(cells[SIDE])
-    lines.append("+-"[side])
-    kinds = [int(code) & 15 for code in cells[:81]]
-    for move in moves:
-        source, target = move >> FROM & 127, move >> TARGET & 127
-        drop = source == 81
-        kind = (move & 0xFFF) // 81 - 19 if drop else kinds[source] + PROMOTED * (move >> PROMOTING & 1)
-        lines.append(f"{'+-'[side]}{'00' if drop else _digits(source)}{_digits(target)}{CSA_TYPES[kind]}")
-        if not drop:
-            kinds[source] = 0
-        kinds[target] = kind
-        side = 1 - side
-    if ending:
-        lines.append(f"%{ending}")
-    return "\n".join(lines) + "\n"
-
-
-def _one_line(name: str) -> str:
-    return " ".join(name.split())
-
-
-def _csa_piece(code: int) -> str:
-    return " * " if not code else "+-"[code >= WHITE] + CSA_TYPES[code & 15]
-
-
-def _digits(square: int) -> str:
-    return f"{9 - square % 9}{square // 9 + 1}"
