@@ -13,6 +13,7 @@ from agents.scripted.shogi import KIND, SAMPLES, Bot, agent, parse_bot
 from agents.scripted.shogi_search import MATE, evaluate, new_frames, search
 from engine.errors import RingsideError
 from engine.games.shogi.notation import START, read_sfen, write_usi
+from engine.games.shogi.tables import SIDE
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import Limits, MatchSpec
 from engine.registry import new_game
@@ -67,7 +68,7 @@ def test_the_worth_of_a_position_is_the_same_from_both_sides() -> None:
     assert evaluate(cells, sets) == 0
     black, _, _ = first = read_sfen("4k4/9/9/4r4/9/2P6/9/9/3K5 b G 1")
     white = read_sfen("5k3/9/9/6p2/9/4R4/9/9/4K4 w g 1")
-    assert black[97] == 0
+    assert black[SIDE] == 0
     assert evaluate(*first[:2]) == evaluate(*white[:2])
     assert abs(evaluate(*white[:2])) < MATE
 

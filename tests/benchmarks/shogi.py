@@ -16,6 +16,7 @@ from engine.game import Bools, Ints, Seeds
 from engine.games.shogi.game import Shogi, ShogiOptions
 from engine.games.shogi.moves import perft
 from engine.games.shogi.notation import START, read_sfen
+from engine.games.shogi.tables import SIDE
 from engine.kernels import kernel
 from engine.seeding import draw, purpose
 from tests.benchmarks.measure import Figure, in_turns, ratio
@@ -73,7 +74,7 @@ def _pick(moves, lanes, cells, seeds, ply, actions):  # type: ignore[no-untyped-
     for lane in range(len(lanes)):
         if lanes[lane].count > 0:
             move = moves[lane, draw(seeds[lane], PICK, 0, ply, 0) % np.uint64(lanes[lane].count)]
-            actions[lane, cells[lane, 97]] = move & 0xFFF
+            actions[lane, cells[lane, SIDE]] = move & 0xFFF
 
 
 def random_play(cshogi: ModuleType | None, quick: bool) -> Iterator[Figure]:

@@ -6,6 +6,7 @@ import pytest
 
 from engine.errors import BadValue
 from engine.games.shogi.csa import write_csa
+from engine.games.shogi.position import ShogiPosition
 from engine.play.match import UNRATED, AgentSpec, Ending, EndingKind, MatchSpec
 from engine.play.replay import Playback
 from engine.registry import new_game
@@ -101,8 +102,8 @@ def test_a_replay_is_written_with_how_it_ended() -> None:
     players = (AgentSpec("a", "dice"), AgentSpec("b", "dice"))
     playback = Playback(MatchSpec("m", new_game("shogi").spec, players, 1, MATING))
     position = playback.boards.position(1, 0)
-    assert position is not None
-    playback.feed([position.action("G*5b")])  # type: ignore[attr-defined]
+    assert isinstance(position, ShogiPosition)
+    playback.feed([position.action("G*5b")])
     lines = playback.written("csa", ["A", "B"], FINISHED).splitlines()
     assert lines[2:4] == ["N+A", "N-B"]
     assert lines[-2:] == ["+0052KI", "%TSUMI"]

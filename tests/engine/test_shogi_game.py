@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -9,12 +11,12 @@ from engine.errors import BadValue
 from engine.game import RESIGN
 from engine.games.shogi import lanes
 from engine.games.shogi.notation import START, read_sfen, read_usi, write_sfen, write_usi
-from engine.games.shogi.scene import KANJI, LATIN, RED, STYLES
+from engine.games.shogi.scene import CHECK, HIGH, KANJI, LAST, LATIN, LEFT, PIECE, RED, STYLES, TINT, TOP, WIDE
 from engine.play.arena import Arena
 from engine.play.match import AgentSpec, EndingKind, MatchSpec
 from engine.play.replay import Playback
 from engine.registry import new_game
-from engine.scene import Circle, Polygon, Text
+from engine.scene import Circle, Item, Line, Polygon, Rect, Text
 from tests.engine.shogi import CHECKS, ONE, SHUFFLE, dealt, ended, play
 
 QUIET = "4i3i 5a6a 3i4i 6a5a "
@@ -182,15 +184,39 @@ def test_statistics_count_what_each_side_did() -> None:
     assert boards.stats(ONE)[0].tolist() == [[2.0, 1.0, 2.0, 1.0], [1.0, 0.0, 0.0, 0.0]]
 
 
-def test_a_scene_shows_every_piece_hands_with_counts_and_the_last_move() -> None:
-    boards = dealt("4k4/9/9/9/9/9/9/4+R4/K8 w 12Pb 1")
-    scene = boards.scene(0)
+def squares(items: Sequence[Item], colour: str) -> list[str]:
+    """The squares, as USI names them, that a rectangle of this colour fills or outlines."""
+    found = []
+    for item in items:
+        if isinstance(item, Rect) and item.colour == colour and item.width < 0.1:
+            column, row = (item.x + item.width / 2 - LEFT) / WIDE, (item.y + item.height / 2 - TOP) / HIGH
+            assert (column % 1, row % 1) == pytest.approx((0.5, 0.5)), "not on a square"
+            found.append(f"{9 - int(column)}{'abcdefghi'[int(row)]}")
+    return found
+
+
+def test_a_scene_shows_every_piece_and_hands_with_counts() -> None:
+    scene = dealt("4k4/9/9/9/9/9/9/4+R4/K8 w 12Pb 1").scene(0)
     assert Text in {type(item) for item in scene.items}
     assert any(isinstance(item, Text) and item.text == "12" for item in scene.items)
     assert any(isinstance(item, Polygon) and item.colour == RED for item in scene.items)
     assert "White to move and in check, Black holds 12P, White holds B" in scene.caption
+    pieces = [item for item in scene.items if isinstance(item, Polygon) and item.colour == PIECE]
+    assert len(pieces) == 3 + 2, "on the board, and one of each kind in hand"
+
+
+def test_a_scene_outlines_the_last_move_and_a_king_in_check() -> None:
+    boards = dealt("4k4/9/9/9/9/9/9/4+R4/K8 w 12Pb 1")
+    before = boards.scene(0).items
+    assert (squares(before, LAST), squares(before, TINT), squares(before, CHECK)) == ([], [], ["5a"])
     play(boards, "5a4a")
-    assert len(boards.scene(0).items) != len(scene.items)
+    after = boards.scene(0).items
+    assert (squares(after, LAST), squares(after, TINT), squares(after, CHECK)) == (["4a"], ["5a", "4a"], [])
+    play(boards, "P*4b")
+    after = boards.scene(0).items
+    assert (squares(after, LAST), squares(after, TINT), squares(after, CHECK)) == (["4b"], ["4b"], ["4a"])
+    outlines = [item for item in after if isinstance(item, Rect) and item.colour in (LAST, CHECK)]
+    assert all(item.outline > 0 for item in outlines), "a piece must not be hidden"
 
 
 def test_a_replay_is_drawn_in_the_style_asked_for() -> None:
@@ -203,12 +229,49 @@ def test_a_replay_is_drawn_in_the_style_asked_for() -> None:
         pong.scene("letters")
 
 
-def test_letters_can_be_had_instead_and_nothing_leaves_the_picture() -> None:
+def test_letters_can_be_had_instead() -> None:
     boards = dealt(None, 3)
     assert STYLES == (KANJI, LATIN) == new_game("shogi").info.styles
     letters = [item.text for item in boards.scene(0, LATIN).items if isinstance(item, Text)]
     assert letters.count("P") == 18
     assert "P" not in [item.text for item in boards.scene(0).items if isinstance(item, Text)]
-    for item in boards.scene(0).items:
-        points = item.points if isinstance(item, Polygon) else ((item.x, item.y),) if isinstance(item, Circle) else ()
-        assert all(0 <= x <= boards.scene(0).aspect and 0 <= y <= 1 for x, y in points)
+
+
+def reach(item: Item) -> tuple[float, float, float, float]:
+    """How far it goes to the left, to the top, to the right and down; letters are no wider than high."""
+    if isinstance(item, Polygon):
+        across, down, more = [x for x, _ in item.points], [y for _, y in item.points], item.outline / 2
+    elif isinstance(item, Line):
+        across, down, more = [item.start[0], item.end[0]], [item.start[1], item.end[1]], item.width / 2
+    elif isinstance(item, Circle):
+        across, down, more = [item.x], [item.y], item.radius + item.outline / 2
+    elif isinstance(item, Text):
+        assert item.anchor == "centre"
+        half = len(item.text) * item.size / 2
+        across, down, more = [item.x - half, item.x + half], [item.y - item.size / 2, item.y + item.size / 2], 0.0
+    else:
+        across, down, more = [item.x, item.x + item.width], [item.y, item.y + item.height], 0.0
+        more = item.outline / 2 if isinstance(item, Rect) else 0.0
+    return min(across) - more, min(down) - more, max(across) + more, max(down) + more
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize(
+    ("start", "moves"),
+    [
+        ("startpos", "9g9f 1c1d"),
+        ("4k4/9/9/9/9/9/9/9/4K4 b RB2G2S2N2L9Prb2g2s2n2l9p 1", "P*9b G*1i"),
+        ("k7R/9/9/9/9/9/9/9/8K w - 1", ""),
+    ],
+)
+def test_nothing_leaves_the_picture(start: str, moves: str, style: str) -> None:
+    boards = dealt(start)
+    play(boards, moves)
+    scene = boards.scene(0, style)
+    assert {type(item) for item in scene.items} == {Rect, Circle, Line, Polygon, Text}
+    for item in scene.items:
+        left, top, right, bottom = reach(item)
+        assert left >= 0, item
+        assert top >= 0, item
+        assert right <= scene.aspect, item
+        assert bottom <= 1, item

@@ -17,7 +17,6 @@ from engine.games.shogi.openings import LINES, STARTS
 from engine.games.shogi.position import ShogiPosition
 from engine.league.plan import Plan
 from engine.league.records import Lineup, Settings
-from engine.registry import new_game
 from tests.engine.shogi import CHECKS, ONE, SHUFFLE, dealt, ended, play
 
 ROOK = "4k4/9/9/9/9/9/9/9/K4R3 b - 1"  # where CHECKS can be played
@@ -26,7 +25,7 @@ USUAL = f"sfen {START}"
 
 @pytest.mark.parametrize("opening", ["set", "random"])
 def test_both_games_of_a_pair_begin_alike_and_pairs_do_not(opening: str) -> None:
-    game = new_game("shogi", opening=opening)
+    game = Shogi(ShogiOptions(opening=opening))
     agents = {one.id: one for one in KIND.samples(game)[:3]}
     plan = Plan(Settings(game.spec, options=(("rounds", 8),), seed=3), [Lineup(1, 0, tuple(agents))])
     plan.extend(lambda *_: ())
@@ -34,7 +33,7 @@ def test_both_games_of_a_pair_begin_alike_and_pairs_do_not(opening: str) -> None
     boards = game.boards(len(specs))
     seeds = np.array([spec.seed for spec in specs], np.uint64)
     boards.deal(np.arange(len(specs), dtype=np.uint32), seeds, [spec.start for spec in specs])
-    begun = [boards.position(lane, 0).usi() for lane in range(len(specs))]  # type: ignore[union-attr,attr-defined]
+    begun = [boards.position(lane, 0).usi() for lane in range(len(specs))]
     assert len(specs) == 2 * 3 * 8
     for first in range(0, len(specs), 2):
         assert specs[first].players == specs[first + 1].players[::-1], "not a pair"

@@ -52,7 +52,10 @@ def pawn_drops(cells, sets, side, t0, t1):  # type: ignore[no-untyped-def]
 
 @kernel
 def count_moves(cells, sets):  # type: ignore[no-untyped-def]
-    """How many legal moves there are, without making a list of them."""
+    """How many legal moves there are, without making a list of them.
+
+    It repeats part of `list_moves` for the sake of bulk counting: adding up bits is much faster than writing moves.
+    """
     side = int64(cells[SIDE])
     king = int64(cells[KINGS + side])
     danger0, danger1, checks, checker, pins0, pins1 = threats(cells, sets, side)
@@ -135,7 +138,8 @@ def write_drops(side, kind, t0, t1, out, count):  # type: ignore[no-untyped-def]
 
 @kernel
 def list_moves(cells, sets, out, captures):  # type: ignore[no-untyped-def]
-    """Write the legal moves, or only captures if there is no check; returns how many, and how many give check.
+    """Write the legal moves, or only captures if there is no check; returns how many, and how many pieces give
+    check to the side that is to move.
 
     `captures` is 0 or 1, never a constant: numba would compile everything once more for it.
     """
