@@ -11,17 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from agents.usi import transcript
+from agents.usi import approvals, transcript
 from agents.usi.approvals import approve
 from agents.usi.payload import Engine, payload_of
 from agents.usi.pilot import KIND
 from agents.usi.protocol import ask_engine
 from engine.checks import check_kind
 from engine.errors import NotConfirmed
+from engine.league import tables
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import Clock, EndingKind, Limits, MatchSpec, run_digest
 from engine.registry import agents_for, new_game
+from league_app.cli import main
 from league_app.state import LeagueState
 from tests.agents.engines import FAIRY, confirmed, needs_fairy
 
@@ -81,7 +83,9 @@ def test_it_is_told_its_own_time_for_both_because_it_mixes_them_up(
     assert all(black == white for black, white in told)
 
 
-def test_it_plays_tournaments_with_our_own_players_once_it_is_confirmed(tmp_path: Path) -> None:
+def test_it_plays_tournaments_with_our_own_players_once_it_is_confirmed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with LeagueState.new(tmp_path / "engines.league") as state:
         state.add_samples("shogi", ["Dice", "Pebble"])
         agent = state.add_agent("Fairy", "shogi", "usi", payload_of(QUICK), origin="from elsewhere")
@@ -96,6 +100,17 @@ def test_it_plays_tournaments_with_our_own_players_once_it_is_confirmed(tmp_path
         rows = {row.name: row for row in state.standings("shogi").rows}
         assert rows[agent.name].total.played == 8
         assert not any(row.forfeits for row in rows.values())
+        first = tables.match(state.league, "1.1")
+        approvals.place().unlink()  # as if the league had gone to another machine
+        for again in (
+            lambda: state.take_over(first.spec, 0, [], 0),
+            lambda: state.start_tournament(game=SHORT.spec, seed=2),
+        ):
+            with pytest.raises(NotConfirmed, match="It would run"):
+                again()
+        with pytest.raises(SystemExit):
+            main(["reproduce", str(state.league.path), "1.1"])
+        assert "It would run" in capsys.readouterr().err
 
 
 @pytest.mark.slow
