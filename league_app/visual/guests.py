@@ -19,6 +19,7 @@ from engine.play import replay
 from engine.play.match import GameSpec
 from engine.registry import game_of, is_person
 from league_app.desk import Desk
+from league_app.looks import listed
 from league_app.people import any_seed
 from league_app.sheets.exhibition import ExhibitionSheet
 from league_app.state import LeagueState
@@ -31,7 +32,7 @@ REPLAY = ".replay"
 
 @dataclass(frozen=True)
 class Choice:
-    """Who could play."""
+    """Who could play, the best first: theirs is the match that is most worth watching."""
 
     game: GameSpec
     title: str
@@ -42,7 +43,9 @@ class Choice:
 
 def choice(game: GameSpec, state: LeagueState) -> Choice:
     board = game_of(game)
-    agents = tuple(one for one in state.agents(game.name) if one.kind != KIND.name)
+    order = {one.id: place for place, one in enumerate(listed(state.league, game))}
+    able = [one for one in state.agents(game.name) if one.kind != KIND.name]
+    agents = tuple(sorted(able, key=lambda one: order[one.id]))
     return Choice(game, board.info.title, board.info.seats, agents, room(board.info) if KIND.plays(board) else 0)
 
 
