@@ -6,18 +6,18 @@ Payload: JSON such as {"style": "tracker", "dead_zone": 0.03}; without it a para
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numba import uint32
 
-from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
+from agents.scripted.bots import Bots
+from engine.game import Game, Indices, Ints, Seeds, Views
 from engine.games.pong import DOWN, GOAL, UP, WALL, Pong
 from engine.games.pong_scene import HEIGHT, WIDTH
 from engine.kernels import inline, kernel
-from engine.options import option, read_json
+from engine.options import option
 from engine.play.match import AgentSpec, MatchResult
 from engine.seeding import draw, purpose, unit
 
@@ -40,6 +40,8 @@ class Bot:
     centre: bool = option(False, help="goes back to the middle while the ball flies away")
 
 
+BOTS = Bots("pong-bot", 1, Bot)
+parse_bot, agent = BOTS.parse, BOTS.agent
 SAMPLES = {
     "Still": Bot("still"),
     "Random": Bot("random"),
@@ -122,19 +124,4 @@ class PongPilot:
         pass
 
 
-def parse_bot(payload: bytes) -> Bot:
-    """The bot in a payload; a clear error for anything else."""
-    return read_json(Bot, payload, "parameter of pong-bot")
-
-
-def agent(name: str, bot: Bot) -> AgentSpec:
-    return AgentSpec(name, KIND.name, json.dumps(asdict(bot), sort_keys=True).encode(), KIND.version)
-
-
-KIND = AgentKind(
-    name="pong-bot",
-    version=1,
-    pilot=PongPilot,
-    plays=lambda game: game.spec.name == Pong.name,
-    samples=lambda game: [agent(name, bot) for name, bot in SAMPLES.items()],
-)
+KIND = BOTS.kind(Pong.name, PongPilot, SAMPLES)

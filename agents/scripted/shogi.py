@@ -5,17 +5,16 @@ Payload: JSON such as {"style": "search", "depth": 2}; without it a parameter ha
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
+from agents.scripted.bots import Bots
 from agents.scripted.shogi_search import DEEPEST, SWAP, gain_of, new_frames, search
-from engine.errors import BadValue
-from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
+from engine.game import Game, Indices, Ints, Seeds, Views
 from engine.games.shogi.bits import int64
 from engine.games.shogi.game import Shogi
 from engine.games.shogi.moves import list_moves
@@ -23,7 +22,7 @@ from engine.games.shogi.play import TARGET, make
 from engine.games.shogi.position import ShogiPosition
 from engine.games.shogi.tables import CELLS, SETS
 from engine.kernels import kernel
-from engine.options import build, option
+from engine.options import option
 from engine.play.match import AgentSpec, MatchResult
 from engine.seeding import draw, purpose
 
@@ -43,6 +42,8 @@ class Bot:
     depth: int = option(2, low=1, high=DEEPEST, help="moves that a search looks ahead, before captures")
 
 
+BOTS = Bots("shogi-bot", 1, Bot)
+parse_bot, agent = BOTS.parse, BOTS.agent
 SAMPLES = {
     "Pebble": Bot("random"),
     "Magpie": Bot("greedy"),
@@ -135,25 +136,4 @@ class ShogiPilot:
         pass
 
 
-def parse_bot(payload: bytes) -> Bot:
-    """The bot in a payload; a clear error for anything else."""
-    try:
-        values = json.loads(payload or b"{}")
-    except ValueError:
-        raise BadValue("payload", payload, "JSON") from None
-    if not isinstance(values, dict):
-        raise BadValue("payload", payload, "a JSON object")
-    return build(Bot, values, "parameter of shogi-bot")
-
-
-def agent(name: str, bot: Bot) -> AgentSpec:
-    return AgentSpec(name, KIND.name, json.dumps(asdict(bot), sort_keys=True).encode(), KIND.version)
-
-
-KIND = AgentKind(
-    name="shogi-bot",
-    version=1,
-    pilot=ShogiPilot,
-    plays=lambda game: game.spec.name == Shogi.name,
-    samples=lambda game: [agent(name, bot) for name, bot in SAMPLES.items()],
-)
+KIND = BOTS.kind(Shogi.name, ShogiPilot, SAMPLES)

@@ -7,17 +7,17 @@ Payload: JSON such as {"style": "greedy", "hold": 6}; without it a parameter has
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numba import uint64
 
-from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
+from agents.scripted.bots import Bots
+from engine.game import Game, Indices, Ints, Seeds, Views
 from engine.games.treasure_hunt import DOWN, LEFT, RIGHT, UP, TreasureHunt
 from engine.kernels import inline, kernel
-from engine.options import option, read_json
+from engine.options import option
 from engine.play.match import AgentSpec, MatchResult
 from engine.seeding import draw, purpose
 
@@ -39,6 +39,8 @@ class Bot:
     reach: int = option(3, low=0, high=64, help="cells from where it began that a territorial one counts as its own")
 
 
+BOTS = Bots("hunter", 1, Bot)
+parse_bot, agent = BOTS.parse, BOTS.agent
 SAMPLES = {
     "Drifter": Bot("random", hold=3),
     "Badger": Bot("territorial"),
@@ -227,19 +229,4 @@ class HunterPilot:
         pass
 
 
-def parse_bot(payload: bytes) -> Bot:
-    """The bot in a payload; a clear error for anything else."""
-    return read_json(Bot, payload, "parameter of hunter")
-
-
-def agent(name: str, bot: Bot) -> AgentSpec:
-    return AgentSpec(name, KIND.name, json.dumps(asdict(bot), sort_keys=True).encode(), KIND.version)
-
-
-KIND = AgentKind(
-    name="hunter",
-    version=1,
-    pilot=HunterPilot,
-    plays=lambda game: game.spec.name == TreasureHunt.name,
-    samples=lambda game: [agent(name, bot) for name, bot in SAMPLES.items()],
-)
+KIND = BOTS.kind(TreasureHunt.name, HunterPilot, SAMPLES)
