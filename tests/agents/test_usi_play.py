@@ -1,6 +1,6 @@
 """A real engine, Debian's fairy-stockfish, in matches and tournaments with our own players.
 
-Where it is missing this is skipped, unless RINGSIDE_SCREEN=required says that it must be there.
+Where it is missing this is skipped, unless RINGSIDE_TESTS=all says that it must be there.
 """
 
 from __future__ import annotations

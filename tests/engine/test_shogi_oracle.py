@@ -25,7 +25,7 @@ from engine.play.replay import HEAD, verified
 from engine.registry import new_game
 from tests.engine.shogi import any_position, dealt, play
 
-if os.environ.get("RINGSIDE_SCREEN") == "required":  # where nothing may be left out
+if os.environ.get("RINGSIDE_TESTS") == "all":  # where nothing may be left out
     import cshogi.CSA
 else:
     cshogi = pytest.importorskip("cshogi")

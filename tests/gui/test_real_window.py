@@ -1,6 +1,6 @@
 """The window on a real screen, with a window manager, a mouse and a keyboard: flows 1 to 4, with real workers.
 
-Xvfb, openbox and xdotool are needed; where they are missing this is skipped, unless RINGSIDE_SCREEN=required says that
+Xvfb, openbox and xdotool are needed; where they are missing this is skipped, unless RINGSIDE_TESTS=all says that
 they must be there.
 """
 
@@ -32,7 +32,7 @@ PATIENCE = 60.0
 OWN = len(sample.games()) + 1  # the first tournament that is not the sample league's own
 
 pytestmark = pytest.mark.skipif(
-    bool(MISSING) and os.environ.get("RINGSIDE_SCREEN") != "required", reason=f"not installed: {', '.join(MISSING)}"
+    bool(MISSING) and os.environ.get("RINGSIDE_TESTS") != "all", reason=f"not installed: {', '.join(MISSING)}"
 )
 
 

@@ -16,7 +16,7 @@ from engine.play.match import AgentSpec
 FAULTY = str(Path(__file__).parent / "faulty.py")
 FAIRY = "/usr/games/fairy-stockfish"
 needs_fairy = pytest.mark.skipif(
-    not os.path.exists(FAIRY) and os.environ.get("RINGSIDE_SCREEN") != "required",
+    not os.path.exists(FAIRY) and os.environ.get("RINGSIDE_TESTS") != "all",
     reason="not installed: fairy-stockfish",
 )
 
