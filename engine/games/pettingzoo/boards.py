@@ -4,39 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
-import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.errors import BadValue, BrokenPlugin, RingsideError
+from engine.errors import BadValue, RingsideError
 from engine.game import GameInfo, Observations
 from engine.games.pettingzoo.loading import HUSHED, aside, kept_apart, lacking
-from engine.games.pettingzoo.shelf import Shelf, twin
-from engine.games.pettingzoo.tables import Seats, Table, Together, Turns, inner, mask_of, numbers, shape_of
+from engine.games.pettingzoo.shelf import Shelf
+from engine.games.pettingzoo.tables import Table, dealt, mask_of, numbers
+from engine.games.pettingzoo.trial import STATS, Traits, Trial
 from engine.plain import PlainBoard, PlainGame
 from engine.registry import game_of
 from engine.scene import Scene, Sprite
-from engine.seeding import bits, pick, purpose
 
-SEED, TRIAL = purpose("pettingzoo.seed"), purpose("pettingzoo.trial")
-STATS = ("moves", "gained", "lost")  # actions of a seat, its rewards above nothing, and those below
-MOST_SEATS, MOST_ACTIONS, MOST_VALUES = 10, 10_000, 500_000  # values: what one seat sees
-TRIAL_STEPS = 60
 GROUND = "101826"
-
-
-@dataclass(frozen=True)
-class Traits:
-    """What an environment turned out to be."""
-
-    seats: Seats
-    counts: tuple[int, ...]  # actions of each seat
-    spaces: tuple[Any, ...]  # of what each seat sees
-    careful: bool  # it touches the process's own generators, which are kept apart then
 
 
 class ZooGame(PlainGame):
@@ -49,6 +32,7 @@ class ZooGame(PlainGame):
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
+        self._tried = Trial(self.name, self.environment)
         self._key = type(self), tuple(one for one in self.spec.options if one[0] != "step_limit")
         with contextlib.nullcontext() if self._key in self.measured else aside():
             if self._key not in self.measured:  # another thread may have been first
@@ -80,10 +64,7 @@ class ZooGame(PlainGame):
 
     def table(self, seed: int, render_mode: str | None = None) -> Table:
         """A match that has just been dealt."""
-        env = self.environment(render_mode)
-        made: Table = (Turns if hasattr(env, "agent_iter") else Together)(env, self.traits.seats)
-        made.deal(bits(seed, SEED) >> 33)  # 31 bits: what every generator takes
-        return made
+        return dealt(self.environment(render_mode), self.traits.seats, seed)
 
     def apart(self) -> contextlib.AbstractContextManager[None]:
         return kept_apart() if self.traits.careful else HUSHED
@@ -93,7 +74,7 @@ class ZooGame(PlainGame):
         if self._key not in self.copied:
             with aside():
                 try:
-                    self.copied[self._key] = list(self._trial(copied=True)) == list(self._trial())
+                    self.copied[self._key] = self._tried.copies(self.traits)
                 except Exception:  # its own code, which nobody has said can be copied
                     self.copied[self._key] = False
         return self.copied[self._key]
@@ -101,122 +82,31 @@ class ZooGame(PlainGame):
     def _outcome(self) -> tuple[GameInfo, Traits] | RingsideError:
         """What it is, or why it is refused: that, too, is found out once."""
         try:
-            return self._measure(self._first())
+            return self._tried.measure(self._first())
         except RingsideError as error:
             return error
         except Exception as error:  # its own code, or a step that does not do what PettingZoo says it does
-            return self._refusal(f"it fails when it is tried ({type(error).__name__}: {error})")
-
-    def _measure(self, env: Any) -> tuple[GameInfo, Traits]:
-        agents = tuple(getattr(env, "possible_agents", ()))
-        if not 1 <= len(agents) <= MOST_SEATS:
-            raise self._refusal(f"it has {len(agents)} seats, and a match has 1 to {MOST_SEATS}")
-        acts = [env.action_space(agent) for agent in agents]
-        for agent, space in zip(agents, acts, strict=True):
-            if type(space).__name__ != "Discrete":
-                raise self._refusal(f"the actions of {agent} are {space}, and only discrete ones can be played")
-            if space.n > MOST_ACTIONS:
-                raise self._refusal(f"{agent} has {space.n} actions, and at most {MOST_ACTIONS:,} can be played")
-        seen = [inner(env.observation_space(agent)) for agent in agents]
-        shapes = self._shapes(agents, [space for space, _ in seen])
-        self.traits = Traits(
-            Seats(agents, tuple(int(space.start) for space in acts)),
-            tuple(int(space.n) for space in acts),
-            tuple(space for space, _ in seen),
-            careful=False,
-        )
-        self.traits = dataclasses.replace(self.traits, careful=self._try_out())
-        fps = float(getattr(env, "metadata", {}).get("render_fps") or 2.0)
-        info = GameInfo(
-            title=f"{self.name.partition(':')[2].rpartition('_v')[0].replace('_', ' ').capitalize()} (PettingZoo)",
-            seats=len(agents),
-            actions=max(self.traits.counts),
-            observation=shapes[0],
-            stats=STATS,
-            masked=True,  # an info may say what is legal at any step, and nothing says beforehand whether it will
-            pace=min(max(fps, 1.0), 60.0),
-        )
-        return info, self.traits
+            return self._tried.refusal(f"it fails when it is tried ({type(error).__name__}: {error})")
 
     def _first(self) -> Any:
         """The first of its kind: what it refuses to be made with is told here."""
         try:
             return self.environment()
         except ImportError as error:
-            raise self._refusal(lacking(error)) from error
+            raise self._tried.refusal(lacking(error)) from error
         except Exception as error:  # whatever it does with values that it does not like
-            usual = self.Options()
-            names = [one.name for one in dataclasses.fields(self.options)]
-            other = {name: getattr(self.options, name) for name in names if name != "step_limit"}
-            other = {name: value for name, value in other.items() if value != getattr(usual, name)}
-            said = f"{type(error).__name__}: {error}"
+            other, said = self._unusual(), f"{type(error).__name__}: {error}"
             if not other:
-                raise self._refusal(f"it cannot be made ({said})") from error
+                raise self._tried.refusal(f"it cannot be made ({said})") from error
             field, value = next(iter(other.items())) if len(other) == 1 else ("options", other)
             raise BadValue(field, value, f"something that {self.name} takes ({said})") from error
 
-    def _shapes(self, agents: Sequence[str], seen: Sequence[Any]) -> list[tuple[int, ...]]:
-        try:
-            shapes = [shape_of(space) for space in seen]
-        except (NotImplementedError, ValueError):
-            raise self._refusal(f"what its seats see is {seen[0]}, which has no fixed number of values") from None
-        for agent, shape in zip(agents, shapes, strict=True):
-            if shape != shapes[0]:
-                raise self._refusal(f"{agents[0]} sees {shapes[0]} values and {agent} {shape}: all must see alike")
-        if not 1 <= math.prod(shapes[0]) <= MOST_VALUES:
-            raise self._refusal(f"its seats see {shapes[0]} values, and that must make 1 to {MOST_VALUES:,}")
-        return shapes
-
-    def _try_out(self) -> bool:
-        """One match alone, then two of them in turns, with other luck around them: all three must be the same.
-
-        Whether it touches the luck of others.
-        """
-        touched = False
-        stories: list[list[object]] = []
-        for luck, matches in ((1, 1), (2, 2)):
-            random.seed(luck)
-            np.random.seed(luck)
-            before = _luck()
-            trials = [self._trial() for _ in range(matches)]
-            told: list[list[object]] = [[] for _ in trials]
-            for _ in range(TRIAL_STEPS):
-                for trial, story in zip(trials, told, strict=True):
-                    story.append(next(trial, None))
-            touched = touched or _luck() != before
-            stories += told
-        if any(story != stories[0] for story in stories):
-            raise self._refusal("it does not play the same match twice under one seed, so nothing could be replayed")
-        return touched
-
-    def _trial(self, copied: bool = False) -> Iterator[object]:
-        """What is seen in a match of drawn actions; if `copied`, one that is handed on from copy to copy."""
-        table, traits = self.table(1), self.traits
-        if not table.acting():
-            raise self._refusal("nobody acts when it begins")
-        rewards: list[float] = []
-        for ply in range(TRIAL_STEPS):
-            acting, seats = table.acting(), range(len(traits.counts))
-            seen = [numbers(traits.spaces[seat], table.seen(seat)).tobytes() for seat in seats]
-            masks = {seat: mask_of(table, seat) for seat in acting}
-            yield acting, seen, rewards, masks
-            if not acting:
-                return
-            choices = {seat: list(range(traits.counts[seat])) if mask is None else mask for seat, mask in masks.items()}
-            if copied and ply % 4 == 1:
-                left, table = table, twin(table)
-                left.step({seat: some[0] for seat, some in choices.items()})  # what it does is its own business
-            rewards = table.step({seat: some[pick(len(some), 1, TRIAL, seat, ply)] for seat, some in choices.items()})
-
-    def _refusal(self, why: str) -> BrokenPlugin:
-        return BrokenPlugin(f"{self.name} cannot be a game here: {why}")
-
-
-def _luck() -> tuple[object, ...]:
-    """The state of the process's own generators."""
-    state: Any = np.random.get_state(legacy=False)
-    inside = state.pop("state")
-    return random.getstate(), state, inside["pos"], inside["key"].tobytes()
+    def _unusual(self) -> dict[str, object]:
+        """Options other than the usual ones; the limit is ours, and no matter of the environment."""
+        usual = self.Options()
+        names = [one.name for one in dataclasses.fields(self.options) if one.name != "step_limit"]
+        values = {name: getattr(self.options, name) for name in names}
+        return {name: value for name, value in values.items() if value != getattr(usual, name)}
 
 
 class ZooBoard(PlainBoard):

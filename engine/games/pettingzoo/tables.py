@@ -11,6 +11,9 @@ import numpy as np
 from gymnasium import spaces
 
 from engine.game import Observations
+from engine.seeding import bits, purpose
+
+SEED = purpose("pettingzoo.seed")
 
 
 class Table(Protocol):
@@ -122,6 +125,13 @@ class Turns:
             self.truncated = not env.terminations[agent]
             self._last[agent] = env.observe(agent)
             env.step(None)
+
+
+def dealt(env: Any, seats: Seats, seed: int) -> Table:
+    """A match that has just begun."""
+    made: Table = (Turns if hasattr(env, "agent_iter") else Together)(env, seats)
+    made.deal(bits(seed, SEED) >> 33)  # 31 bits: what every generator takes
+    return made
 
 
 def inner(space: spaces.Space[Any]) -> tuple[spaces.Space[Any], bool]:
