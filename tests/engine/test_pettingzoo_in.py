@@ -14,6 +14,7 @@ import pytest
 
 from engine.checks import check_game
 from engine.errors import BadValue, BrokenPlugin, UnknownName
+from engine.games.pettingzoo import family
 from engine.games.pettingzoo.boards import ZooGame
 from engine.games.pettingzoo.loading import MISSING
 from engine.league.store import League
@@ -135,6 +136,33 @@ def test_members_are_listed_and_suggested_without_loading_them() -> None:
     done = python(code)
     assert "connect_four_v3" in done.stdout.replace("\n", "")
     assert done.stdout.endswith("[]\n")
+
+
+def test_every_environment_on_the_disk_is_a_game_or_says_why_not() -> None:
+    names, made = GAMES.members(), dict[str, object]()
+    for name in names:
+        try:
+            made[name] = new_game(name)
+        except BrokenPlugin as error:  # nothing else: it must never be somebody else's error
+            assert str(error).startswith(f"{name} cannot be")  # noqa: PT017
+    butterflies = {f"pettingzoo:{member}" for member in ("knights_archers_zombies_v11", "cooperative_pong_v6")}
+    assert {f"pettingzoo:{member}" for member in CLASSICS} | butterflies <= set(made) <= set(names)
+
+
+def test_knights_archers_and_zombies_are_played() -> None:
+    game = new_game("pettingzoo:knights_archers_zombies_v11", {"max_cycles": "20"})
+    dice = tuple(AgentSpec(name, "dice") for name in "ABCD")
+    with SequentialMatchExecutor(2) as executor:
+        [result] = executor.execute_matches([MatchSpec("m", game.spec, dice, 1)])
+    verified(MatchSpec("m", game.spec, dice, 1), result)
+    assert result.steps == 20
+    assert result.ending.kind is EndingKind.STEP_LIMIT
+
+
+def test_a_module_that_is_odd_in_any_way_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(family, "options_of", lambda module: 1 / 0)
+    with pytest.raises(BrokenPlugin, match="pettingzoo:rps_v2 cannot be loaded: ZeroDivisionError: division by zero"):
+        family.PettingZoo().get("rps_v2")
 
 
 @pytest.mark.parametrize(

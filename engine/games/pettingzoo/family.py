@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.errors import BrokenPlugin, UnknownName
@@ -36,7 +36,13 @@ class PettingZoo:
                 raise BrokenPlugin(f"{NAME}:{member[:100]} cannot be played: {MISSING}")
             if member not in modules:
                 raise UnknownName("game", f"{NAME}:{member}", [f"{NAME}:{one}" for one in modules])
-            self._made[member] = game_class(f"{NAME}:{member}", load(f"{NAME}:{member}", modules[member]))
+            name = f"{NAME}:{member}"
+            module = load(name, modules[member])
+            try:
+                self._made[member] = game_class(name, module)
+            except Exception as error:  # somebody else's code, which need not look like any that was seen before
+                told = f"{name} cannot be loaded: {type(error).__name__}: {error}"
+                raise BrokenPlugin(told) from error
         return self._made[member]
 
 
@@ -63,11 +69,7 @@ def _parameters(module: Any) -> dict[str, Any]:
     """Names and defaults: of the class, because the functions around it take and pass on anything."""
     makers = [getattr(module, maker, None) for maker in ("parallel_env", "raw_env", "env")]
     for maker in (*makers, *_inside(getattr(module, "raw_env", None))):
-        try:
-            listed = inspect.signature(maker).parameters.values()  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            continue
-        named = [one for one in listed if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+        named = [one for one in _signature(maker).values() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
         if named:
             usual = {one.name: _default(one) for one in named if one.name not in OURS}
             return {name: default for name, default in usual.items() if type(default) in (bool, int, float, str)}
@@ -79,8 +81,16 @@ def _inside(wrapper: Any) -> Iterator[type]:
     for method in filter(inspect.isfunction, vars(wrapper).values() if inspect.isclass(wrapper) else ()):
         for name in method.__code__.co_names:
             one = method.__globals__.get(name)
-            if inspect.isclass(one) and one is not wrapper and "render_mode" in inspect.signature(one).parameters:
+            if inspect.isclass(one) and one is not wrapper and "render_mode" in _signature(one):
                 yield one
+
+
+def _signature(maker: Any) -> Mapping[str, inspect.Parameter]:
+    """What it takes; nothing, of what is no maker at all or written in C, such as `itertools.repeat`."""
+    try:
+        return inspect.signature(maker).parameters
+    except (TypeError, ValueError):
+        return {}
 
 
 def _default(one: inspect.Parameter) -> Any:
