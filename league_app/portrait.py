@@ -10,10 +10,11 @@ from engine.league.records import Agent
 from engine.league.store import League
 from engine.league.tables import Row
 from engine.play.match import GameSpec
-from engine.registry import game_of, new_game
+from engine.registry import new_game
 from league_app import looks
 from league_app.looks import Failed, Found, Statistics, Wanted
 from league_app.state import LeagueState
+from league_app.terms import usual_info
 
 LAST = 12  # matches
 RUNNING = 5000  # matches of a tournament that running Elo is followed through
@@ -93,12 +94,8 @@ def portrait(state: LeagueState, pool: GameSpec | None, id: str) -> Portrait:
         for other, one in (row.against.items() if row else ())
         if other in known
     ]
-    title, names = agent.game, tuple[str, ...]()
-    try:
-        info = game_of(game).info
-        title, names = info.title, info.stats
-    except RingsideError:  # its rules are not installed: what is in the file can still be shown
-        pass
+    info = usual_info(game)  # where its rules are not installed, what is in the file can still be shown
+    title, names = (info.title, info.stats) if info is not None else (agent.game, ())
     [(size, begin)] = league.file.read(
         f"SELECT length(data), substr(data, 1, {PREVIEW + 1}) FROM payloads WHERE hash = ?", agent.payload
     )

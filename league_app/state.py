@@ -28,7 +28,7 @@ from league_app.budget import Budget
 from league_app.changes import Change, Notices
 from league_app.job import TournamentJob
 from league_app.stage import Stage
-from league_app.terms import check_admitted, check_playable, check_size, make_settings, playable
+from league_app.terms import check_admitted, check_playable, check_size, installed, make_settings
 from league_app.training import Trainings
 
 
@@ -385,7 +385,7 @@ class LeagueState:
         if isinstance(game, GameSpec):
             return game
         played = [one.settings.game for one in self.league.tournaments() if game in (None, one.settings.game.name)]
-        able = next((one for one in reversed(played) if playable(one)), None)  # no more are made than one has to be
+        able = next((one for one in reversed(played) if installed(one)), None)
         if able is not None or played:
             return able or played[-1]  # what cannot be played here can still be read
         if game is not None:

@@ -6,20 +6,31 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from engine.errors import BadValue, NotConfirmed, RingsideError
+from engine.game import GameInfo
 from engine.league.records import Agent, Settings
 from engine.league.store import League
 from engine.options import build, items, parse
 from engine.play.match import AgentSpec, GameSpec, Limits
-from engine.registry import FORMATS, KINDS, game_of, kind_of, new_game
+from engine.registry import FORMATS, GAMES, KINDS, kind_of, new_game, usual_game
 
 
-def playable(game: GameSpec) -> bool:
-    """Whether these rules, in this version, are installed."""
+def installed(game: GameSpec) -> bool:
+    """Whether these rules are, in this version and with such options; whether they take the values is told later.
+
+    What is only looked at is not made with the options of a file: that may take for ever.
+    """
     try:
-        game_of(game)
+        made = GAMES.get(game.name)
+        build(made.Options, dict(game.options), f"option of {game.name}")
     except RingsideError:
         return False
-    return True
+    return made.version == game.version
+
+
+def usual_info(game: GameSpec) -> GameInfo | None:
+    """What is true of a game with its usual options, such as its title; None where these rules are not installed."""
+    usual = usual_game(game.name) if installed(game) else None
+    return usual.info if usual is not None else None
 
 
 def check_size(size: object) -> int:

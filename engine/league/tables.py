@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import BadLeague, BadValue, RingsideError
+from engine.errors import BadLeague, BadValue
 from engine.game import Floats
 from engine.league.ratings import START, UNKNOWN, Ratings, ahead, rate, running_elo, superior, tier
 from engine.league.records import PlayedMatch, Snapshot, Tournament
@@ -19,7 +19,7 @@ from engine.league.skills import pool_skills
 from engine.league.statistics import Z, expected
 from engine.league.store import League
 from engine.play.match import AgentSpec, EndingKind, GameSpec, joint_digest
-from engine.registry import game_of
+from engine.registry import usual_game
 
 FARTHEST = 4000.0  # Elo apart that is told from farther
 
@@ -118,13 +118,19 @@ def standings(
 
 
 def _seats(league: League, game: GameSpec, pool: int | None) -> int:
-    """Tables outlive the rules that made them: where those are not installed, the matches tell."""
-    try:
-        return game_of(game).info.seats
-    except RingsideError:
-        sql = "SELECT length(m.players) / 4 FROM matches m JOIN tournaments t ON t.number = m.number >> 32"
-        found = league.file.read(f"{sql} WHERE t.pool = ? LIMIT 1", pool)
-        return int(found[0][0]) if found else 2
+    """As the matches tell: tables outlive the rules, and what a file asks for is not made to be looked at.
+
+    Before there are any, an option of that name tells, or else the game with its usual options.
+    """
+    sql = "SELECT length(players) / 4 FROM matches WHERE number BETWEEN ? AND ? LIMIT 1"
+    for (number,) in league.file.read("SELECT number FROM tournaments WHERE pool = ? AND played > 0", pool):
+        if found := league.file.read(sql, *span(number)):
+            return int(found[0][0])
+    given = dict(game.options).get("seats")
+    if type(given) is int:
+        return given
+    usual = usual_game(game.name)
+    return usual.info.seats if usual is not None else 2
 
 
 def _rows(league: League, pool: int | None, game: GameSpec, tournament: int) -> dict[str, Row]:

@@ -22,13 +22,12 @@ from engine.league.file import create
 from engine.league.records import Agent
 from engine.league.store import League
 from engine.play.match import GameSpec
-from engine.registry import game_of
 from league_app import travel
 from league_app.commands import command, engines, looking, topic
 from league_app.commands.playing import result_data
 from league_app.state import LeagueState
 from league_app.terminal import Answer, as_data, console, line, many, table, words
-from league_app.terms import playable, unconfirmed
+from league_app.terms import unconfirmed, usual_info
 
 RISKY = "=+-@\t\r"  # a spreadsheet would take what begins with one of these for a formula
 
@@ -330,7 +329,8 @@ def match_rows(league: League, number: int | None) -> Iterator[dict[str, Any]]:
     names, kept = league.names(), dict[GameSpec, tuple[str, ...]]()
     for one in tables.every_match(league, number):
         if one.spec.game not in kept:
-            kept[one.spec.game] = game_of(one.spec.game).info.stats if playable(one.spec.game) else ()
+            info = usual_info(one.spec.game)
+            kept[one.spec.game] = info.stats if info is not None else ()
         told = as_data(result_data(one.result))
         row: dict[str, Any] = {"match": one.reference, "game": one.spec.game.name, "seed": str(one.spec.seed)}
         row |= {"start": one.spec.start, "at": one.at, "ending": one.result.ending.kind.value}

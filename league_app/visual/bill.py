@@ -12,8 +12,9 @@ from engine.play import replay
 from engine.play.live import LiveMatch
 from engine.play.match import EndingKind, MatchResult, MatchSpec
 from engine.play.replay import verified
-from engine.registry import game_of, is_person
+from engine.registry import is_person
 from league_app.state import LeagueState
+from league_app.terms import usual_info
 from league_app.visual.show import Kind, Show
 from league_app.words import listed, ordinal
 
@@ -99,7 +100,8 @@ def bill_of(state: LeagueState | None, spec: MatchSpec, tournament: int = 0, ref
     options = tuple((readable(name), _told(value)) for name, value in spec.game.options)
     event = state.league.tournament(tournament).name if state is not None and tournament else ""
     path = state.league.path if state is not None else None
-    title = game_of(spec.game).info.title
+    info = usual_info(spec.game)
+    title = info.title if info is not None else spec.game.name
     return Bill(title, tuple(players), spec.seed, options, tournament, event, reference, path)
 
 

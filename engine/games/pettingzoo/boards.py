@@ -12,6 +12,7 @@ import numpy as np
 from engine.errors import BadValue, RingsideError
 from engine.game import GameInfo, Observations
 from engine.games.pettingzoo.loading import HUSHED, aside, kept_apart, lacking
+from engine.games.pettingzoo.probe import objection
 from engine.games.pettingzoo.shelf import Shelf
 from engine.games.pettingzoo.tables import Table, dealt, mask_of, numbers
 from engine.games.pettingzoo.trial import STATS, Traits, Trial
@@ -34,9 +35,8 @@ class ZooGame(PlainGame):
         super().__init__(options)
         self._tried = Trial(self.name, self.environment)
         self._key = type(self), tuple(one for one in self.spec.options if one[0] != "step_limit")
-        with contextlib.nullcontext() if self._key in self.measured else aside():
-            if self._key not in self.measured:  # another thread may have been first
-                self.measured[self._key] = self._outcome()
+        if self._key not in self.measured:
+            self._find_out()
         found = self.measured[self._key]
         if isinstance(found, RingsideError):
             raise found.with_traceback(None)
@@ -78,6 +78,14 @@ class ZooGame(PlainGame):
                 except Exception:  # its own code, which nobody has said can be copied
                     self.copied[self._key] = False
         return self.copied[self._key]
+
+    def _find_out(self) -> None:
+        """Unusual options are tried elsewhere first; nobody who wants another game has to wait for that."""
+        if self._unusual() and (why := objection(self.spec, type(self))):
+            self.measured[self._key] = self._tried.refusal(why)
+        with contextlib.nullcontext() if self._key in self.measured else aside():
+            if self._key not in self.measured:  # another thread may have been first
+                self.measured[self._key] = self._outcome()
 
     def _outcome(self) -> tuple[GameInfo, Traits] | RingsideError:
         """What it is, or why it is refused: that, too, is found out once."""

@@ -23,6 +23,7 @@ from engine.quiet import hush
 
 SHELVES = ("classic", "butterfly", "atari", "sisl")  # nothing else is ever imported, whatever a league file names
 MEMBER = re.compile(r"[a-z0-9_]+_v[0-9]+")
+LONGEST = 60.0  # seconds for which one thread waits for another
 _alone = threading.RLock()
 MISSING = f'PettingZoo is not installed: {shlex.quote(sys.executable)} -m pip install "ringside[pettingzoo]" gets it'
 
@@ -104,13 +105,16 @@ def aside() -> Iterator[None]:
     PettingZoo sets SDL_AUDIODRIVER when it is imported; its modules warn that there is another way to import them.
     One thread at a time: two could put back each other's changes instead of what was there before.
     """
+    if not _alone.acquire(timeout=LONGEST):
+        raise BrokenPlugin("another environment is being tried in this process, and that does not come to an end")
     kept = os.environ.get("SDL_AUDIODRIVER")
-    with _alone, kept_apart():
-        try:
+    try:
+        with kept_apart():
             yield
-        finally:
-            if kept is not None:
-                os.environ["SDL_AUDIODRIVER"] = kept
+    finally:
+        if kept is not None:
+            os.environ["SDL_AUDIODRIVER"] = kept
+        _alone.release()
 
 
 @contextlib.contextmanager
