@@ -68,6 +68,7 @@ class GameInfo:
     idle: int | None = None  # what somebody does who does nothing; None: the match waits for them
     notations: tuple[str, ...] = ()  # as others write matches down, by file ending; a game with any has NotedBoards
     styles: tuple[str, ...] = ()  # ways to draw it, the usual one first; a game with any has StyledBoards
+    lanes: int | None = None  # boards beyond which more at once gain nothing, because each is slow or large
 
 
 class Game(Protocol):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from types import TracebackType
 
 from engine.errors import BadSpec
+from engine.game import GameInfo
 from engine.play.group import Group, Tick
 from engine.play.marks import Marks, private
 from engine.play.match import GameSpec, MatchResult, MatchSpec
@@ -13,13 +15,14 @@ from engine.registry import game_of
 
 DEFAULT_LANES = 1024
 MOST_LANES = 65_536
+ROOM = 256 << 20  # bytes for what is seen and what is legal on all lanes of a group
 GROUPS_KEPT = 8  # idle groups beyond this are closed, the longest unused first
 
 
 class Arena:
     """Add matches, tick, take results and suspects.
 
-    `lanes` is the number of matches of one GameSpec at once; `alone` plays each seat by itself and turns failures into
+    `lanes` is the most matches of one GameSpec at once; `alone` plays each seat by itself and turns failures into
     forfeits; `record` keeps the actions; `rewards` has each tick tell what it added to the scores; `marks` say at any
     time which call for which matches is going on.
     """
@@ -150,4 +153,12 @@ class Arena:
 
     def _new_group(self, spec: GameSpec) -> Group:
         alone, record, rewards = self._alone, self._record, self._rewards
-        return Group(game_of(spec), self.lanes, alone=alone, record=record, rewards=rewards, marks=self._marks)
+        game = game_of(spec)
+        lanes = lanes_for(game.info, self.lanes)
+        return Group(game, lanes, alone=alone, record=record, rewards=rewards, marks=self._marks)
+
+
+def lanes_for(info: GameInfo, wanted: int) -> int:
+    """No more than a game has use for, and than there is room for; a match goes the same on any number of them."""
+    slot = math.prod(info.observation) * 4 + (info.actions if info.masked else 0)
+    return max(1, min(wanted, info.lanes or wanted, ROOM // (info.seats * slot or 1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 
 import numpy as np
@@ -11,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import BadSpec, RingsideError
-from engine.game import AgentKind, Game
-from engine.play.arena import Arena
+from engine.game import AgentKind, Game, GameInfo
+from engine.play.arena import ROOM, Arena, lanes_for
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchSpec, run_digest
 from engine.registry import KINDS, new_game
@@ -251,6 +252,38 @@ def test_records_tell_whether_a_match_is_repeatable(pong: Game) -> None:
         assert {name: result.repeatable for name, result in run(specs, 2).items()} == {"fast": True, "moody": False}
     finally:
         KINDS.remove("moody")
+
+
+@pytest.mark.parametrize(
+    ("info", "lanes"),
+    [
+        (GameInfo("", seats=2, actions=3, observation=(8,)), 1024),
+        (GameInfo("", seats=2, actions=3, observation=(8,), lanes=32), 32),
+        (GameInfo("", seats=2, actions=3, observation=(8,), lanes=4096), 1024),
+        (GameInfo("", seats=2, actions=3, observation=(280, 480, 3)), 83),
+        (GameInfo("", seats=10, actions=10_000, observation=(500_000,), masked=True), 13),
+        (GameInfo("", seats=10, actions=3, observation=(50_000_000,)), 1),
+    ],
+)
+def test_lanes_are_no_more_than_there_is_room_for(info: GameInfo, lanes: int) -> None:
+    assert lanes_for(info, 1024) == lanes
+    assert lanes_for(info, 1) == 1
+    assert lanes == 1 or lanes * info.seats * (4 * math.prod(info.observation) + info.masked * info.actions) <= ROOM
+
+
+def test_a_group_keeps_to_its_lanes_and_plays_everything() -> None:
+    spec = new_game("pettingzoo:cooperative_pong_v6", max_cycles=2).spec
+    dice = (AgentSpec("A", "dice"), AgentSpec("B", "dice"))
+    with Arena(1024) as arena:
+        for n in range(40):
+            arena.add(MatchSpec(f"m{n}", spec, dice, n))
+        arena.tick()
+        group = arena._group(spec)
+        assert group.running == group.info.lanes
+        assert group._obs.nbytes + group._legal.nbytes <= ROOM
+        while not arena.idle:
+            arena.tick()
+        assert len(arena.take_results()) == 40
 
 
 def test_what_a_lane_held_before_never_gets_into_the_next_record(pong: Game) -> None:

@@ -391,3 +391,15 @@ def test_where_there_is_no_fork_server_workers_are_spawned(
         parents = {psutil.Process(worker.pid).ppid() for worker in executor.status().workers}
     assert parents == {os.getpid()}, "directly"
     assert run_digest(results) == run_digest(expected)
+
+
+def test_a_game_of_large_views_is_played_by_one_worker_with_nobody_suspected() -> None:
+    game = new_game("pettingzoo:cooperative_pong_v6", max_cycles=3)
+    dice = (AgentSpec("A", "dice"), AgentSpec("B", "dice"))
+    specs = [MatchSpec(f"m{n}", game.spec, dice, n) for n in range(90)]
+    with ConcurrentMatchExecutor(1) as executor:
+        results = executor.execute_matches(specs)
+        told = [event.what for event in executor.events()[1]]
+    assert {result.ending.kind for result in results} == {EndingKind.STEP_LIMIT}
+    assert told.count("start") == 1
+    assert not {"suspects", "alone", "died"} & set(told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import BrokenPlugin
-from engine.game import GameInfo
+from engine.game import GameInfo, Observations
 from engine.games.pettingzoo.shelf import twin
 from engine.games.pettingzoo.tables import Seats, dealt, inner, mask_of, numbers, shape_of
 from engine.seeding import pick, purpose
@@ -21,6 +22,7 @@ TRIAL = purpose("pettingzoo.trial")
 STATS = ("moves", "gained", "lost")  # actions of a seat, its rewards above nothing, and those below
 MOST_SEATS, MOST_ACTIONS, MOST_VALUES = 10, 10_000, 500_000  # values: what one seat sees
 STEPS = 60
+LANES = 32  # one environment may hold eleven megabytes (cooperative pong), and more of them are no faster
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Trial:
             stats=STATS,
             masked=True,  # an info may say what is legal at any step, and nothing says beforehand whether it will
             pace=min(max(fps, 1.0), 60.0),
+            lanes=LANES,
         )
         return info, traits
 
@@ -120,7 +123,7 @@ class Trial:
         rewards: list[float] = []
         for ply in range(STEPS):
             acting, seats = table.acting(), range(len(traits.counts))
-            seen = [numbers(traits.spaces[seat], table.seen(seat)).tobytes() for seat in seats]
+            seen = [_print(numbers(traits.spaces[seat], table.seen(seat))) for seat in seats]
             masks = {seat: mask_of(table, seat) for seat in acting}
             yield acting, seen, rewards, masks
             if not acting:
@@ -130,6 +133,11 @@ class Trial:
                 left, table = table, twin(table)
                 left.step({seat: some[0] for seat, some in choices.items()})  # what it does is its own business
             rewards = table.step({seat: some[pick(len(some), 1, TRIAL, seat, ply)] for seat, some in choices.items()})
+
+
+def _print(seen: Observations) -> bytes:
+    """What is seen may take megabytes, and a trial remembers all of it."""
+    return hashlib.blake2b(seen.tobytes()).digest()
 
 
 def _luck() -> tuple[object, ...]:
