@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 SILENT = {
     "SDL_VIDEODRIVER": "dummy",
@@ -13,6 +14,33 @@ SILENT = {
 given = {name: os.environ.get(name) for name in SILENT}  # what the user said before we did
 
 
-def hush() -> None:
-    for name, value in SILENT.items():
-        os.environ.setdefault(name, value)
+class Silence:
+    """While pygame is loaded or started: the process may be somebody else's, and what it starts inherits what is said.
+
+    Threads come and go in any order: the first to come changes what is the process's, the last to leave puts it back.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._before: dict[str, str | None] = {}
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._before = {name: os.environ.get(name) for name in SILENT}
+                for name, value in SILENT.items():
+                    os.environ.setdefault(name, value)
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                for name, before in self._before.items():
+                    if before is None:
+                        os.environ.pop(name, None)
+                    else:
+                        os.environ[name] = before
+
+
+SILENCE = Silence()

@@ -1,5 +1,6 @@
-"""Matches as pictures, drawn by pygame, which is told here to open neither a display nor a loudspeaker."""
+"""Matches as pictures, drawn by pygame, which opens neither a display nor a loudspeaker here, and says nothing."""
 
-from engine.quiet import hush
+from engine.quiet import SILENCE
 
-hush()
+with SILENCE:
+    import pygame  # noqa: F401 - before anybody else does

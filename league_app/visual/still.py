@@ -9,7 +9,7 @@ import pygame
 from numpy.typing import NDArray
 
 from engine.errors import RingsideError
-from engine.quiet import given
+from engine.quiet import SILENCE, given
 from engine.scene import Scene
 from league_app.visual.paint import paint, picture
 
@@ -46,15 +46,15 @@ class Still:
 
 def _open(title: str, size: tuple[int, int]) -> pygame.Surface:
     """A real window, unless the user asked for another driver before we asked for none."""
-    ours, wanted = os.environ.get(DRIVER), given[DRIVER]
-    try:
-        if wanted is None:
-            os.environ.pop(DRIVER, None)
-        pygame.display.init()
-        pygame.display.set_caption(title)
-        return pygame.display.set_mode(size)
-    except pygame.error as error:
-        raise RingsideError(f"no window can be opened here ({error}): use render_mode = 'rgb_array'") from None
-    finally:
-        if ours is not None:
+    with SILENCE:
+        ours = os.environ.pop(DRIVER)
+        try:
+            if given[DRIVER] is not None:
+                os.environ[DRIVER] = ours
+            pygame.display.init()
+            pygame.display.set_caption(title)
+            return pygame.display.set_mode(size)
+        except pygame.error as error:
+            raise RingsideError(f"no window can be opened here ({error}): use render_mode = 'rgb_array'") from None
+        finally:
             os.environ[DRIVER] = ours

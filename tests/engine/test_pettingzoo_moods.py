@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import pickle
+import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -100,6 +103,28 @@ def test_what_it_prints_and_warns_of_stays_with_it(capsys: pytest.CaptureFixture
     assert not HUSHED._inside
     with pytest.warns(UserWarning, match="heard"):
         warnings.warn("heard", stacklevel=1)
+
+
+def test_what_other_threads_print_meanwhile_goes_where_it_should(capsys: pytest.CaptureFixture[str]) -> None:
+    with HUSHED:
+        print("mine")  # noqa: T201
+        thread = threading.Thread(target=print, args=("theirs",))
+        thread.start()
+        thread.join()
+        with HUSHED:
+            sys.stdout.write("mine too\n")
+    print("heard")  # noqa: T201
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("theirs\nheard\n", "mine\nmine too\n")
+
+
+def test_an_output_that_somebody_puts_there_meanwhile_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = io.StringIO()
+    with HUSHED:
+        monkeypatch.setattr(sys, "stdout", own)
+    assert sys.stdout is own
+    monkeypatch.undo()
+    sys.stdout = HUSHED.stdout
 
 
 def test_a_mask_that_comes_late_is_heeded() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import subprocess
 import sys
@@ -47,7 +48,7 @@ def no_screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(quiet.given, still.DRIVER, "dummy")
     monkeypatch.setattr(still.pygame.time, "Clock", Hasty)
     yield
-    assert not still.pygame.display.get_init() or still.pygame.display.quit() is None
+    still.pygame.display.quit()
 
 
 def maker(name: str, options: dict[str, object]) -> Callable[..., Any]:
@@ -239,6 +240,19 @@ def test_playing_loads_no_window_and_drawing_no_qt() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout == "False\nTrue False\n", done.stderr
+
+
+def test_the_process_of_others_stays_as_it_was() -> None:
+    code = (
+        "import os; before = dict(os.environ); from engine.games.pettingzoo import env\n"
+        "for name in ('pong', 'pettingzoo:connect_four_v3', 'pettingzoo:cooperative_pong_v6'):\n"
+        "    one = env(name, 'rgb_array'); one.reset(seed=1); print(one.render().any()); one.close()\n"
+        "print({*os.environ.items()} ^ {*before.items()})"
+    )
+    bare = {name: value for name, value in os.environ.items() if name not in quiet.SILENT}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=bare)
+    assert done.stdout == "True\nTrue\nTrue\nset()\n", done.stderr
+    assert done.stderr == ""  # nor does pygame greet anybody
 
 
 # Copies

@@ -17,6 +17,7 @@ from engine.games.pettingzoo.shelf import Shelf
 from engine.games.pettingzoo.tables import Table, dealt, mask_of, numbers
 from engine.games.pettingzoo.trial import STATS, Traits, Trial
 from engine.plain import PlainBoard, PlainGame
+from engine.quiet import SILENCE
 from engine.registry import game_of
 from engine.scene import Scene, Sprite
 
@@ -64,7 +65,8 @@ class ZooGame(PlainGame):
 
     def table(self, seed: int, render_mode: str | None = None) -> Table:
         """A match that has just been dealt."""
-        return dealt(self.environment(render_mode), self.traits.seats, seed)
+        with SILENCE:
+            return dealt(self.environment(render_mode), self.traits.seats, seed)
 
     def apart(self) -> contextlib.AbstractContextManager[None]:
         return kept_apart() if self.traits.careful else HUSHED
@@ -231,7 +233,7 @@ class ZooBoard(PlainBoard):
         if self._game.undrawn:
             return None
         try:
-            with kept_apart():
+            with SILENCE, kept_apart():
                 self._picture = self._gallery.table(self._moves[: self._count], self._picture)
                 frame = np.asarray(self._picture.env.render())
             if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or not frame.size:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
-import os
 import random
 import re
 import shlex
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import BrokenPlugin
-from engine.quiet import hush
+from engine.quiet import SILENCE
 
 SHELVES = ("classic", "butterfly", "atari", "sisl")  # nothing else is ever imported, whatever a league file names
 MEMBER = re.compile(r"[a-z0-9_]+_v[0-9]+")
@@ -43,7 +42,6 @@ def found() -> dict[str, str]:
 
 def require() -> None:
     """Import PettingZoo itself, or say how to get it."""
-    hush()
     with aside():
         try:
             importlib.import_module("pettingzoo")
@@ -69,6 +67,16 @@ def lacking(error: ImportError) -> str:
     return f"it needs the package {package!r}, which is not installed" if package else f"it says: {error}"
 
 
+class Divided(threading.local):
+    """Standard output, but for the threads that run somebody else's code: what those print is no answer of ours."""
+
+    def __init__(self) -> None:
+        self.depth = 0  # of this thread alone
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stderr if self.depth else HUSHED.stdout, name)
+
+
 class Hushed:
     """Nothing is printed or warned of while somebody else's code runs, however often it does so.
 
@@ -77,22 +85,27 @@ class Hushed:
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0
+        self._divided = Divided()
+        self.stdout: Any = None  # as it was
 
     def __enter__(self) -> None:
+        self._divided.depth += 1
         with self._lock:
             self._inside += 1
             if self._inside == 1:
-                self._stdout, self._warnings = sys.stdout, warnings.catch_warnings()
+                self.stdout, self._warnings = sys.stdout, warnings.catch_warnings()
                 self._warnings.__enter__()
                 warnings.simplefilter("ignore")
-                sys.stdout = sys.stderr
+                sys.stdout = self._divided  # type: ignore[assignment]
 
     def __exit__(self, *error: object) -> None:
+        self._divided.depth -= 1
         with self._lock:
             self._inside -= 1
             if not self._inside:
-                sys.stdout = self._stdout
                 self._warnings.__exit__(None, None, None)
+                if sys.stdout is self._divided:  # or somebody else has put theirs there
+                    sys.stdout = self.stdout
 
 
 HUSHED = Hushed()
@@ -100,20 +113,17 @@ HUSHED = Hushed()
 
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
-    """For what is done once: environment variables, too, stay as they are.
+    """For what is done once: pygame may be started, and environment variables, too, stay as they are.
 
     PettingZoo sets SDL_AUDIODRIVER when it is imported; its modules warn that there is another way to import them.
     One thread at a time: two could put back each other's changes instead of what was there before.
     """
     if not _alone.acquire(timeout=LONGEST):
         raise BrokenPlugin("another environment is being tried in this process, and that does not come to an end")
-    kept = os.environ.get("SDL_AUDIODRIVER")
     try:
-        with kept_apart():
+        with SILENCE, kept_apart():
             yield
     finally:
-        if kept is not None:
-            os.environ["SDL_AUDIODRIVER"] = kept
         _alone.release()
 
 
