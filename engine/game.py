@@ -62,6 +62,7 @@ class GameInfo:
     observation: tuple[int, ...]  # shape of what one seat sees, as float32
     stats: tuple[str, ...] = ()  # names of the statistics kept per seat
     simultaneous: bool = False  # every seat acts at every step
+    together: bool = False  # all who are still in the match act at every step; who does not has left it
     masked: bool = False  # some actions are illegal at times
     action_names: tuple[str, ...] = ()
     pace: float = 2.0  # steps a second that look right to a watcher

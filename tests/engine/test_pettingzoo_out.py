@@ -17,9 +17,10 @@ from engine import quiet
 from engine.errors import BadValue, NotNow, RingsideError
 from engine.games.pettingzoo import env
 from engine.games.pettingzoo.loading import aside, require
-from engine.registry import PAINTERS, new_game
+from engine.registry import GAMES, PAINTERS, new_game
 from engine.seeding import pick, purpose
 from league_app.visual import still
+from tests.engine.relay import RelayGame
 
 require()
 with aside():  # its tests import an environment in a way that it warns of itself
@@ -28,8 +29,14 @@ with aside():  # its tests import an environment in a way that it warns of itsel
     from pettingzoo.utils import parallel_to_aec
 
 CHOICE = purpose("tests.environment")
-TOGETHER = {"pong": {"points": 1}, "bids": {"seats": 3}}
-IN_TURN: dict[str, dict[str, object]] = {"tictactoe": {}, "mixed": {}, "pettingzoo:rps_v2": {}}
+TOGETHER: dict[str, dict[str, object]] = {
+    "pong": {"points": 1},
+    "bids": {"seats": 3},
+    "treasure-hunt": {"seats": 3, "turns": 60},
+    "pettingzoo:rps_v2": {},
+    "pettingzoo:knights_archers_zombies_v11": {},
+}
+IN_TURN: dict[str, dict[str, object]] = {"tictactoe": {}, "mixed": {}, "shogi": {}, "pettingzoo:leduc_holdem_v4": {}}
 # It warns of masks, which it wants in the observation, and of a board that is empty at first.
 masks_are_fine = pytest.mark.filterwarnings(
     "ignore:Observation", "ignore:The observation contains negative", "ignore:Action mask"
@@ -51,10 +58,18 @@ def no_screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     still.pygame.display.quit()
 
 
+@pytest.fixture
+def relay() -> Iterator[None]:
+    GAMES.add("pettingzoo:relay_v0", RelayGame)
+    yield
+    GAMES.remove("pettingzoo:relay_v0")
+
+
 def maker(name: str, options: dict[str, object]) -> Callable[..., Any]:
     return lambda render_mode=None: env(name, render_mode, **options)
 
 
+@masks_are_fine
 @odd_options_are_theirs
 @pytest.mark.parametrize("name", TOGETHER)
 def test_games_of_all_at_once_pass_the_tests_of_pettingzoo(name: str) -> None:
@@ -64,7 +79,8 @@ def test_games_of_all_at_once_pass_the_tests_of_pettingzoo(name: str) -> None:
     parallel_seed_test(make, 100)
     api_test(parallel_to_aec(make()), 50)
     seed_test(lambda: parallel_to_aec(make()), 50)
-    render_test(lambda render_mode: parallel_to_aec(make(render_mode)))
+    if ":" not in name:
+        render_test(lambda render_mode: parallel_to_aec(make(render_mode)))
 
 
 @masks_are_fine
@@ -77,6 +93,35 @@ def test_games_in_turn_pass_the_tests_of_pettingzoo(name: str) -> None:
     seed_test(make, 50)
     if ":" not in name:
         render_test(make)
+
+
+@odd_options_are_theirs
+@pytest.mark.usefixtures("relay")
+def test_who_has_left_is_asked_no_more_in_parallel_either() -> None:
+    made = env("pettingzoo:relay_v0", length=3)  # every step one more leaves
+    assert isinstance(made, ParallelEnv)
+    assert made.metadata["is_parallelizable"]
+    assert not made.game.info.simultaneous
+    seen, infos = made.reset(seed=1)
+    names, told = ["player_0", "player_1", "player_2"], []
+    assert list(seen) == list(infos) == made.agents == names
+    while made.agents:
+        acting = made.agents
+        parts = made.step(dict.fromkeys(acting, 1))
+        assert [list(part) for part in parts] == [acting] * 5
+        told.append((made.agents, list(parts[1].values()), list(parts[2].values()), list(parts[3].values())))
+    assert told == [
+        (names[1:], [1, 1, 1], [True, False, False], [False] * 3),
+        (names[2:], [1, 1], [True, False], [False] * 2),
+        ([], [1], [True], [False]),
+    ]
+    assert parts[4]["player_2"]["score"] == 3.0
+    parallel_api_test(env("pettingzoo:relay_v0"), 30)
+
+
+def test_an_environment_that_came_from_there_keeps_its_name() -> None:
+    assert env("pettingzoo:rps_v2").metadata["name"] == "rps_v2"
+    assert env("treasure-hunt").metadata["name"] == "treasure-hunt_v1"
 
 
 def test_what_it_says_of_itself() -> None:

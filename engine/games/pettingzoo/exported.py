@@ -1,12 +1,14 @@
 """Our games as environments of PettingZoo: one board, moved by whatever training code there is.
 
-All seats that act at once answer at once (`ParallelEnv`) where the game is simultaneous. Otherwise they are asked one
-after the other (`AECEnv`), and the board moves when all have answered: nobody sees what another has just chosen.
+All seats that act at once answer at once (`ParallelEnv`) where the game is simultaneous, or all who are left in it act
+together. Otherwise they are asked one after the other (`AECEnv`), and the board moves when all have answered: nobody
+sees what another has just chosen.
 """
 
 from __future__ import annotations
 
 import operator
+import re
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -16,12 +18,13 @@ from gymnasium import logger, spaces
 from pettingzoo import AECEnv, ParallelEnv
 
 from engine.errors import BadValue, BrokenPlugin, NotNow
-from engine.game import Bools, Game, Ints, Observations, Painter
-from engine.play.match import SEED_LIMIT
+from engine.game import Bools, Game, GameInfo, Ints, Observations, Painter
+from engine.play.match import SEED_LIMIT, GameSpec
 from engine.registry import PAINTERS
 from engine.seeding import derive
 
 MODES = ("human", "rgb_array", "ansi")
+VERSIONED = re.compile(r".+_v[0-9]+")
 HEIGHT = 600  # of a picture
 FAR = float(np.finfo(np.float32).max)  # games do not say how large what they show can be; PettingZoo shuns infinity
 
@@ -29,7 +32,7 @@ FAR = float(np.finfo(np.float32).max)  # games do not say how large what they sh
 def export(game: Game, render_mode: str | None) -> Any:
     if render_mode is not None and render_mode not in MODES:
         raise BadValue("render_mode", render_mode, f"{', '.join(map(repr, MODES))} or None")
-    return ParallelBoard(game, render_mode) if game.info.simultaneous else TurnBoard(game, render_mode)
+    return ParallelBoard(game, render_mode) if _parallel(game.info) else TurnBoard(game, render_mode)
 
 
 class Exported:
@@ -43,10 +46,10 @@ class Exported:
         self.possible_agents = [f"player_{seat}" for seat in range(info.seats)]
         self.agents = []
         self.metadata = {
-            "name": f"{game.spec.name}_v{game.spec.version}",
+            "name": _environment_name(game.spec),
             "render_modes": list(MODES),
             "render_fps": info.pace,
-            "is_parallelizable": info.simultaneous,
+            "is_parallelizable": _parallel(info),
         }
         self.observation_spaces = {agent: self._observation_space() for agent in self.possible_agents}
         self.action_spaces = {agent: spaces.Discrete(info.actions) for agent in self.possible_agents}
@@ -181,13 +184,15 @@ class Exported:
 
 
 class ParallelBoard(Exported, ParallelEnv):  # type: ignore[misc]
-    """Every seat acts at every step."""
+    """Every seat that is left acts at every step."""
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         self._deal(seed, options)
+        self.agents = self._left()
         if self.render_mode == "human":
             self.render()
-        return self._observations(), {agent: {} for agent in self.agents}
+        seen = self._observations()
+        return {agent: seen[agent] for agent in self.agents}, {agent: {} for agent in self.agents}
 
     def step(self, actions: Mapping[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
         agents = self.agents
@@ -195,32 +200,42 @@ class ParallelBoard(Exported, ParallelEnv):  # type: ignore[misc]
             if self._seed is None:
                 raise NotNow("reset() comes before step()")
             return {}, {}, {}, {}, {}
-        row, count = self._actions, self._count
-        for seat, agent in enumerate(agents):
+        row, count, seats = self._actions, self._count, self._seat
+        for agent in agents:
             try:
                 action = actions[agent]
             except KeyError:
                 raise BadValue("actions", sorted(actions), f"one for each of {', '.join(agents)}") from None
             if type(action) is int and 0 <= action < count:
-                row[0, seat] = action
+                row[0, seats[agent]] = action
             else:
-                self._take(seat, action)
+                self._take(seats[agent], action)
         if self._masked:
             legal = self._legal()
-            for seat in range(len(agents)):
-                self._check_legal(seat, legal)
+            for agent in agents:
+                self._check_legal(seats[agent], legal)
         rewards, over = self._move()
         if over:
             self.agents = []
+        elif not self.game.info.simultaneous:
+            self.agents = self._left()
         if self.render_mode == "human":
             self.render()
-        return (
-            self._observations(),
-            rewards,
-            dict.fromkeys(agents, over != 2) if over else self._no.copy(),
-            dict.fromkeys(agents, over == 2) if over else self._no.copy(),
-            self._endings(over) if over else {agent: {} for agent in agents},
-        )
+        seen = self._observations()
+        if len(agents) < len(seats):  # of those who left before there is nothing to say
+            seen, rewards = ({agent: part[agent] for agent in agents} for part in (seen, rewards))
+        if over:
+            told = self._endings(over)
+            cut = over == 2
+            gone = dict.fromkeys(agents, not cut), dict.fromkeys(agents, cut), {agent: told[agent] for agent in agents}
+            return seen, rewards, *gone
+        all_stay = len(self.agents) == len(seats)
+        left = self._no.copy() if all_stay else {agent: agent not in self.agents for agent in agents}
+        return seen, rewards, left, dict.fromkeys(agents, False), {agent: {} for agent in agents}
+
+    def _left(self) -> list[str]:
+        """Who acts now; nobody comes back."""
+        return [agent for agent, acts in zip(self.possible_agents, self._boards.acting()[0], strict=True) if acts]
 
 
 class TurnBoard(Exported, AECEnv):  # type: ignore[misc]
@@ -291,6 +306,16 @@ class TurnBoard(Exported, AECEnv):  # type: ignore[misc]
         """Whose answers the board waits for; when it is over, everybody is seen off in the order of the seats."""
         self._asked = np.flatnonzero(self._boards.acting()[0]).tolist()
         self.agent_selection = self.possible_agents[self._asked[0] if self._asked else 0]
+
+
+def _parallel(info: GameInfo) -> bool:
+    return info.simultaneous or info.together
+
+
+def _environment_name(spec: GameSpec) -> str:
+    """As PettingZoo names them, with a version at the end; one that came from there has its own."""
+    own = spec.name.rpartition(":")[2]
+    return own if VERSIONED.fullmatch(own) else f"{own}_v{spec.version}"
 
 
 def _checked_seed(seed: Any) -> int:

@@ -70,6 +70,8 @@ class Trial:
             stats=STATS,
             masked=True,  # an info may say what is legal at any step, and nothing says beforehand whether it will
             pace=min(max(fps, 1.0), 60.0),
+            # Not `simultaneous`: nothing says that all stay to the end, and trials of those who do prove nothing.
+            together=not hasattr(env, "agent_iter"),
             lanes=LANES,
         )
         return info, traits
