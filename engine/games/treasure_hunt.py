@@ -1,8 +1,8 @@
 """Treasure Hunt, as kernels over many boards: a gridworld in which everybody moves at once and gems keep appearing.
 
-A turn has two halves. First the seats move, one after the other in an order drawn for that turn, so that nobody is
-first twice as often as somebody else; who walks onto a gem has it, who walks into a wall pays, and a cell that another
-seat stands on stays closed. Then gems appear on empty cells, each cell by its own chance.
+A turn has two halves. First the seats move, one after the other in an order drawn for that turn, so that on average
+everybody is first equally often; who walks onto a gem has it, who walks into a wall pays, and a cell that another seat
+stands on stays closed. Then gems appear on empty cells, each cell by its own chance.
 
 The grid is kept with a margin of wall as wide as a seat can see: nothing has to be checked at the edges, neither by
 who moves nor by who looks.
@@ -84,7 +84,7 @@ def gaps(chance: float, cells: int) -> tuple[Floats, NDArray[np.uint32]]:
 
 
 @inline
-def _appear(cells, inner, near, guide, seed, turn):  # type: ignore[no-untyped-def]
+def _appear(cells, inner, within, guide, seed, turn):  # type: ignore[no-untyped-def]
     """Gems on empty cells; a cell that is taken has its luck in vain."""
     last = uint32(inner.size)
     at = uint32(0)
@@ -93,7 +93,7 @@ def _appear(cells, inner, near, guide, seed, turn):  # type: ignore[no-untyped-d
         bits = draw(seed, APPEAR, 0, turn, k)
         u = unit(bits)
         gap = guide[bits >> uint64(56)]
-        while gap < last and u >= near[gap]:
+        while gap < last and u >= within[gap]:
             gap += uint32(1)
         at += gap
         if at >= last:
@@ -106,22 +106,23 @@ def _appear(cells, inner, near, guide, seed, turn):  # type: ignore[no-untyped-d
 
 @inline
 def _raise_pillars(cells, inner, seed, wanted, stride):  # type: ignore[no-untyped-def]
-    """Walled cells that touch neither each other nor, with a corner, one another's neighbours: so they shut in nobody.
+    """Walled cells that do not touch, not even with a corner. So nobody is shut in: what parts one cell from another is
+    a row of walls that touch, from edge to edge or round about, and one pillar is none where both sides have two cells.
 
     Only pillars are looked for around a cell: the margin is marked with SEAT until all of them stand.
     """
     for k in range(wanted * TRIES):
         at = inner[(draw(seed, PILLAR, 0, 0, k) >> uint64(32)) * uint64(inner.size) >> uint64(32)]
-        near = (cells[at - stride - 1] == WALL) | (cells[at - stride] == WALL) | (cells[at - stride + 1] == WALL)
-        near |= (cells[at - 1] == WALL) | (cells[at] == WALL) | (cells[at + 1] == WALL)
-        near |= (cells[at + stride - 1] == WALL) | (cells[at + stride] == WALL) | (cells[at + stride + 1] == WALL)
-        if not near and wanted > 0:
+        touches = (cells[at - stride - 1] == WALL) | (cells[at - stride] == WALL) | (cells[at - stride + 1] == WALL)
+        touches |= (cells[at - 1] == WALL) | (cells[at] == WALL) | (cells[at + 1] == WALL)
+        touches |= (cells[at + stride - 1] == WALL) | (cells[at + stride] == WALL) | (cells[at + stride + 1] == WALL)
+        if not touches and wanted > 0:
             cells[at] = WALL
             wanted -= 1
 
 
 @kernel
-def _deal(lanes, cells, places, rules, inner, near, guide, which, seeds):  # type: ignore[no-untyped-def]
+def _deal(lanes, cells, places, rules, inner, within, guide, which, seeds):  # type: ignore[no-untyped-def]
     r = rules[0]
     for i in range(which.size):
         lane, seed = which[i], seeds[i]
@@ -145,7 +146,7 @@ def _deal(lanes, cells, places, rules, inner, near, guide, which, seeds):  # typ
             own[at] = SEAT + seat
             places[lane, seat, 0] = at
             places[lane, seat, 1] = at
-        _appear(own, inner, near, guide, seed, 0)
+        _appear(own, inner, within, guide, seed, 0)
 
 
 @inline
@@ -186,7 +187,7 @@ def _remember(cells, places, rules, lanes, which, seen):  # type: ignore[no-unty
 
 
 @kernel
-def _apply(lanes, cells, places, treasure, counts, rules, inner, near, guide, which, actions):  # type: ignore[no-untyped-def]
+def _apply(lanes, cells, places, treasure, counts, rules, inner, within, guide, which, actions):  # type: ignore[no-untyped-def]
     r = rules[0]
     seats, stride = r.seats, r.stride
     order = np.empty(10, np.uint32)
@@ -227,7 +228,7 @@ def _apply(lanes, cells, places, treasure, counts, rules, inner, near, guide, wh
                 own[there] = SEAT + seat
                 places[lane, seat, 0] = there
         b.turn += uint32(1)
-        _appear(own, inner, near, guide, b.seed, b.turn)
+        _appear(own, inner, within, guide, b.seed, b.turn)
         b.over = b.turn >= r.turns
 
 
@@ -299,7 +300,7 @@ class TreasureHuntBoards:
         self._rules = np.array([row], RULES)
         across, down = np.meshgrid(np.arange(o.width), np.arange(o.height))
         self._inner = ((down + margin) * stride + across + margin).astype(np.uint32).ravel()
-        self._near, self._guide = gaps(o.gem_chance, o.width * o.height)
+        self._within, self._guide = gaps(o.gem_chance, o.width * o.height)
         self._acting = np.ones((lanes, o.seats), np.bool_)
         self._plan = GroundPlan(o.width, o.height, o.turns, WALL, GEM)
         self._number = {int(at): cell for cell, at in enumerate(self._inner)}
@@ -307,7 +308,7 @@ class TreasureHuntBoards:
     def deal(self, lanes: Indices, seeds: Seeds, starts: Sequence[str | None]) -> None:
         self._treasure[lanes] = 0
         self._counts[lanes] = 0
-        tables = (self._rules, self._inner, self._near, self._guide)
+        tables = (self._rules, self._inner, self._within, self._guide)
         _deal(self._lanes, self._cells, self._places, *tables, lanes, seeds)
 
     def acting(self) -> Bools:
@@ -328,7 +329,7 @@ class TreasureHuntBoards:
         if self._seen.shape[2]:
             _remember(self._cells, self._places, self._rules, self._lanes, lanes, self._seen)
         state = (self._lanes, self._cells, self._places, self._treasure, self._counts)
-        _apply(*state, self._rules, self._inner, self._near, self._guide, lanes, actions)
+        _apply(*state, self._rules, self._inner, self._within, self._guide, lanes, actions)
 
     def scores(self) -> Floats:
         return self._treasure.astype(np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -33,7 +34,6 @@ from engine.scene import Circle, Polygon, Rect, Text
 from tests.benchmarks import plain_hunt
 
 ONE = np.array([0], np.uint32)
-BARE = TreasureHuntOptions(seats=2, width=6, height=5, gem_chance=0.0, pillars=0.0)
 OPTIONS = st.builds(
     TreasureHuntOptions,
     seats=st.integers(2, 10),
@@ -180,6 +180,24 @@ def test_gems_appear_by_the_chance_of_each_empty_cell() -> None:
     assert where.max() < 0.05 + 5 * np.sqrt(0.05 * 0.95 / 200), "no cell is favoured"
 
 
+def test_gems_appear_by_the_same_chance_in_later_turns() -> None:
+    options = TreasureHuntOptions(seats=2, width=20, height=20, pillars=0.0, gem_chance=0.05)
+    boards = dealt(options, lanes=200)
+    every = np.arange(200, dtype=np.uint32)
+    came: list[np.ndarray] = []
+    for _ in range(6):
+        boards._cells[boards._cells == GEM] = EMPTY  # so that every cell has its chance again
+        boards.apply(every, np.full((200, 2), UP))
+        came.append((boards._cells == GEM)[:, boards._inner])
+        count = came[-1].sum(axis=1)
+        assert abs(count.mean() - 0.05 * 398) < 4 * count.std() / np.sqrt(200)
+    where = np.mean(came, axis=(0, 1))
+    assert where.max() < 0.05 + 5 * np.sqrt(0.05 * 0.95 / 1200), "no cell is favoured"
+    for earlier, later in itertools.pairwise(came):
+        both = (earlier & later).mean()
+        assert abs(both - 0.05**2) < 5 * np.sqrt(0.05**2 / earlier.size), "a turn says nothing about the next"
+
+
 def test_a_gem_lies_where_it_is_until_it_is_taken() -> None:
     boards = arranged("1...  ....  .*..  ...2")
     for _ in range(5):
@@ -187,22 +205,28 @@ def test_a_gem_lies_where_it_is_until_it_is_taken() -> None:
     assert drawn(boards, 4)[2] == ".*.."
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_pillars_never_touch_and_shut_in_nobody(seed: int) -> None:
-    boards = dealt(TreasureHuntOptions(seats=9, width=9, height=7, pillars=0.2, gem_chance=0.0), seed)
-    grid = np.array([list(row) for row in drawn(boards, 9)])
-    walls = {tuple(place) for place in np.argwhere(grid == "#").tolist()}
-    assert walls
-    for y, x in walls:
-        around = {(y + i, x + j) for i in (-1, 0, 1) for j in (-1, 0, 1)} - {(y, x)}
-        assert not walls & around
-    cells = {(y, x) for y in range(7) for x in range(9)} - walls
-    reached, edge = set(), [next(iter(cells))]
-    while edge:
-        y, x = edge.pop()
-        reached.add((y, x))
-        edge += list((cells - reached) & {(y - 1, x), (y + 1, x), (y, x - 1), (y, x + 1)})
-    assert reached == cells
+@pytest.mark.parametrize(("width", "height"), [(4, 4), (4, 12), (5, 4), (7, 6), (9, 7), (12, 4), (12, 12)])
+@pytest.mark.parametrize("pillars", [0.06, 0.2])
+def test_pillars_never_touch_and_shut_in_nobody(width: int, height: int, pillars: float) -> None:
+    boards = dealt(TreasureHuntOptions(2, width, height, pillars=pillars, gem_chance=0.0), lanes=200)
+    walls = boards._cells[:, boards._inner].reshape(200, height, width) == WALL
+    assert walls.any((1, 2)).all()
+    assert walls[:, 0].any()
+    assert walls[:, :, 0].any()
+    assert walls[:, 0, 0].any()  # in corners, too
+    for y, x in ((0, 1), (1, 0), (1, 1)):
+        assert not (walls[:, y:, x:] & walls[:, : height - y, : width - x]).any()
+    assert not (walls[:, 1:, :-1] & walls[:, :-1, 1:]).any()
+    reached = np.zeros_like(walls)
+    for grid, free in zip(reached, ~walls, strict=True):
+        grid[tuple(np.argwhere(free)[0])] = True
+    for _ in range(width * height):  # one step farther each time
+        reached[:, 1:] |= reached[:, :-1]
+        reached[:, :-1] |= reached[:, 1:]
+        reached[:, :, 1:] |= reached[:, :, :-1]
+        reached[:, :, :-1] |= reached[:, :, 1:]
+        reached &= ~walls
+    assert (reached == ~walls).all()
 
 
 def test_a_seat_sees_gems_walls_and_others_around_itself_and_not_itself() -> None:
