@@ -50,15 +50,21 @@ class Registry(Generic[T]):
         return [f"{name}:{member}" for name, family in families.items() for member in family.members()]
 
     def __contains__(self, name: str) -> bool:
-        return name in self._loaded or name in self._found() or (":" in name and name in self.members())
+        return name in self._loaded or name in self._found() or (self.in_family(name) and name in self.members())
+
+    def in_family(self, name: str) -> bool:
+        """Whether such a name is a family's to know: that there is such a member is told when it is asked for."""
+        family, colon, _ = name.partition(":")
+        listed = name in self._loaded or name in self._found()
+        return bool(colon) and not listed and self._families is not None and family in self._families
 
     def get(self, name: str) -> T:
         if name in self._loaded:
             return self._loaded[name]
         point = self._found().get(name)
         if point is None:
-            family, colon, member = name.partition(":")
-            if colon and self._families is not None and family in self._families:
+            family, _, member = name.partition(":")
+            if self._families is not None and self.in_family(name):
                 return self._families.get(family).get(member)
             raise UnknownName(self.noun, name, self.names(), self.members())
         try:

@@ -118,7 +118,7 @@ def senses_of(game: Game) -> str:
 def check(options: argparse.Namespace) -> Answer:
     """Everything that is named, or everything; what does not hold is told, and the rest is still checked."""
     games, kinds, wanted = all_games(), KINDS.working(), set(options.names)
-    games.update({name: new_game(name) for name in options.names if ":" in name})  # members of families, where named
+    games.update({name: new_game(name) for name in options.names if GAMES.in_family(name)})  # where one is named
     for name in options.names:
         if name not in games and name not in kinds:
             problem = GAMES.problems.get(name) or KINDS.problems.get(name)
