@@ -20,6 +20,7 @@ AGAIN = 500  # steps after which a match is dealt again: well before anybody can
 def figures(quick: bool) -> Iterator[Figure]:
     steps = 5_000 if quick else 50_000
     plays = np.random.default_rng(1).integers(0, 3, (16, 1, 2))
+    check(plays)
     jobs = {
         "environment": _environment(steps, plays),
         "plain": _plain(steps, plays),
@@ -41,6 +42,28 @@ def figures(quick: bool) -> Iterator[Figure]:
         rate = moved[name] / statistics.median(taken[name])
         against = ratio(taken, name, "board") * moved[name] / steps
         yield Figure(f"Pong, {what}", rate / 1e3, "thousand steps/s", against, "one lane, seen")
+
+
+def check(plays: np.ndarray) -> None:
+    """Environment, plain Python and board show the same at every step, or the figures would mean nothing."""
+    made, boards, match = env("pong"), GAME.boards(1), reference.Match(GAME.options, 1)
+    seen, _ = made.reset(seed=1)
+    boards.deal(np.zeros(1, np.uint32), np.ones(1, np.uint64), [None])
+    match.serve()
+    lanes, seats, out = np.zeros(2, np.uint32), np.arange(2, dtype=np.uint32), np.zeros((2, 8), np.float32)
+    total = np.zeros(2)
+    for step in range(AGAIN):
+        boards.observe(lanes, seats, out)
+        shown = [seen[f"player_{seat}"].tobytes() for seat in range(2)]
+        plain = [np.array(match.observe(seat), np.float32).tobytes() for seat in range(2)]
+        ours = [row.tobytes() for row in out], boards.scores()[0].tolist()
+        if not (shown, total.tolist()) == (plain, match.score) == ours:
+            raise AssertionError(f"environment, plain Python and board differ at step {step}")
+        row = plays[step & 15]
+        seen, rewards, *_ = made.step({"player_0": int(row[0, 0]), "player_1": int(row[0, 1])})
+        total += list(rewards.values())
+        boards.apply(lanes[:1], row)
+        match.advance((int(row[0, 0]), int(row[0, 1])))
 
 
 def _environment(steps: int, plays: np.ndarray):  # type: ignore[no-untyped-def]
