@@ -16,6 +16,7 @@ from engine.games.pettingzoo.family import game_class
 from engine.options import build
 
 PAIR = ("left", "right")
+DAZED = {"dim": np.nan, "glare": np.inf}  # what the right one sees then
 LATE = 70  # steps: later than a trial goes
 
 
@@ -66,7 +67,10 @@ class Moody(ParallelEnv, EzPickle):
         return np.full((4, 4, 3), int(self.total[0]) % 256, np.uint8)
 
     def _seen(self) -> Any:
-        return {agent: np.array([self.turn, self.total[0]], np.float32) for agent in PAIR}
+        seen = {agent: np.array([self.turn, self.total[0]], np.float32) for agent in PAIR}
+        if self.turn > 5 and self.mood in DAZED:
+            seen["right"][1] = DAZED[self.mood]
+        return seen
 
 
 MoodyGame = game_class("pettingzoo:moody_v0", SimpleNamespace(parallel_env=Moody))

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.utils import EzPickle
 
 from engine.errors import BadReplay, BadValue, BrokenPlugin
 from engine.games.pettingzoo.loading import HUSHED
-from engine.games.pettingzoo.shelf import MOST, Shelf
+from engine.games.pettingzoo.shelf import MOST, Shelf, twin
 from engine.play.match import AgentSpec, GameSpec, MatchSpec
 from engine.play.replay import KEYS, Playback
 from engine.registry import GAMES, all_games, new_game, usual_game
@@ -45,6 +46,8 @@ def playback(game: Any, steps: int) -> Playback:
     [
         ("blind", r"it fails when it is tried \(RuntimeError: nobody can see\)"),
         ("nan", r"it fails when it is tried \(ValueError: the reward of left is nan\)"),
+        ("dim", r"it fails when it is tried \(ValueError: what right sees holds nan\)"),
+        ("glare", r"it fails when it is tried \(ValueError: what right sees holds inf\)"),
         ("small", r"its seats see \(0,\) values, and that must make 1 to 500,000"),
         ("empty", "nobody acts when it begins"),
         ("many", "left has 20000 actions, and at most 10,000 can be played"),
@@ -154,10 +157,30 @@ def test_stepping_back_does_not_play_the_whole_match_again() -> None:
 def test_a_full_shelf_keeps_every_second_table_and_the_newest() -> None:
     shelf = Shelf(lambda: pytest.fail("nothing has to be dealt"), lambda: True)
     for ply in range(1, MOST + 2):
-        shelf.keep(SimpleNamespace(played=ply))
+        shelf.keep(SimpleNamespace(played=ply, env=SimpleNamespace()))
     assert len(shelf._kept) == MOST // 2 + 1
     assert shelf.table([{}] * (MOST + 1)).played == MOST + 1
     assert max(shelf.until(9)._kept) == 9
+
+
+def test_copying_a_table_changes_nothing_for_anybody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    patched: list[bool] = []
+
+    class Watcher:
+        def __deepcopy__(self, memo: object) -> Watcher:
+            patched.append(hasattr(EzPickle, "__deepcopy__"))
+            return self
+
+    table = moody().table(5)
+    table.env.watcher = Watcher()
+    monkeypatch.setattr(Moody, "__init__", lambda *given: pytest.fail("it was made anew"))
+    other = twin(table)
+    assert patched == [False]
+    assert other.env is not table.env
+    assert other.env.total == table.env.total
+    assert other.env.total is not table.env.total
+    table.step({0: 1, 1: 1})
+    assert other.env.turn == 0
 
 
 def test_tables_that_share_something_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -192,7 +192,8 @@ class ZooBoard(PlainBoard):
     def observe(self, seat: int) -> Observations:
         with self._game.apart():
             self._table = self._brought_up()
-            return numbers(self._game.traits.spaces[seat], self._table.seen(seat))
+            traits = self._game.traits
+            return numbers(traits.spaces[seat], self._table.seen(seat), traits.seats.agents[seat])
 
     def legal(self, seat: int) -> Sequence[int]:
         with self._game.apart():

@@ -96,7 +96,7 @@ class Hushed:
                 self.stdout, self._warnings = sys.stdout, warnings.catch_warnings()
                 self._warnings.__enter__()
                 warnings.simplefilter("ignore")
-                sys.stdout = self._divided  # type: ignore[assignment]
+                sys.stdout = self._divided
 
     def __exit__(self, *error: object) -> None:
         self._divided.depth -= 1

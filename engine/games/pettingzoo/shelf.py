@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import copy
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gymnasium.utils import EzPickle
+from pettingzoo import AECEnv, ParallelEnv
 
 from engine.games.pettingzoo.tables import Table
 
 SPACING = 16  # steps between tables that are left on the way
 MOST = 64
-_copying = threading.Lock()
 
 
 class Shelf:
@@ -57,15 +56,21 @@ class Shelf:
 
 def twin(table: Table) -> Table:
     """A copy that goes on by itself; most environments, left to themselves, would be made anew instead."""
-    with _copying:
-        EzPickle.__deepcopy__ = _copied_whole
-        try:
-            return copy.deepcopy(table)
-        finally:
-            del EzPickle.__deepcopy__
+    shells = {id(env): (env, object.__new__(type(env))) for env in _made_anew(table)}
+    memo: dict[int, Any] = {number: shell for number, (_, shell) in shells.items()}
+    for env, shell in shells.values():
+        vars(shell).update({name: copy.deepcopy(value, memo) for name, value in vars(env).items()})
+    return copy.deepcopy(table, memo)
 
 
-def _copied_whole(env: Any, memo: dict[int, Any]) -> Any:
-    made = memo[id(env)] = object.__new__(type(env))
-    vars(made).update({name: copy.deepcopy(value, memo) for name, value in vars(env).items()})
-    return made
+def _made_anew(table: Table) -> Iterator[Any]:
+    """Those that a copy would make with the arguments they were made with, wherever they stand within one another."""
+    known: set[int] = set()
+    waiting: list[Any] = [table.env]
+    while waiting:
+        env = waiting.pop()
+        if id(env) not in known:
+            known.add(id(env))
+            waiting += [one for one in vars(env).values() if isinstance(one, (EzPickle, AECEnv, ParallelEnv))]
+            if isinstance(env, EzPickle) and not hasattr(env, "__deepcopy__"):
+                yield env

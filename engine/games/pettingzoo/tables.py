@@ -148,8 +148,8 @@ def shape_of(space: spaces.Space[Any]) -> tuple[int, ...]:
     return (spaces.flatdim(space),)
 
 
-def numbers(space: spaces.Space[Any], seen: Any) -> Observations:
-    """What was seen, by the space that `inner` gave, as `shape_of` says."""
+def numbers(space: spaces.Space[Any], seen: Any, agent: str) -> Observations:
+    """What an agent saw, by the space that `inner` gave, as `shape_of` says; every number of it must be one."""
     shape = shape_of(space)
     if seen is None:
         return np.zeros(shape, np.float32)  # one who has not come to the table yet
@@ -157,7 +157,11 @@ def numbers(space: spaces.Space[Any], seen: Any) -> Observations:
         seen = {name: one for name, one in seen.items() if name != "action_mask"}
         seen = seen if isinstance(space, spaces.Dict) else seen["observation"]
     flat = seen if isinstance(space, spaces.Box) else spaces.flatten(space, seen)
-    return np.asarray(flat, np.float32).reshape(shape)
+    given = np.asarray(flat)
+    found = given.astype(np.float32).reshape(shape)
+    if given.dtype.kind == "f" and not np.isfinite(found).all():  # pictures, which are large, are of whole numbers
+        raise ValueError(f"what {agent} sees holds {found[~np.isfinite(found)][0]}")
+    return found
 
 
 def mask_of(table: Table, seat: int) -> Sequence[int] | None:

@@ -125,7 +125,8 @@ class Trial:
         rewards: list[float] = []
         for ply in range(STEPS):
             acting, seats = table.acting(), range(len(traits.counts))
-            seen = [_print(numbers(traits.spaces[seat], table.seen(seat))) for seat in seats]
+            agents = traits.seats.agents
+            seen = [_print(numbers(traits.spaces[seat], table.seen(seat), agents[seat])) for seat in seats]
             masks = {seat: mask_of(table, seat) for seat in acting}
             yield acting, seen, rewards, masks
             if not acting:
