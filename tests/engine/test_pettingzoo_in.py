@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import subprocess
@@ -252,6 +253,45 @@ def test_without_pettingzoo_all_else_works() -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["problems"] == []
     assert done.stderr == MISSING
+
+
+def test_a_plugin_makes_a_game_of_somebody_elses_environment(tmp_path: Path) -> None:
+    info = tmp_path / "ringside_relay-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ringside-relay\nVersion: 1.0\n")
+    points = ('relay-race = "ringside_relay:Relay"', 'other = "ringside_relay:Other"')
+    (info / "entry_points.txt").write_text("[ringside.games]\n" + "\n".join(one.replace('"', "") for one in points))
+    (tmp_path / "relay_v0.py").write_text("from tests.engine.relay import Relay as parallel_env\n")
+    (tmp_path / "ringside_relay.py").write_text(
+        "from engine.games.pettingzoo import game_class\n"
+        'Relay = game_class("relay-race", "relay_v0")\n'
+        'Other = game_class("other", "relay_v0", "The other race")\n'
+    )
+    told = []
+    for name in ("relay-race", "other"):
+        words = ["match", name, "Dice", "Dice", "Dice", "--option", "length=5", "--here"]
+        command = [sys.executable, "-m", "league_app", *words]
+        path = os.pathsep.join([str(tmp_path), *sys.path])
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": path}
+        )
+        assert done.returncode == 0, done.stderr
+        told.append(done.stdout.splitlines()[-1])
+    assert told == [
+        "Relay race (PettingZoo): finished after 5 steps",
+        "The other race: finished after 5 steps",
+    ]
+
+
+def test_members_of_families_are_told_from_games_of_their_own() -> None:
+    assert GAMES.in_family("pettingzoo:rps_v2")
+    assert GAMES.in_family("pettingzoo:nothing_v0")  # that there is none is told when it is asked for
+    assert not any(map(GAMES.in_family, ("pong", "gym:rps_v2", "pettingzoo")))
+    GAMES.add("pettingzoo:ladder_v0", LadderGame)
+    try:
+        assert not GAMES.in_family("pettingzoo:ladder_v0")
+    finally:
+        GAMES.remove("pettingzoo:ladder_v0")
 
 
 # The awkward one

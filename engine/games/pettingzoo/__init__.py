@@ -2,6 +2,7 @@
 
     new_game("pettingzoo:connect_four_v3")   # in: whatever has discrete actions and repeats itself under a seed
     env("pong", points=1)                    # out: a ParallelEnv where all seats act at once, else an AECEnv
+    game_class("relay", "others.relay_v0")   # in: somebody else's, registered by a plug-in under `ringside.games`
 
 Ringside works without it; who asks for either is told what to install.
 """
@@ -12,7 +13,7 @@ from typing import Any
 
 from engine.errors import BadValue
 from engine.game import Game
-from engine.games.pettingzoo.family import PettingZoo
+from engine.games.pettingzoo.family import PettingZoo, game_class
 from engine.games.pettingzoo.loading import require
 from engine.registry import new_game
 
@@ -29,4 +30,4 @@ def env(game: str | Game, render_mode: str | None = None, **options: object) -> 
     return export(new_game(game, **options) if isinstance(game, str) else game, render_mode)
 
 
-__all__ = ["FAMILY", "env"]
+__all__ = ["FAMILY", "env", "game_class"]

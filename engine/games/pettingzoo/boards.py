@@ -28,13 +28,14 @@ class ZooGame(PlainGame):
     """An environment with its options; the family makes a subclass for each."""
 
     module: ClassVar[Any]
+    title: ClassVar[str]  # or nothing: the name tells
     measured: ClassVar[dict[object, tuple[GameInfo, Traits] | RingsideError]] = {}  # once in a process
     copied: ClassVar[dict[object, bool]] = {}
     undrawn = ""  # why there are no pictures, once that is known
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
-        self._tried = Trial(self.name, self.environment)
+        self._tried = Trial(self.name, self.environment, self.title)
         self._key = type(self), tuple(one for one in self.spec.options if one[0] != "step_limit")
         if self._key not in self.measured:
             self._find_out()

@@ -46,11 +46,15 @@ class PettingZoo:
         return self._made[member]
 
 
-def game_class(name: str, module: Any) -> GameClass:
-    """A game class from a module that has `env`, and perhaps `parallel_env`."""
+def game_class(name: str, module: Any, title: str = "") -> GameClass:
+    """A game class from a module that has `env`, or `parallel_env`, or both; it may be given by its name.
+
+    This is all that a plug-in needs to make a game of an environment that is no part of PettingZoo.
+    """
+    module = load(name, module) if isinstance(module, str) else module
     from engine.games.pettingzoo.boards import ZooGame  # not before it is known that PettingZoo is there
 
-    values = {"name": name, "version": 1, "Options": options_of(module), "module": module}
+    values = {"name": name, "version": 1, "Options": options_of(module), "module": module, "title": title}
     made: GameClass = type("ZooGame", (ZooGame,), values)  # type: ignore[assignment]
     return made
 

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import math
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ TRIAL = purpose("pettingzoo.trial")
 STATS = ("moves", "gained", "lost")  # actions of a seat, its rewards above nothing, and those below
 MOST_SEATS, MOST_ACTIONS, MOST_VALUES = 10, 10_000, 500_000  # values: what one seat sees
 STEPS = 60
+VERSION = re.compile(r"_v[0-9]+$")
 LANES = 32  # one environment may hold eleven megabytes (cooperative pong), and more of them are no faster
 
 
@@ -38,8 +40,8 @@ class Traits:
 class Trial:
     """Of an environment with its options: `make` makes one, and `name` is what the game is called."""
 
-    def __init__(self, name: str, make: Callable[[], Any]) -> None:
-        self._name, self._make = name, make
+    def __init__(self, name: str, make: Callable[[], Any], title: str = "") -> None:
+        self._name, self._make, self._title = name, make, title
 
     def measure(self, env: Any) -> tuple[GameInfo, Traits]:
         """What there is to know of it, from one that has been made; BrokenPlugin where it can be no game."""
@@ -63,7 +65,7 @@ class Trial:
         traits = dataclasses.replace(traits, careful=self._touches(traits))
         fps = float(getattr(env, "metadata", {}).get("render_fps") or 2.0)
         info = GameInfo(
-            title=f"{self._name.partition(':')[2].rpartition('_v')[0].replace('_', ' ').capitalize()} (PettingZoo)",
+            title=self._title or _title(self._name),
             seats=len(agents),
             actions=max(traits.counts),
             observation=shapes[0],
@@ -136,6 +138,12 @@ class Trial:
                 left, table = table, twin(table)
                 left.step({seat: some[0] for seat, some in choices.items()})  # what it does is its own business
             rewards = table.step({seat: some[pick(len(some), 1, TRIAL, seat, ply)] for seat, some in choices.items()})
+
+
+def _title(name: str) -> str:
+    """From "pettingzoo:connect_four_v3" as from "connect-four"."""
+    own = VERSION.sub("", name.rpartition(":")[2])
+    return f"{own.replace('_', ' ').replace('-', ' ').capitalize()} (PettingZoo)"
 
 
 def _print(seen: Observations) -> bytes:
