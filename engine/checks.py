@@ -218,6 +218,9 @@ def _look(boards: Boards, game: Game, lane: int) -> object:
     out: Observations = np.full((game.info.seats, *game.info.observation), np.nan, np.float32)
     boards.observe(np.full(game.info.seats, lane, np.uint32), seats, out)
     assert np.all(np.isfinite(out)), "an observation is not a finite number, or was not written"
+    if game.info.bounds is not None:
+        low, high = game.info.bounds
+        assert np.all((out >= low) & (out <= high)), f"an observation is not from {low:g} to {high:g}, as `bounds` says"
     scene = boards.scene(lane)
     assert isinstance(scene, Scene), "scene() must return a Scene"
     assert scene.caption, "a scene needs a caption"

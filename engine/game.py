@@ -60,6 +60,7 @@ class GameInfo:
     seats: int  # 1 to 10
     actions: int  # they are numbered from 0
     observation: tuple[int, ...]  # shape of what one seat sees, as float32
+    bounds: tuple[float, float] | None = None  # between which all of that lies; None: nobody says
     stats: tuple[str, ...] = ()  # names of the statistics kept per seat
     simultaneous: bool = False  # every seat acts at every step
     together: bool = False  # all who are still in the match act at every step; who does not has left it

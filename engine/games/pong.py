@@ -251,6 +251,7 @@ class Pong:
             seats=2,
             actions=3,
             observation=(8,),
+            bounds=(-2.0, 2.0),  # of the court from -1 to 1; a ball that has passed a goal is beyond it
             stats=STATS,
             simultaneous=True,
             action_names=("stay", "up", "down"),

@@ -265,6 +265,7 @@ class TreasureHunt:
             seats=options.seats,
             actions=4,
             observation=(KINDS * options.frames, side, side),
+            bounds=(0.0, 1.0),
             stats=STATS,
             simultaneous=True,
             action_names=("up", "down", "left", "right"),

@@ -67,6 +67,14 @@ class ShallowCopies(PongBoards):
         self.records[target]["x"] = self.records[source]["x"]
 
 
+class Glaring(PongBoards):
+    """More is seen than its info says."""
+
+    def observe(self, lanes: np.ndarray, seats: np.ndarray, out: np.ndarray) -> None:
+        super().observe(lanes, seats, out)
+        out += 3.0
+
+
 class TwitchyTicTacToe(tictactoe.TicTacToeBoard):
     """Cannot be looked at without a move being made."""
 
@@ -93,6 +101,9 @@ def broken_game(kind: str) -> object:
             game = bids.Bids(bids.BidsOptions())
             made = SharedRandomness if kind == "stream" else Endless
             game.new = lambda seed, start: made(game.options, seed)
+        case "bounds":
+            game = Pong(PongOptions(points=1))
+            game.boards = lambda lanes: Glaring(game.options, lanes)  # type: ignore[method-assign]
         case "look":
             game = tictactoe.TicTacToe(tictactoe.NoOptions())
             game.new = lambda seed, start: TwitchyTicTacToe(start)
@@ -110,6 +121,7 @@ def broken_game(kind: str) -> object:
         ("stream", "other lanes"),
         ("look", "looking at a board changes it"),
         ("endless", "needs a limit"),
+        ("bounds", "not from -2 to 2, as `bounds` says"),
         ("start", "check_start takes any text"),
     ],
 )

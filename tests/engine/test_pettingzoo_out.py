@@ -136,6 +136,9 @@ def test_what_it_says_of_itself() -> None:
     assert made.observation_space("player_0").shape == (8,)
     assert set(env(new_game("tictactoe")).observation_space("player_0").spaces) == {"observation", "action_mask"}
     assert made.game.spec == new_game("pong", points=3).spec
+    seen = env("treasure-hunt").observation_space("player_0")
+    assert (seen.low.min(), seen.high.max()) == (0.0, 1.0)
+    assert env("tictactoe").observation_space("player_0")["observation"].high.max() > 1e38, "which says nothing of it"
 
 
 def test_pong_is_the_pong_of_our_boards_to_the_bit() -> None:

@@ -26,7 +26,7 @@ from engine.seeding import derive
 MODES = ("human", "rgb_array", "ansi")
 VERSIONED = re.compile(r".+_v[0-9]+")
 HEIGHT = 600  # of a picture
-FAR = float(np.finfo(np.float32).max)  # games do not say how large what they show can be; PettingZoo shuns infinity
+FAR = float(np.finfo(np.float32).max)  # where a game has no `bounds`: PettingZoo shuns infinity
 
 
 def export(game: Game, render_mode: str | None) -> Any:
@@ -100,7 +100,8 @@ class Exported:
 
     def _observation_space(self) -> Any:
         info = self.game.info
-        seen = spaces.Box(-FAR, FAR, info.observation, np.float32)
+        low, high = info.bounds or (-FAR, FAR)
+        seen = spaces.Box(low, high, info.observation, np.float32)
         if not info.masked:
             return seen
         return spaces.Dict({"observation": seen, "action_mask": spaces.Box(0, 1, (info.actions,), np.int8)})

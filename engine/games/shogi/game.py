@@ -61,6 +61,7 @@ class Shogi:
             seats=2,
             actions=ACTIONS,
             observation=(PLANES, 9, 9),
+            bounds=(0.0, 1.0),
             stats=STATS,
             masked=True,
             pace=1.5,
