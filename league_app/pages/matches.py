@@ -10,13 +10,14 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt, QTime
 from PySide6.QtGui import QAction, QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QMenu, QStackedWidget, QWidget
 
-from engine.league import tables
 from engine.play.match import EndingKind, GameSpec
 from league_app import looks
+from league_app.again import Reproduce, SaveReplay
 from league_app.desk import Desk
 from league_app.looks import Found, Person, Row, Wanted
 from league_app.models.matches import PLAYERS, MatchModel
 from league_app.state import LeagueState
+from league_app.terms import usual_info
 from league_app.widgets.basics import Combo, Empty, button, column, label, row
 from league_app.widgets.behind import Behind
 from league_app.widgets.players import PlayersPainter
@@ -306,13 +307,24 @@ class MatchesView(QWidget):
         if not picked:
             return
         self._saving = picked[0]
-        dialog = QFileDialog(self, "Save replay", "", "Replays (*.replay)")
+        info = usual_info(self._desk.pool) if self._desk.pool is not None else None
+        notations = info.notations if info is not None else ()
+        filters = ["Replays (*.replay)", *(f"{one.upper()}, for other programs (*.{one})" for one in notations)]
+        dialog = QFileDialog(self, "Save replay", "", ";;".join(filters))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("replay")
-        dialog.selectFile(f"{self._saving}.replay")
+        self._dialog = dialog
+        self._name_it(filters[0])
+        dialog.filterSelected.connect(self._name_it)
         dialog.fileSelected.connect(self.save_to)
         dialog.open()
+
+    @Slot(str)
+    def _name_it(self, filter: str) -> None:
+        """The file's name ends as the chosen kind of file does."""
+        ending = filter.rpartition("*.")[2].rstrip(")")
+        self._dialog.setDefaultSuffix(ending)
+        self._dialog.selectFile(f"{self._saving}.{ending}")
 
     @Slot(str)
     def save_to(self, path: str) -> None:
@@ -355,40 +367,3 @@ class _Count:
 
     def __call__(self, state: LeagueState) -> tuple[Wanted, int]:
         return self._wanted, looks.count(state.league, self._pool, self._wanted)
-
-
-class Reproduce:
-    """Plays a match once more, in a worker process of its own; what came of it in words, and their tone."""
-
-    def __init__(self, state: LeagueState, match: str) -> None:
-        self._state, self._match = state, match
-
-    def __call__(self) -> tuple[str, str]:
-        from engine.play.concurrent import ConcurrentMatchExecutor
-
-        found = tables.match(self._state.league, self._match)
-        with ConcurrentMatchExecutor(1) as executor:
-            result = executor.execute_match(found.spec)
-        if result.digest() == found.result.digest():
-            return f"{self._match} came out the same, to the bit", "good"
-        told = f"{self._match} came out differently: {looks.words_of(result.ending.kind.value)} after {result.steps:,}"
-        told += f" steps, and it was {looks.words_of(found.result.ending.kind.value)} after {found.result.steps:,}"
-        if not found.result.repeatable:
-            told += ". It was recorded as not repeatable: it depended on time, memory or who failed first"
-        return told, "warn"
-
-
-class SaveReplay:
-    def __init__(self, state: LeagueState, match: str, path: Path) -> None:
-        self._state, self._match, self._path = state, match, path
-
-    def __call__(self) -> tuple[str, str]:
-        from engine.errors import BadValue
-        from engine.play import replay
-
-        found = tables.match(self._state.league, self._match)
-        try:
-            replay.save(self._path, found.spec, found.result)
-        except OSError as error:
-            raise BadValue("file", str(self._path), f"one that can be written ({error.strerror})") from None
-        return f"{self._match} is saved as {self._path.name}", "good"

@@ -266,7 +266,12 @@ def test_a_match_can_be_played_again_and_saved(
     page.matches.again_button.click()
     qtbot.waitUntil(lambda: not desk.work.waiting, timeout=30_000)
     assert ears.said[-1][:2] == ("2.60 came out the same, to the bit", "good")
-    page.matches._saving = "2.60"
+    page.matches.save()
+    dialog = page.matches._dialog
+    assert (dialog.nameFilters(), dialog.defaultSuffix()) == (["Replays (*.replay)"], "replay")
+    page.matches._name_it("CSA, for other programs (*.csa)")
+    assert dialog.selectedFiles()[0].endswith("2.60.csa")
+    dialog.reject()
     page.matches.save_to(str(tmp_path / "one.replay"))
     qtbot.waitUntil(lambda: not desk.work.waiting)
     assert replay.load(tmp_path / "one.replay")[0].result == tables.match(desk.league.league, "2.60").result

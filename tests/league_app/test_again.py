@@ -1,0 +1,37 @@
+"""A match of a league once more: played again, or kept as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.errors import BadValue
+from engine.play import replay
+from engine.registry import new_game
+from league_app.again import Reproduce, SaveReplay
+from league_app.state import LeagueState
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[LeagueState]:
+    with LeagueState.new(tmp_path / "my.league") as made:
+        made.add_samples("shogi", ["Dice", "Pebble"])
+        made.start_tournament(game=new_game("shogi", move_limit=4).spec, seed=1).wait()
+        yield made
+
+
+def test_a_match_comes_out_the_same(state: LeagueState) -> None:
+    assert Reproduce(state, "1.1")() == ("1.1 came out the same, to the bit", "good")
+
+
+def test_a_file_is_what_its_name_says(state: LeagueState, tmp_path: Path) -> None:
+    assert SaveReplay(state, "1.1", tmp_path / "one.replay")() == ("1.1 is saved as one.replay", "good")
+    assert replay.load(tmp_path / "one.replay")[0].result.steps == 4
+    SaveReplay(state, "1.1", tmp_path / "one.csa")()
+    written = (tmp_path / "one.csa").read_text().splitlines()
+    assert {"N+Dice", "N-Pebble"} <= set(written)
+    assert written[-1] == "%MAX_MOVES"
+    with pytest.raises(BadValue, match="can be written"):
+        SaveReplay(state, "1.1", tmp_path / "no such folder" / "one.csa")()
