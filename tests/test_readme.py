@@ -13,6 +13,9 @@ import pygame
 import pytest
 
 from engine.checks import check_game, check_kind
+from engine.plain import plain_kind
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import AgentSpec, MatchSpec
 from engine.registry import FORMATS, GAMES, KINDS, TRAINERS, new_game
 from league_app.cli import main
 from league_app.state import LeagueState
@@ -85,6 +88,23 @@ def test_the_agent_it_shows_keeps_its_promises() -> None:
         check_kind(names["KIND"], new_game("pong", points=1))
     finally:
         KINDS.remove("chaser")
+
+
+def test_the_searching_bot_it_shows_mates_in_one() -> None:
+    names: dict[str, object] = {}
+    exec(next(block for block in blocks("python") if "class Mater" in block), names)
+    kind = plain_kind("mater", 1, lambda payload: names["Mater"](), games=["shogi"], samples={"Mater": b""})
+    KINDS.add("mater", kind)
+    try:
+        game = new_game("shogi")
+        check_kind(kind, new_game("shogi", move_limit=20), matches=2)
+        players = (*kind.samples(game), AgentSpec("Dice", "dice"))
+        spec = MatchSpec("m", game.spec, players, 1, start="sfen 4k4/9/4G4/9/9/9/9/9/4K4 b G 1")
+        with SequentialMatchExecutor(1) as executor:
+            result = executor.execute_match(spec)
+    finally:
+        KINDS.remove("mater")
+    assert (result.steps, result.ranks) == (1, (1, 2))
 
 
 def test_the_game_it_shows_keeps_its_promises() -> None:
