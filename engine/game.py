@@ -171,6 +171,13 @@ class NamedPosition(Protocol):
     def name(self, action: int) -> str: ...
 
 
+class ReadingPosition(NamedPosition, Protocol):
+    """A position that knows why nothing in it is called what a person has typed."""
+
+    def mistake(self, typed: str) -> str:
+        """The end of a sentence that begins with it: "is not legal here"."""
+
+
 class NotedBoards(Boards, Protocol):
     """Boards whose matches can be written down as other programs read them."""
 

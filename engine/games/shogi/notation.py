@@ -141,9 +141,14 @@ def write_usi(move: int) -> str:
     return name_of(source) + name_of(target) + "+" * (move >> PROMOTING & 1)
 
 
+def is_usi(text: str) -> bool:
+    """Whether it is written as a move is, legal or not."""
+    return bool(_USI.fullmatch(text) or _USI_DROP.fullmatch(text))
+
+
 def read_usi(cells: Cells, sets: Sets, text: str, field: str = "move") -> int:
     """The legal move that a USI text means here."""
-    if not (_USI.fullmatch(text) or _USI_DROP.fullmatch(text)):
+    if not is_usi(text):
         raise BadValue(field, text, "a move in USI notation, such as 7g7f, 8h2b+ or P*5e")
     moves: NDArray[np.int32] = np.empty(MOST_MOVES, np.int32)
     count, _ = list_moves(cells, sets, moves, 0)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engine.errors import BadValue
 from engine.game import Ints
 from engine.games.shogi.moves import MOST_MOVES, list_moves
-from engine.games.shogi.notation import START, Cells, Sets, read_sfen, read_usi, write_sfen, write_usi
+from engine.games.shogi.notation import START, Cells, Sets, is_usi, read_sfen, read_usi, write_sfen, write_usi
 from engine.games.shogi.play import make, unpack
 from engine.games.shogi.tables import SIDE
 
@@ -83,6 +83,10 @@ class ShogiPosition:
     def name(self, action: int) -> str:
         """As people type it: 7g7f, 8h2b+, P*5e."""
         return write_usi(int(unpack(self.cells, action)))
+
+    def mistake(self, typed: str) -> str:
+        """Why no legal move here is called so."""
+        return "is not legal here" if is_usi(typed) else "is no move: write 7g7f, 8h2b+ or P*5e"
 
     @property
     def sfen(self) -> str:
