@@ -68,7 +68,7 @@ QLineEdit:focus, QAbstractSpinBox:focus, QComboBox:focus, QPlainTextEdit:focus, 
   border: 2px solid #$accent; padding: 0 7px; min-height: 26px; }
 QPlainTextEdit:focus, QTextEdit:focus { padding: 5px 7px; }
 QLineEdit:disabled, QAbstractSpinBox:disabled, QComboBox:disabled { color: #$border; border-color: #$hairline; }
-QLineEdit[wrong="true"], QAbstractSpinBox[wrong="true"] { border: 2px solid #$bad; }
+QLineEdit[wrong="true"], QAbstractSpinBox[wrong="true"], QComboBox[wrong="true"] { border: 2px solid #$bad; }
 QComboBox::drop-down { border: 0; width: 24px; }
 QComboBox::down-arrow { image: url("$icons/down-$name.svg"); width: 12px; height: 12px; }
 QComboBox QAbstractItemView { background: #$surface; border: 1px solid #$hairline; padding: 4px;

@@ -124,9 +124,9 @@ class MatchPage(Page):
         self.reins.pace(show)
         self.ring.begin(prepared)
         self.desk.ask("match.ratings", partial(_ratings, show.spec), self._rate)
-        if self.isVisible() and (playing or before is None or show.kind != "live"):
-            self.ring.canvas.setFocus(Qt.FocusReason.OtherFocusReason)
         self._moved()
+        if self.isVisible() and (playing or before is None or show.kind != "live"):
+            self.ring.take_keyboard()
 
     def _refuse(self, error: Exception) -> None:
         self._coming = None

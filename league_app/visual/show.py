@@ -13,7 +13,7 @@ from typing import Literal, cast
 import numpy as np
 
 from engine.errors import RingsideError
-from engine.game import NamedPosition
+from engine.game import NamedPosition, ReadingPosition
 from engine.play.live import LiveMatch
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.replay import HEAD, Playback
@@ -285,6 +285,13 @@ class Show:
         if hasattr(position, "name"):
             return cast(NamedPosition, position).name
         return lambda action: names[action] if action < len(names) else f"Action {action}"
+
+    def mistake_of(self, seat: int) -> Callable[[str], str]:
+        """What is wrong with what this seat typed, if nothing it may do now is called so."""
+        position = self.playback.boards.position(HEAD, seat)
+        if hasattr(position, "mistake"):
+            return cast(ReadingPosition, position).mistake
+        return lambda typed: "is not legal here"
 
     def choices(self, seat: int) -> list[int]:
         """What this seat may do now, if it is its turn."""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from PySide6.QtCore import QPoint, Qt, Slot
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QScrollArea, QSizePolicy, QStackedLayout, QWidget
+from PySide6.QtWidgets import QApplication, QScrollArea, QSizePolicy, QStackedLayout, QWidget
 
 from league_app import theme
 from league_app.visual.bill import Bill, Prepared, marks_of
@@ -139,7 +139,20 @@ class Ringside(QWidget):
             turn = next((seat for seat in hands.seats if show.choices(seat)), -1)
             choices = show.choices(turn) if turn >= 0 else []
             who = [one.name for one in bill.players]
-            self.human.set_turn(hands, info, who, turn, choices, show.name_of(max(turn, 0)))
+            named, mistake = show.name_of(max(turn, 0)), show.mistake_of(max(turn, 0))
+            news = self.human.set_turn(hands, info, who, turn, choices, named, mistake)
+            if news and turn >= 0 and show.step >= show.steps and self._at_hand():
+                self.human.take_keyboard()
+
+    def _at_hand(self) -> bool:
+        """Whether nobody is at work elsewhere, such as in a sheet or in a panel."""
+        focus = QApplication.focusWidget()
+        return focus is None or self.isAncestorOf(focus)
+
+    def take_keyboard(self) -> None:
+        """For whoever plays, where they play; else for the board."""
+        if self.human.isHidden() or not self.human.take_keyboard():
+            self.canvas.setFocus(Qt.FocusReason.OtherFocusReason)
 
     @Slot(str)
     def offer(self, pairing: str) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from agents.human import person
+from engine.game import RESIGN
 from engine.play.match import MatchSpec
+from engine.play.replay import HEAD
 from engine.registry import KINDS, new_game
 from league_app.desk import Desk
 from league_app.pages.match import MatchPage
 from league_app.sheets.exhibition import YOU, ExhibitionSheet
 from league_app.visual.hands import Hands
-from league_app.widgets.human import HumanBar
+from league_app.widgets.human import WAIT, HumanBar
 from tests.gui.test_match import LONG, PATIENCE, stub
 from tests.plugins.tictactoe import TicTacToe
 
@@ -78,10 +82,92 @@ def test_among_many_actions_one_is_typed(qtbot: QtBot) -> None:
     bar.show()
     assert [bar.list.itemText(n) for n in range(2)] == ["1g1f", "1i1h"]
     for typed in ("7g7e", "7g7f"):
-        bar.list.lineEdit().clear()
-        QTest.keyClicks(bar.list.lineEdit(), typed)
-        QTest.keyClick(bar.list.lineEdit(), Qt.Key.Key_Return)
+        enter(bar, typed)
     assert acted == [(0, position.action("7g7f"))]
+
+
+def enter(bar: HumanBar, typed: str) -> None:
+    """Over what is selected, as a person does."""
+    edit = bar.list.lineEdit()
+    assert edit is not None
+    QTest.keyClicks(edit, typed)
+    QTest.keyClick(edit, Qt.Key.Key_Return)
+
+
+def test_a_move_that_cannot_be_is_told_at_the_field_and_stays_selected(qtbot: QtBot) -> None:
+    bar = HumanBar()
+    qtbot.addWidget(bar)
+    game = new_game("shogi")
+    position = game.boards(1).position(0, 0).from_sfen("4k4/9/9/9/9/9/4P4/9/4K4 b G 1")
+    acted: list[tuple[int, int]] = []
+    bar.acted.connect(lambda seat, action: acted.append((seat, action)))
+    hands, names, choices = Hands(game.info, [0]), ["You", "Other"], position.legal().tolist()
+    bar.set_turn(hands, game.info, names, 0, choices, position.name, position.mistake)
+    bar.show()
+    told = {
+        "5g5e": "5g5e is not legal here",
+        "P*1e": "P*1e is not legal here",
+        "pawn": "pawn is no move: write 7g7f, 8h2b+ or P*5e",
+        "<b>up and away we go": "<b>up and away w\u2026 is no move: write 7g7f, 8h2b+ or P*5e",
+    }
+    edit = bar.list.lineEdit()
+    assert edit is not None
+    for typed, wrong in told.items():
+        enter(bar, typed)
+        assert (bar.wrong.text(), bar.wrong.isVisible(), bar.words.isVisible()) == (wrong, True, False)
+        assert (edit.selectedText(), bar.list.property("wrong")) == (typed, True)
+        assert bar.list.accessibleDescription() == wrong
+    assert bar.wrong.textFormat() == Qt.TextFormat.PlainText
+    QTest.keyClicks(edit, "g")
+    assert (bar.wrong.isVisible(), bar.words.isVisible(), bar.list.property("wrong")) == (False, True, False)
+    edit.clear()
+    enter(bar, "g*4e")
+    assert acted == [(0, position.action("G*4e"))], "small letters will do where they can mean only one"
+    enter(bar, "")
+    assert not bar.wrong.isVisible(), "Qt tells of Enter twice"
+    bar.set_turn(hands, game.info, names, -1, [], position.name, position.mistake)
+    enter(bar, "5g5f")
+    assert (len(acted), bar.wrong.text()) == (1, WAIT)
+    bar.set_turn(hands, game.info, names, 0, choices, position.name, position.mistake)
+    assert (edit.text(), bar.wrong.text()) == ("5g5f", ""), "what was typed ahead is still there"
+    QTest.keyClick(edit, Qt.Key.Key_Return)
+    assert acted[1:] == [(0, position.action("5g5f"))]
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)  # of menus, where there is no screen
+def test_the_keyboard_is_the_fields_and_resign_never_gets_it_by_itself(desk: Desk, qtbot: QtBot) -> None:
+    """A match of Shogi that a person plays: what is typed comes to the field, at every turn, and giving up is asked."""
+    page = MatchPage(desk)
+    qtbot.addWidget(page)
+    page.show()
+    page.activateWindow()
+    told: list[list[object]] = []
+    game = new_game("shogi", opening="none")
+    bot = KINDS.get("shogi-bot").samples(game)[0]
+    live = stub(MatchSpec("mine", game.spec, (person(), bot), 1), told=told)
+    page.show_what(live)
+    bar = page.ring.human
+    qtbot.waitUntil(lambda: bar.isVisible() and bar.list.hasFocus(), timeout=PATIENCE)
+    for mine, answer in (("7g7f", "3c3d"), ("2g2f", "8c8d")):
+        QTest.keyClicks(QApplication.focusWidget(), mine)
+        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Return)
+        for move in (mine, answer):
+            assert page.shown is not None
+            wanted = page.shown.steps + 1
+            live.add([page.shown.playback.boards.position(HEAD, 0).action(move)])
+            qtbot.waitUntil(lambda wanted=wanted: page.shown is not None and page.shown.step == wanted)
+            page._update()
+            assert bar.list.hasFocus()
+    assert [one[0] for one in told if one[0] == "act"] == ["act"] * 2
+    bar.play.setFocus()
+    bar.set_turn(Hands(game.info, [0]), game.info, ["You", "Other"], -1, [], str)
+    assert bar.list.hasFocus(), "and not what comes after the button"
+    bar.resign.setFocus()
+    for key in (KEY.Key_Return, KEY.Key_Space, KEY.Key_Space, KEY.Key_Return):
+        QTest.keyClick(QApplication.activePopupWidget() or bar.resign, key)
+    assert not any(one[-1] == RESIGN for one in told), "it is a choice in a menu"
+    bar.menu.close()
+    page.stop()
 
 
 def test_a_person_can_be_chosen_for_a_seat(desk: Desk, qtbot: QtBot) -> None:
