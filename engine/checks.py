@@ -130,6 +130,7 @@ def _check_info(game: Game) -> None:
     bits_for(info.actions)
     assert len(set(info.stats)) == len(info.stats), "two statistics have one name"
     assert not info.action_names or len(info.action_names) == info.actions, "as many names as actions, or none"
+    assert not info.seat_names or len(info.seat_names) == info.seats, "as many names as seats, or none"
     assert info.idle is None or 0 <= info.idle < info.actions, f"idle = {info.idle}: must be an action, or None"
     assert codec.load(GameSpec, codec.dump(game.spec)) == game.spec, "the spec does not survive being written and read"
     again = game_of(game.spec)
@@ -224,6 +225,7 @@ def _look(boards: Boards, game: Game, lane: int) -> object:
     scene = boards.scene(lane)
     assert isinstance(scene, Scene), "scene() must return a Scene"
     assert scene.caption, "a scene needs a caption"
+    assert boards.over()[lane] or not scene.ending, "a scene tells how it ended, and it has not"
     positions = []
     for seat in range(game.info.seats):
         position = boards.position(lane, seat)

@@ -66,6 +66,7 @@ class GameInfo:
     together: bool = False  # all who are still in the match act at every step; who does not has left it
     masked: bool = False  # some actions are illegal at times
     action_names: tuple[str, ...] = ()
+    seat_names: tuple[str, ...] = ()  # what its players call the seats, such as Black and White; none for numbers alone
     pace: float = 2.0  # steps a second that look right to a watcher
     idle: int | None = None  # what somebody does who does nothing; None: the match waits for them
     notations: tuple[str, ...] = ()  # as others write matches down, by file ending; a game with any has NotedBoards

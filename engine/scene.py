@@ -84,6 +84,7 @@ class Scene:
     ground: str
     items: tuple[Item, ...]
     caption: str = ""  # one line that says the same in words: for screen readers, tests and terminals
+    ending: str = ""  # how the rules ended it, where there is more to say than who won: "checkmate"
 
 
 def seat_colour(seat: int) -> str:

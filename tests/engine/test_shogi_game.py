@@ -27,7 +27,16 @@ def test_mate_ends_the_match() -> None:
     play(boards, "G*5b")
     assert ended(boards) == (1, lanes.MATE, [1.0, 0.0])
     assert not boards.acting().any()
-    assert boards.scene(0).caption.startswith("Shogi, move 2, after G*5b, Black wins by no legal move")
+    assert boards.scene(0).caption.startswith("Shogi, move 2, after G*5b, Black wins by checkmate")
+    assert boards.scene(0).ending == "checkmate"
+
+
+def test_to_be_stuck_without_a_check_is_lost_and_no_checkmate() -> None:
+    boards = dealt("k8/9/2N6/1G7/9/9/9/9/4K4 b - 1")
+    assert boards.scene(0).ending == ""
+    play(boards, "8d8c")
+    assert ended(boards) == (1, lanes.MATE, [1.0, 0.0])
+    assert boards.scene(0).ending == "no legal move"
 
 
 def test_the_fourth_time_is_no_contest() -> None:

@@ -19,7 +19,7 @@ from engine.games.shogi.moves import MOST_MOVES
 from engine.games.shogi.notation import START
 from engine.games.shogi.openings import STARTS
 from engine.games.shogi.position import ShogiPosition
-from engine.games.shogi.scene import ENDINGS, KANJI, STYLES, board_scene, caption
+from engine.games.shogi.scene import KANJI, SIDES, STYLES, board_scene, caption, ending_of
 from engine.games.shogi.tables import ACTIONS, CELLS, SETS
 from engine.options import option, validate
 from engine.play.match import Ending
@@ -64,6 +64,7 @@ class Shogi:
             bounds=(0.0, 1.0),
             stats=STATS,
             masked=True,
+            seat_names=SIDES,
             pace=1.5,
             styles=STYLES,
             notations=("csa",),
@@ -76,8 +77,9 @@ class Shogi:
         boards.deal(np.zeros(1, np.uint32), np.zeros(1, np.uint64), [start])
         [lane] = boards.lanes
         if lane["over"]:
+            told = ending_of(int(lane["reason"]), bool(lane["checked"]))
             after = f" after move {lane['before']}" if lane["before"] else ""
-            raise BadValue("start", start, f"one that is not over yet; this is, by {ENDINGS[lane['reason']]}{after}")
+            raise BadValue("start", start, f"one that is not over yet; this is, by {told}{after}")
 
     def boards(self, lanes: int) -> ShogiBoards:
         return ShogiBoards(self.options, lanes)
@@ -178,5 +180,6 @@ class ShogiBoards:
         state, (_, number) = self.lanes[lane], self._starts[lane]
         made, reason, checked = self._made(lane), int(state["reason"]), bool(state["checked"])
         last = int(self.played[lane, made - 1]) if made else None
-        told = caption(self.cells[lane], last, number + made, reason, checked, self._scores[lane].tolist())
-        return board_scene(self.cells[lane], last, told, not state["over"], checked, style)
+        ending = ending_of(reason, checked)
+        told = caption(self.cells[lane], last, number + made, ending, checked, self._scores[lane].tolist())
+        return board_scene(self.cells[lane], last, told, ending, checked, style)

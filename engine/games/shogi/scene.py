@@ -10,6 +10,7 @@ import functools
 import json
 
 from engine.files import asset
+from engine.games.shogi.lanes import MATE
 from engine.games.shogi.notation import LETTERS, Cells, write_usi
 from engine.games.shogi.play import FROM, TARGET
 from engine.games.shogi.tables import HANDS, KING, KINGS, PROMOTED, SIDE, WHITE
@@ -30,6 +31,7 @@ ROW, GAP = 0.104, 0.014  # of a tray
 SHAPE = ((0.0, -0.5), (0.36, -0.355), (0.46, 0.5), (-0.46, 0.5), (-0.36, -0.355))  # a piece one high, pointing up
 SIZES = (0.0, 0.8, 0.84, 0.86, 0.9, 0.95, 0.95, 0.9, 1.0)  # by type: a king is larger than a pawn
 IN_HAND = (6, 5, 7, 4, 3, 2, 1)  # rook first
+SIDES = ("Black", "White")
 ENDINGS = ("", "no legal move", "fourfold repetition", "perpetual check", "entering king", "move limit")
 
 
@@ -131,7 +133,12 @@ def _hand(cells: Cells, side: int, style: str) -> list[Item]:
     return items
 
 
-def board_scene(cells: Cells, last: int | None, told: str, running: bool, checked: bool, style: str = KANJI) -> Scene:
+def ending_of(reason: int, checked: bool) -> str:
+    """How the rules ended it, in a few words; nothing while it is played."""
+    return "checkmate" if reason == MATE and checked else ENDINGS[reason]
+
+
+def board_scene(cells: Cells, last: int | None, told: str, ending: str, checked: bool, style: str = KANJI) -> Scene:
     """`last` is the move that led here, `told` the caption."""
     items: list[Item] = list(_bare())
     if last is not None:
@@ -141,7 +148,7 @@ def board_scene(cells: Cells, last: int | None, told: str, running: bool, checke
                 items.append(Rect(x + 0.001, y + 0.001, WIDE - 0.002, HIGH - 0.002, TINT))
                 items.append(_outline(square, LINES, 0.0018))
     side = int(cells[SIDE])
-    if running:
+    if not ending:
         x, y = _tray(side)
         items.append(Rect(x - 0.006, y - 0.006, TRAY[1] + 0.012, 4 * ROW + 2 * GAP + 0.012, TURN, 0.012, 0.004))
     for square, code in enumerate(cells[:81].tolist()):
@@ -154,20 +161,20 @@ def board_scene(cells: Cells, last: int | None, told: str, running: bool, checke
         items.append(_outline(last >> TARGET & 127, LAST, 0.005))
     if checked:
         items.append(_outline(int(cells[KINGS + side]), CHECK, 0.005))
-    return Scene(ASPECT, GROUND, tuple(items), told)
+    return Scene(ASPECT, GROUND, tuple(items), told, ending)
 
 
-def caption(cells: Cells, last: int | None, number: int, reason: int, checked: bool, scores: list[float]) -> str:
+def caption(cells: Cells, last: int | None, number: int, ending: str, checked: bool, scores: list[float]) -> str:
     """One line in words: what was played, who is to move or who has won, and what they hold."""
     words = [f"Shogi, move {number}"]
     if last is not None:
         words.append(f"after {write_usi(last)}")
-    if reason:
-        winner = "draw" if scores[0] == scores[1] else f"{'Black' if scores[0] > scores[1] else 'White'} wins"
-        words.append(f"{winner} by {ENDINGS[reason]}")
+    if ending:
+        winner = "draw" if scores[0] == scores[1] else f"{SIDES[scores[1] > scores[0]]} wins"
+        words.append(f"{winner} by {ending}")
     else:
-        words.append(f"{'White' if cells[SIDE] else 'Black'} to move" + (" and in check" if checked else ""))
-    for side, name in enumerate(("Black", "White")):
+        words.append(f"{SIDES[cells[SIDE]]} to move" + (" and in check" if checked else ""))
+    for side, name in enumerate(SIDES):
         held = [(LETTERS[kind], int(cells[HANDS + 8 * side + kind])) for kind in IN_HAND]
         if any(count for _, count in held):
             words.append(f"{name} holds " + " ".join(f"{n if n > 1 else ''}{letter}" for letter, n in held if n))
