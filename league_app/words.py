@@ -25,6 +25,11 @@ def ordinal(rank: int) -> str:
     return f"{rank:,}{ending}"
 
 
+def seat_words(seat: int, name: str = "") -> str:
+    """A seat, from 0, and what the game calls it, if it does."""
+    return f"Seat {seat + 1}, {name}" if name else f"Seat {seat + 1}"
+
+
 def finish(ranks: Sequence[int]) -> list[int]:
     """The order in which seats are told: of two as they sit, of more the best first."""
     return list(range(len(ranks))) if len(ranks) <= 2 else sorted(range(len(ranks)), key=lambda seat: ranks[seat])

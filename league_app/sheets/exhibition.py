@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QSizePolicy, QSpi
 
 from engine.league.records import Agent
 from league_app.widgets.basics import Combo, button, column, label, row
+from league_app.words import seat_words
 
 LONGEST = 60  # letters of a name in a list
 YOU = "You, at this keyboard"
@@ -29,6 +30,7 @@ class ExhibitionSheet(QDialog):
         people: int = 2,
         last: Sequence[str] = (),
         seed: int = 1,
+        names: Sequence[str] = (),
     ) -> None:
         super().__init__(parent)
         self._start, self._people = start, people
@@ -41,7 +43,8 @@ class ExhibitionSheet(QDialog):
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self.seats = [self._chooser(seat, agents, people > 0, last) for seat in range(seats)]
         for seat, chooser in enumerate(self.seats):
-            form.addRow(self._label(f"Seat {seat + 1}", chooser), chooser)
+            called = names[seat] if seat < len(names) else ""
+            form.addRow(self._label(seat_words(seat, called), chooser), chooser)
         self.seed = QSpinBox()
         self.seed.setRange(0, 2**31 - 1)
         self.seed.setValue(seed)

@@ -31,6 +31,7 @@ class Player:
     kind: str
     colour: str = ""  # as it was given, or empty
     human: bool = False
+    seat: str = ""  # what its seat is called, if the game has a name for it
     rating: float | None = None  # among those who play this game with these options
     error: float = 0.0
 
@@ -89,18 +90,19 @@ def living(state: LeagueState, live: LiveMatch, kind: Kind, tournament: int = 0)
 
 def bill_of(state: LeagueState | None, spec: MatchSpec, tournament: int = 0, reference: str = "") -> Bill:
     known = {one.id: one for one in state.league.agents(spec.game.name, archived=True)} if state is not None else {}
+    info = usual_info(spec.game)
+    names = info.seat_names if info is not None else ()
     players = []
-    for one in spec.players:
+    for place, one in enumerate(spec.players):
         agent = known.get(one.id)
-        human = is_person(one)
+        human, seat = is_person(one), names[place] if place < len(names) else ""
         if agent is not None and agent.kind == one.kind:
-            players.append(Player(one.id, agent.name, one.kind, agent.colour, human))
+            players.append(Player(one.id, agent.name, one.kind, agent.colour, human, seat))
         else:
-            players.append(Player(one.id, one.id, one.kind, human=human))
+            players.append(Player(one.id, one.id, one.kind, human=human, seat=seat))
     options = tuple((readable(name), _told(value)) for name, value in spec.game.options)
     event = state.league.tournament(tournament).name if state is not None and tournament else ""
     path = state.league.path if state is not None else None
-    info = usual_info(spec.game)
     title = info.title if info is not None else spec.game.name
     return Bill(title, tuple(players), spec.seed, options, tournament, event, reference, path)
 
@@ -169,6 +171,21 @@ def outcome_words(bill: Bill, result: MatchResult) -> str:
     if len(best) == len(bill.players) and len(best) > 1:
         return "A draw"
     return f"{best[0]} wins" if len(best) == 1 else f"{listed(best)} share the win"
+
+
+def result_words(bill: Bill, result: MatchResult, how: str = "") -> str:
+    """Who won and how, in a sentence or two; of what the rules ended, a board may know more."""
+    if how and result.ending.kind.rated and not result.ending.seats:
+        return f"{outcome_words(bill, result)} by {how}."
+    return f"{outcome_words(bill, result)}. {ending_words(bill, result)}."
+
+
+def verdict(bill: Bill, result: MatchResult) -> str:
+    """Who won where the scores do not say it, because somebody gave up or failed."""
+    if not result.ending.seats or not result.ending.kind.rated:
+        return ""
+    why = "resignation" if result.ending.kind is EndingKind.RESIGNED else "forfeit"
+    return f"{outcome_words(bill, result)}: {why}"
 
 
 def marks_of(result: MatchResult) -> list[tuple[str, str]]:

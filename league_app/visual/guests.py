@@ -39,6 +39,7 @@ class Choice:
     seats: int
     agents: tuple[Agent, ...]
     people: int  # at this keyboard, who could
+    names: tuple[str, ...] = ()  # of the seats
 
 
 def choice(game: GameSpec, state: LeagueState) -> Choice:
@@ -46,7 +47,8 @@ def choice(game: GameSpec, state: LeagueState) -> Choice:
     order = {one.id: place for place, one in enumerate(listed(state.league, game))}
     able = [one for one in state.agents(game.name) if one.kind != KIND.name]
     agents = tuple(sorted(able, key=lambda one: order[one.id]))
-    return Choice(game, board.info.title, board.info.seats, agents, room(board.info) if KIND.plays(board) else 0)
+    info, people = board.info, room(board.info) if KIND.plays(board) else 0
+    return Choice(game, info.title, info.seats, agents, people, info.seat_names)
 
 
 class Guests(QObject):
@@ -77,7 +79,7 @@ class Guests(QObject):
             return
         start = partial(self._exhibit, found.game)
         sheet = ExhibitionSheet(
-            self._page, found.title, found.seats, found.agents, start, found.people, self._last, any_seed()
+            self._page, found.title, found.seats, found.agents, start, found.people, self._last, any_seed(), found.names
         )
         sheet.open()
 
@@ -111,7 +113,8 @@ class Guests(QObject):
         self._offers = [self._taking(shown.show, seat) for seat in range(len(shown.bill.players))]
         for seat, player in enumerate(shown.bill.players):
             name = player.name if len(player.name) <= 40 else player.name[:40] + "\u2026"
-            action = self.menu.addAction(f"Play seat {seat + 1}, instead of {name.replace('&', '&&')}")
+            called = f" ({player.seat})" if player.seat else ""
+            action = self.menu.addAction(f"Play seat {seat + 1}{called}, instead of {name.replace('&', '&&')}")
             action.setData(seat)
             action.setEnabled(not player.human)
         self.menu.popup(at if at is not None else self._page.mapToGlobal(self._page.rect().center()))

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFormLayout, QPlainTextEdit, QSizePolicy, QWidget
 
 from engine.play.match import MatchResult
-from league_app.visual.bill import Bill, ending_words, outcome_words
+from league_app.visual.bill import Bill, result_words
 from league_app.widgets.basics import Elided, column, label
 
 
@@ -27,18 +27,19 @@ class Facts(QWidget):
         self.reason.setReadOnly(True)
         self.reason.setAccessibleName("What the player that failed had to say")
         self.reason.setFixedHeight(96)
-        self._shown: tuple[Bill, MatchResult | None, str] | None = None
+        self._shown: tuple[Bill, MatchResult | None, str, str] | None = None
         whole = column(self.ending, self.reason, gap=8)
         whole.addLayout(self._rows)
         self.setLayout(whole)
         self.ending.hide()
         self.reason.hide()
 
-    def set_match(self, bill: Bill, result: MatchResult | None, trouble: str = "") -> None:
-        if (bill, result, trouble) == self._shown:
+    def set_match(self, bill: Bill, result: MatchResult | None, how: str = "", trouble: str = "") -> None:
+        """`how` it ended is what the board itself has to say, if anything."""
+        if (bill, result, how, trouble) == self._shown:
             return
-        self._shown = bill, result, trouble
-        self._set_ending(bill, result, trouble)
+        self._shown = bill, result, how, trouble
+        self._set_ending(bill, result, how, trouble)
         while self._rows.rowCount():
             self._rows.removeRow(0)
         where = f"{bill.tournament}. {bill.event}" if bill.tournament else bill.event
@@ -50,11 +51,11 @@ class Facts(QWidget):
             if value:
                 self._rows.addRow(label(name, "caption"), Elided(value))
 
-    def _set_ending(self, bill: Bill, result: MatchResult | None, trouble: str) -> None:
+    def _set_ending(self, bill: Bill, result: MatchResult | None, how: str, trouble: str) -> None:
         reason = result.ending.reason if result is not None else ""
         text = trouble
         if result is not None and not trouble:
-            text = f"{outcome_words(bill, result)}. {ending_words(bill, result)}."
+            text = result_words(bill, result, how)
         self.ending.setText(f"\u200e{text}" if text else "")  # a sentence of ours, whichever way the name is read
         self.ending.setVisible(bool(text))
         self.reason.setPlainText(reason)

@@ -66,7 +66,8 @@ class HumanBar(QWidget):
         a sentence that begins with what was typed and is the name of nothing."""
         keys = [f"seat {one + 1}: {told}" for one in hands.seats if (told := hands.words(one))]
         whose = f", {names[seat]}" if len(hands.seats) > 1 else ""
-        turn = f"Your move{whose}." if seat >= 0 else "The others move."
+        side = f" as {info.seat_names[seat]}" if info.seat_names else ""
+        turn = f"Your move{whose}{side}." if seat >= 0 else "The others move."
         if info.simultaneous and len(hands.seats) > 1:
             turn = "Your moves: the match waits for all of you."
         told = f"You play {'; '.join(keys)}" if keys else ""

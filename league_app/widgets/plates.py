@@ -11,12 +11,13 @@ from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 from engine.scene import SEATS, Scene, Sprite, is_hollow, seat_colour, seat_corners
 from league_app import theme
 from league_app.visual.bill import Bill, Player, leaders
-from league_app.widgets.basics import column, label, plain, row
+from league_app.widgets.basics import Elided, column, label, plain, row
 from league_app.widgets.colours import colour_of
-from league_app.words import between
+from league_app.words import between, seat_words
 
-HEIGHT, CHIP, TILE, GAP, DOT = 44, 14, 32, 12, 8
+HEIGHT, CHIP, TILE, GAP, DOT, PAD = 44, 14, 32, 12, 8, 6
 GROUND = "101826"  # of the canvas: a seat's colour is seen against the same
+VERDICT = 280  # pixels at most, in the place of the score
 ACROSS = 5  # plates in a row, where there are more than two
 TONES = {"LIVE": "bad", "REPLAY": "accent", "EXHIBITION": "warn", "PAUSED": "muted", "ENDED": "muted"}
 DIVIDER = "  \u00b7  "
@@ -54,14 +55,14 @@ class Plate(QWidget):
         if one.rating is not None:
             told = f"{one.rating:z.0f} \u00b1 {one.error:.0f}"
         parts = [one.kind, told if not one.human else "at this keyboard"]
-        return DIVIDER.join(reversed(parts) if self._scored else parts)
+        return DIVIDER.join(filter(None, (one.seat, *(reversed(parts) if self._scored else parts))))
 
     def set_player(self, player: Player | None) -> None:
         if player != self._player:
             self._player = player
             name = player.name if player is not None else ""
             self.setToolTip(plain(f"{name}\n{self.text}" if self._scored else name))
-            self.setAccessibleName(f"Seat {self.seat + 1}: {name}")
+            self.setAccessibleName(f"{seat_words(self.seat, player.seat if player is not None else '')}: {name}")
             self._describe()
 
     def set_score(self, score: str, leads: bool) -> None:
@@ -70,7 +71,7 @@ class Plate(QWidget):
             self._describe()
 
     def set_mark(self, text: str, tone: str) -> None:
-        """What came of it for this one, beside the name or, of many, before the score."""
+        """What came of it for this one, beside the name or, of many, after the score."""
         if (text, tone) != self._mark:
             self._mark = text, tone
             self._describe()
@@ -181,22 +182,24 @@ class Plate(QWidget):
         painter.drawText(pill, Qt.AlignmentFlag.AlignCenter, self._mark[0])
 
     def _count(self, painter: QPainter, bottom: QRectF) -> None:
-        """The score at the right, on a ground of its own for whoever leads; what it takes is cut off."""
+        """The score below the name, on a ground of its own for whoever leads; what it takes is cut off. At the right it
+        would look like the next one's."""
         painter.setFont(theme.font("section"))
-        wide = QFontMetrics(painter.font()).horizontalAdvance(self._score) + 12
-        place = QRectF(bottom.right() - wide, bottom.top() - 1, wide, bottom.height() + 1)
+        wide = QFontMetrics(painter.font()).horizontalAdvance(self._score) + 2 * PAD
+        place = QRectF(bottom.left() - PAD, bottom.top() - 1, wide, bottom.height() + 1)
         if self._leads:
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(theme.colour("accent"))
             painter.drawRoundedRect(place, 4, 4)
         painter.setPen(theme.colour("on_accent" if self._leads else "text"))
         painter.drawText(place, Qt.AlignmentFlag.AlignCenter, self._score)
-        bottom.setRight(place.left() - 4)
+        bottom.setLeft(place.right() + 4)
 
 
-def in_our_colours(scene: Scene) -> bool:
-    """Whether who sits where is told by colour: a picture that a game brings along has colours of its own."""
-    own = any(isinstance(item, Sprite) for item in scene.items)
+def in_our_colours(scene: Scene, named: bool = False) -> bool:
+    """Whether who sits where is told by colour: a picture that a game brings along has colours of its own, and so may
+    a game whose seats have names."""
+    own = named or any(isinstance(item, Sprite) for item in scene.items)
     return not own or any(not isinstance(item, Sprite) and item.colour in SEATS[:2] for item in scene.items)
 
 
@@ -273,16 +276,20 @@ class Head(QWidget):
         self.plates: list[Plate] = []
         self.score = label("", "score")
         self.score.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.verdict = Elided("", "section")
+        self.verdict.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.verdict.hide()
         self.badge = Badge()
         self._left, self._right, self._many = column(), column(), QGridLayout()
         for side in (self._left, self._right):
             side.setAlignment(Qt.AlignmentFlag.AlignVCenter)
-        middle = column(self.score, row(1, self.badge, 1), gap=2)
+        middle = column(self.score, self.verdict, row(1, self.badge, 1), gap=2)
         top = row(gap=16)
         top.addLayout(self._left, 1)
         top.addLayout(middle)
         top.addLayout(self._right, 1)
-        self._many.setSpacing(8)
+        self._many.setHorizontalSpacing(16)
+        self._many.setVerticalSpacing(8)
         whole = column(top, gap=8)
         whole.addLayout(self._many)
         self.setLayout(whole)
@@ -294,12 +301,12 @@ class Head(QWidget):
                 plate.deleteLater()
             two = len(bill.players) == 2
             self.plates = [Plate(seat, two and seat == 1, not two) for seat in range(len(bill.players))]
-            self.score.setVisible(two)
             for seat, plate in enumerate(self.plates):
                 if two:
                     (self._right if seat else self._left).addWidget(plate)
                 else:
                     self._many.addWidget(plate, seat // ACROSS, seat % ACROSS)
+            self.set_verdict("")
         for plate, player in zip(self.plates, bill.players, strict=True):
             plate.set_player(player)
 
@@ -316,6 +323,17 @@ class Head(QWidget):
             ahead = leaders(scores)
             for plate, one in zip(self.plates, told, strict=False):
                 plate.set_score(one, plate.seat in ahead)
+
+    def set_verdict(self, text: str) -> None:
+        """Who won, of two, in the place of a score that does not say so; nothing where it does."""
+        two = len(self.plates) == 2
+        if text != self.verdict.text():
+            self.verdict.setText(text)
+            self.verdict.setFixedHeight(self.score.sizeHint().height())
+            wide = QFontMetrics(theme.font("section")).horizontalAdvance(text) + 2
+            self.verdict.setFixedWidth(min(wide, VERDICT))
+        self.verdict.setVisible(two and bool(text))
+        self.score.setVisible(two and not text)
 
     def set_marks(self, marks: Sequence[tuple[str, str]]) -> None:
         """Texts and tones by seat; none while it is played."""

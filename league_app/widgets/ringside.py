@@ -9,7 +9,7 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QApplication, QScrollArea, QSizePolicy, QStackedLayout, QWidget
 
 from league_app import theme
-from league_app.visual.bill import Bill, Prepared, marks_of
+from league_app.visual.bill import Bill, Prepared, marks_of, verdict
 from league_app.visual.canvas import Canvas
 from league_app.visual.hands import Hands
 from league_app.visual.show import Show
@@ -61,7 +61,8 @@ class Ringside(QWidget):
         self.notice = Elided()
         set_tone(self.notice, "bad")
         self.notice.hide()
-        board = column(self.notice, row(1, self.pill, 1), self.canvas, self.human, gap=8)
+        self.caption = Elided("", "muted")
+        board = column(self.notice, row(1, self.pill, 1), self.canvas, self.caption, self.human, gap=8)
         board.setStretch(2, 1)
         middle = row(board, self._column(), gap=12)
         middle.setStretch(0, 1)
@@ -104,6 +105,7 @@ class Ringside(QWidget):
     def clear(self) -> None:
         self.layers.setCurrentWidget(self.empty)
         self.canvas.show_scene(None)
+        self.caption.setText("")
         self.human.hide()
         self.pill.hide()
 
@@ -111,7 +113,7 @@ class Ringside(QWidget):
         """The step that is shown."""
         scene = show.playback.scene(style)
         self.canvas.show_scene(scene)
-        coloured = in_our_colours(scene)
+        coloured = in_our_colours(scene, bool(show.playback.game.info.seat_names))
         self.head.set_coloured(coloured)
         self.stats.set_coloured(coloured)
         self.head.set_scores(show.playback.scores())
@@ -123,6 +125,7 @@ class Ringside(QWidget):
         ended = show.result if show.at_end else None
         self.head.badge.set_text(show.badge)
         self.head.set_marks(marks_of(ended) if ended is not None else [])
+        self.head.set_verdict(verdict(bill, ended) if ended is not None else "")
         late = show.silent if hands is None else 0.0
         told = f"Waiting for the next step: {late:.0f} s" if late > PATIENCE else ""
         self.notice.setText(show.trouble or told)
@@ -130,7 +133,11 @@ class Ringside(QWidget):
         set_tone(self.notice, "bad" if show.trouble else "warn")
         if info.stats:
             self.stats.set_values(info.stats, show.playback.stats())
-        self.facts.set_match(bill, ended, show.trouble)
+        scene = self.canvas.scene
+        told = scene.caption if scene is not None else ""
+        if told != self.caption.text():
+            self.caption.setText(told)
+        self.facts.set_match(bill, ended, scene.ending if scene is not None else "", show.trouble)
         self.command.setEnabled(bool(bill.command))
         self.keep.setEnabled(show.result is not None)
         playing = hands is not None and not show.complete
