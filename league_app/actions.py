@@ -53,7 +53,7 @@ ACTIONS = (
     Action("Agents", "Open its page", "agents.open_selected", "", "agent", "agent", gap=True),
     Action("Agents", "Edit...", "agents.edit_selected", "", "edit", "agent"),
     Action("Agents", "Export...", "agents.export_selected", "", "export", "agent"),
-    Action("Agents", "Confirm an engine...", "agents.confirm_selected", "", "check", "agent",
+    Action("Agents", "Confirm an engine...", "agents.confirm_engine", "", "check", "league",
            tip="Shows the whole command of an engine that came from elsewhere, and lets it run on this machine"),
     Action("Agents", "Archive or restore", "agents.archive_selected", "", "archive", "agent"),
     Action("Agents", "Write down what engines say", "agents.toggle_log", "", "log", "writable", "engine-log", gap=True,

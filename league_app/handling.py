@@ -13,11 +13,12 @@ from engine.places import home
 from engine.registry import KINDS
 from league_app import travel
 from league_app.desk import Desk
-from league_app.looks import Listed
+from league_app.looks import UNCONFIRMED, Listed, listed
 from league_app.putting import Offered, Put, Undo
 from league_app.sheets.agent import EditSheet
 from league_app.sheets.engine import EngineSheet, confirm_sheet
 from league_app.sheets.enter import PERSON, EnterSheet, ReadyMadeSheet
+from league_app.sheets.pick import PickSheet
 from league_app.state import LeagueState
 from league_app.travel import Brought
 from league_app.words import many
@@ -34,6 +35,7 @@ class Handling(QObject):
         self._desk = desk
         self._exported: list[str] = []
         self._count = 0
+        self._meant: tuple[Sequence[str], QWidget] | None = None  # who was selected, and where, when it was asked
 
     @property
     def writable(self) -> bool:
@@ -72,6 +74,27 @@ class Handling(QObject):
         sheet = self._desk.attempt(partial(confirm_sheet, self._desk, agent, parent))
         if sheet is not None:
             sheet.open()
+
+    def confirm_one(self, selected: Sequence[str], parent: QWidget) -> None:
+        """The selected engine if it is not confirmed yet; else the only one that is not, or one of those."""
+        self._meant = selected, parent
+        self._desk.ask("unconfirmed", _unconfirmed, self._choose)
+
+    def _choose(self, found: list[Listed]) -> None:
+        assert self._meant is not None
+        selected, parent = self._meant
+        waiting = [one for one in found if not one.archived]
+        meant = [one for one in found if one.id in selected] or waiting
+        if not meant:
+            self._desk.say("Nothing waits for you: all engines of this league are confirmed on this machine", "good")
+        elif len(meant) == 1:
+            self.confirm(meant[0].id, parent)
+        else:
+            PickSheet("Confirm an engine", "See its command", meant, self._picked, parent).open()
+
+    def _picked(self, agent: str) -> None:
+        if self._meant is not None:
+            self.confirm(agent, self._meant[1])
 
     def toggle_log(self) -> None:
         """Whether conversations with engines are written down from now on, and where."""
@@ -165,6 +188,10 @@ class Handling(QObject):
     def _written(self, paths: list[Path]) -> None:
         told = paths[0].name if len(paths) == 1 else f"{len(paths)} files in {paths[0].parent.name}"
         self._desk.say(f"Written: {told}", "good")
+
+
+def _unconfirmed(state: LeagueState) -> list[Listed]:
+    return [one for one in listed(state.league, None) if one.warning == UNCONFIRMED]
 
 
 class _Log:

@@ -275,10 +275,9 @@ class AgentsDock(QDockWidget):
         self.handling.add_engine(self.window())
 
     @Slot()
-    def confirm_selected(self) -> None:
-        """Let an engine that came from elsewhere run here."""
-        for id in self.selected()[:1]:
-            self.handling.confirm(id, self.window())
+    def confirm_engine(self) -> None:
+        """Let an engine that came from elsewhere run here: the selected one, if it is one that waits for it."""
+        self.handling.confirm_one(self.selected(), self.window())
 
     @Slot()
     def toggle_log(self) -> None:

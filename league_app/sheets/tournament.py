@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,8 +13,10 @@ from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLineEdit, QScrollAr
 from engine.errors import BadValue, RingsideError
 from engine.play.concurrent import MOST_WORKERS
 from engine.registry import FORMATS, GAMES, all_games
+from league_app.changes import Change
 from league_app.desk import Desk
 from league_app.draft import MANY_AGENTS, Count, Draft, Drawing, Terms, Weighed, enter, kept_of, ratings
+from league_app.sheets.engine import confirm_sheet
 from league_app.widgets.basics import Card, Combo, button, column, label, line, row
 from league_app.widgets.fields import NumberBox
 from league_app.widgets.form import CONTROL, LABEL, Form
@@ -138,7 +140,7 @@ class TournamentSheet(QDialog):
         self.wrong = label("", tone="bad", wrap=True)
         for one in (self.note, self.wrong):
             one.hide()
-        self.offer = button("", self._take_seed, link=True)
+        self.offer = button("", self._take_offer, link=True)
         self.offer.hide()
         self.start = button("Start", self._start, primary=True, icon="play")
         self.start.setDefault(True)
@@ -282,21 +284,35 @@ class TournamentSheet(QDialog):
                 control.setProperty("wrong", name == field)
                 control.style().unpolish(control)
                 control.style().polish(control)
-        free = self._count.free if self._count is not None and field == "seed" else None
-        self.offer.setText(f"Use {free}" if free is not None else "")
-        self.offer.setVisible(free is not None)
+        self.offer.setText(self._mending(field) if text else "")
+        self.offer.setVisible(bool(self.offer.text()))
         self.caption.setVisible(not text)
         if text:
             self.sentence.setText("Not yet")
         self._look()
 
-    def _take_seed(self) -> None:
-        if self._count is not None:
-            self.seed.set_value(self._count.free)
+    def _mending(self, field: str) -> str:
+        """What would put it right with one click."""
+        if self._count is None:
+            return ""
+        if self._count.engine:
+            return "Confirm..."
+        return f"Use {self._count.free}" if field == "seed" else ""
+
+    def _take_offer(self) -> None:
+        count = self._count
+        if count is not None and count.engine:
+            sheet = self.desk.attempt(partial(confirm_sheet, self.desk, count.engine, self))
+            if sheet is not None:
+                sheet.open()
+        elif count is not None:
+            self.seed.set_value(count.free)
 
     @Slot(object)
-    def _hear(self, changes: object) -> None:
+    def _hear(self, changes: Sequence[Change]) -> None:
         self._look()
+        if any(one.what == "agents" for one in changes):
+            self._edit()  # one of them may have been confirmed
 
     def _look(self) -> None:
         """Whether it may be started now."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox
+from PySide6.QtWidgets import QCheckBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from agents.usi.approvals import approve, approved
@@ -18,11 +18,15 @@ from agents.usi.transcript import FOLDER
 from engine.errors import BadValue
 from engine.registry import new_game
 from league_app import looks
+from league_app.actions import ACTIONS
 from league_app.desk import Desk
 from league_app.draft import Draft, Drawing
 from league_app.handling import Handling
-from league_app.sheets.engine import EngineSheet, confirm_sheet, options_of, settings_type
+from league_app.sheets.engine import Consent, EngineSheet, confirm_sheet, options_of, settings_type
+from league_app.sheets.pick import PickSheet
 from league_app.sheets.telling import Question
+from league_app.sheets.tournament import TournamentSheet
+from league_app.widgets.checklist import ID
 from league_app.widgets.form import Form
 from tests.agents.engines import FAULTY
 from tests.gui.test_history import Ears
@@ -161,6 +165,76 @@ def test_an_engine_from_elsewhere_shows_its_command_before_it_may_run(desk: Desk
     assert not Drawing().count(state, Draft("shogi", {}, ids)).wrong
     with pytest.raises(BadValue, match="not confirmed on this machine yet"):
         confirm_sheet(desk, "Stranger")
+
+
+@pytest.fixture
+def handling(desk: Desk, qtbot: QtBot) -> tuple[Handling, QWidget]:
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    return Handling(desk, parent), parent
+
+
+def strange(desk: Desk, program: str, name: str) -> str:
+    """An engine that came from elsewhere."""
+    engine = Engine(program, (name,), nodes=5)
+    return desk.league.add_agent(name, "shogi", "usi", payload_of(engine), origin="imported").id
+
+
+def test_confirming_finds_the_engine_that_waits_for_it(
+    desk: Desk, program: str, handling: tuple[Handling, QWidget], qtbot: QtBot
+) -> None:
+    hands, parent = handling
+    ears = Ears(desk)
+    hands.confirm_one([], parent)
+    qtbot.waitUntil(lambda: bool(ears.said))
+    assert ears.said[-1][0].endswith("all engines of this league are confirmed on this machine")
+    first = strange(desk, program, "First")
+    other = desk.league.league.agents("pong")[0].id
+    hands.confirm_one([other], parent)
+    qtbot.waitUntil(lambda: len(parent.findChildren(Consent)) == 1)
+    [asked] = parent.findChildren(Consent)
+    assert "First" in asked.windowTitle() + asked.sentence.text()
+    asked.yes.click()
+    assert approved(Engine(program, ("First",), nodes=5))
+    second, third = strange(desk, program, "Second"), strange(desk, program, "Third")
+    for selected in ([], [first]):
+        hands.confirm_one(selected, parent)
+        qtbot.waitUntil(lambda: len(parent.findChildren(PickSheet)) == 1)
+        [pick] = parent.findChildren(PickSheet)
+        assert [pick.list.item(n).data(ID) for n in range(pick.list.count())] == [second, third]
+        pick.list.setCurrentRow(1)
+        pick.yes.click()
+        qtbot.waitUntil(lambda: not parent.findChildren(PickSheet))
+        [asked] = [one for one in parent.findChildren(Consent) if one.isVisible()]
+        assert "Third" in asked.sentence.text()
+        asked.no.click()
+        qtbot.waitUntil(lambda: not parent.findChildren(Consent))
+    hands.confirm_one([second], parent)
+    qtbot.waitUntil(lambda: len(parent.findChildren(Consent)) == 1)
+    assert "Second" in parent.findChildren(Consent)[0].sentence.text()
+
+
+def test_the_menu_offers_to_confirm_whenever_a_league_is_open() -> None:
+    [action] = [one for one in ACTIONS if one.text == "Confirm an engine..."]
+    assert action.when == "league"
+
+
+def test_a_draft_with_an_engine_that_is_not_confirmed_offers_to(desk: Desk, program: str, qtbot: QtBot) -> None:
+    desk.league.add_samples("shogi", ["Dice"])
+    strange(desk, program, "Stranger")
+    desk.look_at(new_game("shogi").spec)
+    sheet = TournamentSheet(desk)
+    sheet.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    qtbot.addWidget(sheet)
+    sheet.show()
+    qtbot.waitUntil(lambda: sheet.offer.isVisible(), timeout=20_000)
+    assert (sheet.offer.text(), sheet.start.isEnabled()) == ("Confirm...", False)
+    sheet.offer.click()
+    [asked] = sheet.findChildren(Consent)
+    asked.yes.click()
+    qtbot.waitUntil(lambda: not sheet.wrong.text(), timeout=20_000)
+    assert (sheet.offer.isVisible(), sheet.start.isEnabled()) == (False, True)
+    sheet.reject()
 
 
 def test_what_engines_say_is_written_down_on_demand(
