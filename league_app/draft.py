@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.errors import NotNow, RingsideError
+from engine.errors import NotConfirmed, NotNow, RingsideError
 from engine.league import tables
 from engine.league.estimate import Estimate, estimate, rate_name
 from engine.league.plan import Plan, fingerprint
@@ -81,6 +81,7 @@ class Count:
     free: int  # the next seed that makes it another tournament
     wrong: str = ""  # why it cannot be played
     field: str = ""  # what that is about: seed, name, agents, ...
+    engine: str = ""  # the id of the one that a person has to confirm first
 
     @property
     def sentence(self) -> str:
@@ -100,7 +101,12 @@ class Weighed:
     def sentence(self) -> str:
         if self.told is None:
             return self.count.sentence
-        shown = self.told.seconds_shown
+        people, shown = self.told.with_people, self.told.seconds_shown
+        if people == self.told.matches:
+            return f"{self.count.sentence}: as long as whoever plays at this keyboard takes"
+        if people:
+            rest = f"about {lasting(self.told.seconds)} headless, and {many(people, 'match')} as long as a person takes"
+            return f"{self.count.sentence}: {rest}"
         visual = f", about {lasting(shown)} visual" if shown is not None else ""
         return f"{self.count.sentence}: about {lasting(self.told.seconds)} headless{visual}"
 
@@ -114,7 +120,8 @@ class Weighed:
             wide = low if low == high else f"{low} to {high}"
             parts.append(f"Expect intervals of {wide} Elo among equals, wider where one wins nearly all.")
         source = "tried just now" if self.told.measured else "as played before"
-        parts.append(f"{self.told.rate:,.0f} matches a second on {many(self.workers, 'worker')}, {source}.")
+        if self.told.with_people < self.told.matches:
+            parts.append(f"{self.told.rate:,.0f} matches a second on {many(self.workers, 'worker')}, {source}.")
         return " ".join(parts)
 
 
@@ -148,6 +155,8 @@ class Drawing:
             if draft.seed is not None:
                 state.check_new(plan.settings, draft.agents, before)
             check_admitted(state.league, map(state.league.spec, draft.agents))
+        except NotConfirmed as error:
+            return dataclasses.replace(made, wrong=str(error), engine=error.agent)
         except RingsideError as error:
             return dataclasses.replace(made, wrong=str(error), field=str(error).partition(" = ")[0])
         return made

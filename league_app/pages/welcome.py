@@ -156,7 +156,7 @@ class WelcomePage(Page):
         self.facts.setText(f"{many(glance.agents, 'agent')}, {many(glance.matches, 'match')} played")
         clear(self.table)
         for place, (name, rating) in enumerate(glance.top, 1):
-            inner = row(Elided(f"{place}.  {name}"), label(rating, "muted"))
+            inner = row(Elided(f"{place}.  {name}" if rating else name), label(rating, "muted"))
             inner.setStretch(0, 1)
             self.table.addLayout(inner)
         self._best = glance.best

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 from pytestqt.qtbot import QtBot
 
+from agents.human import person
 from engine.league.estimate import rate_name
 from engine.league.records import State
 from engine.play.match import Clock
@@ -194,3 +195,15 @@ def test_a_league_for_looking_only_cannot_be_played_in(bare: Desk, played: objec
     assert not one.start.isEnabled()
     assert "read-only" in one.note.text()
     settled(qtbot, one)
+
+
+def test_a_match_with_a_person_takes_as_long_as_they_do(desk: Desk) -> None:
+    state = desk.league
+    state.league.add_agent("Me", "pong", person("Me"))
+    ids = [state.league.agent(name, "pong").id for name in ("Me", "Tracker", "Shaky")]
+    told = Drawing().weigh(state, Draft("pong", dict(QUICK.options), tuple(ids[:2]), options={"rounds": 1}))
+    assert told.sentence == "2 agents, 2 matches: as long as whoever plays at this keyboard takes"
+    assert "a second" not in told.caption
+    told = Drawing().weigh(state, Draft("pong", dict(QUICK.options), tuple(ids), options={"rounds": 1}))
+    assert told.sentence.startswith("3 agents, 6 matches: about ")
+    assert told.sentence.endswith(" s headless, and 4 matches as long as a person takes")

@@ -93,6 +93,14 @@ def test_the_sample_league_is_made_and_plays_a_first_tournament(window: Window, 
     assert "The best match so far" in window.welcome.caption.text()
 
 
+def test_nobody_is_numbered_before_there_is_a_rating(window: Window, tmp_path: Path, qtbot: QtBot) -> None:
+    with LeagueState.new(tmp_path / "fresh.league") as state:
+        state.add_samples("pong", ("Tracker", "Lazy"))
+    window.leagues.open_path(tmp_path / "fresh.league")
+    qtbot.waitUntil(lambda: "Tracker" in texts(window.welcome).splitlines(), timeout=20_000)
+    assert "1." not in texts(window.welcome)
+
+
 def test_the_best_match_opens_in_the_match_page(playing: Window, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: playing.welcome.preview.playback is not None)
     playing.welcome.preview.chosen.emit()
