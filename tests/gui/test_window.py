@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QTimer, QUrl
 from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from engine.errors import BadValue
@@ -124,6 +124,12 @@ def test_a_league_that_is_no_league_is_told_and_nothing_is_opened(window: Window
 
 
 # Pages and actions
+
+
+def test_no_menu_has_two_entries_of_one_name(window: Window) -> None:
+    for menu in window.menuBar().findChildren(QMenu):
+        told = [one.text() for one in menu.actions() if one.text()]
+        assert len(told) == len(set(told)), told
 
 
 def test_every_page_is_shown_by_its_action(playing: Window) -> None:
