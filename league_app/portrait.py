@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.errors import RingsideError
+from engine.errors import BadValue, RingsideError
 from engine.league import tables
 from engine.league.records import Agent
 from engine.league.store import League
@@ -12,6 +12,7 @@ from engine.league.tables import Row
 from engine.play.match import GameSpec
 from engine.registry import new_game
 from league_app import looks
+from league_app.engines import engine_in
 from league_app.looks import Failed, Found, Statistics, Wanted
 from league_app.state import LeagueState
 from league_app.terms import usual_info
@@ -67,6 +68,7 @@ class Portrait:
     title: str  # of the game
     size: int  # bytes that it is made of
     preview: str
+    settings: tuple[tuple[str, str], ...]  # of an external engine: name and value
     row: Row | None  # of the table, if it has played
     place: int
     rated: int  # how many have a place
@@ -105,6 +107,7 @@ def portrait(state: LeagueState, pool: GameSpec | None, id: str) -> Portrait:
         title,
         size,
         _preview(begin or b"") if size <= PREVIEW else "",
+        _settings(league, agent),
         row,
         played.index(row) + 1 if row else 0,
         len(played),
@@ -136,6 +139,17 @@ def _preview(data: bytes) -> str:
     except UnicodeDecodeError:
         return repr(data)[2:-1]
     return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
+
+
+def _settings(league: League, agent: Agent) -> tuple[tuple[str, str], ...]:
+    """What an external engine runs, and how; nothing of others, who are no more than their payload."""
+    try:
+        engine = engine_in(league, agent)
+    except BadValue:
+        return ()
+    limit = f"{engine.nodes:,} nodes a move" if engine.nodes else f"{engine.movetime:g} s a move"
+    memory = f"{engine.memory:,} MB at most"
+    return (("Command", engine.line), ("Limit", limit), *engine.options, ("Memory", memory))
 
 
 def course(league: League, game: GameSpec, agent: Agent) -> Course:

@@ -39,6 +39,7 @@ from league_app.widgets.basics import (
 )
 from league_app.widgets.chart import Chart, Line
 from league_app.widgets.colours import colour_of
+from league_app.widgets.facts import Pairs
 from league_app.widgets.family import Family
 from league_app.widgets.figures import Chips, Dot, Figures
 from league_app.widgets.table import Table
@@ -96,10 +97,10 @@ class AgentPage(Page):
 
     def _build_cards(self) -> None:
         self.kind, self.notes = Elided("", "muted"), label("", wrap=True)
-        self.tags, self.made = Chips(), Elided("", "caption")
+        self.tags, self.made, self.settings = Chips(), Elided("", "caption"), Pairs()
         self.about = Card(margin=16)
         self.about.body.setSpacing(8)
-        for part in (self.kind, self.tags, self.notes, self.made):
+        for part in (self.kind, self.tags, self.notes, self.settings, self.made):
             self.about.body.addWidget(part)
         self.figures = Figures()
         self.chart = Chart("Rating over time", axis="date", empty="Its rating is drawn here once it has played.")
@@ -215,8 +216,11 @@ class AgentPage(Page):
         self.kind.setText(" \u00b7 ".join(one for one in told if one))
         self.notes.setText(breakable(agent.notes))
         self.notes.setVisible(bool(agent.notes))
+        self.settings.set_rows(found.settings)
+        self.settings.setVisible(bool(found.settings))
         made = f"made of {found.size:,} bytes"
-        self.made.setText(f"{made}: {' '.join(found.preview.split())}" if found.preview else made)
+        raw = "" if found.settings else " ".join(found.preview.split())
+        self.made.setText(f"{made}: {raw}" if raw else made)
         self.tags.show_tags(agent.tags)
         self.figures.show_row(found.row, found.place, found.rated, found.seats)
         self._show_cards(found)

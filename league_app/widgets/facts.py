@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFormLayout, QPlainTextEdit, QSizePolicy, QWidget
 
@@ -10,17 +12,35 @@ from league_app.visual.bill import Bill, result_words
 from league_app.widgets.basics import Elided, column, label
 
 
-class Facts(QWidget):
-    """Rows of a name and a value, below how it ended."""
+class Pairs(QWidget):
+    """Rows of a name and a value, in small print."""
 
     def __init__(self) -> None:
         super().__init__()
         self._rows = QFormLayout()
+        self._rows.setContentsMargins(0, 0, 0, 0)
         self._rows.setHorizontalSpacing(12)
         self._rows.setVerticalSpacing(4)
         self._rows.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self._rows.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self._rows.setRowWrapPolicy(QFormLayout.RowWrapPolicy.DontWrapRows)
+        self.setLayout(self._rows)
+
+    def set_rows(self, rows: Iterable[tuple[str, str]]) -> None:
+        """Those that have a value."""
+        while self._rows.rowCount():
+            self._rows.removeRow(0)
+        for name, value in rows:
+            if value:
+                self._rows.addRow(label(name, "caption"), Elided(value))
+
+
+class Facts(QWidget):
+    """What is known of a match, below how it ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pairs = Pairs()
         self.ending = label("", wrap=True)
         self.ending.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)  # a name may be one word
         self.reason = QPlainTextEdit()
@@ -28,9 +48,7 @@ class Facts(QWidget):
         self.reason.setAccessibleName("What the player that failed had to say")
         self.reason.setFixedHeight(96)
         self._shown: tuple[Bill, MatchResult | None, str, str] | None = None
-        whole = column(self.ending, self.reason, gap=8)
-        whole.addLayout(self._rows)
-        self.setLayout(whole)
+        self.setLayout(column(self.ending, self.reason, self._pairs, gap=8))
         self.ending.hide()
         self.reason.hide()
 
@@ -40,16 +58,12 @@ class Facts(QWidget):
             return
         self._shown = bill, result, how, trouble
         self._set_ending(bill, result, how, trouble)
-        while self._rows.rowCount():
-            self._rows.removeRow(0)
         where = f"{bill.tournament}. {bill.event}" if bill.tournament else bill.event
         rows = [("Game", bill.game), ("Match", bill.reference), ("Tournament", where), ("Seed", str(bill.seed))]
         rows += bill.options
         if not bill.tournament and bill.event:
             rows = [("File" if name == "Tournament" else name, value) for name, value in rows]
-        for name, value in rows:
-            if value:
-                self._rows.addRow(label(name, "caption"), Elided(value))
+        self._pairs.set_rows(rows)
 
     def _set_ending(self, bill: Bill, result: MatchResult | None, how: str, trouble: str) -> None:
         reason = result.ending.reason if result is not None else ""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from agents.usi.approvals import approve, approved
@@ -22,6 +22,7 @@ from league_app.actions import ACTIONS
 from league_app.desk import Desk
 from league_app.draft import Draft, Drawing
 from league_app.handling import Handling
+from league_app.pages.agent import AgentPage
 from league_app.sheets.engine import Consent, EngineSheet, confirm_sheet, options_of, settings_type
 from league_app.sheets.pick import PickSheet
 from league_app.sheets.telling import Question
@@ -235,6 +236,26 @@ def test_a_draft_with_an_engine_that_is_not_confirmed_offers_to(desk: Desk, prog
     qtbot.waitUntil(lambda: not sheet.wrong.text(), timeout=20_000)
     assert (sheet.offer.isVisible(), sheet.start.isEnabled()) == (False, True)
     sheet.reject()
+
+
+def test_an_engines_page_has_its_settings_in_rows(desk: Desk, program: str, qtbot: QtBot) -> None:
+    engine = Engine(program, ("--fast",), (("Style", "very wild"),), movetime=0.5, memory=512)
+    page = AgentPage(desk)
+    qtbot.addWidget(page)
+    page.resize(1000, 700)
+    page.show()
+    page.show_what(desk.league.add_agent("Wild", "shogi", "usi", payload_of(engine), origin="imported").id)
+    qtbot.waitUntil(lambda: page.name.text() == "Wild")
+    told = [one.text() for one in page.settings.findChildren(QLabel)]
+    assert dict(zip(told[::2], told[1::2], strict=True)) == {
+        "Command": f"{program} --fast",
+        "Limit": "0.5 s a move",
+        "Style": "very wild",
+        "Memory": "512 MB at most",
+    }
+    assert "{" not in page.made.text()
+    page.show_what(desk.league.league.agents("pong")[0].id)
+    qtbot.waitUntil(page.settings.isHidden)
 
 
 def test_what_engines_say_is_written_down_on_demand(
