@@ -24,7 +24,7 @@ from engine.league.store import League
 from engine.play.match import GameSpec
 from league_app import travel
 from league_app.commands import command, engines, looking, topic
-from league_app.commands.playing import result_data
+from league_app.commands.replays import result_data
 from league_app.state import LeagueState
 from league_app.terminal import Answer, as_data, console, line, many, table, words
 from league_app.terms import unconfirmed, usual_info

@@ -1,28 +1,24 @@
-"""Playing without a league of your own: the demo, single matches, replays."""
+"""Playing without a league of your own: the demo, and single matches."""
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from engine.errors import BadValue
-from engine.files import check_path, write_whole
 from engine.league import tables
 from engine.league.file import SUFFIX
 from engine.league.records import State
 from engine.league.statistics import compare
 from engine.league.store import League
-from engine.play import replay
 from engine.play.arena import DEFAULT_LANES, MOST_LANES
 from engine.play.concurrent import MOST_WORKERS, ConcurrentMatchExecutor, default_workers
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.match import Limits, MatchResult, MatchSpec
-from engine.play.replay import Playback
-from engine.registry import KINDS, game_of, new_game
+from engine.play.match import Limits, MatchSpec
+from engine.registry import KINDS, new_game
 from league_app.commands import (
     check_seed,
     check_whole,
@@ -32,8 +28,10 @@ from league_app.commands import (
     log_there,
     pairs_of,
     ready_made,
+    replays,
     seeded,
 )
+from league_app.commands.replays import is_league, result_data, save, spec_data
 from league_app.commands.tournaments import finish, play
 from league_app.state import LeagueState
 from league_app.terminal import Answer, compared_words, line, many, show_match
@@ -80,38 +78,7 @@ def add(commands: Any) -> None:
     one.add_argument("--save", type=Path, metavar="FILE", help="keep a single match as a replay")
     one.add_argument("--here", action="store_true", help="in this process, unprotected: what a bot prints is seen")
     log(one)
-    add_replays(commands)
-
-
-def add_replays(commands: Any) -> None:
-    one = command(
-        commands,
-        "replay",
-        "a match again, from a replay file or from a league: the same result, or an error",
-        again,
-        ["replay short.replay", "replay my.league 3.17 --step 100 --png rally.png"],
-    )
-    one.add_argument("file", type=Path, metavar="FILE|LEAGUE")
-    one.add_argument("match", nargs="?", help="which match of the league, such as 3.17")
-    one.add_argument("--step", type=int, help="go to this step (the last one)")
-    one.add_argument("--png", type=Path, metavar="FILE", help="draw it there")
-    one.add_argument("--style", help="with --png: a way to draw it, for games that have several")
-    one.add_argument("--save", type=Path, metavar="FILE", help="keep it as a replay file")
-    one.add_argument("--export", type=Path, metavar="FILE", help="write it for other programs: Shogi as .csa")
-
-    one = command(
-        commands,
-        "reproduce",
-        "play a match of a league once more, with the same players, and compare",
-        reproduce,
-        ["reproduce my.league 3.17", "reproduce my.league 3.17 --here"],
-    )
-    one.add_argument("league")
-    one.add_argument("match", help="such as 3.17: the tournament, and the place in its plan")
-    one.add_argument(
-        "--here", action="store_true", help="in this process: what a bot prints is seen, and debuggers work"
-    )
-    log(one)
+    replays.add(commands)
 
 
 def demo(options: argparse.Namespace) -> Answer:
@@ -224,119 +191,3 @@ def several(options: argparse.Namespace, game: Any, players: Any, names: dict[st
 
     status = 128 + signals[0] if signals and ended.state is not State.FINISHED else 0
     return Answer({"standings": table, "comparison": compared, "first": first, "second": second}, show, status)
-
-
-def again(options: argparse.Namespace) -> Answer:
-    if is_league(options.file):
-        if options.match is None:
-            raise BadValue("match", None, "given: which match of the league, such as 3.17")
-        with League(options.file, read_only=True) as league:
-            found, names = tables.match(league, options.match), league.names()
-        spec, result = found.spec, found.result
-        playback = replay.verified(spec, result)
-    else:
-        record, playback = replay.load(check_path("file", options.file))
-        spec, result, names = record.match, record.result, {}
-    step = playback.steps if options.step is None else options.step
-    if not 0 <= step <= playback.steps:
-        raise BadValue("--step", step, f"from 0 to {playback.steps}")
-    playback.seek(step)
-    if options.png:
-        draw(playback, options.png, options.style)
-    if options.save:
-        save(options.save, spec, result)
-    if options.export:
-        export(playback, options.export, [names.get(one, one) for one in result.players], result)
-
-    def show() -> None:
-        show_match(playback.game, result, [names.get(player, player) for player in result.players])
-        told = f"Step {step} of {playback.steps}: {playback.scene().caption}."
-        line(f"Played again: the same scores and statistics. {told}")
-        for what, path in (("drawn to", options.png), ("saved as", options.save), ("written to", options.export)):
-            if path:
-                line(f"{what} {path}")
-
-    data = {"match": spec_data(spec), "result": result_data(result), "step": step, "caption": playback.scene().caption}
-    return Answer(data, show)
-
-
-def reproduce(options: argparse.Namespace) -> Answer:
-    log_there(options)
-    with League(options.league, read_only=True) as league:
-        found, names = tables.match(league, options.match), league.names()
-        check_admitted(league, found.spec.players)
-    executor = SequentialMatchExecutor(lanes=1) if options.here else ConcurrentMatchExecutor(1)
-    with executor:
-        result = executor.execute_match(found.spec)
-    same = result.digest() == found.result.digest()
-
-    def show() -> None:
-        who = [names[player] for player in result.players]
-        show_match(game_of(found.spec.game), result, who)
-        if same:
-            line(f"{options.match} came out the same, to the bit.")
-            return
-        line(f"{options.match} came out differently. As it was recorded:")
-        show_match(game_of(found.spec.game), found.result, who)
-        if not found.result.repeatable:
-            line("It was recorded as not repeatable: it depended on time, memory or who failed first.")
-
-    data = {"same": same, "repeatable": found.result.repeatable, "recorded": result_data(found.result)}
-    return Answer({**data, "result": result_data(result), "match": spec_data(found.spec)}, show, 0 if same else 1)
-
-
-def is_league(where: object) -> bool:
-    return str(where).endswith(SUFFIX)
-
-
-def save(path: Path, spec: MatchSpec, result: MatchResult) -> None:
-    check_path("--save", path)
-    try:
-        replay.save(path, spec, result)
-    except OSError as error:
-        raise BadValue("--save", str(path), f"a file that can be written ({error.strerror})") from None
-
-
-def export(playback: Playback, path: Path, names: Sequence[str], result: MatchResult) -> None:
-    check_path("--export", path)
-    text = playback.written(path.suffix.removeprefix("."), names, result.ending)
-    try:
-        write_whole(path, text.encode())
-    except OSError as error:
-        raise BadValue("--export", str(path), f"a file that can be written ({error.strerror})") from None
-
-
-def draw(playback: Playback, path: Path, style: str | None) -> None:
-    check_path("--png", path)
-    scene = playback.scene(style)
-    from league_app.visual.paint import save_png  # pygame is needed for pictures only
-
-    try:
-        save_png(scene, path)
-    except OSError as error:
-        raise BadValue("--png", str(path), f"a file name that ends in .png and can be written ({error})") from None
-
-
-def spec_data(spec: MatchSpec) -> dict[str, object]:
-    return {
-        "id": spec.id,
-        "game": {"name": spec.game.name, "version": spec.game.version, "options": dict(spec.game.options)},
-        "players": [player.id for player in spec.players],
-        "seed": spec.seed,
-        "start": spec.start,
-        "limits": spec.limits,
-    }
-
-
-def result_data(result: MatchResult) -> dict[str, object]:
-    return {
-        "players": result.players,
-        "scores": result.scores,
-        "ranks": result.ranks,
-        "steps": result.steps,
-        "ending": result.ending,
-        "stats": result.stats,
-        "repeatable": result.repeatable,
-        "duration": result.duration,
-        "digest": result.digest(),
-    }

@@ -16,7 +16,7 @@ from engine.play.concurrent import MOST_WORKERS
 from engine.play.match import GameSpec
 from engine.registry import game_of, new_game
 from league_app.commands import check_whole, command, joint_name, log, log_there, looking, pairs_of, seeded
-from league_app.commands.playing import result_data
+from league_app.commands.replays import result_data
 from league_app.commands.tournaments import play
 from league_app.state import LeagueState
 from league_app.terminal import Answer, compared_words, line, show_crosstable, show_history, show_standings
