@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ from engine.registry import game_of
 from league_app.commands import command, log, log_there
 from league_app.terminal import Answer, line, show_match
 from league_app.terms import check_admitted
+
+LONG = 100_000  # steps that are not gone through again for a caption: about a second
+COUNTING = {"step", "turn", "of", "to", "scores", "player"}  # words of captions that tell no more than a table does
 
 
 def add(commands: Any) -> None:
@@ -111,6 +115,22 @@ def reproduce(options: argparse.Namespace) -> Answer:
 
     data = {"same": same, "repeatable": found.result.repeatable, "recorded": result_data(found.result)}
     return Answer({**data, "result": result_data(result), "match": spec_data(found.spec)}, show, 0 if same else 1)
+
+
+def last_caption(spec: MatchSpec, result: MatchResult) -> str:
+    """The last position in words; empty where its actions were not recorded, or do not lead there again."""
+    if not result.actions or result.steps > LONG:
+        return ""
+    try:
+        return replay.verified(spec, result).scene().caption
+    except Exception:  # the game's own code, which may be anybody's: no result is lost over its caption
+        return ""
+
+
+def says_more(caption: str, title: str) -> bool:
+    """Than a title, a count of steps and scores, which stand beside it anyway."""
+    told = re.findall(r"[^\W\d_]+", caption.lower())
+    return bool(set(told) - set(re.findall(r"[^\W\d_]+", title.lower())) - COUNTING)
 
 
 def is_league(where: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -67,6 +68,21 @@ def test_a_match_is_played_saved_replayed_and_drawn(tmp_path: Path) -> None:
     assert "step 100" in again.stdout
     assert drawn.read_bytes()[:4] == b"\x89PNG"
     assert ringside("match", "pong", "pong-bot:{}", "Tracker", "--steps", "50").returncode == 0
+
+
+def test_a_match_tells_how_it_ended_where_the_game_has_words_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = str(tmp_path / "one.replay")
+    main(["match", "shogi", "Magpie", "Dice", "--save", saved])
+    [told] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("At the end: ")]
+    assert " wins by " in told
+    main(["replay", saved])
+    assert told.removeprefix("At the end: ") in capsys.readouterr().out
+    main(["match", "shogi", "Magpie", "Dice", "--json"])
+    assert json.loads(capsys.readouterr().out)["caption"] == f"Shogi, {told.removeprefix('At the end: ')[:-1]}"
+    main(["match", "pong", "Dice", "Dice", "--steps", "9"])
+    assert "At the end" not in capsys.readouterr().out, "which would be the score once more"
 
 
 @pytest.mark.parametrize(
