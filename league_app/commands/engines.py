@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+import os
+import shutil
+from collections.abc import Sequence
 from typing import Any
 
-from agents.usi.payload import Engine
+from agents.usi.payload import LONGEST_MOVE, MOST_NODES, Engine
 from agents.usi.protocol import Identity
-from engine.errors import BadValue
+from engine.errors import BadValue, RingsideError
 from league_app import engines
-from league_app.commands import command, looking, pairs_of
+from league_app.commands import check_whole, command, looking, pairs_of
 from league_app.state import LeagueState
 from league_app.terminal import Answer, console, line, table, words
 
@@ -36,8 +38,8 @@ def add(under: Any) -> None:
     _program(one)
     one.add_argument("--name", help="(what it calls itself)")
     one.add_argument("--game", help="(the one that engines play)")
-    one.add_argument("--nodes", type=int, default=0, help="positions to search for a move: repeatable")
-    one.add_argument("--movetime", type=float, default=0.0, metavar="SECONDS", help="time for a move: not repeatable")
+    one.add_argument("--nodes", type=int, help="positions to search for a move: repeatable")
+    one.add_argument("--movetime", type=float, metavar="SECONDS", help="time for a move: not repeatable")
     one.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the engine")
     one.add_argument("--patience", type=float, default=30.0, metavar="SECONDS", help="until it has stalled (30)")
     one.add_argument("--memory", type=int, default=4096, metavar="MB", help="that it may take (4096)")
@@ -55,17 +57,49 @@ def add(under: Any) -> None:
 
 
 def _program(one: argparse.ArgumentParser) -> None:
-    one.add_argument("file", type=Path, help="the program")
-    one.add_argument("--argument", action="append", default=[], metavar="TEXT", help="given to it, as in --argument=-v")
+    one.add_argument("file", help="the program: its path, or its name if it is on the PATH")
+    one.add_argument(
+        "--argument",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="given to it, as in --argument=-v; a file in it is looked up in the program's folder: give its whole path",
+    )
     one.add_argument("--startup", type=float, default=30.0, metavar="SECONDS", help="until it must be ready (30)")
 
 
-def _asked(options: argparse.Namespace) -> Identity:
-    return engines.ask(options.file, tuple(options.argument), options.startup)
+def _found(typed: str) -> str:
+    """The whole path of a program; one named without its folder may be anywhere on the PATH, as in a shell."""
+    path = engines.whole_path(typed)
+    if os.path.exists(path):
+        return path
+    if os.path.basename(typed) != typed:
+        raise BadValue("engine", path, "a program; there is no such file")
+    elsewhere = shutil.which(typed)
+    if elsewhere is None:
+        told = "a program: there is no such file here, and none of that name on the PATH: give its path"
+        raise BadValue("engine", typed, told)
+    return os.path.abspath(elsewhere)
+
+
+def _asked(file: str, options: argparse.Namespace) -> Identity:
+    try:
+        return engines.ask(file, tuple(options.argument), options.startup)
+    except BadValue as error:
+        hint = _elsewhere(file, options.argument)
+        raise RingsideError(f"{error}; {hint}") if hint else error from None
+
+
+def _elsewhere(file: str, arguments: Sequence[str]) -> str:
+    """What to say about files that are here, where the program does not look for them."""
+    folder = os.path.dirname(file)
+    named = [part for one in arguments for part in (one, one.partition("=")[2]) if part]
+    missed = [one for one in named if os.path.isfile(one) and not os.path.exists(os.path.join(folder, one))]
+    return f"arguments are looked up in {folder}: give the whole path of {missed[0]!r}" if missed else ""
 
 
 def ask(options: argparse.Namespace) -> Answer:
-    found = _asked(options)
+    found = _asked(_found(options.file), options)
     shown = table("option", "type", "default", "from", "to", "choices")
     for one in found.options:
         ends = ["" if end is None else str(end) for end in (one.low, one.high)]
@@ -79,19 +113,36 @@ def ask(options: argparse.Namespace) -> Answer:
 
 
 def enter(options: argparse.Namespace) -> Answer:
+    file = _found(options.file)
     given = tuple(pairs_of(options.set, "--set").items())
-    limit: dict[str, Any] = {"nodes": options.nodes, "movetime": options.movetime}
-    if not options.nodes and not options.movetime:
-        raise BadValue("limit", None, "given: --nodes or --movetime")
     more: dict[str, Any] = {name: getattr(options, name) for name in ("startup", "patience", "memory")}
-    engine = Engine(engines.whole_path(options.file), tuple(options.argument), given, **limit, **more)
+    engine = Engine(file, tuple(options.argument), given, **_limit(options), **more)
     with LeagueState(options.league) as state:
         game = options.game or next(iter(engines.games()), "")
-        found = _asked(options)
-        name = options.name or engines.name_for(state.league, game, found, options.file)
+        found = _asked(file, options)
+        name = options.name or engines.name_for(state.league, game, found, file)
         agent = engines.enter(state, name, game, engine, found)
-    told = f"{agent.name} is in {options.league}, and may run on this machine: {engine.line}"
-    return Answer({"agent": agent, "engine": engine}, lambda: line(told))
+    plays = f"{agent.name} plays {engines.games()[game]} in {options.league}"
+    hint = _elsewhere(file, options.argument)
+
+    def show() -> None:
+        line(f"{plays}, and may run on this machine: {engine.line}")
+        if hint:
+            line(hint)
+
+    return Answer({"agent": agent, "engine": engine}, show)
+
+
+def _limit(options: argparse.Namespace) -> dict[str, Any]:
+    """How long it may think for a move: one of the two, as `Engine` makes sure."""
+    nodes, seconds = options.nodes, options.movetime
+    if nodes is None and seconds is None:
+        raise BadValue("limit", None, "given: --nodes or --movetime")
+    if nodes is not None:
+        check_whole("--nodes", nodes, 1, MOST_NODES)
+    if seconds is not None and not 0 < seconds <= LONGEST_MOVE:
+        raise BadValue("--movetime", seconds, f"seconds above 0, and at most {LONGEST_MOVE:,.0f}")
+    return {"nodes": nodes or 0, "movetime": seconds or 0.0}
 
 
 def approve(options: argparse.Namespace) -> Answer:

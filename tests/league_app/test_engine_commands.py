@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -50,13 +52,43 @@ def test_what_is_wrong_with_an_engine_is_told_before_it_is_entered(
 ) -> None:
     entering = ["agents", "engine", "my.league", program]
     assert "--nodes or --movetime" in refused(capsys, *entering)
+    assert "--nodes = 0: must be from 1" in refused(capsys, *entering, "--nodes", "0")
+    assert "--movetime = 0.0: must be seconds above 0" in refused(capsys, *entering, "--movetime", "0")
+    assert "one of the two" in refused(capsys, *entering, "--nodes", "5", "--movetime", "1")
     assert "did you mean 'Style'" in refused(capsys, *entering, "--nodes", "5", "--set", "Stile=calm")
     assert "one of calm, very wild" in refused(capsys, *entering, "--nodes", "5", "--set", "Style=mad")
     assert "one that plays pong" in refused(capsys, *entering, "--nodes", "5", "--game", "pong")
-    assert "no such file" in refused(capsys, "agents", "engine", "my.league", "nothing", "--nodes", "5")
+    assert "there is no such file" in refused(capsys, "agents", "engine", "my.league", "./nothing"), "before the limit"
     assert not Path("home/engines.json").exists(), "and none of them is confirmed by that"
     main(["agents", "list", "my.league", "--json"])
     assert all(one["kind"] != "usi" for one in json.loads(capsys.readouterr().out))
+
+
+def test_a_program_named_without_its_folder_is_looked_for_on_the_path(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    told = refused(capsys, "agents", "ask", "engine")
+    assert "no such file here, and none of that name on the PATH: give its path" in told
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    main(["agents", "ask", "engine"])
+    assert capsys.readouterr().out.startswith("Faulty 1.0")
+    main(["agents", "engine", "../my.league", "engine", "--nodes", "5"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert told == f"Faulty 1.0 plays Shogi in ../my.league, and may run on this machine: {tmp_path / 'engine'}"
+
+
+def test_arguments_that_the_program_does_not_find_are_told(
+    program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "script.py").write_text(Path(FAULTY).read_text())
+    shell = shutil.which("sh")
+    assert shell is not None
+    folder = os.path.dirname(shell)
+    told = refused(capsys, "agents", "ask", "sh", "--argument", "script.py")
+    assert f"arguments are looked up in {folder}: give the whole path of 'script.py'" in told
+    assert "looked up" not in refused(capsys, "agents", "ask", "sh", "--argument", "nowhere.py")
 
 
 def test_an_engine_from_elsewhere_is_disabled_until_it_is_confirmed_here(
