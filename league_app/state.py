@@ -391,8 +391,11 @@ class LeagueState:
         if game is not None:
             return new_game(game).spec
         games = list(dict.fromkeys(agent.game for agent in self.agents()))
-        if len(games) != 1:
-            raise BadValue("game", None, f"given: the league has agents for {', '.join(games) or 'no game yet'}")
+        if not games:
+            told = f"`ringside agents add {self.league.path.name} NAME --game GAME` enters a ready-made agent"
+            raise NotNow(f"nobody is in {self.league.path.name} yet: {told}")
+        if len(games) > 1:
+            raise BadValue("game", None, f"given (--game): the league has agents for {', '.join(games)}")
         return new_game(games[0]).spec
 
     def job_ended(self, job: TournamentJob) -> None:

@@ -123,19 +123,16 @@ def drawn_up(one: argparse.ArgumentParser) -> None:
 # Drawing up and playing
 
 
-def arguments(options: argparse.Namespace, league: League) -> dict[str, Any]:
+def arguments(options: argparse.Namespace, state: LeagueState) -> dict[str, Any]:
     """What `plan_tournament` needs, from what was typed."""
     if options.workers is not None:
         check_whole("--workers", options.workers, 1, MOST_WORKERS)
     if options.name is not None:
         check_name("name", options.name)
-    agents = [league.agent(name, options.game) for name in options.agents] if options.agents else None
+    agents = [state.league.agent(name, options.game) for name in options.agents] if options.agents else None
     game: Any = options.game or (agents[0].game if agents else None)
     if options.option:
-        games = list(dict.fromkeys(agent.game for agent in league.agents()))
-        if game is None and len(games) != 1:
-            raise BadValue("--game", None, f"given: the league has agents for {', '.join(games) or 'no game yet'}")
-        game = new_game(game or games[0], pairs_of(options.option, "--option")).spec
+        game = new_game(game or state.game_of().name, pairs_of(options.option, "--option")).spec
     chosen = pairs_of(options.set, "--set")
     if options.rounds is not None:
         chosen["rounds"] = str(options.rounds)
@@ -164,7 +161,7 @@ def clock_of(text: str | None) -> Clock | None:
 
 def plan(options: argparse.Namespace) -> Answer:
     with LeagueState(options.league, read_only=True) as state:
-        given = arguments(options, state.league)
+        given = arguments(options, state)
         game, agents, format = state.game_of(given.pop("game")), given.pop("agents"), given.pop("format")
         chosen = state.agents(game.name) if agents is None else [state.league.agent(one, game.name) for one in agents]
         entrants = [one.id for one in chosen]
@@ -206,7 +203,7 @@ def in_words(told: Estimate, agents: int, workers: int) -> str:
 def run(options: argparse.Namespace) -> Answer:
     log_there(options)
     with LeagueState(options.league) as state:
-        given = arguments(options, state.league)
+        given = arguments(options, state)
         if options.workers is not None:
             state.budget.cores = options.workers
         made = state.plan_tournament(options.name, play=True, **given)

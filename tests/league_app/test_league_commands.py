@@ -112,6 +112,21 @@ def test_the_same_plan_is_not_counted_twice(league: str, capsys: pytest.CaptureF
     assert "tournament 1 (First) is exactly this" in said_no
 
 
+def test_without_a_game_it_is_told_how_to_give_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["new", "one.league"])
+    for words in (["tournament", "run", "one.league"], ["tournament", "plan", "one.league", *QUICK]):
+        told = refused(capsys_clear(capsys), *words)
+        assert "nobody is in one.league yet: `ringside agents add one.league NAME --game GAME`" in told
+    for game in ("pong", "shogi"):
+        main(["agents", "add", "one.league", "Dice", "--game", game])
+    for words in (["tournament", "run", "one.league"], ["standings", "one.league"]):
+        told = refused(capsys_clear(capsys), *words)
+        assert "game = None: must be given (--game): the league has agents for pong, shogi" in told
+
+
 def test_pools_of_different_options_are_not_mixed(league: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = told(capsys, "standings", league)
     main(["tournament", "run", league, "-o", "points=2", "-o", "step_limit=400"])
