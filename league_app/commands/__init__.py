@@ -6,6 +6,8 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,12 @@ from engine.league.records import NAME_LENGTH
 from engine.league.store import League
 from engine.play.match import SEED_LIMIT, AgentSpec
 from engine.registry import KINDS, agents_for
-from league_app.terminal import Answer
+from league_app.terminal import Answer, line
 from league_app.terms import check_playable
+from league_app.words import listed
 
 Run = Callable[[argparse.Namespace], Answer]
+TOLD = 4  # conversations with engines that are told one by one
 
 
 def command(
@@ -110,10 +114,37 @@ def check_seed(seed: int) -> None:
 
 
 def log(one: argparse.ArgumentParser) -> None:
+    """Call it when the command is described: what is to be run is then wrapped."""
     one.add_argument("--log", type=Path, metavar="FOLDER", help="write down there what engines are told and say")
+    one.set_defaults(run=partial(_logged, one.get_default("run")))
 
 
-def log_there(options: argparse.Namespace) -> None:
-    """Whoever plays from now on does so, worker processes too."""
-    if options.log is not None:
-        os.environ[FOLDER] = os.path.abspath(check_path("--log", options.log))
+def _logged(run: Run, options: argparse.Namespace) -> Answer:
+    """Whoever plays from now on writes, worker processes too; what came of it is told after all else."""
+    if options.log is None:
+        return run(options)
+    folder = Path(os.path.abspath(check_path("--log", options.log)))
+    there = next(one for one in (folder, *folder.parents) if one.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise BadValue("--log", str(options.log), "a folder that can be written")
+    os.environ[FOLDER] = str(folder)
+    before = _sizes(folder)
+    answer = run(options)
+    written = sorted(name for name, size in _sizes(folder).items() if size != before.get(name))
+
+    def show() -> None:
+        answer.show()
+        if len(written) > TOLD:
+            line(f"{len(written):,} conversations in {options.log}")
+        elif written:
+            many = "conversations" if len(written) > 1 else "conversation"
+            line(f"{many} written to {listed([str(options.log / name) for name in written])}")
+        else:
+            line(f"no engine took part: nothing is written to {options.log}")
+
+    return replace(answer, show=show)
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Of its files: one that was there before may have grown."""
+    return {one.name: one.stat().st_size for one in folder.glob("*.log")}

@@ -25,7 +25,6 @@ from league_app.commands import (
     command,
     joint_name,
     log,
-    log_there,
     pairs_of,
     ready_made,
     replays,
@@ -111,7 +110,6 @@ def demo(options: argparse.Namespace) -> Answer:
 
 def match(options: argparse.Namespace) -> Answer:
     seeded(options)  # is it one at all?
-    log_there(options)
     league = League(options.where, read_only=not options.record) if is_league(options.where) else None
     with league or nullcontext():
         if league is None and options.record:

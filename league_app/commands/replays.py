@@ -19,7 +19,7 @@ from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.replay import Playback
 from engine.registry import game_of
-from league_app.commands import command, log, log_there
+from league_app.commands import command, log
 from league_app.terminal import Answer, line, show_match
 from league_app.terms import check_admitted
 
@@ -93,7 +93,6 @@ def again(options: argparse.Namespace) -> Answer:
 
 
 def reproduce(options: argparse.Namespace) -> Answer:
-    log_there(options)
     with League(options.league, read_only=True) as league:
         found, names = tables.match(league, options.match), league.names()
         check_admitted(league, found.spec.players)

@@ -15,7 +15,7 @@ from engine.options import build
 from engine.play.concurrent import MOST_WORKERS
 from engine.play.match import GameSpec
 from engine.registry import game_of, new_game
-from league_app.commands import check_whole, command, joint_name, log, log_there, looking, pairs_of, seeded
+from league_app.commands import check_whole, command, joint_name, log, looking, pairs_of, seeded
 from league_app.commands.replays import result_data
 from league_app.commands.tournaments import play
 from league_app.state import LeagueState
@@ -115,7 +115,6 @@ def test(options: argparse.Namespace) -> Answer:
     chosen = {name: getattr(options, name) for name in ("elo0", "elo1", "alpha", "beta", "model", "most")}
     rule = build(TestOptions, chosen, "option of sequential-test")
     evaluate([0] * 5, rule)  # what is wrong with the claims is told before anything is played
-    log_there(options)
     with LeagueState(options.league) as state:
         if options.workers is not None:
             check_whole("--workers", options.workers, 1, MOST_WORKERS)

@@ -19,7 +19,7 @@ from engine.league.store import League
 from engine.play.concurrent import MOST_WORKERS, default_workers
 from engine.play.match import Clock, Limits
 from engine.registry import FORMATS, new_game
-from league_app.commands import check_whole, command, log, log_there, looking, pairs_of, seeded, topic
+from league_app.commands import check_whole, command, log, looking, pairs_of, seeded, topic
 from league_app.job import TournamentJob
 from league_app.state import LeagueState
 from league_app.terminal import (
@@ -201,7 +201,6 @@ def in_words(told: Estimate, agents: int, workers: int) -> str:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    log_there(options)
     with LeagueState(options.league) as state:
         given = arguments(options, state)
         if options.workers is not None:
@@ -216,7 +215,6 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def resume(options: argparse.Namespace) -> Answer:
-    log_there(options)
     with LeagueState(options.league) as state:
         if options.workers is not None:
             check_whole("--workers", options.workers, 1, MOST_WORKERS)

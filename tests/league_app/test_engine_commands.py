@@ -98,8 +98,10 @@ def test_an_engine_from_elsewhere_is_disabled_until_it_is_confirmed_here(
     assert f"may run on this machine: {tmp_path / 'engine'}" in " ".join(capsys.readouterr().out.split())
     playing = ["match", "my.league", "Faulty 1.0", "Dice", "-o", "opening=none", "--steps", "1", "--here"]
     main([*playing, "--log", "logs"])
-    assert "step limit after 1 step" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "step limit after 1 step" in shown
     [log] = Path("logs").iterdir()
+    assert shown.endswith(f"conversation written to {log}\n")
     assert "> setoption name Style value very wild" in log.read_text()
     main(["agents", "export", "my.league", "Faulty 1.0", "it.agent"])
 
@@ -127,3 +129,15 @@ def test_an_engine_from_elsewhere_is_disabled_until_it_is_confirmed_here(
     main(playing)
     assert "step limit after 1 step" in capsys.readouterr().out
     assert "an external engine" in refused(capsys, "agents", "approve", "other.league", "Dice")
+
+
+def test_what_was_written_down_is_told(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["agents", "engine", "my.league", program, "--nodes", "5", "--name", "Faulty"])
+    capsys.readouterr()
+    main(["match", "my.league", "Dice", "Pebble", "--steps", "1", "--log", "logs"])
+    assert capsys.readouterr().out.endswith("no engine took part: nothing is written to logs\n")
+    assert not Path("logs").exists()
+    run = ["tournament", "run", "my.league", "--agents", "Faulty", "Dice", "--rounds", "3", "--steps", "2"]
+    main([*run, "--log", "logs"])
+    assert capsys.readouterr().out.endswith("6 conversations in logs\n")
+    assert "--log = 'my.league': must be a folder" in refused(capsys, *run, "--log", "my.league")
