@@ -22,7 +22,11 @@ RingsideError
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+LISTED = 12  # names that are told of a table
+ALIKE = 0.75  # of the letters of two names: with less, a guess is more often wrong than right
+BEGUN = 3  # letters of a name that stand for the rest of it
 
 
 class RingsideError(Exception):
@@ -30,16 +34,31 @@ class RingsideError(Exception):
 
 
 class UnknownName(RingsideError):  # noqa: N818 - reads as what it is
-    """A name that is not in a table, with the nearest one that is."""
+    """A name that is not in a table, with the nearest one that is, or else with those that are."""
 
-    def __init__(self, noun: str, name: object, known: Iterable[str], more: Iterable[str] = ()) -> None:
-        """`more` are names that are suggested where they are near, but too many to be listed."""
+    def __init__(
+        self, noun: str, name: object, known: Iterable[str], more: Iterable[str] = (), otherwise: str = ""
+    ) -> None:
+        """`more` are names that are suggested where they are near, but too many to be listed; `otherwise` is said in
+        place of a list where nothing is near."""
         names = sorted(known)
         text = repr(name)
         text = text if len(text) <= 120 else text[:117] + "..."
-        near = difflib.get_close_matches(str(name)[:120], [*names, *more], n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names) or 'none'}"
+        listed = f"known: {', '.join(names[:LISTED]) or 'none'}{', ...' if len(names) > LISTED else ''}"
+        near = _nearest(str(name)[:120], [*names, *more])
+        hint = f"did you mean {near!r}?" if near else otherwise or listed
+        if near and noun.startswith("option") and len(names) <= LISTED:  # so few that all of them may be meant
+            hint += f" ({listed})"
         super().__init__(f"unknown {noun} {text}: {hint}")
+
+
+def _nearest(name: str, known: Sequence[str]) -> str | None:
+    """The one that was probably meant; what comes before a colon, such as a family of games, says nothing."""
+    ends = {one.rpartition(":")[2]: one for one in reversed(known)}
+    wanted = name.rpartition(":")[2]
+    begun = [end for end in ends if len(wanted) >= BEGUN and end.startswith(wanted)]
+    near = difflib.get_close_matches(wanted, ends, n=1, cutoff=ALIKE) or begun[:1]
+    return ends[near[0]] if near else None
 
 
 class BadValue(RingsideError):  # noqa: N818

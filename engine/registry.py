@@ -227,6 +227,9 @@ def game_of(spec: GameSpec) -> Game:
 
 def kind_of(agent: AgentSpec) -> AgentKind:
     """The kind of an agent; code of another version is refused."""
+    if agent.kind not in KINDS:  # it was there when the agent was made: of what is here, none is meant
+        missing = f"{agent.id!r} is of that kind, which is not installed here: its plug-in is missing"
+        raise UnknownName("agent kind", agent.kind, KINDS.names(), otherwise=missing)
     kind = KINDS.get(agent.kind)
     if kind.version != agent.version:
         raise VersionMismatch("agent", f"{agent.id} ({agent.kind})", agent.version, kind.version)

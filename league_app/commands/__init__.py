@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from agents.usi.transcript import FOLDER
-from engine.errors import BadValue, RingsideError, UnknownName
+from engine.errors import BadSpec, BadValue, NotNow, RingsideError, UnknownName
 from engine.files import check_path
 from engine.game import Game
 from engine.league.records import NAME_LENGTH
 from engine.league.store import League
 from engine.play.match import SEED_LIMIT, AgentSpec
-from engine.registry import KINDS, agents_for
+from engine.registry import KINDS, agents_for, new_game, usual_game
+from league_app.people import ELSEWHERE
 from league_app.terminal import Answer, line
 from league_app.terms import check_playable
 from league_app.words import listed
@@ -69,12 +70,25 @@ def ready_made(game: Game, name: str) -> AgentSpec:
     found = [agent for agents in kinds.values() for agent in agents if agent.id == name]
     if not found and (problem := KINDS.problems.get(name)):
         raise RingsideError(problem)
+    if not found and name in kinds and KINDS.get(name).live:
+        raise NotNow(f"{name!r} is a person: {ELSEWHERE}")
+    if not found and _among_usual(game, name):
+        changed = dict(game.spec.options).items() - dict(new_game(game.spec.name).spec.options).items()
+        told = ", ".join(sorted(f"{option}={value}" for option, value in changed))
+        raise BadSpec(f"{name!r} plays {game.spec.name} with its usual options, but not with {told}")
     if not found:
         raise UnknownName(f"agent for {game.spec.name}", name, [one.id for agents in kinds.values() for one in agents])
     if len(found) > 1:
         offered = " and ".join(agent.kind for agent in found)
         raise BadValue("agent", name, f"one agent, but {offered} offer one of that name; say kind:payload")
     return found[0]
+
+
+def _among_usual(game: Game, name: str) -> bool:
+    """Whether somebody of that name plays the game with its usual options."""
+    usual = usual_game(game.spec.name)
+    found = agents_for(usual) if usual is not None else {}
+    return any(agent.id == name for agents in found.values() for agent in agents)
 
 
 def pairs_of(texts: Sequence[str], option: str) -> dict[str, str]:

@@ -30,7 +30,7 @@ from league_app.commands import (
     replays,
     seeded,
 )
-from league_app.commands.replays import is_league, last_caption, result_data, save, says_more, spec_data
+from league_app.commands.replays import is_league, last_caption, result_data, save, spec_data
 from league_app.commands.tournaments import finish, play
 from league_app.state import LeagueState
 from league_app.terminal import Answer, compared_words, line, many, show_match
@@ -140,11 +140,11 @@ def single(options: argparse.Namespace, game: Any, players: Any, names: dict[str
         result = executor.execute_match(spec)
     if options.save:
         save(options.save, spec, result)
-    caption = last_caption(spec, result)
+    caption, says_more = last_caption(spec, result)
 
     def show() -> None:
         show_match(game, result, [names[player] for player in result.players])
-        if says_more(caption, game.info.title):
+        if says_more:
             line(f"At the end: {caption.removeprefix(f'{game.info.title}, ')}.")
         if options.save:
             line(f"saved as {options.save}")

@@ -24,7 +24,7 @@ from league_app.terminal import Answer, line, show_match
 from league_app.terms import check_admitted
 
 LONG = 100_000  # steps that are not gone through again for a caption: about a second
-COUNTING = {"step", "turn", "of", "to", "scores", "player"}  # words of captions that tell no more than a table does
+NUMBERS = re.compile(r"-?\d+(\.\d+)?")
 
 
 def add(commands: Any) -> None:
@@ -116,20 +116,18 @@ def reproduce(options: argparse.Namespace) -> Answer:
     return Answer({**data, "result": result_data(result), "match": spec_data(found.spec)}, show, 0 if same else 1)
 
 
-def last_caption(spec: MatchSpec, result: MatchResult) -> str:
-    """The last position in words; empty where its actions were not recorded, or do not lead there again."""
+def last_caption(spec: MatchSpec, result: MatchResult) -> tuple[str, bool]:
+    """The last position in words, and whether they say more than a table of scores: others than at the start, numbers
+    aside. Empty where the actions were not recorded, or do not lead there again."""
     if not result.actions or result.steps > LONG:
-        return ""
+        return "", False
     try:
-        return replay.verified(spec, result).scene().caption
+        playback = replay.verified(spec, result)
+        last = playback.scene().caption
+        playback.seek(0)
+        return last, NUMBERS.sub("", last) != NUMBERS.sub("", playback.scene().caption)
     except Exception:  # the game's own code, which may be anybody's: no result is lost over its caption
-        return ""
-
-
-def says_more(caption: str, title: str) -> bool:
-    """Than a title, a count of steps and scores, which stand beside it anyway."""
-    told = re.findall(r"[^\W\d_]+", caption.lower())
-    return bool(set(told) - set(re.findall(r"[^\W\d_]+", title.lower())) - COUNTING)
+        return "", False
 
 
 def is_league(where: object) -> bool:

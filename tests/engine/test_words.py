@@ -112,6 +112,28 @@ def test_unknown_names_are_told_the_nearest_ones() -> None:
         new_game("pong", point=3)
     with pytest.raises(UnknownName, match="unknown agent kind 'pong-bots': did you mean 'pong-bot'"):
         KINDS.get("pong-bots")
+    with pytest.raises(UnknownName, match="unknown thing 'five_v1': did you mean 'many:five_v1'"):
+        raise UnknownName("thing", "five_v1", ["one"], ["many:five_v1"])
+    with pytest.raises(UnknownName, match="'many:five': did you mean 'many:five_v1'"):
+        raise UnknownName("thing", "many:five", ["many:five_v1", "many:six_v1"])
+
+
+def test_unknown_names_that_are_like_none_are_told_all_there_are() -> None:
+    with pytest.raises(UnknownName, match=r"'players': known: frames, .*, pillars, radius, seats, turns, width$"):
+        new_game("treasure-hunt", players=2)
+    with pytest.raises(UnknownName, match=r"'seets': did you mean 'seats'\? \(known: frames, gem_chance, "):
+        new_game("treasure-hunt", seets=2)
+    with pytest.raises(UnknownName, match=r"unknown thing 'many:foo': known: many:0, .*, many:4, many:5, \.\.\.$"):
+        raise UnknownName("thing", "many:foo", [f"many:{one}" for one in range(16)])
+    with pytest.raises(UnknownName, match="unknown thing 'foo': known: none"):
+        raise UnknownName("thing", "foo", [])
+
+
+def test_an_agent_whose_plugin_is_gone_is_told_so() -> None:
+    with pytest.raises(UnknownName, match="unknown agent kind 'mater': 'M' is of that kind, which is not installed"):
+        kind_of(AgentSpec("M", "mater"))
+    with pytest.raises(UnknownName, match="unknown agent kind 'pong-bots': did you mean 'pong-bot'"):
+        kind_of(AgentSpec("M", "pong-bots"))
 
 
 def test_rules_and_code_of_another_version_are_refused_by_name() -> None:

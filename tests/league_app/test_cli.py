@@ -107,6 +107,11 @@ def test_a_match_tells_how_it_ended_where_the_game_has_words_for_it(
         (["match", "pong", "pong-bot:tracker", "Lazy"], "must be JSON"),
         (["demo", "--with", "Traker"], "did you mean 'Tracker'"),
         (["demo", "--lanes", "1000000000"], "lanes = 1000000000"),
+        (["match", "pong", "Dice", "human"], "'human' is a person: play it in the window"),
+        (
+            ["match", "treasure-hunt", "Evolved", "Magpie", "Badger", "Drifter", "-o", "frames=3", "-o", "turns=9"],
+            "'Evolved' plays treasure-hunt with its usual options, but not with frames=3, turns=9",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_sentence_and_status_two(
