@@ -38,6 +38,8 @@ class Ratings:
     anchor: str | None  # who is fixed; None when the mean is
     prior: bool  # some have only won, only lost, or never met the rest: a virtual draw with the mean keeps them finite
     groups: int = 1  # of agents that have met, directly or through others
+    losers: tuple[str, ...] = ()  # the fewest who have taken nothing from the others, whatever from each other
+    winners: tuple[str, ...] = ()  # the fewest from whom the others have taken nothing
 
 
 def rate(
@@ -53,7 +55,8 @@ def rate(
     if n == 1:
         return Ratings(tuple(agents), np.array([level]), np.zeros(1), np.full((1, 1), 0.5), anchor, False)
     beaten = csr_array(points > 0)  # who has taken anything from whom
-    prior = bool(connected_components(beaten, directed=True, connection="strong")[0] > 1)
+    count, label = connected_components(beaten, directed=True, connection="strong")
+    prior = bool(count > 1)
     groups = int(connected_components(csr_array(games > 0), directed=False)[0])
     strength = np.zeros(n)
     for _ in range(100):
@@ -73,7 +76,21 @@ def rate(
     superiority = ndtr((strength[:, None] - strength[None, :]) / spread)
     np.fill_diagonal(superiority, 0.5)
     error = Z * NATS * np.sqrt(np.maximum(variance, 0.0))
-    return Ratings(tuple(agents), level + NATS * (strength - zero), error, superiority, anchor, prior, groups)
+    losers, winners = (_fewest(agents, label, taken) for taken in (points, points.T))
+    elo = level + NATS * (strength - zero)
+    return Ratings(tuple(agents), elo, error, superiority, anchor, prior, groups, losers, winners)
+
+
+def _fewest(agents: Sequence[str], label: Ints, points: Floats) -> tuple[str, ...]:
+    """Of the sets of agents that `label` numbers, the smallest that has no points from outside; none if it is one."""
+    member: Floats = (label[:, None] == np.arange(label.max() + 1)).astype(float)
+    taken = member.T @ points @ member
+    np.fill_diagonal(taken, 0.0)
+    if len(taken) == 1:
+        return ()
+    without = np.flatnonzero(taken.sum(1) == 0)  # at least one: who beats whom among the sets has an end
+    fewest = without[member.sum(0)[without].argmin()]
+    return tuple(agent for agent, one in zip(agents, label, strict=True) if one == fewest)
 
 
 def errors_to_expect(games: Floats) -> Floats:

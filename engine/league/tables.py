@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from engine.play.match import AgentSpec, EndingKind, GameSpec, joint_digest
 from engine.registry import usual_game
 
 FARTHEST = 4000.0  # Elo apart that is told from farther
+NAMED = 3  # agents that a note tells one by one
 
 
 @dataclass
@@ -169,7 +170,7 @@ def _by_elo(game: GameSpec, rows: dict[str, Row], anchor: str | None, level: flo
         rated = rate([row.agent for row in playing], *_matrices(playing), anchor, level)
         for row, rating, error in zip(playing, rated.elo.tolist(), rated.error.tolist(), strict=True):
             row.rating, row.error = rating, error
-        notes = _notes(rated)
+        notes = _notes(rated, {row.agent: row.name for row in playing})
         superiority = rated.superiority
     best = _ordered(rows)
     chosen = [order[row.agent] for row in best if row.agent in order]
@@ -188,16 +189,20 @@ def _matrices(playing: Sequence[Row]) -> tuple[Floats, Floats]:
     return points, games
 
 
-def _notes(rated: Ratings) -> list[str]:
+def _notes(rated: Ratings, names: Mapping[str, str]) -> list[str]:
     if rated.groups > 1:
         return [
             f"{rated.groups} groups have never met: their ratings compare only through a virtual draw with the mean"
         ]
-    if rated.prior:
-        return [
-            "somebody has only won or only lost against the others: a virtual draw with the mean bounds the ratings"
-        ]
-    return []
+    if not rated.prior:
+        return []
+    who = min(rated.losers, rated.winners, key=len)
+    told = "some have only lost to, or only won against, all of the others"
+    if len(who) <= NAMED:
+        *first, last = (names[one] for one in who)
+        several = f"{', '.join(first)} and {last} have" if first else f"{last} has"
+        told = f"{several} {'lost' if who == rated.losers else 'won'} every game against the others"
+    return [f"{told}: a virtual draw with the mean bounds the ratings"]
 
 
 def _by_skill(

@@ -6,12 +6,14 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from engine.game import Floats
 from engine.league import tables
 from engine.league.book import Book, Entry
 from engine.league.estimate import estimate, rate_name
-from engine.league.ratings import START
+from engine.league.ratings import START, rate
 from engine.league.records import Settings, State
 from engine.league.store import League
 from engine.play.match import Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec
@@ -126,11 +128,46 @@ def test_running_elo_starts_at_1200_and_follows_the_plan(league: League) -> None
 def test_groups_that_never_met_and_clean_sheets_are_finite_and_said(league: League) -> None:
     play(league, stronger, ["Lazy", "Still"])
     table = tables.standings(league, GAME.spec)
-    assert "only won or only lost" in table.notes[0]
+    assert table.notes[0].startswith("Still has lost every game against the others: a virtual draw")
     play(league, stronger, ["Tracker", "Random"])
     table = tables.standings(league, GAME.spec)
     assert "2 groups have never met" in table.notes[0]
     assert all(abs(row.rating) < 5000 and row.error < 5000 for row in table.rows)
+
+
+def test_who_has_only_lost_to_the_others_is_named_though_they_beat_each_other(league: League) -> None:
+    everybody = ["Lazy", "Still", "Tracker", "Random", "Shaky", "Predictor"]
+
+    def against(weak: list[str]) -> Outcome:
+        """These lose to the others; among themselves whoever sits first wins, on either side."""
+
+        def outcome(spec: MatchSpec) -> MatchResult:
+            first, second = (player.id for player in spec.players)
+            return decided(spec, second if first in weak and second not in weak else first)
+
+        return outcome
+
+    for seed, (weak, words) in enumerate(
+        [
+            (everybody[1:3], "Still and Tracker have lost every game"),
+            (everybody[1:], "Lazy has won every game"),
+            (everybody[:3], "Lazy, Still and Tracker have lost every game"),
+        ]
+    ):
+        book = play(league, against(weak), everybody, seed=seed)
+        [note] = tables.standings(league, GAME.spec, book.tournament.number).notes
+        assert note == f"{words} against the others: a virtual draw with the mean bounds the ratings"
+    big = rate(list("abcdefgh"), *split_in_halves())
+    assert "".join(big.losers) == "abcd"
+    assert tables._notes(big, {})[0].startswith("some have only lost to, or only won against, all of the others")
+
+
+def split_in_halves() -> tuple[Floats, Floats]:
+    """Points and games of eight: the first four have lost every game against the others, and share those of theirs."""
+    points = np.full((8, 8), 1.0)
+    points[:4, 4:], points[4:, :4] = 0.0, 2.0
+    np.fill_diagonal(points, 0.0)
+    return points, points + points.T
 
 
 def test_the_table_says_by_which_model_and_whose_superiority_it_shows(league: League) -> None:
