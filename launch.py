@@ -415,6 +415,8 @@ def start(python: Path, args: list[str]) -> int:
         arguments = ["-m", MODULES[command], *args[1:]]
     else:
         arguments = ["-P", "-m", "league_app", *args]  # -P: a folder named engine where the user is must not count
+        script = f'"{sys.argv[0]}"' if " " in sys.argv[0] else sys.argv[0]
+        os.environ["RINGSIDE_CALLED"] = f"{Path(sys.executable).name} {script}"  # so that its hints can be typed
     if not WINDOWS:
         os.execv(python, [str(python), *arguments])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the child too, which knows what to do

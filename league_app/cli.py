@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from engine.errors import RingsideError
 from league_app.commands import leagues, playing, results, tools, tournaments, training, window
-from league_app.terminal import say, tell
+from league_app.terminal import called, say, tell
 
 NEGATIVE, WRONG, OPEN = 1, 2, 3
 
@@ -22,7 +22,9 @@ NEGATIVE, WRONG, OPEN = 1, 2, 3
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command; what is wrong with it is one sentence on standard error and exit status 2."""
     try:
-        options = _parser().parse_args(arguments)
+        options, left = _parser().parse_known_args(arguments)
+        if left:  # told by the command itself, whose help is the one that helps
+            options.parser.error(f"unrecognized arguments: {' '.join(left)}")
         answer = options.run(options)
         tell(answer, options.json)
         sys.stdout.flush()
@@ -55,7 +57,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="ringside",
+        prog=called(),
         description="A league for game-playing agents. Without a command it opens the window.",
         epilog=(
             "exit status: 0 done, 1 the answer is no, 2 something is wrong with what was asked, 3 not finished or not "
@@ -66,5 +68,5 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for module in (window, playing, leagues, tournaments, training, results, tools):
         module.add(commands)
-    parser.set_defaults(**{**vars(parser.parse_args(["demo"])), "run": window.start})
+    parser.set_defaults(**{**vars(parser.parse_args(["demo"])), "run": window.start, "parser": parser})
     return parser

@@ -291,7 +291,7 @@ CHECKS: tuple[tuple[str, Callable[[], Iterator[Finding]], str], ...] = (
     ("SQLite", _sqlite, "keep leagues on a disk of this machine, not in a network or shared folder"),
     ("kernel cache", _cache, "name a folder of yours in RINGSIDE_CACHE; till then, every start compiles anew"),
     ("compiled kernels", _kernels, ANEW),
-    ("worker processes", _workers, "allow more processes (`ulimit -u`) and memory; `ringside play --here` needs none"),
+    ("worker processes", _workers, "allow more processes (`ulimit -u`) and memory; `ringside match --here` needs none"),
     ("plug-ins", _plugins, "uninstall the plug-in that was installed last"),
     ("pictures", partial(_trial, "pictures", "pygame", PYGAME), ANEW),
     ("window", _window, ANEW),

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ REPLACED = "\N{REPLACEMENT CHARACTER}"
 JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"  # many emoji and some scripts are made with them
 WIDE = 110  # columns: in a narrower terminal words come before a bar
 LONGEST = 2000  # letters of a sentence about what is wrong
+CALLED = "RINGSIDE_CALLED"  # what a person types to get here, where that is not `ringside`: launch.py says so
 console = Console(highlight=False)
 errors = Console(highlight=False, stderr=True)
 
@@ -74,9 +76,19 @@ def as_data(value: object) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
+def called() -> str:
+    """This program, as a person calls it."""
+    return os.environ.get(CALLED) or "ringside"
+
+
+def _retold(text: str) -> str:
+    """Hints, wherever they come from, as they can be typed here."""
+    return text.replace("`ringside ", f"`{called()} ")
+
+
 def say(sentence: str) -> None:
     """What went wrong, on standard error."""
-    told = plain(" ".join(sentence.splitlines()))
+    told = plain(_retold(" ".join(sentence.splitlines())))
     print(f"ringside: {told if len(told) <= LONGEST else told[:LONGEST] + ' ...'}", file=sys.stderr)  # noqa: T201
 
 
@@ -91,7 +103,7 @@ def words(text: object, style: str = "") -> Text:
 
 
 def line(text: str, style: str = "") -> None:
-    console.print(words(text, style), soft_wrap=True)  # a terminal wraps by itself, and a pipe should not
+    console.print(words(_retold(text), style), soft_wrap=True)  # a terminal wraps by itself, and a pipe should not
 
 
 def table(*headings: str) -> Table:

@@ -57,6 +57,8 @@ LEAGUE_APP = """\
 import os, sys
 if sys.argv[1:2] == ["exit"]:
     sys.exit(int(sys.argv[2]))
+if sys.argv[1:] == ["called"]:
+    sys.exit(os.environ["RINGSIDE_CALLED"])
 if sys.argv[1:] == ["compile"] and os.path.exists(os.path.join(os.path.dirname(__file__), "broken")):
     sys.exit("no compiler")
 print("ringside", sys.argv[1:], os.getcwd(), os.environ.get("PYTHONPATH"))
@@ -270,6 +272,11 @@ def test_arguments_and_exit_codes_pass_through(ready: Checkout, tmp_path: Path) 
     result = ready.run("play", "--seed", "3", "a file", cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert result.stdout == f"ringside ['play', '--seed', '3', 'a file'] {tmp_path} None\n"
     assert ready.run("exit", "7").returncode == 7
+
+
+def test_ringside_knows_how_it_was_called(ready: Checkout) -> None:
+    told = ready.run("called").stderr
+    assert told == f'{Path(sys.executable).name} "{ready.source / "launch.py"}"\n'
 
 
 def test_check_with_names_is_ringsides_own(ready: Checkout) -> None:

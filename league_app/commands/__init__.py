@@ -20,7 +20,7 @@ from engine.league.store import League
 from engine.play.match import SEED_LIMIT, AgentSpec
 from engine.registry import KINDS, agents_for, new_game, usual_game
 from league_app.people import ELSEWHERE
-from league_app.terminal import Answer, line
+from league_app.terminal import Answer, called, line
 from league_app.terms import check_playable
 from league_app.words import listed
 
@@ -32,7 +32,7 @@ def command(
     commands: Any, name: str, help: str, run: Run, examples: Sequence[str] = (), **more: Any
 ) -> argparse.ArgumentParser:
     """A parser for one command."""
-    epilog = "examples:\n" + "\n".join(f"  ringside {one}" for one in examples) if examples else None
+    epilog = "examples:\n" + "\n".join(f"  {called()} {one}" for one in examples) if examples else None
     one: argparse.ArgumentParser = commands.add_parser(
         name,
         help=help,
@@ -41,7 +41,7 @@ def command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         **more,
     )
-    one.set_defaults(run=run)
+    one.set_defaults(run=run, parser=one)
     one.add_argument("--json", action="store_true", help="as data, on standard output")
     return one
 

@@ -78,7 +78,7 @@ def add_agents(under: Any) -> None:
         ],
     )
     which(one)
-    one.add_argument("--kind", help="which kind plays it (see `ringside list`); without it a ready-made one is entered")
+    one.add_argument("--kind", help="which kind plays it (see `list`); without it a ready-made one is entered")
     one.add_argument("--payload", default="", help="what it is made of: text, or @FILE")
     said(one)
     one = command(under, "edit", "change what is said about one", edit, ["agents edit my.league Tracker --name Old"])

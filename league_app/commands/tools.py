@@ -27,7 +27,7 @@ from engine.play.match import Limits, MatchSpec
 from engine.registry import FAMILIES, FORMATS, GAMES, KINDS, TRAINERS, Registry, agents_for, all_games, new_game
 from league_app import doctor
 from league_app.commands import command
-from league_app.terminal import Answer, console, line, many, say, table, words
+from league_app.terminal import Answer, called, console, line, many, say, table, words
 
 REGISTRIES: tuple[Registry[Any], ...] = (FAMILIES, GAMES, KINDS, FORMATS, TRAINERS)
 
@@ -84,7 +84,7 @@ def listing(options: argparse.Namespace) -> Answer:
         data["formats"].append({"name": name, "about": format.about, "options": fields})
     for name, trainer in TRAINERS.working().items():
         fields = [field_data(field) for field in dataclasses.fields(trainer)]
-        shown.add_row("trainer", name, f"{trainer.about} (`ringside train {name} --help` shows its settings)")
+        shown.add_row("trainer", name, f"{trainer.about} (`{called()} train {name} --help` shows its settings)")
         told = {"metrics": dict(trainer.metrics), "presets": {key: dict(one) for key, one in trainer.presets.items()}}
         data["trainers"].append({"name": name, "about": trainer.about, "settings": fields, **told})
     data["problems"] = problems()

@@ -125,6 +125,43 @@ def test_what_is_wrong_is_one_sentence_and_status_two(
     assert "Traceback" not in told.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["agents", "export", "my.league", "Fairy", "--to", "fairy.agent"], "ringside agents export"),
+        (["match", "pong", "Dice", "Dice", "--colour", "red"], "ringside match"),
+        (["--colour", "--red"], "ringside"),
+    ],
+)
+def test_unknown_arguments_are_told_with_the_help_of_their_command(
+    arguments: list[str], command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    told = " ".join(arguments[-2:])
+    assert capsys.readouterr().err == f"ringside: unrecognized arguments: {told} (`{command} --help` shows how)\n"
+
+
+def test_hints_name_the_program_as_it_was_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RINGSIDE_CALLED", "python3 launch.py")
+    for arguments in (["standings", "no.league"], ["window", "no.league"]):
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert "`python3 launch.py new" in capsys.readouterr().err
+    main(["new", "my.league"])
+    main(["agents", "list", "my.league"])
+    assert "`python3 launch.py agents add`" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["match", "--help"])
+    shown = capsys.readouterr().out
+    assert shown.startswith("usage: python3 launch.py match ")
+    assert "  python3 launch.py match pong Tracker Shaky --seed 3\n" in shown
+
+
 @pytest.fixture(autouse=True)
 def homeless() -> Iterator[None]:
     """A kind that plays no game there is."""
