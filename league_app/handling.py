@@ -25,6 +25,7 @@ from league_app.words import many
 
 FILTER = "Agents (*.agent)"
 TOLD = 3  # files that are wrong and told one by one
+YOU = "You"  # whoever sits here
 
 
 class Handling(QObject):
@@ -128,7 +129,8 @@ class Handling(QObject):
 
     def _added(self, found: tuple[str, str]) -> None:
         id, name = found
-        told = f"{name} is in: choose it for a tournament, and play"
+        told = "You are in: choose yourself" if name == YOU else f"{name} is in: choose it"
+        told += " for a tournament, and play"
         self._desk.say(told, "good", ("Undo", Offered(self._desk, [id])))
 
     # Files
@@ -211,7 +213,7 @@ class _AddPerson:
         KINDS.get(PERSON)  # says what is missing, if it is
         taken = [one.name for one in self._state.league.agents(self._game, archived=True)]
         agent = self._state.add_agent(
-            travel.free_name("You", taken), self._game, PERSON, b"", origin="plays at this screen"
+            travel.free_name(YOU, taken), self._game, PERSON, b"", origin="plays at this screen"
         )
         return agent.id, agent.name
 

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from engine.errors import BadValue
+from engine.errors import BadValue, NotNow
 from engine.league import tables
 from engine.league.file import SUFFIX
 from engine.league.records import State
@@ -18,7 +18,7 @@ from engine.play.arena import DEFAULT_LANES, MOST_LANES
 from engine.play.concurrent import MOST_WORKERS, ConcurrentMatchExecutor, default_workers
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import Limits, MatchSpec
-from engine.registry import KINDS, new_game
+from engine.registry import KINDS, is_person, new_game
 from league_app.commands import (
     check_seed,
     check_whole,
@@ -32,6 +32,7 @@ from league_app.commands import (
 )
 from league_app.commands.replays import is_league, last_caption, result_data, save, spec_data
 from league_app.commands.tournaments import finish, play
+from league_app.people import ELSEWHERE
 from league_app.state import LeagueState
 from league_app.terminal import Answer, compared_words, line, many, show_match
 from league_app.terms import check_admitted
@@ -124,6 +125,9 @@ def match(options: argparse.Namespace) -> Answer:
             players = tuple(league.spec(agent.id) for agent in found)
             names = {agent.id: agent.name for agent in found}
             check_admitted(league, players)
+        person = next(filter(is_person, players), None)
+        if person is not None:
+            raise NotNow(f"{names[person.id]!r} is a person: {ELSEWHERE}")
         if options.pairs is None and not options.record:
             return single(options, game, players, names)
     if len(players) != 2:

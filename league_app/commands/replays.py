@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.errors import BadValue
+from engine.errors import BadValue, RingsideError
 from engine.files import check_path, write_whole
 from engine.league import tables
 from engine.league.file import SUFFIX
@@ -144,7 +144,13 @@ def save(path: Path, spec: MatchSpec, result: MatchResult) -> None:
 
 def export(playback: Playback, path: Path, names: Sequence[str], result: MatchResult) -> None:
     check_path("--export", path)
-    text = playback.written(path.suffix.removeprefix("."), names, result.ending)
+    info, notation = playback.game.info, path.suffix.removeprefix(".")
+    if not info.notations:
+        raise RingsideError(f"{info.title} cannot be written down for other programs: leave out --export")
+    if notation not in info.notations:
+        needed = " or ".join(f".{one}" for one in info.notations)
+        raise BadValue("--export", str(path), f"a file name that ends in {needed}")
+    text = playback.written(notation, names, result.ending)
     try:
         write_whole(path, text.encode())
     except OSError as error:

@@ -69,12 +69,16 @@ def add(commands: Any) -> None:
 
 def standings(options: argparse.Namespace) -> Answer:
     told = table_of(options)
-    return Answer(told, lambda: show_standings(told, against=False))
+    return Answer(told, lambda: show_standings(told, against=False) if told.rows else line(nobody(told, options)))
 
 
 def crosstable(options: argparse.Namespace) -> Answer:
     told = table_of(options)
-    return Answer(told, lambda: show_crosstable(told))
+    return Answer(told, lambda: show_crosstable(told) if told.rows else line(nobody(told, options)))
+
+
+def nobody(told: tables.Standings, options: argparse.Namespace) -> str:
+    return f"nobody in {options.league} plays {told.game.name}"
 
 
 def table_of(options: argparse.Namespace) -> tables.Standings:

@@ -140,7 +140,8 @@ def check(options: argparse.Namespace) -> Answer:
     broken = sum(told is not None for told in held.values())
     failed = broken or (not wanted and problems())
     if failed:
-        say(f"{broken} of the promises do not hold" if broken else "some plug-ins do not load")
+        hold = "does not hold" if broken == 1 else "do not hold"
+        say(f"{broken} of the promises {hold}" if broken else "some plug-ins do not load")
     return Answer({"checked": held, "problems": problems()}, lambda: None, 1 if failed else 0)
 
 

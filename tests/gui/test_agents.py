@@ -397,7 +397,9 @@ def test_a_match_against_another_is_shown_live(desk: Desk, page: AgentPage, ears
     live.close()  # type: ignore[attr-defined]
 
 
-def test_a_person_joins_the_league(desk: Desk, dock: AgentsDock, qtbot: QtBot) -> None:
+def test_a_person_joins_the_league(desk: Desk, dock: AgentsDock, ears: Ears, qtbot: QtBot) -> None:
     dock.add_person()
     dock.add_person()
     qtbot.waitUntil(lambda: sum(one.kind == PERSON for one in desk.league.agents()) > 0)
+    qtbot.waitUntil(lambda: bool(ears.said))
+    assert ears.said[0][0] == "You are in: choose yourself for a tournament, and play"

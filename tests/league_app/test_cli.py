@@ -108,6 +108,7 @@ def test_a_match_tells_how_it_ended_where_the_game_has_words_for_it(
         (["demo", "--with", "Traker"], "did you mean 'Tracker'"),
         (["demo", "--lanes", "1000000000"], "lanes = 1000000000"),
         (["match", "pong", "Dice", "human"], "'human' is a person: play it in the window"),
+        (["match", "pong", "Dice", "human:", "--pairs", "2"], "'human:' is a person: play it in the window"),
         (
             ["match", "treasure-hunt", "Evolved", "Magpie", "Badger", "Drifter", "-o", "frames=3", "-o", "turns=9"],
             "'Evolved' plays treasure-hunt with its usual options, but not with frames=3, turns=9",
@@ -182,6 +183,28 @@ def test_a_picture_that_cannot_be_written_is_told(
     assert stopped.value.code == 2
     assert f"--png = '{name}'" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["a[b].replay"]
+
+
+@pytest.mark.parametrize(
+    ("game", "words"),
+    [
+        ("shogi", "--export = 'game.kif': must be a file name that ends in .csa"),
+        ("pong", "Pong cannot be written down for other programs"),
+    ],
+)
+def test_a_match_that_cannot_be_written_down_so_is_told(
+    game: str,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["match", game, "Dice", "Dice", "--steps", "9", "--save", "a.replay"])
+    with pytest.raises(SystemExit) as stopped:
+        main(["replay", "a.replay", "--export", "game.kif"])
+    assert stopped.value.code == 2
+    assert words in capsys.readouterr().err
 
 
 def test_names_cannot_send_control_codes_to_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -297,4 +320,4 @@ def test_a_promise_that_does_not_hold_is_status_one(capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit) as stopped:
         main(["check", "homeless"])
     assert stopped.value.code == 1
-    assert "1 of the promises do not hold" in capsys.readouterr().err
+    assert "1 of the promises does not hold" in capsys.readouterr().err

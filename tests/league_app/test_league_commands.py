@@ -127,6 +127,12 @@ def test_without_a_game_it_is_told_how_to_give_one(
         assert "game = None: must be given (--game): the league has agents for pong, shogi" in told
 
 
+def test_a_table_of_nobody_is_a_sentence(league: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for table in ("standings", "crosstable"):
+        assert said(capsys, table, league, "--game", "shogi") == "nobody in my.league plays shogi"
+        assert told(capsys, table, league, "--game", "shogi")["rows"] == []
+
+
 def test_pools_of_different_options_are_not_mixed(league: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = told(capsys, "standings", league)
     main(["tournament", "run", league, "-o", "points=2", "-o", "step_limit=400"])
