@@ -15,8 +15,7 @@ from engine.league.records import State
 from engine.league.statistics import compare
 from engine.league.store import League
 from engine.play.arena import DEFAULT_LANES, MOST_LANES
-from engine.play.concurrent import MOST_WORKERS, ConcurrentMatchExecutor, default_workers
-from engine.play.executors import SequentialMatchExecutor
+from engine.play.concurrent import MOST_WORKERS, default_workers
 from engine.play.match import Limits, MatchSpec
 from engine.registry import KINDS, is_person, new_game
 from league_app.commands import (
@@ -30,7 +29,7 @@ from league_app.commands import (
     replays,
     seeded,
 )
-from league_app.commands.replays import is_league, last_caption, result_data, save, spec_data
+from league_app.commands.replays import is_league, last_caption, played, result_data, save, spec_data
 from league_app.commands.tournaments import finish, play
 from league_app.people import ELSEWHERE
 from league_app.state import LeagueState
@@ -139,9 +138,7 @@ def single(options: argparse.Namespace, game: Any, players: Any, names: dict[str
     spec = MatchSpec(
         "match", game.spec, players, 1 if options.seed is None else options.seed, options.start, Limits(options.steps)
     )
-    executor = SequentialMatchExecutor(lanes=1) if options.here else ConcurrentMatchExecutor(1)
-    with executor:
-        result = executor.execute_match(spec)
+    result = played(spec, options.here)
     if options.save:
         save(options.save, spec, result)
     caption, says_more = last_caption(spec, result)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +18,15 @@ from engine.league.file import SUFFIX
 from engine.league.store import League
 from engine.play import replay
 from engine.play.concurrent import ConcurrentMatchExecutor
-from engine.play.executors import SequentialMatchExecutor
+from engine.play.executors import MatchExecutor, SequentialMatchExecutor
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.replay import Playback
 from engine.registry import game_of
 from league_app.commands import command, log
-from league_app.terminal import Answer, line, show_match
+from league_app.terminal import Answer, lasting, line, say, show_match
 from league_app.terms import check_admitted
 
+LONG_WAIT = 3.0  # seconds until it is told that a match is still being played
 LONG = 100_000  # steps that are not gone through again for a caption: about a second
 NUMBERS = re.compile(r"-?\d+(\.\d+)?")
 
@@ -96,9 +100,7 @@ def reproduce(options: argparse.Namespace) -> Answer:
     with League(options.league, read_only=True) as league:
         found, names = tables.match(league, options.match), league.names()
         check_admitted(league, found.spec.players)
-    executor = SequentialMatchExecutor(lanes=1) if options.here else ConcurrentMatchExecutor(1)
-    with executor:
-        result = executor.execute_match(found.spec)
+    result = played(found.spec, options.here)
     same = result.digest() == found.result.digest()
 
     def show() -> None:
@@ -114,6 +116,42 @@ def reproduce(options: argparse.Namespace) -> Answer:
 
     data = {"same": same, "repeatable": found.result.repeatable, "recorded": result_data(found.result)}
     return Answer({**data, "result": result_data(result), "match": spec_data(found.spec)}, show, 0 if same else 1)
+
+
+def played(spec: MatchSpec, here: bool) -> MatchResult:
+    """Once, in this process or, protected, in another."""
+    executor = SequentialMatchExecutor(lanes=1) if here else ConcurrentMatchExecutor(1)
+    with executor, _told_if_long(executor):
+        return executor.execute_match(spec)
+
+
+@contextmanager
+def _told_if_long(executor: MatchExecutor) -> Iterator[None]:
+    """A game of somebody's own may never end: after a while it is told how long it has been played, less and less
+    often."""
+    over = threading.Event()
+
+    def tell() -> None:
+        while isinstance(executor, ConcurrentMatchExecutor) and not _busy(executor):  # its process takes a while
+            if over.wait(0.2):
+                return
+        since, wait = time.monotonic(), LONG_WAIT
+        while not over.wait(wait):
+            now = time.monotonic() - since
+            say(f"still playing after {lasting(now)}: Ctrl-C stops it, --steps ends a match after so many steps")
+            wait = min(now + 2.0, 60.0)
+
+    teller = threading.Thread(target=tell, name="patience", daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
+
+
+def _busy(executor: ConcurrentMatchExecutor) -> bool:
+    return any(one.state == "playing" for one in executor.status().workers)
 
 
 def last_caption(spec: MatchSpec, result: MatchResult) -> tuple[str, bool]:

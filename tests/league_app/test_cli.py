@@ -20,6 +20,7 @@ from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, Limits, MatchSpec
 from engine.registry import KINDS, new_game
 from league_app.cli import main
+from league_app.commands import replays
 
 
 def ringside(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
@@ -214,6 +215,17 @@ def test_names_cannot_send_control_codes_to_the_terminal(tmp_path: Path, capsys:
         replay.save(tmp_path / "evil.replay", spec, executor.execute_match(spec))
     main(["replay", str(tmp_path / "evil.replay")])
     assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("where", [[], ["--here"]])
+def test_a_match_that_goes_on_and_on_is_told(
+    where: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(replays, "LONG_WAIT", 0.05)
+    main(["match", "pong", "Still", "Still", "-o", "points=99", "-o", "step_limit=500000", *where])
+    told = capsys.readouterr()
+    assert "still playing after 0.1 s: Ctrl-C stops it" in told.err
+    assert "Pong: " in told.out
 
 
 def test_two_agents_of_one_name_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
