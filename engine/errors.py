@@ -26,7 +26,7 @@ from collections.abc import Iterable, Sequence
 
 LISTED = 12  # names that are told of a table
 ALIKE = 0.75  # of the letters of two names: with less, a guess is more often wrong than right
-BEGUN = 3  # letters of a name that stand for the rest of it
+BEGUN = 0.5  # of the letters of a name, from its first one on, that stand for all of it
 
 
 class RingsideError(Exception):
@@ -56,7 +56,7 @@ def _nearest(name: str, known: Sequence[str]) -> str | None:
     """The one that was probably meant; what comes before a colon, such as a family of games, says nothing."""
     ends = {one.rpartition(":")[2]: one for one in reversed(known)}
     wanted = name.rpartition(":")[2]
-    begun = [end for end in ends if len(wanted) >= BEGUN and end.startswith(wanted)]
+    begun = [end for end in ends if end.startswith(wanted) and len(wanted) >= BEGUN * len(end)]
     near = difflib.get_close_matches(wanted, ends, n=1, cutoff=ALIKE) or begun[:1]
     return ends[near[0]] if near else None
 

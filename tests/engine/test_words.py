@@ -125,6 +125,8 @@ def test_unknown_names_that_are_like_none_are_told_all_there_are() -> None:
         new_game("treasure-hunt", seets=2)
     with pytest.raises(UnknownName, match=r"unknown thing 'many:foo': known: many:0, .*, many:4, many:5, \.\.\.$"):
         raise UnknownName("thing", "many:foo", [f"many:{one}" for one in range(16)])
+    with pytest.raises(UnknownName, match="unknown thing 'many:foo': known: many:foozpong_v3, many:go_v5"):
+        raise UnknownName("thing", "many:foo", ["many:go_v5", "many:foozpong_v3"])
     with pytest.raises(UnknownName, match="unknown thing 'foo': known: none"):
         raise UnknownName("thing", "foo", [])
 
