@@ -199,6 +199,12 @@ class MatchPage(Page):
         self._go_on()
         self.program.away = False
         self._wake()
+        QTimer.singleShot(0, self, self._come_to_play)  # its parts are shown after it
+
+    @Slot()
+    def _come_to_play(self) -> None:
+        if self.isVisible() and self._keyboard.hands is not None:
+            self.ring.take_keyboard()
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
         self._let_go()

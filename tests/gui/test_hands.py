@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLineEdit, QStackedWidget
 from pytestqt.qtbot import QtBot
 
 from agents.human import person
@@ -138,15 +138,23 @@ def test_a_move_that_cannot_be_is_told_at_the_field_and_stays_selected(qtbot: Qt
 def test_the_keyboard_is_the_fields_and_resign_never_gets_it_by_itself(desk: Desk, qtbot: QtBot) -> None:
     """A match of Shogi that a person plays: what is typed comes to the field, at every turn, and giving up is asked."""
     page = MatchPage(desk)
-    qtbot.addWidget(page)
-    page.show()
-    page.activateWindow()
+    stack, other = QStackedWidget(), QLineEdit()
+    stack.addWidget(page)
+    stack.addWidget(other)
+    qtbot.addWidget(stack)
+    stack.show()
+    stack.activateWindow()
+    stack.setCurrentIndex(1)
+    other.setFocus()
     told: list[list[object]] = []
     game = new_game("shogi", opening="none")
     bot = KINDS.get("shogi-bot").samples(game)[0]
     live = stub(MatchSpec("mine", game.spec, (person(), bot), 1), told=told)
     page.show_what(live)
     bar = page.ring.human
+    qtbot.waitUntil(lambda: page.shown is not None, timeout=PATIENCE)
+    assert other.hasFocus(), "whoever is elsewhere is left alone"
+    stack.setCurrentIndex(0)
     qtbot.waitUntil(lambda: bar.isVisible() and bar.list.hasFocus(), timeout=PATIENCE)
     for mine, answer in (("7g7f", "3c3d"), ("2g2f", "8c8d")):
         QTest.keyClicks(QApplication.focusWidget(), mine)
