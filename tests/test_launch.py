@@ -352,7 +352,11 @@ def test_of_two_launches_at_once_the_second_waits_and_installs_nothing(unfinishe
 
 def test_ctrl_c_during_setup_ends_in_a_sentence(unfinished: Checkout) -> None:
     with unfinished.held_up_in_pip() as process:
-        os.killpg(process.pid, signal.SIGINT)
+        for _ in range(3):  # as a person does: pip was seen to lose one on a busy machine
+            os.killpg(process.pid, signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(15)
+                break
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "Interrupted" in errors
