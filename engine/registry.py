@@ -236,6 +236,11 @@ def kind_of(agent: AgentSpec) -> AgentKind:
     return kind
 
 
+def package_of(kind: AgentKind) -> str:
+    """The package that its code is in, such as ours."""
+    return kind.pilot.__module__.partition(".")[0]
+
+
 def is_person(agent: AgentSpec) -> bool:
     """Whether somebody has to be there to play it. Of a kind that cannot be had, that is told when it is to play."""
     try:

@@ -1,8 +1,9 @@
 """Imported once, by the process that workers are forked from: with this done they start in a few hundredths of a
 second.
 
-It plays a short match of every game that comes with Ringside, so that compiled kernels are ready in each worker. Code
-of plug-ins is not run here: if it breaks, it should break a worker and not what they all come from.
+It plays a short match of every game that comes with Ringside, so that compiled kernels are ready in each worker. What
+was never compiled from these sources is left to the workers that need it: a match of Pong should not wait until Shogi
+is compiled. Code of plug-ins is not run here: if it breaks, it should break a worker and not what they all come from.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import os  # noqa: E402
 import traceback  # noqa: E402
 
 import engine.play.worker  # noqa: E402, F401
+from engine import kernels  # noqa: E402
 from engine.play.executors import SequentialMatchExecutor  # noqa: E402
 from engine.play.lanes import compile_general_path  # noqa: E402
 from engine.play.match import Limits, MatchSpec  # noqa: E402
-from engine.registry import GAMES, KINDS  # noqa: E402
+from engine.registry import GAMES, KINDS, package_of  # noqa: E402
 
 process.server = os.getpid()
 
@@ -32,7 +34,8 @@ def warm() -> None:
         made = GAMES.get(name)
         game = made(made.Options())
         for kind in (KINDS.get(kind) for kind in KINDS.own()):
-            if kind.plays(game) and (agents := list(kind.samples(game))):
+            known = kernels.was_compiled(f"{name} {kind.name}", package_of(kind))
+            if known and kind.plays(game) and (agents := list(kind.samples(game))):
                 players = tuple(agents[seat % len(agents)] for seat in range(game.info.seats))
                 with SequentialMatchExecutor(lanes=2) as executor:
                     executor.execute_match(MatchSpec("0", game.spec, players, 1, None, Limits(5)))

@@ -15,7 +15,7 @@ import engine
 from engine.checks import check_game, check_kind
 from engine.errors import BadLeague, RingsideError, UnknownName
 from engine.game import Game
-from engine.kernels import sweep_cache
+from engine.kernels import note_compiled, sweep_cache
 from engine.league import tables
 from engine.league.book import Book
 from engine.league.sessions import Sessions
@@ -24,7 +24,19 @@ from engine.play import replay
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.lanes import compile_general_path
 from engine.play.match import Limits, MatchSpec
-from engine.registry import FAMILIES, FORMATS, GAMES, KINDS, TRAINERS, Registry, agents_for, all_games, new_game
+from engine.registry import (
+    FAMILIES,
+    FORMATS,
+    GAMES,
+    KINDS,
+    TRAINERS,
+    Registry,
+    agents_for,
+    all_games,
+    kind_of,
+    new_game,
+    package_of,
+)
 from league_app import doctor
 from league_app.commands import command
 from league_app.terminal import Answer, called, console, line, many, say, table, words
@@ -172,6 +184,8 @@ def compile_all(options: argparse.Namespace) -> Answer:
             try:
                 with SequentialMatchExecutor(lanes=2) as executor:
                     replay.verified(spec, executor.execute_match(spec))
+                kind = kind_of(agents[0])
+                note_compiled(f"{name} {kind.name}", package_of(kind))
             except RingsideError as error:  # a plug-in that cannot be played is no reason not to start
                 say(f"{name}: {error}")
         times[name] = time.perf_counter() - since

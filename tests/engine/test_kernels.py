@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import kernels
 from engine.kernels import cache_root, kernel, sweep_cache
 
 KERNEL = "from engine.kernels import kernel\nfrom taken_in import more\n\n@kernel\ndef answer(x):\n    return more(x)\n"
@@ -79,3 +80,17 @@ def test_sweeping_removes_old_kernels_and_nothing_else(tmp_path: Path, monkeypat
         os.utime(folders[name], (0, 0))
     sweep_cache()
     assert sorted(path.name for path in cache_root().iterdir()) == ["fedcba9876543210", "photographs"]
+
+
+def test_what_was_compiled_is_known_until_the_sources_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "_cache_folder", lambda packages: tmp_path / "-".join(sorted(packages)))
+    for package in ("agents", "others"):
+        (tmp_path / "-".join(sorted({"engine", package}))).mkdir()
+    assert not kernels.was_compiled("pong bots", "agents")
+    kernels.note_compiled("pong bots", "agents")
+    assert kernels.was_compiled("pong bots", "agents")
+    assert not kernels.was_compiled("pong bots", "others")
+    assert not kernels.was_compiled("shogi bots", "agents")
+    monkeypatch.setattr(kernels, "_cache_folder", lambda packages: None)
+    kernels.note_compiled("pong bots", "agents")
+    assert not kernels.was_compiled("pong bots", "agents"), "where nothing can be written"
