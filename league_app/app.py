@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from league_app import places, theme
+from league_app.collecting import Collector
 from league_app.desk import Desk
 from league_app.settings import Settings
 
@@ -136,9 +137,11 @@ def run(first: Path | None = None) -> int | None:
     if app is None:
         return None
     sys.setswitchinterval(SWITCH)
+    collector = Collector(app)
     application = Application(app, first)
     application.start()
     try:
         return app.exec()
     finally:
         application.end()
+        collector.end()

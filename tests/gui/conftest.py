@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from engine.registry import new_game
 from league_app import theme
+from league_app.collecting import Collector
 from league_app.desk import Desk
 from league_app.settings import Settings
 from league_app.state import LeagueState
@@ -29,6 +30,14 @@ SAMPLES = (*BOTS, "Evolved", "Dice")
 def qapp_args() -> list[str]:
     """Not by a variable: other tests start programs, which would take that for a display."""
     return ["ringside", "-platform", "offscreen"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def collector(qapp: QApplication) -> Iterator[Collector]:
+    """As in the program: widgets of an earlier test must not be taken apart by the threads of this one."""
+    made = Collector(qapp)
+    yield made
+    made.end()
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,43 @@
+"""Whose thread takes widgets apart that nobody needs any more."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+from PySide6.QtCore import QObject
+from pytestqt.qtbot import QtBot
+
+from league_app.collecting import Collector
+
+
+class Knot(QObject):
+    """Holds itself, so that only the collector of garbage can take it apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.itself = self
+
+
+def test_garbage_is_collected_in_the_windows_thread_alone(collector: Collector, qtbot: QtBot) -> None:
+    gone: list[threading.Thread] = []
+    weakref.finalize(Knot(), lambda: gone.append(threading.current_thread()))
+
+    kept: list[list[int]] = []
+    thread = threading.Thread(target=lambda: kept.extend([] for _ in range(200_000)))
+    thread.start()
+    thread.join()
+    assert not gone, "Python by itself would have collected it there"
+    qtbot.waitUntil(lambda: bool(gone), timeout=10_000)
+    assert gone == [threading.main_thread()]
+
+
+def test_afterwards_it_is_pythons_business_again(collector: Collector) -> None:
+    other = Collector(collector)
+    assert not gc.isenabled()
+    other.end()
+    try:
+        assert gc.isenabled()
+    finally:
+        gc.disable()
