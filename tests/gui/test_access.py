@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -127,13 +128,12 @@ def sheets(window: Window) -> Iterator[tuple[str, QDialog]]:
 
 
 def _modal() -> QDialog:
-    found = QApplication.activeModalWidget()
-    for _ in range(2000):
-        if found is not None:
-            break
+    """The sheet that comes up; some of them read the league first, in another thread."""
+    until = time.monotonic() + 10.0
+    while (found := QApplication.activeModalWidget()) is None and time.monotonic() < until:
         QApplication.processEvents()
         QApplication.sendPostedEvents()
-        found = QApplication.activeModalWidget()
+        time.sleep(0.001)
     assert isinstance(found, QDialog)
     return found
 
