@@ -19,30 +19,16 @@ import os  # noqa: E402
 import traceback  # noqa: E402
 
 import engine.play.worker  # noqa: E402, F401
-from engine import kernels  # noqa: E402
-from engine.play.executors import SequentialMatchExecutor  # noqa: E402
 from engine.play.lanes import compile_general_path  # noqa: E402
-from engine.play.match import Limits, MatchSpec  # noqa: E402
-from engine.registry import GAMES, KINDS, package_of  # noqa: E402
+from engine.play.warming import make_ready, own_pairs, was_compiled  # noqa: E402
 
 process.server = os.getpid()
 
-
-def warm() -> None:
-    compile_general_path()
-    for name in GAMES.own():
-        made = GAMES.get(name)
-        game = made(made.Options())
-        for kind in (KINDS.get(kind) for kind in KINDS.own()):
-            known = kernels.was_compiled(f"{name} {kind.name}", package_of(kind))
-            if known and kind.plays(game) and (agents := list(kind.samples(game))):
-                players = tuple(agents[seat % len(agents)] for seat in range(game.info.seats))
-                with SequentialMatchExecutor(lanes=2) as executor:
-                    executor.execute_match(MatchSpec("0", game.spec, players, 1, None, Limits(5)))
-
-
 try:
-    warm()
+    compile_general_path()
+    for game, kind in own_pairs():
+        if was_compiled(game, kind):
+            make_ready(game, kind)
 except Exception:  # a slow start is better than none: workers compile what they need, and say what is broken
     traceback.print_exc()
 gc.collect()

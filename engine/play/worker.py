@@ -21,8 +21,9 @@ from numba.core import event
 from engine.errors import BrokenPlugin, GameFailed, RingsideError, UnknownName
 from engine.play.arena import Arena
 from engine.play.marks import Marks
-from engine.play.match import AgentSpec, GameSpec, MatchResult
+from engine.play.match import AgentSpec, GameSpec, MatchResult, MatchSpec
 from engine.play.process import OUT_OF_MEMORY, WorkerSettings
+from engine.play.warming import make_ready
 from engine.play.wire import Broken, Channel, pack_results, spec_of_row
 from engine.registry import FAMILIES, FORMATS, GAMES, KINDS, TRAINERS, Registry
 
@@ -118,16 +119,23 @@ class Service:
         for words, body in self._channel.get():
             self._obey(words, body)
 
+    def _spec(self, row: Any) -> MatchSpec:
+        """A match that is to be played here; whatever has to be compiled for it is compiled on nobody's clock."""
+        spec = spec_of_row(row, self._games, self._agents)
+        for player in spec.players:
+            make_ready(spec.game.name, player.kind)
+        return spec
+
     def _obey(self, words: list[Any], body: bytes) -> None:
         name, *rest = words
         match name:
             case "play":
                 arena = self._company()
                 for row in rest[0]:
-                    arena.add(spec_of_row(row, self._games, self._agents))
+                    arena.add(self._spec(row))
             case "alone":
                 row, pace, skip = rest
-                spec = spec_of_row(row, self._games, self._agents)
+                spec = self._spec(row)
                 arena = Arena(1, alone=True, marks=self._marks)  # always logged: it may have to be told how far it came
                 self._solo = Solo(arena) if pace is None else Live(arena, pace, skip, self._send)
                 arena.add(spec)

@@ -15,7 +15,7 @@ import engine
 from engine.checks import check_game, check_kind
 from engine.errors import BadLeague, RingsideError, UnknownName
 from engine.game import Game
-from engine.kernels import note_compiled, sweep_cache
+from engine.kernels import sweep_cache
 from engine.league import tables
 from engine.league.book import Book
 from engine.league.sessions import Sessions
@@ -24,6 +24,7 @@ from engine.play import replay
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.lanes import compile_general_path
 from engine.play.match import Limits, MatchSpec
+from engine.play.warming import note_compiled
 from engine.registry import (
     FAMILIES,
     FORMATS,
@@ -33,9 +34,7 @@ from engine.registry import (
     Registry,
     agents_for,
     all_games,
-    kind_of,
     new_game,
-    package_of,
 )
 from league_app import doctor
 from league_app.commands import command
@@ -96,7 +95,8 @@ def listing(options: argparse.Namespace) -> Answer:
         data["formats"].append({"name": name, "about": format.about, "options": fields})
     for name, trainer in TRAINERS.working().items():
         fields = [field_data(field) for field in dataclasses.fields(trainer)]
-        shown.add_row("trainer", name, f"{trainer.about} (`{called()} train {name} --help` shows its settings)")
+        how = f"{trainer.about} (`{called()} train {name} --help` shows its settings)"
+        shown.add_row("trainer", name, words(how))
         told = {"metrics": dict(trainer.metrics), "presets": {key: dict(one) for key, one in trainer.presets.items()}}
         data["trainers"].append({"name": name, "about": trainer.about, "settings": fields, **told})
     data["problems"] = problems()
@@ -184,8 +184,7 @@ def compile_all(options: argparse.Namespace) -> Answer:
             try:
                 with SequentialMatchExecutor(lanes=2) as executor:
                     replay.verified(spec, executor.execute_match(spec))
-                kind = kind_of(agents[0])
-                note_compiled(f"{name} {kind.name}", package_of(kind))
+                note_compiled(name, agents[0].kind)
             except RingsideError as error:  # a plug-in that cannot be played is no reason not to start
                 say(f"{name}: {error}")
         times[name] = time.perf_counter() - since

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -90,3 +93,22 @@ def test_who_exceeds_the_clock_forfeits(pondering: bool) -> None:
 def test_a_clock_that_makes_no_sense_is_refused(clock: Clock, words: str) -> None:
     with SequentialMatchExecutor(1) as executor, pytest.raises(BadSpec, match=words):
         executor.execute_match(match(clock))
+
+
+@pytest.mark.slow
+def test_nobody_loses_on_time_while_kernels_are_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With nothing compiled yet, in a program of its own: compiling takes ten times as long as there is."""
+    script = (
+        "from engine.play.concurrent import ConcurrentMatchExecutor\n"
+        "from engine.play.match import Clock, Limits, MatchSpec\n"
+        "from engine.registry import KINDS, new_game\n"
+        "game = new_game('treasure-hunt')\n"
+        "players = tuple(KINDS.get('hunter').samples(game))\n"
+        "spec = MatchSpec('m', game.spec, players, 1, None, Limits(20, Clock(0.5, 0.1)))\n"
+        "with ConcurrentMatchExecutor(1) as executor:\n"
+        "    print(executor.execute_match(spec).ending.kind.value)\n"
+    )
+    monkeypatch.setenv("RINGSIDE_CACHE", str(tmp_path))
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=root, timeout=300)
+    assert done.stdout == "step_limit\n", done.stderr
