@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -138,7 +139,7 @@ def _logged(run: Run, options: argparse.Namespace) -> Answer:
     if options.log is None:
         return run(options)
     folder = Path(os.path.abspath(check_path("--log", options.log)))
-    there = next(one for one in (folder, *folder.parents) if one.exists())
+    there = next(one for one in (folder, *folder.parents) if os.path.exists(one))
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise BadValue("--log", str(options.log), "a folder that can be written")
     os.environ[FOLDER] = str(folder)
@@ -161,4 +162,8 @@ def _logged(run: Run, options: argparse.Namespace) -> Answer:
 
 def _sizes(folder: Path) -> dict[str, int]:
     """Of its files: one that was there before may have grown."""
-    return {one.name: one.stat().st_size for one in folder.glob("*.log")}
+    found = {}
+    for one in folder.glob("*.log"):
+        with suppress(OSError):  # it may be gone by now
+            found[one.name] = one.stat().st_size
+    return found

@@ -27,7 +27,7 @@ from league_app.terminal import Answer, lasting, line, say, show_match
 from league_app.terms import check_admitted
 
 LONG_WAIT = 3.0  # seconds until it is told that a match is still being played
-LONG = 100_000  # steps that are not gone through again for a caption: about a second
+LONG, AT_ONCE = 100_000, 2.0  # steps, and seconds of playing: what took longer is not gone through for a caption
 NUMBERS = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -138,7 +138,7 @@ def _told_if_long(executor: MatchExecutor) -> Iterator[None]:
         since, wait = time.monotonic(), LONG_WAIT
         while not over.wait(wait):
             now = time.monotonic() - since
-            say(f"still playing after {lasting(now)}: Ctrl-C stops it, --steps ends a match after so many steps")
+            say(f"still playing after {lasting(now)}: Ctrl-C stops it")
             wait = min(now + 2.0, 60.0)
 
     teller = threading.Thread(target=tell, name="patience", daemon=True)
@@ -157,7 +157,7 @@ def _busy(executor: ConcurrentMatchExecutor) -> bool:
 def last_caption(spec: MatchSpec, result: MatchResult) -> tuple[str, bool]:
     """The last position in words, and whether they say more than a table of scores: others than at the start, numbers
     aside. Empty where the actions were not recorded, or do not lead there again."""
-    if not result.actions or result.steps > LONG:
+    if not result.actions or result.steps > LONG or result.duration > AT_ONCE:
         return "", False
     try:
         playback = replay.verified(spec, result)
