@@ -11,6 +11,8 @@ import gc
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
+from league_app.models.sweeping import no_sweeping
+
 EVERY = 250  # ms
 SELDOM = 240  # looks after which everything is looked through: a minute
 
@@ -36,6 +38,8 @@ class Collector(QObject):
     @Slot()
     def look(self) -> None:
         """What Python itself would do by now: the young often, the old seldom."""
+        if no_sweeping.going_on:
+            return
         self._looks += 1
         if self._looks % SELDOM == 0:
             gc.collect()

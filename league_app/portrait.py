@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.errors import BadValue, RingsideError
+from engine.errors import RingsideError
 from engine.league import tables
 from engine.league.records import Agent
 from engine.league.store import League
@@ -145,7 +145,7 @@ def _settings(league: League, agent: Agent) -> tuple[tuple[str, str], ...]:
     """What an external engine runs, and how; nothing of others, who are no more than their payload."""
     try:
         engine = engine_in(league, agent)
-    except BadValue:
+    except RingsideError:  # of another kind, or damaged, which is told where it is to play
         return ()
     limit = f"{engine.nodes:,} nodes a move" if engine.nodes else f"{engine.movetime:g} s a move"
     memory = f"{engine.memory:,} MB at most"

@@ -20,6 +20,11 @@ class NoSweeping:
                 gc.disable()
             self._inside += 1
 
+    @property
+    def going_on(self) -> bool:
+        """Whether somebody is inside: whoever collects by hand had better wait."""
+        return self._inside > 0
+
     def __exit__(self, *error: object) -> None:
         with self._lock:
             self._inside -= 1

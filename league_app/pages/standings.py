@@ -13,7 +13,7 @@ from league_app.models.standings import Line, Movements, View, columns, key, lon
 from league_app.models.table import TableModel
 from league_app.pages.page import PERIOD, Page
 from league_app.state import LeagueState
-from league_app.widgets.basics import Card, Combo, Empty, IconButton, column, label, plain, row
+from league_app.widgets.basics import Card, Combo, Empty, IconButton, breakable, column, label, plain, row
 from league_app.widgets.crosstable import Crosstable
 from league_app.widgets.heatmap import Heatmap, Legend
 from league_app.widgets.sliding import Sliding
@@ -188,7 +188,7 @@ class StandingsPage(Page):
         self.stack.setCurrentIndex(0 if view.matches else 1)
         told = "match" if view.matches == 1 else "matches"
         self.facts.setText(f"{view.matches:,} {told}. {view.model.replace('+-', '±')}.")
-        self.notes.setText("\n".join(f"{note[:1].upper()}{note[1:]}." for note in view.notes))
+        self.notes.setText(breakable("\n".join(f"{note[:1].upper()}{note[1:]}." for note in view.notes)))
         self.notes.setVisible(bool(view.notes))
 
     def _fill_tab(self) -> None:

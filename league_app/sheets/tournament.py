@@ -248,6 +248,7 @@ class TournamentSheet(QDialog):
         try:
             draft = self.draft()
         except RingsideError as error:
+            self._count = None  # it was of another draft
             self._tell_wrong(str(error))
             return
         self.desk.reads.ask(f"tournament count {id(self)}", partial(self._drawing.count, state, draft), self._counted)

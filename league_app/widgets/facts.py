@@ -11,6 +11,8 @@ from engine.play.match import MatchResult
 from league_app.visual.bill import Bill, result_words
 from league_app.widgets.basics import Elided, column, label
 
+LONGEST = 40  # letters of a name: an engine's options may have any
+
 
 class Pairs(QWidget):
     """Rows of a name and a value, in small print."""
@@ -32,7 +34,8 @@ class Pairs(QWidget):
             self._rows.removeRow(0)
         for name, value in rows:
             if value:
-                self._rows.addRow(label(name, "caption"), Elided(value))
+                short = name if len(name) <= LONGEST else f"{name[:LONGEST]}\u2026"
+                self._rows.addRow(label(short, "caption"), Elided(value))
 
 
 class Facts(QWidget):

@@ -37,6 +37,7 @@ class HumanBar(QWidget):
         self._actions: dict[str, int] = {}  # by name
         self._mistake: Callable[[str], str] = str
         self._seat = -1
+        self._keyed = False  # some of it is played by keys, which a field would take for itself
         self._names: dict[int, str] = {}  # of those who play here, by seat
         self.menu = QMenu(self)
         self.menu.triggered.connect(self._resign_as)
@@ -66,11 +67,12 @@ class HumanBar(QWidget):
         a sentence that begins with what was typed and is the name of nothing."""
         keys = [f"seat {one + 1}: {told}" for one in hands.seats if (told := hands.words(one))]
         whose = f", {names[seat]}" if len(hands.seats) > 1 else ""
-        side = f" as {info.seat_names[seat]}" if info.seat_names else ""
+        side = f" as {info.seat_names[seat]}" if 0 <= seat < len(info.seat_names) else ""
         turn = f"Your move{whose}{side}." if seat >= 0 else "The others move."
         if info.simultaneous and len(hands.seats) > 1:
             turn = "Your moves: the match waits for all of you."
         told = f"You play {'; '.join(keys)}" if keys else ""
+        self._keyed = bool(keys)
         self.words.setText(told if hands.held_down and hands.complete else f"{turn} {told}".strip())
         self._names, self._mistake = {one: names[one] for one in hands.seats}, mistake
         self.list.setVisible(not hands.complete)
@@ -88,7 +90,7 @@ class HumanBar(QWidget):
     def take_keyboard(self) -> bool:
         """Have what is typed come to the field; whether there is one. It is never disabled: it would lose the
         keyboard."""
-        there = not self.list.isHidden()
+        there = not self.list.isHidden() and not self._keyed
         if there:
             self.list.setFocus(Qt.FocusReason.OtherFocusReason)
         return there

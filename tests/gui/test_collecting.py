@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
 from league_app.collecting import Collector
+from league_app.models.sweeping import no_sweeping
 
 
 class Knot(QObject):
@@ -31,6 +32,15 @@ def test_garbage_is_collected_in_the_windows_thread_alone(collector: Collector, 
     assert not gone, "Python by itself would have collected it there"
     qtbot.waitUntil(lambda: bool(gone), timeout=10_000)
     assert gone == [threading.main_thread()]
+
+
+def test_a_large_table_is_built_before_anything_is_collected(collector: Collector) -> None:
+    kept = [[] for _ in range(2 * gc.get_threshold()[0])]
+    with no_sweeping:
+        collector.look()
+        assert gc.get_count()[0] > len(kept) // 2
+    collector.look()
+    assert gc.get_count()[0] < len(kept) // 2
 
 
 def test_afterwards_it_is_pythons_business_again(collector: Collector) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
@@ -66,6 +68,21 @@ def test_a_game_without_keys_is_played_from_a_list(qtbot: QtBot) -> None:
     assert not bar.play.isEnabled()
     QTest.mouseClick(bar.play, Qt.MouseButton.LeftButton)
     assert acted == [(0, 5)]
+
+
+def test_keys_that_play_are_not_taken_by_the_list_beside_them(qtbot: QtBot) -> None:
+    """A game with directions and something else besides: the list is for that, the keys for the rest."""
+    bar = HumanBar()
+    qtbot.addWidget(bar)
+    info = dataclasses.replace(PONG, actions=4, action_names=(*PONG.action_names, "fire"))
+    hands = Hands(info, [0])
+    assert hands.words(0)
+    assert not hands.complete
+    bar.set_turn(hands, info, ["You", "Other"], 0, [0, 1, 2, 3], info.action_names.__getitem__)
+    bar.show()
+    assert bar.list.isVisible()
+    assert not bar.take_keyboard()
+    assert not bar.list.hasFocus()
 
 
 def test_among_many_actions_one_is_typed(qtbot: QtBot) -> None:
