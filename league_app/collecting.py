@@ -11,7 +11,7 @@ import gc
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-from league_app.models.sweeping import no_sweeping
+from league_app.sweeping import no_sweeping
 
 EVERY = 250  # ms
 SELDOM = 240  # looks after which everything is looked through: a minute

@@ -16,9 +16,9 @@ from engine.league import tables
 from engine.league.ratings import START
 from engine.play.match import GameSpec
 from league_app.looks import called, games, unsteady
-from league_app.models.sweeping import no_sweeping
 from league_app.models.table import Column
 from league_app.state import LeagueState
+from league_app.sweeping import no_sweeping
 from league_app.widgets.cells import NOTHING, AgentCell, FitCell, RankCell, RatingCell, RecordCell, ToneCell
 from league_app.widgets.colours import colour_of
 from league_app.widgets.crosstable import Crossed, crossed

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
 from league_app.collecting import Collector
-from league_app.models.sweeping import no_sweeping
+from league_app.sweeping import no_sweeping
 
 
 class Knot(QObject):

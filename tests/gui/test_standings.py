@@ -17,10 +17,12 @@ from engine.registry import new_game
 from league_app import theme
 from league_app.cli import main
 from league_app.desk import Desk
+from league_app.models import standings as model
 from league_app.models.standings import Line, Movements, forfeit_words, look, number, rating_words
 from league_app.pages import standings
 from league_app.pages.standings import ALL, StandingsPage
 from league_app.state import LeagueState
+from league_app.sweeping import no_sweeping
 from league_app.widgets.cells import NOTHING
 from league_app.widgets.sliding import MOST, STILL, motion
 from tests.gui.conftest import BOTS, QUICK
@@ -372,12 +374,18 @@ def test_a_question_that_is_under_way_is_not_asked_again(desk: Desk, qtbot: QtBo
     qtbot.waitUntil(lambda: len(asked) == 2)  # what came meanwhile is looked at afterwards, once
 
 
-def test_the_question_leaves_pythons_collector_as_it_was(desk: Desk) -> None:
-    import gc
+def test_garbage_waits_while_a_question_is_answered(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+    real = model.table_of
 
-    assert gc.isenabled()
+    def looked(*given: object) -> object:
+        seen.append(no_sweeping.going_on)
+        return real(*given)
+
+    monkeypatch.setattr(model, "table_of", looked)
     view = look(desk.league, QUICK, 99, "nobody by this name")
-    assert gc.isenabled()
+    assert seen == [True]
+    assert not no_sweeping.going_on
     assert (view.scope, view.anchor) == (0, None), "what is not there is not insisted on"
 
 
