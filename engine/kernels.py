@@ -1,4 +1,4 @@
-"""Compiled functions: two decorators, and a cache that knows when inlined code of another file has changed."""
+"""Compiled functions: decorators, kernels from generated source, and a cache that notices changes to inlined code."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import numba
 
 Compiled = Callable[..., Any]  # numba works out the types from the arguments
+NO_ALLOCATION: dict[str, Any] = {"_nrt": False}  # the option is numba's own and not in its type stubs
 
 # error_model="numpy": a division needs no check for zero; with unsigned indices and inlining this is worth 40 %.
 # No fastmath and no fused multiply-add: results must be the same to the bit everywhere.
@@ -28,18 +30,83 @@ def inline(function: Compiled) -> Compiled:
     return cast(Compiled, numba.njit(error_model="numpy", inline="always")(function))
 
 
-def kernel(function: Compiled) -> Compiled:
+def row(function: Compiled) -> Compiled:
+    """A function of one lane or one seat, inlined into kernels and march drivers. It must not allocate.
+
+    LLVM does the inlining here: with `inline`, numba would copy the whole caller at each level of nesting.
+    """
+    return cast(Compiled, numba.njit(error_model="numpy", forceinline=True, **NO_ALLOCATION)(function))
+
+
+def bare(function: Compiled) -> Compiled:
+    """A kernel that does not allocate, so numba counts no array references: each count costs 5 ns."""
+    return kernel(function, **NO_ALLOCATION)
+
+
+def generated(name: str, source: str, names: dict[str, Any]) -> Any:
+    """A bare kernel from generated source; `names` are the globals that it uses.
+
+    numba caches only functions that come from a file. The source is therefore written next to the cached kernels, under
+    a name that is the same in every process that generates the same source.
+    """
+    packages = {"engine"}
+    for value in names.values():
+        if (inlined := getattr(value, "py_func", None)) is not None:
+            _packages(inlined, packages)
+    folder = _cache_folder(frozenset(packages))
+    title = f"{name}_{hashlib.blake2b(source.encode(), digest_size=8).hexdigest()}"
+    path = _write_source(folder / "generated" / f"{title}.py", source) if folder is not None else None
+    module = sys.modules[title] = ModuleType(title)  # numba imports it by this name when it loads a cached kernel
+    vars(module).update(names)
+    exec(compile(source, path or f"<{title}>", "exec"), vars(module))
+    return _compiled(vars(module)[name], folder if path else None, NO_ALLOCATION)
+
+
+def _write_source(file: Path, source: str) -> str | None:
+    """The path of a file with this source; None where it cannot be written."""
+    draft = file.with_suffix(f".{os.getpid()}")
+    try:
+        if not file.exists():
+            file.parent.mkdir(exist_ok=True)
+            draft.write_text(source)
+            draft.replace(file)
+    except OSError:
+        return None
+    return str(file)
+
+
+def is_cached(dispatcher: Any, arguments: Sequence[Any]) -> bool:
+    """Whether a call with these arguments needs no compilation, in this process or by the cache on disk."""
+    signature = signature_of(dispatcher, arguments)
+    if signature in dispatcher.overloads:
+        return True
+    try:
+        cache = dispatcher._cache
+        return cache._index_key(signature, dispatcher.targetctx.codegen()) in cache._cache_file._load_index()
+    except Exception:  # no cache, or a damaged one: numba's files may raise anything
+        return False
+
+
+def signature_of(dispatcher: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The numba types of these arguments."""
+    return tuple([dispatcher.typeof_pyval(argument) for argument in arguments])
+
+
+def kernel(function: Compiled, **options: Any) -> Compiled:
     """A function compiled at its first call and cached on disk for the next process."""
-    folder = _cache_folder(frozenset(_packages(function)))
+    return _compiled(function, _cache_folder(frozenset(_packages(function))), options)
+
+
+def _compiled(function: Compiled, folder: Path | None, options: dict[str, Any]) -> Compiled:
     if folder is not None:
         before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)  # type: ignore[attr-defined]
         try:
-            return _mend(numba.njit(error_model="numpy", cache=True)(function))
+            return _mend(numba.njit(error_model="numpy", cache=True, **options)(function))
         except RuntimeError:  # typed at a prompt: there is no file to tell when it changes
             pass
         finally:
             numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
-    return cast(Compiled, numba.njit(error_model="numpy")(function))
+    return cast(Compiled, numba.njit(error_model="numpy", **options)(function))
 
 
 def _mend(dispatcher: Any) -> Compiled:
