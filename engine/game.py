@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ Observations = NDArray[np.float32]
 
 PENDING = -1  # "I am still thinking": the lane waits, the others go on
 RESIGN = -2
+BROKEN = -5  # a row function cannot answer: the match is played again alone, where `Pilot.act` raises the reason
 Member = TypeVar("Member", covariant=True)
 LONGEST = 1e6  # seconds that a clock may give: eleven days
 
@@ -122,6 +123,20 @@ class Painter(Protocol):
         """Take it off the screen."""
 
 
+class BoardRows(NamedTuple):
+    """Rules as compiled functions of one lane (`engine.kernels.row`); the first argument is `CompiledBoards.arrays`.
+
+    Batch kernels loop over the same functions, so there is one set of rules.
+    """
+
+    observe_row: Callable[..., Any]  # (arrays, lane, seat, out)
+    apply_row: Callable[..., Any]  # (arrays, lane, actions by seat)
+    over_row: Callable[..., Any]  # (arrays, lane) -> as `Boards.over`
+    acting_row: Callable[..., Any] | None = None  # (arrays, lane, seat) -> bool; None: every seat acts at every step
+    legal_row: Callable[..., Any] | None = None  # (arrays, lane, seat, out); None: every action is always legal
+    position_row: Callable[..., Any] | None = None  # (arrays, lane, seat) -> arrays for players that search
+
+
 class Boards(Protocol):
     """Matches in progress, one row per lane. Lanes never influence one another."""
 
@@ -157,6 +172,16 @@ class Boards(Protocol):
 
     def scene(self, lane: int) -> Scene:
         """What a watcher sees."""
+
+
+class CompiledBoards(Boards, Protocol):
+    """Boards that may be marched: played for many steps in one compiled call (`engine.play.march`)."""
+
+    rows: ClassVar[BoardRows]
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What the row functions work on. Its numba types are the same for all boards of the game."""
 
 
 class StyledBoards(Boards, Protocol):
@@ -266,6 +291,21 @@ class Pilot(Protocol):
 
     def close(self) -> None:
         """Give back processes, files and memory."""
+
+
+class CompiledPilot(Pilot, Protocol):
+    """A pilot that may be marched; its `act` must answer as `act_row` does.
+
+    `act_row(arrays, slot, agent, ply, obs, legal, position)` returns an action, RESIGN or BROKEN; it must not allocate.
+    `legal` is all True where the game is not masked; `position` is what `BoardRows.position_row` returns, else ().
+    """
+
+    act_row: ClassVar[Callable[..., Any]]
+    observes: ClassVar[bool]  # whether `act_row` reads `obs`; if not, observations are not computed for it
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What `act_row` works on, asked for before each march. Its numba types never change."""
 
 
 class LivePilot(Pilot, Protocol):

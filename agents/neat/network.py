@@ -19,8 +19,8 @@ from agents.neat.functions import SQUARE, SUM, TANH, activation, aggregated, bet
 from agents.neat.genome import ACTIVATIONS, AGGREGATIONS, Genome
 from agents.neat.wiring import wire
 from engine.errors import BadValue
-from engine.game import Bools, Floats, Indices, Ints, Observations
-from engine.kernels import kernel
+from engine.game import BROKEN, Bools, Floats, Indices, Ints, Observations
+from engine.kernels import bare, row
 
 ALL = np.ones((1, 1), np.bool_)  # stands for masks where there are none
 COMPENSATED = sys.version_info >= (3, 12)
@@ -43,84 +43,107 @@ LINK = np.dtype([("weight", "f8"), ("source", "u4")], align=True)
 """A source is a place among a network's values: first its inputs, then one that is always 0, then its nodes."""
 
 
-@kernel
-def _activate(nets, nodes, links, outs, agents, slots, obs, state, scratch, compensated, powers, late, out):  # type: ignore[no-untyped-def]
-    """Evaluate a network for each row; the first row in which neat-python would raise OverflowError, or -1."""
-    two, three = powers[0], powers[1]
-    values, fresh, terms = scratch
-    failed = -1
-    for row in range(agents.size):
-        net = nets[agents[row]]
-        zero = net.inputs
-        for i in range(net.inputs):
-            values[i] = obs[row, i]
-        values[zero] = 0.0
-        first = zero + uint32(1)
-        recurrent = net.recurrent != uint32(0)
-        if recurrent:
-            for i in range(net.nodes):
-                values[first + uint32(i)] = state[slots[row], i]
+@row
+def _evaluate(state, slot, agent, obs, late, out):  # type: ignore[no-untyped-def]
+    """Evaluate one network; False where neat-python would raise OverflowError."""
+    nets, nodes, links, outs, memory, values, fresh, terms, powers, flags = state
+    two, three, compensated = powers[0], powers[1], flags[0]
+    fine = True
+    net = nets[agent]
+    zero = net.inputs
+    for i in range(net.inputs):
+        values[i] = obs[i]
+    values[zero] = 0.0
+    first = zero + uint32(1)
+    recurrent = net.recurrent != uint32(0)
+    if recurrent:
         for i in range(net.nodes):
-            node = nodes[net.node + uint32(i)]
-            last = node.link + node.links
-            s = 0.0
-            if node.aggregation == SUM and not compensated:
-                for at in range(node.link, last):
-                    s += values[links[at].source] * links[at].weight
-            else:
-                for at in range(node.links):
-                    link = links[node.link + uint32(at)]
-                    terms[at] = values[link.source] * link.weight
-                s = aggregated(node.aggregation, terms, node.links, compensated)
-            z = node.bias + node.response * s
-            made = between(-60.0, 60.0, 2.5 * z) if late and node.late else activation(node.activation, z, two, three)
-            if node.activation >= SQUARE and math.isinf(made) and math.isfinite(z) and failed < 0:
-                failed = row
-            if recurrent:
-                fresh[i] = made
-            else:
-                values[first + uint32(i)] = made
+            values[first + uint32(i)] = memory[slot, i]
+    for i in range(net.nodes):
+        node = nodes[net.node + uint32(i)]
+        last = node.link + node.links
+        s = 0.0
+        if node.aggregation == SUM and not compensated:
+            for at in range(node.link, last):
+                s += values[links[at].source] * links[at].weight
+        else:
+            for at in range(node.links):
+                link = links[node.link + uint32(at)]
+                terms[at] = values[link.source] * link.weight
+            s = aggregated(node.aggregation, terms, node.links, compensated)
+        z = node.bias + node.response * s
+        made = between(-60.0, 60.0, 2.5 * z) if late and node.late else activation(node.activation, z, two, three)
+        if node.activation >= SQUARE and math.isinf(made) and math.isfinite(z):
+            fine = False
         if recurrent:
-            for i in range(net.nodes):
-                values[first + uint32(i)] = fresh[i]
-                state[slots[row], i] = fresh[i]
-        for i in range(net.outputs):
-            out[row, i] = values[outs[net.out + uint32(i)]]
-    return failed
+            fresh[i] = made
+        else:
+            values[first + uint32(i)] = made
+    if recurrent:
+        for i in range(net.nodes):
+            values[first + uint32(i)] = fresh[i]
+            memory[slot, i] = fresh[i]
+    for i in range(net.outputs):
+        out[i] = values[outs[net.out + uint32(i)]]
+    return fine
 
 
-@kernel
-def _choose(nets, agents, out, legal, masked, actions):  # type: ignore[no-untyped-def]
+@row
+def _choose(late, out, legal, masked):  # type: ignore[no-untyped-def]
     """The legal action with the largest output, the first one of equals.
 
     tanh rises, so what goes into it decides as well as what comes out, and half of the time of a network is tanh. Only
     where two are so close, or so far out, that they might come out equal, it is computed. With second <= 10, top >= -10
     and 0.001 between them, the results are at least 4e-12 apart: 10,000 times what tanh may be off.
     """
-    for row in range(actions.size):
-        late = nets[agents[row]].late != uint32(0)
+    best = -1
+    top = second = -math.inf
+    for action in range(out.shape[0]):
+        if masked and not legal[action]:
+            continue
+        value = out[action]
+        if best < 0 or value > top:
+            second = top
+            top = value
+            best = action
+        elif value > second:
+            second = value
+    if late and not (top - second > 0.001 and second < 10.0 and top > -10.0):
         best = -1
-        top = second = -math.inf
-        for action in range(out.shape[1]):
-            if masked and not legal[row, action]:
+        for action in range(out.shape[0]):
+            if masked and not legal[action]:
                 continue
-            value = out[row, action]
+            value = math.tanh(out[action])
             if best < 0 or value > top:
-                second = top
                 top = value
                 best = action
-            elif value > second:
-                second = value
-        if late and not (top - second > 0.001 and second < 10.0 and top > -10.0):
-            best = -1
-            for action in range(out.shape[1]):
-                if masked and not legal[row, action]:
-                    continue
-                value = math.tanh(out[row, action])
-                if best < 0 or value > top:
-                    top = value
-                    best = action
-        actions[row] = best
+    return best
+
+
+@bare
+def _evaluate_all(state, agents, slots, obs, late, out):  # type: ignore[no-untyped-def]
+    """Evaluate a network for each row; the first row in which neat-python would raise OverflowError, or -1."""
+    failed = -1
+    for i in range(agents.size):
+        if not _evaluate(state, slots[i], agents[i], obs[i], late, out[i]) and failed < 0:
+            failed = i
+    return failed
+
+
+@bare
+def _choose_all(nets, agents, out, legal, masked, actions):  # type: ignore[no-untyped-def]
+    for i in range(actions.size):
+        actions[i] = _choose(nets[agents[i]].late != uint32(0), out[i], legal[i if masked else 0], masked)
+
+
+@row
+def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]
+    """The action of one network; BROKEN where neat-python would raise OverflowError."""
+    networks, outputs = arrays
+    action = BROKEN
+    if _evaluate(networks, slot, agent, obs.reshape(obs.size), True, outputs):
+        action = _choose(networks[0][agent].late != uint32(0), outputs, legal, True)
+    return action
 
 
 class Networks:
@@ -132,7 +155,7 @@ class Networks:
         self._state: Floats = np.zeros((slots, 0))
         self._values, self._fresh, self._terms = np.zeros(1), np.zeros(1), np.zeros(1)
         self._powers: Floats = np.array([2.0, 3.0])
-        self._compensated = compensated
+        self._flags = np.array([compensated, False])
 
     def add(self, genome: Genome) -> int:
         """The network of a genome; its number."""
@@ -186,23 +209,25 @@ class Networks:
     def activate(self, agents: Indices, slots: Indices, obs: Observations, out: Floats) -> int:
         """What the networks of these rows make of what they see; recurrent ones remember it. The first row that
         neat-python would refuse with an OverflowError, or -1."""
-        return self._activate(agents, slots, obs, False, out)
+        return int(_evaluate_all(self.arrays, agents, slots, obs, False, out))
 
     def act(
         self, agents: Indices, slots: Indices, obs: Observations, legal: Bools | None, out: Floats, actions: Ints
     ) -> int:
         """The legal action of each row with the largest output, the first one of equals; None if all are legal. As
         `activate` otherwise, but what it leaves in `out` is of no use."""
-        failed = self._activate(agents, slots, obs, True, out)
+        failed = int(_evaluate_all(self.arrays, agents, slots, obs, True, out))
         if failed < 0:
-            _choose(self._nets.all, agents, out, ALL if legal is None else legal, legal is not None, actions)
+            _choose_all(self._nets.all, agents, out, ALL if legal is None else legal, legal is not None, actions)
         return failed
 
-    def _activate(self, agents: Indices, slots: Indices, obs: Observations, late: bool, out: Floats) -> int:
-        return int(_activate(
-            self._nets.all, self._nodes.all, self._links.all, self._outs.all, agents, slots, obs, self._state,
-            (self._values, self._fresh, self._terms), self._compensated, self._powers, late, out,
-        ))  # fmt: skip
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What row functions read and write; adding a network may replace some of them."""
+        return (
+            self._nets.all, self._nodes.all, self._links.all, self._outs.all, self._state,
+            self._values, self._fresh, self._terms, self._powers, self._flags,
+        )  # fmt: skip
 
 
 ACTIVATION_NUMBERS = {name: number for number, name in enumerate(ACTIVATIONS)}

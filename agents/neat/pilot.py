@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from agents.neat import genome as genomes
-from agents.neat.network import Networks
+from agents.neat.network import Networks, act_row
 from engine.errors import BadValue
 from engine.files import asset
 from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
@@ -27,13 +28,20 @@ class NeatPilot:
     """Networks by agent, the memory of recurrent ones by slot."""
 
     capacity = None
+    act_row = staticmethod(act_row)
+    observes = True
 
     def __init__(self, game: Game, slots: int) -> None:
         info = game.info
         self._game, self._inputs, self._actions = game.spec.name, inputs_of(game), info.actions
         self._networks = Networks(slots)
         self._out = np.zeros((slots, info.actions))
+        self._outputs = np.zeros(info.actions)  # of one network
         self._chosen: Ints = np.zeros(slots, np.int64)
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        return self._networks.arrays, self._outputs
 
     def load(self, agent: AgentSpec) -> int:
         genome = genomes.load(agent.payload)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
-from engine.kernels import kernel
+from engine.kernels import bare, row
 from engine.play.match import AgentSpec, MatchResult
 from engine.seeding import draw, purpose
 
@@ -15,50 +15,61 @@ ROLL = purpose("dice.roll")
 BLOCK = 64  # actions
 
 
-@kernel
-def _count(row, first, last):  # type: ignore[no-untyped-def]
+@row
+def _count(flags, first, last):  # type: ignore[no-untyped-def]
     """How many flags are set; without a branch, so that the machine takes many at a time."""
     count = np.int32(0)
     for action in range(first, last):
-        count += np.int32(row[action])
+        count += np.int32(flags[action])
     return count
 
 
-@kernel
-def _roll(seeds, slots, plies, legal, masked, actions, out):  # type: ignore[no-untyped-def]
-    for i in range(out.size):
-        bits = draw(seeds[slots[i]], ROLL, 0, plies[i], 0)
-        if not masked:
-            out[i] = np.int64(bits % np.uint64(actions))
-            continue
-        row = legal[i]
-        left = np.int64(bits % np.uint64(_count(row, 0, actions)))
-        first = 0
-        for place in range(0, actions, BLOCK):  # a game may have thousands of actions
-            held = _count(row, place, min(place + BLOCK, actions))
-            if left < held:
-                first = place
+@row
+def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]
+    """One of the actions whose flag in `legal` is set."""
+    (seeds,) = arrays
+    actions = legal.size
+    left = np.int64(draw(seeds[slot], ROLL, 0, ply, 0) % np.uint64(_count(legal, 0, actions)))
+    first = 0
+    for place in range(0, actions, BLOCK):  # a game may have thousands of actions
+        held = _count(legal, place, min(place + BLOCK, actions))
+        if left < held:
+            first = place
+            break
+        left -= held
+    chosen = np.int64(0)
+    for action in range(first, actions):
+        if legal[action] != 0:
+            if left == 0:
+                chosen = np.int64(action)
                 break
-            left -= held
-        for action in range(first, actions):
-            if row[action]:
-                if left == 0:
-                    out[i] = action
-                    break
-                left -= 1
+            left -= 1
+    return chosen
+
+
+@bare
+def roll(arrays, slots, plies, legal, masked, out):  # type: ignore[no-untyped-def]
+    """`legal` is [rows, actions], or one row for all of them where nothing is masked."""
+    for i in range(out.size):
+        out[i] = act_row(arrays, slots[i], 0, plies[i], None, legal[i if masked else 0], None)
 
 
 class DicePilot:
     """Rolls for all rows at once."""
 
     capacity = None
+    act_row = staticmethod(act_row)
+    observes = False
 
     def __init__(self, game: Game, slots: int) -> None:
-        self._actions = game.info.actions
         self._seeds: Seeds = np.zeros(slots, np.uint64)
         self._out: Ints = np.zeros(slots, np.int64)
-        self._all = np.ones((1, self._actions), np.bool_)
+        self._all = np.ones((1, game.info.actions), np.bool_)
         self._all.flags.writeable = False
+
+    @property
+    def arrays(self) -> tuple[Seeds]:
+        return (self._seeds,)
 
     def load(self, agent: AgentSpec) -> int:
         return 0
@@ -70,7 +81,7 @@ class DicePilot:
         out = self._out[: len(views)]
         legal = self._all if views.legal is None else views.legal
         flags = legal.view(np.uint8)  # summed three times as fast as booleans
-        _roll(self._seeds, views.slots, views.plies, flags, views.legal is not None, self._actions, out)
+        roll(self.arrays, views.slots, views.plies, flags, views.legal is not None, out)
         return out
 
     def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:

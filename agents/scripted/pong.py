@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import uint32
+from numpy.typing import NDArray
 
 from agents.scripted.bots import Bots
 from engine.game import Game, Indices, Ints, Seeds, Views
 from engine.games.pong import DOWN, GOAL, UP, WALL, Pong
 from engine.games.pong_scene import HEIGHT, WIDTH
-from engine.kernels import inline, kernel
+from engine.kernels import bare, inline, row
 from engine.options import option
 from engine.play.match import AgentSpec, MatchResult
 from engine.seeding import draw, purpose, unit
@@ -68,40 +70,56 @@ def _intercept(x, y, vx, vy):  # type: ignore[no-untyped-def]
     return far if far <= TOP else 2.0 * TOP - far
 
 
-@kernel
-def _act(bots, agents, seeds, slots, plies, obs, out):  # type: ignore[no-untyped-def]
-    """Few branches: neighbouring rows are played by different bots, so each one is mispredicted half the time."""
-    for i in range(out.size):
-        bot = bots[agents[i]]
-        if bot.style == RANDOM:
-            out[i] = np.int64(draw(seeds[slots[i]], MOVE, 0, plies[i] // bot.hold, 0) % np.uint64(3))
-            continue
-        x, y, vx = float(obs[i, 1]), float(obs[i, 2]), float(obs[i, 3])
+@row
+def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]
+    """What one bot does. With branches: while one match is played for many steps they are predicted."""
+    bots, seeds = arrays
+    bot = bots[agent]
+    made = np.int64(0)
+    if bot.style == RANDOM:
+        made = np.int64(draw(seeds[slot], MOVE, 0, ply // bot.hold, 0) % np.uint64(3))
+    elif bot.style != STILL:
+        x, y, vx = float(obs[1]), float(obs[2]), float(obs[3])
         tracks = bot.style == TRACKER
         coming = vx < 0.0
-        meets = _intercept(x, y, vx, float(obs[i, 4]))  # for all, so that it needs no branch
-        aim = y if tracks else meets
-        if bot.noise > 0.0:
-            # what stays the same while a ball flies is where it will arrive: so one shot has one error
-            shot = uint32(np.int64(aim * 16.0) + np.int64(1000))
-            aim += bot.noise * (2.0 * unit(draw(seeds[slots[i]], ERROR, 0, shot, 0)) - 1.0)
-        wants = (x <= 2.0 * bot.reach - 1.0) & (coming | tracks)
-        aim = aim if wants else 0.0
-        wants |= (bot.centre != 0) & (not coming)
-        off = float(obs[i, 0]) - aim
-        move = UP * np.int64(off > bot.dead_zone) + DOWN * np.int64(off < -bot.dead_zone)
-        out[i] = move * np.int64(wants & (bot.style != STILL))
+        wants = (x <= 2.0 * bot.reach - 1.0) and (coming or tracks)
+        aim = 0.0
+        if wants:
+            aim = y if tracks else _intercept(x, y, vx, float(obs[4]))
+            if bot.noise > 0.0:
+                # what stays the same while a ball flies is where it will arrive: so one shot has one error
+                shot = uint32(np.int64(aim * 16.0) + np.int64(1000))
+                aim += bot.noise * (2.0 * unit(draw(seeds[slot], ERROR, 0, shot, 0)) - 1.0)
+        if wants or (bot.centre != 0 and not coming):
+            off = float(obs[0]) - aim
+            if off > bot.dead_zone:
+                made = np.int64(UP)
+            elif off < -bot.dead_zone:
+                made = np.int64(DOWN)
+    return made
+
+
+@bare
+def _act(arrays, agents, slots, plies, obs, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = act_row(arrays, slots[i], agents[i], plies[i], obs[i], None, None)
 
 
 class PongPilot:
     """Plays every scripted Pong agent of a group of lanes."""
 
     capacity = None
+    act_row = staticmethod(act_row)
+    observes = True
 
     def __init__(self, game: Game, slots: int) -> None:
         self._bots = np.zeros(0, PARAMETERS)
         self._seeds: Seeds = np.zeros(slots, np.uint64)
         self._out: Ints = np.zeros(slots, np.int64)
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        return self._bots, self._seeds
 
     def load(self, agent: AgentSpec) -> int:
         bot = parse_bot(agent.payload)
@@ -114,7 +132,7 @@ class PongPilot:
 
     def act(self, views: Views) -> Ints:
         out = self._out[: len(views)]
-        _act(self._bots, views.agents, self._seeds, views.slots, views.plies, views.obs, out)
+        _act(self.arrays, views.agents, views.slots, views.plies, views.obs, out)
         return out
 
     def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import uint64
+from numpy.typing import NDArray
 
 from agents.scripted.bots import Bots
 from engine.game import Game, Indices, Ints, Seeds, Views
 from engine.games.treasure_hunt import DOWN, LEFT, RIGHT, UP, TreasureHunt
-from engine.kernels import inline, kernel
+from engine.kernels import bare, inline, row
 from engine.options import option
 from engine.play.match import AgentSpec, MatchResult
 from engine.seeding import draw, purpose
@@ -155,25 +157,25 @@ def _nearest(now, side, mind, reach, luck):  # type: ignore[no-untyped-def]
     return at
 
 
-@kernel
-def _act(bots, agents, seeds, slots, plies, obs, side, minds, views, out):  # type: ignore[no-untyped-def]
-    """`obs` is [rows, planes, cells]; `minds` and `views` are by slot, the views as they were a turn ago."""
+@row
+def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]
+    """`obs` is [planes, rows, columns]; `minds` and `views` are by slot, the views as they were a turn ago."""
+    bots, seeds, minds, views, now = arrays
+    side = obs.shape[1]
     radius = side // 2
-    now = np.empty(side * side, np.uint8)
-    for i in range(out.size):
-        bot, slot = bots[agents[i]], slots[i]
-        mind, seed, ply = minds[slot], seeds[slot], plies[i]
-        heading = np.int64(draw(seed, HEADING, 0, ply // bot.hold, 0) & uint64(3))
-        if bot.style == RANDOM:
-            out[i] = heading
-            continue
+    bot = bots[agent]
+    mind, seed = minds[slot], seeds[slot]
+    made = np.int64(draw(seed, HEADING, 0, ply // bot.hold, 0) & uint64(3))
+    if bot.style != RANDOM:
         luck = draw(seed, CHOICE, 0, ply, 0)
-        gems, walls, others = obs[i, 0], obs[i, 1], obs[i, 2]
+        flat = obs.reshape((obs.shape[0], side * side))
+        gems, walls, others = flat[0], flat[1], flat[2]
         for j in range(now.size):
             now[j] = np.uint8(gems[j]) * GEM + np.uint8(walls[j]) * WALL + np.uint8(others[j]) * OTHER
         if bot.style != GREEDY:
             _keep_count(mind, views[slot], now, side)
-            views[slot, :] = now
+            for j in range(now.size):
+                views[slot, j] = now[j]
         at = _nearest(now, side, mind, bot.reach if bot.style == TERRITORIAL else FAR, luck)
         dx, dy = (at % side - radius, at // side - radius) if at >= 0 else (0, 0)
         if bot.style == MEMORY:
@@ -187,22 +189,36 @@ def _act(bots, agents, seeds, slots, plies, obs, side, minds, views, out):  # ty
         elif bot.style == TERRITORIAL and at < 0 and max(abs(mind.x), abs(mind.y)) >= max(bot.reach, 1):
             dx, dy = -mind.x, -mind.y
         towards = dx != 0 or dy != 0
-        out[i] = _towards(now, side, dx, dy, luck) if towards else _wander(now, side, heading, luck)
-        mind.last = out[i]
+        made = np.int64(_towards(now, side, dx, dy, luck) if towards else _wander(now, side, made, luck))
+        mind.last = made
+    return made
+
+
+@bare
+def _act(arrays, agents, slots, plies, obs, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = act_row(arrays, slots[i], agents[i], plies[i], obs[i], None, None)
 
 
 class HunterPilot:
     """Plays every scripted hunter of a group of lanes."""
 
     capacity = None
+    act_row = staticmethod(act_row)
+    observes = True
 
     def __init__(self, game: Game, slots: int) -> None:
-        self._side = side = game.info.observation[1]
+        side = game.info.observation[1]
         self._bots = np.zeros(0, PARAMETERS)
         self._seeds: Seeds = np.zeros(slots, np.uint64)
         self._minds = np.zeros(slots, MIND)
         self._views = np.zeros((slots, side * side), np.uint8)
+        self._now = np.zeros(side * side, np.uint8)
         self._out: Ints = np.zeros(slots, np.int64)
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        return self._bots, self._seeds, self._minds, self._views, self._now
 
     def load(self, agent: AgentSpec) -> int:
         bot = parse_bot(agent.payload)
@@ -217,9 +233,7 @@ class HunterPilot:
 
     def act(self, views: Views) -> Ints:
         out = self._out[: len(views)]
-        obs = views.obs.reshape(len(views), -1, self._side**2)
-        rows = (views.agents, self._seeds, views.slots, views.plies, obs)
-        _act(self._bots, *rows, self._side, self._minds, self._views, out)
+        _act(self.arrays, views.agents, views.slots, views.plies, views.obs, out)
         return out
 
     def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import uint32, uint64
 from numpy.typing import NDArray
 
 from engine.errors import BadValue
-from engine.game import Bools, Floats, GameInfo, Indices, Ints, Observations, Seeds
+from engine.game import BoardRows, Bools, Floats, GameInfo, Indices, Ints, Observations, Seeds
 from engine.games.pong_scene import HEIGHT, PADDLE_WIDTH, RADIUS, WIDTH, court_scene
-from engine.kernels import inline, kernel
+from engine.kernels import bare, inline, kernel, row
 from engine.options import option, validate
 from engine.registry import spec_of
 from engine.scene import Scene
@@ -108,17 +108,18 @@ def _serve(b, serve_speed):  # type: ignore[no-untyped-def]
 
 @inline
 def _move(b, seat, action, half, pace):  # type: ignore[no-untyped-def]
-    """Without branches: neighbouring lanes do different things, so each one would be mispredicted half the time."""
-    edge = HEIGHT / 2 - half
-    before = b.paddle[seat]
-    y = before + pace * (np.int64(action == DOWN) - np.int64(action == UP))
-    y = min(max(y, -edge), edge)
-    b.paddle[seat] = y
-    b.distance[seat] += abs(y - before)
-    reacts = uint32(b.idle[seat]) & uint32(action != STAY)
-    b.idle[seat] ^= reacts
-    b.reactions[seat] += reacts
-    b.reaction[seat] += reacts * (b.step - b.event)
+    """With branches: while one lane is played for many steps they are predicted."""
+    if action != STAY:
+        edge = HEIGHT / 2 - half
+        before = b.paddle[seat]
+        y = before + pace if action == DOWN else before - pace
+        y = min(max(y, -edge), edge)
+        b.paddle[seat] = y
+        b.distance[seat] += abs(y - before)
+        if b.idle[seat] != 0:
+            b.idle[seat] = 0
+            b.reactions[seat] += uint32(1)
+            b.reaction[seat] += b.step - b.event
 
 
 @inline
@@ -172,51 +173,70 @@ def _deal(boards, rules, lanes, seeds, firsts):  # type: ignore[no-untyped-def]
         _serve(b, rules[0].serve)
 
 
-@kernel
-def _apply(boards, rules, lanes, actions):  # type: ignore[no-untyped-def]
+@row
+def apply_row(arrays, lane, actions):  # type: ignore[no-untyped-def]
+    """One step of one lane; `actions` is by seat."""
+    records, rules = arrays
+    b = records[lane]
     r = rules[0]
-    points, limit, half, pace, serve_speed, top = r.points, r.limit, r.half, r.pace, r.serve, r.top
-    for i in range(lanes.size):
-        b = boards[lanes[i]]
-        _move(b, 0, actions[lanes[i], 0], half, pace)
-        _move(b, 1, actions[lanes[i], 1], half, pace)
-        b.step += uint32(1)
-        x = b.x + b.vx
-        if abs(x) > GOAL:
-            seat = 0 if x < 0.0 else 1
-            side = -1.0 if x < 0.0 else 1.0
-            t = (side * GOAL - b.x) / b.vx
-            y = _fold(b.y + b.vy * t)
-            if abs(y - b.paddle[seat]) <= half + RADIUS:
-                _hit(b, seat, side, t, y, half, top)
-            else:
-                b.score[1 - seat] += 1
-                b.over = b.score[1 - seat] >= points
-                _serve(b, serve_speed)
+    half = r.half
+    _move(b, 0, actions[0], half, r.pace)
+    _move(b, 1, actions[1], half, r.pace)
+    b.step += uint32(1)
+    x = b.x + b.vx
+    if abs(x) > GOAL:
+        seat = 0 if x < 0.0 else 1
+        side = -1.0 if x < 0.0 else 1.0
+        t = (side * GOAL - b.x) / b.vx
+        y = _fold(b.y + b.vy * t)
+        if abs(y - b.paddle[seat]) <= half + RADIUS:
+            _hit(b, seat, side, t, y, half, r.top)
         else:
-            y = b.y + b.vy
-            b.x = x
-            b.y = _fold(y)
-            b.vy = b.vy if b.y == y else -b.vy
-        if b.step >= limit and b.over == 0:
-            b.over = 2
+            b.score[1 - seat] += 1
+            b.over = b.score[1 - seat] >= r.points
+            _serve(b, r.serve)
+    else:
+        y = b.y + b.vy
+        b.x = x
+        b.y = _fold(y)
+        b.vy = b.vy if b.y == y else -b.vy
+    if b.step >= r.limit and b.over == 0:
+        b.over = 2
 
 
-@kernel
-def _observe(boards, rules, lanes, seats, out):  # type: ignore[no-untyped-def]
+@row
+def observe_row(arrays, lane, seat, out):  # type: ignore[no-untyped-def]
+    """What one seat sees."""
+    records, rules = arrays
     per_speed = 1.0 / rules[0].top
+    b = records[lane]
+    own = b.paddle[seat]
+    side = 1.0 if seat == 0 else -1.0
+    out[0] = own * (2.0 / HEIGHT)
+    out[1] = side * b.x * (2.0 / WIDTH) + 0.0  # no negative zero: both seats see the same bits
+    out[2] = b.y * (2.0 / HEIGHT)
+    out[3] = side * b.vx * per_speed
+    out[4] = b.vy * per_speed
+    out[5] = (own - b.y) * (1.0 / HEIGHT)
+    out[6] = 1.0 if side * b.vx < 0.0 else 0.0
+    out[7] = b.paddle[uint32(1) - seat] * (2.0 / HEIGHT)
+
+
+@row
+def over_row(arrays, lane):  # type: ignore[no-untyped-def]
+    return arrays[0][lane].over
+
+
+@bare
+def _apply(arrays, lanes, actions):  # type: ignore[no-untyped-def]
     for i in range(lanes.size):
-        b = boards[lanes[i]]
-        own = b.paddle[seats[i]]
-        side = 1.0 if seats[i] == uint32(0) else -1.0
-        out[i, 0] = own * (2.0 / HEIGHT)
-        out[i, 1] = side * b.x * (2.0 / WIDTH) + 0.0  # no negative zero: both seats see the same bits
-        out[i, 2] = b.y * (2.0 / HEIGHT)
-        out[i, 3] = side * b.vx * per_speed
-        out[i, 4] = b.vy * per_speed
-        out[i, 5] = (own - b.y) * (1.0 / HEIGHT)
-        out[i, 6] = 1.0 if side * b.vx < 0.0 else 0.0
-        out[i, 7] = b.paddle[uint32(1) - seats[i]] * (2.0 / HEIGHT)
+        apply_row(arrays, lanes[i], actions[lanes[i]])
+
+
+@bare
+def _observe(arrays, lanes, seats, out):  # type: ignore[no-untyped-def]
+    for i in range(lanes.size):
+        observe_row(arrays, lanes[i], seats[i], out[i])
 
 
 @kernel
@@ -270,6 +290,8 @@ class Pong:
 class PongBoards:
     """Matches in progress; a lane is one record."""
 
+    rows = BoardRows(observe_row, apply_row, over_row)
+
     def __init__(self, options: PongOptions, lanes: int) -> None:
         self.records = np.zeros(lanes, BOARD)
         self.records["over"] = 1  # nothing is dealt yet
@@ -292,6 +314,10 @@ class PongBoards:
         firsts = np.array([-1 if start is None else int(start == "right") for start in starts], np.int64)
         _deal(self.records, self._rules, lanes, seeds, firsts)
 
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        return self.records, self._rules
+
     def acting(self) -> Bools:
         over = self.records["over"]
         return self._acting if not over.any() else self._acting & (over == 0)[:, None]
@@ -300,13 +326,13 @@ class PongBoards:
         return self.records["over"]
 
     def observe(self, lanes: Indices, seats: Indices, out: Observations) -> None:
-        _observe(self.records, self._rules, lanes, seats, out)
+        _observe(self.arrays, lanes, seats, out)
 
     def legal(self, lanes: Indices, seats: Indices, out: Bools) -> None:
         out[:] = True
 
     def apply(self, lanes: Indices, actions: Ints) -> None:
-        _apply(self.records, self._rules, lanes, actions)
+        _apply(self.arrays, lanes, actions)
 
     def scores(self) -> Floats:
         return self.records["score"].astype(np.float64)

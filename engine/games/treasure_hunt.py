@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import uint32, uint64
 from numpy.typing import NDArray
 
 from engine.errors import BadValue
-from engine.game import Bools, Floats, GameInfo, Indices, Ints, Observations, Seeds
+from engine.game import BoardRows, Bools, Floats, GameInfo, Indices, Ints, Observations, Seeds
 from engine.games.treasure_hunt_scene import GroundPlan, hunt_scene
-from engine.kernels import inline, kernel
+from engine.kernels import bare, inline, kernel, row
 from engine.options import option, validate
 from engine.registry import spec_of
 from engine.scene import Scene
@@ -66,6 +66,24 @@ RULES = np.dtype(
     align=True,
 )  # fmt: skip
 LANE = np.dtype([("seed", "u8"), ("turn", "u4"), ("over", "i1")], align=True)
+
+
+class Arrays(NamedTuple):
+    """What the row functions work on."""
+
+    lanes: NDArray[Any]
+    cells: NDArray[np.uint8]
+    places: NDArray[np.uint32]  # [lanes, seats]: now, and a turn ago
+    treasure: NDArray[np.int32]
+    counts: NDArray[np.uint32]
+    seen: NDArray[np.uint8]  # older frames, in a ring
+    rules: NDArray[Any]
+    inner: NDArray[np.uint32]  # the cells inside the walls
+    within: Floats  # see `gaps`
+    guide: NDArray[np.uint32]
+    order: NDArray[np.uint32]  # scratch: seats in the order in which they move
+    steps: Ints  # by action, how far a seat moves in `cells`
+    window: NDArray[np.uint8]  # scratch: what one seat sees
 
 
 def gaps(chance: float, cells: int) -> tuple[Floats, NDArray[np.uint32]]:
@@ -174,79 +192,92 @@ def _sort(window, planes, first):  # type: ignore[no-untyped-def]
     others[size // uint32(2)] = 0.0  # itself
 
 
-@kernel
-def _remember(cells, places, rules, lanes, which, seen):  # type: ignore[no-untyped-def]
+@row
+def _remember(arrays, lane):  # type: ignore[no-untyped-def]
     """What every seat sees now goes into its ring of older frames."""
-    r = rules[0]
-    for i in range(which.size):
-        lane = which[i]
-        frame = lanes[lane].turn % r.older
-        for seat in range(r.seats):
-            corner = places[lane, seat, 0] - r.radius * r.stride - r.radius
-            _look(cells[lane], corner, r.stride, 2 * r.radius + 1, seen[lane, seat, frame])
+    r = arrays.rules[0]
+    frame = arrays.lanes[lane].turn % r.older
+    for seat in range(r.seats):
+        corner = arrays.places[lane, seat, 0] - r.radius * r.stride - r.radius
+        _look(arrays.cells[lane], corner, r.stride, 2 * r.radius + 1, arrays.seen[lane, seat, frame])
 
 
-@kernel
-def _apply(lanes, cells, places, treasure, counts, rules, inner, within, guide, which, actions):  # type: ignore[no-untyped-def]
-    r = rules[0]
+@row
+def apply_row(arrays, lane, actions):  # type: ignore[no-untyped-def]
+    """One turn of one lane; `actions` is by seat."""
+    r = arrays.rules[0]
     seats, stride = r.seats, r.stride
-    order = np.empty(10, np.uint32)
-    steps = np.empty(4, np.int64)
-    steps[UP], steps[DOWN], steps[LEFT], steps[RIGHT] = -np.int64(stride), np.int64(stride), -1, 1
-    for i in range(which.size):
-        lane = which[i]
-        own = cells[lane]
-        b = lanes[lane]
-        for seat in range(seats):
-            order[seat] = seat
-        # Fisher and Yates, on the digits of one number: 56 bits are plenty for the 22 that ten seats need
-        bits = draw(b.seed, ORDER, 0, b.turn, 0) >> uint64(8)
-        for k in range(seats - uint32(1), uint32(0), -1):
-            bits *= uint64(k + 1)
-            j = bits >> uint64(56)
-            bits &= uint64(0xFFFFFFFFFFFFFF)
-            order[k], order[j] = order[j], order[k]
-        for k in range(seats):
-            seat = order[k]
-            here = places[lane, seat, 0]
-            there = uint32(np.int64(here) + steps[actions[lane, seat]])
-            what = own[there]
-            places[lane, seat, 1] = here
-            if what == WALL:
-                treasure[lane, seat] -= BUMP_COST
-                counts[lane, seat, BUMPS] += uint32(1)
-            elif what < SEAT:
-                if what == GEM:
-                    treasure[lane, seat] += GEM_VALUE
-                    counts[lane, seat, GEMS] += uint32(1)
-                    beside = uint32(0)
-                    beside += uint32(own[there - uint32(1)] >= SEAT) + uint32(own[there + uint32(1)] >= SEAT)
-                    beside += uint32(own[there - stride] >= SEAT) + uint32(own[there + stride] >= SEAT)
-                    counts[lane, seat, CONTESTED] += uint32(beside > uint32(1))  # one of them is itself
-                counts[lane, seat, DISTANCE] += uint32(1)
-                own[here] = EMPTY
-                own[there] = SEAT + seat
-                places[lane, seat, 0] = there
-        b.turn += uint32(1)
-        _appear(own, inner, within, guide, b.seed, b.turn)
-        b.over = b.turn >= r.turns
+    if r.older != uint32(0):
+        _remember(arrays, lane)
+    own, b = arrays.cells[lane], arrays.lanes[lane]
+    places, treasure, counts = arrays.places[lane], arrays.treasure[lane], arrays.counts[lane]
+    order, steps = arrays.order, arrays.steps
+    for seat in range(seats):
+        order[seat] = seat
+    # Fisher and Yates, on the digits of one number: 56 bits are plenty for the 22 that ten seats need
+    bits = draw(b.seed, ORDER, 0, b.turn, 0) >> uint64(8)
+    for k in range(seats - uint32(1), uint32(0), -1):
+        bits *= uint64(k + 1)
+        j = bits >> uint64(56)
+        bits &= uint64(0xFFFFFFFFFFFFFF)
+        order[k], order[j] = order[j], order[k]
+    for k in range(seats):
+        seat = order[k]
+        here = places[seat, 0]
+        there = uint32(np.int64(here) + steps[actions[seat]])
+        what = own[there]
+        places[seat, 1] = here
+        if what == WALL:
+            treasure[seat] -= BUMP_COST
+            counts[seat, BUMPS] += uint32(1)
+        elif what < SEAT:
+            if what == GEM:
+                treasure[seat] += GEM_VALUE
+                counts[seat, GEMS] += uint32(1)
+                beside = uint32(0)
+                beside += uint32(own[there - uint32(1)] >= SEAT) + uint32(own[there + uint32(1)] >= SEAT)
+                beside += uint32(own[there - stride] >= SEAT) + uint32(own[there + stride] >= SEAT)
+                counts[seat, CONTESTED] += uint32(beside > uint32(1))  # one of them is itself
+            counts[seat, DISTANCE] += uint32(1)
+            own[here] = EMPTY
+            own[there] = SEAT + seat
+            places[seat, 0] = there
+    b.turn += uint32(1)
+    _appear(own, arrays.inner, arrays.within, arrays.guide, b.seed, b.turn)
+    b.over = b.turn >= r.turns
 
 
-@kernel
-def _observe(cells, places, rules, lanes, seen, which, seats, out):  # type: ignore[no-untyped-def]
-    """`out` is [rows, planes, cells of the window]: the newest frame, then the older ones."""
-    r = rules[0]
-    window = np.empty(out.shape[2], np.uint8)
+@row
+def observe_row(arrays, lane, seat, out):  # type: ignore[no-untyped-def]
+    """`out` is [planes, rows, columns]: the newest frame, then the older ones."""
+    r = arrays.rules[0]
+    flat = out.reshape((out.shape[0], out.shape[1] * out.shape[2]))
+    corner = arrays.places[lane, seat, 0] - r.radius * r.stride - r.radius
+    _look(arrays.cells[lane], corner, r.stride, 2 * r.radius + 1, arrays.window)
+    _sort(arrays.window, flat, 0)
+    turn = arrays.lanes[lane].turn
+    for age in range(1, r.older + 1):
+        if age > turn:  # nobody remembers what was before the first turn
+            flat[KINDS * age : KINDS * age + KINDS] = 0.0
+        else:
+            _sort(arrays.seen[lane, seat, (turn - age) % r.older], flat, KINDS * age)
+
+
+@row
+def over_row(arrays, lane):  # type: ignore[no-untyped-def]
+    return arrays.lanes[lane].over
+
+
+@bare
+def _apply(arrays, which, actions):  # type: ignore[no-untyped-def]
     for i in range(which.size):
-        lane, seat = which[i], seats[i]
-        _look(cells[lane], places[lane, seat, 0] - r.radius * r.stride - r.radius, r.stride, 2 * r.radius + 1, window)
-        _sort(window, out[i], 0)
-        turn = lanes[lane].turn
-        for age in range(1, r.older + 1):
-            if age > turn:  # nobody remembers what was before the first turn
-                out[i, KINDS * age : KINDS * age + KINDS] = 0.0
-            else:
-                _sort(seen[lane, seat, (turn - age) % r.older], out[i], KINDS * age)
+        apply_row(arrays, which[i], actions[which[i]])
+
+
+@bare
+def _observe(arrays, which, seats, out):  # type: ignore[no-untyped-def]
+    for i in range(which.size):
+        observe_row(arrays, which[i], seats[i], out[i])
 
 
 class TreasureHunt:
@@ -284,33 +315,53 @@ class TreasureHunt:
 class TreasureHuntBoards:
     """Matches in progress: a row of each array is a lane."""
 
+    rows = BoardRows(observe_row, apply_row, over_row)
+
     def __init__(self, options: TreasureHuntOptions, lanes: int) -> None:
         o, margin = options, options.radius
         stride, rows = o.width + 2 * margin, o.height + 2 * margin
-        self._lanes = np.zeros(lanes, LANE)
-        self._lanes["over"] = 1  # nothing is dealt yet
-        self._cells = np.zeros((lanes, stride * rows), np.uint8)
-        self._places = np.zeros((lanes, o.seats, 2), np.uint32)  # now, and a turn ago
-        self._treasure = np.zeros((lanes, o.seats), np.int32)
-        self._counts = np.zeros((lanes, o.seats, len(STATS)), np.uint32)
-        self._seen = np.zeros(
-            (lanes, o.seats, o.frames - 1, (2 * margin + 1) ** 2), np.uint8
-        )  # older frames, in a ring
+        view = (2 * margin + 1) ** 2
         wanted = round(o.pillars * o.width * o.height)
-        row = (o.seats, stride, margin, o.turns, o.frames - 1, wanted)
-        self._rules = np.array([row], RULES)
         across, down = np.meshgrid(np.arange(o.width), np.arange(o.height))
-        self._inner = ((down + margin) * stride + across + margin).astype(np.uint32).ravel()
-        self._within, self._guide = gaps(o.gem_chance, o.width * o.height)
+        within, guide = gaps(o.gem_chance, o.width * o.height)
+        steps: Ints = np.zeros(4, np.int64)
+        steps[UP], steps[DOWN], steps[LEFT], steps[RIGHT] = -stride, stride, -1, 1
+        self.arrays = Arrays(
+            lanes=np.zeros(lanes, LANE),
+            cells=np.zeros((lanes, stride * rows), np.uint8),
+            places=np.zeros((lanes, o.seats, 2), np.uint32),
+            treasure=np.zeros((lanes, o.seats), np.int32),
+            counts=np.zeros((lanes, o.seats, len(STATS)), np.uint32),
+            seen=np.zeros((lanes, o.seats, o.frames - 1, view), np.uint8),
+            rules=np.array([(o.seats, stride, margin, o.turns, o.frames - 1, wanted)], RULES),
+            inner=((down + margin) * stride + across + margin).astype(np.uint32).ravel(),
+            within=within,
+            guide=guide,
+            order=np.zeros(10, np.uint32),
+            steps=steps,
+            window=np.zeros(view, np.uint8),
+        )
+        self._lanes, self._cells, self._places, self._treasure, self._counts, self._seen = self.arrays[:6]
+        self._lanes["over"] = 1  # nothing is dealt yet
         self._acting = np.ones((lanes, o.seats), np.bool_)
         self._plan = GroundPlan(o.width, o.height, o.turns, WALL, GEM)
-        self._number = {int(at): cell for cell, at in enumerate(self._inner)}
+        self._number = {int(at): cell for cell, at in enumerate(self.arrays.inner)}
 
     def deal(self, lanes: Indices, seeds: Seeds, starts: Sequence[str | None]) -> None:
         self._treasure[lanes] = 0
         self._counts[lanes] = 0
-        tables = (self._rules, self._inner, self._within, self._guide)
-        _deal(self._lanes, self._cells, self._places, *tables, lanes, seeds)
+        tables = self.arrays
+        _deal(
+            self._lanes,
+            self._cells,
+            self._places,
+            tables.rules,
+            tables.inner,
+            tables.within,
+            tables.guide,
+            lanes,
+            seeds,
+        )
 
     def acting(self) -> Bools:
         over = self._lanes["over"]
@@ -320,17 +371,13 @@ class TreasureHuntBoards:
         return self._lanes["over"]
 
     def observe(self, lanes: Indices, seats: Indices, out: Observations) -> None:
-        flat = out.reshape(len(out), out.shape[1], -1)
-        _observe(self._cells, self._places, self._rules, self._lanes, self._seen, lanes, seats, flat)
+        _observe(self.arrays, lanes, seats, out)
 
     def legal(self, lanes: Indices, seats: Indices, out: Bools) -> None:
         out[:] = True
 
     def apply(self, lanes: Indices, actions: Ints) -> None:
-        if self._seen.shape[2]:
-            _remember(self._cells, self._places, self._rules, self._lanes, lanes, self._seen)
-        state = (self._lanes, self._cells, self._places, self._treasure, self._counts)
-        _apply(*state, self._rules, self._inner, self._within, self._guide, lanes, actions)
+        _apply(self.arrays, lanes, actions)
 
     def scores(self) -> Floats:
         return self._treasure.astype(np.float64)
@@ -347,6 +394,6 @@ class TreasureHuntBoards:
         return None  # a seat knows only what it sees
 
     def scene(self, lane: int) -> Scene:
-        inner = self._cells[lane][self._inner].tolist()
+        inner = self._cells[lane][self.arrays.inner].tolist()
         steps = [(self._number[before], self._number[now]) for now, before in self._places[lane].tolist()]
         return hunt_scene(self._plan, inner, steps, self._treasure[lane].tolist(), int(self._lanes[lane]["turn"]))

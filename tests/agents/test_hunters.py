@@ -40,7 +40,7 @@ def walk(bots: list[Bot], turns: int, **options: object) -> tuple[HunterPilot, l
         boards.apply(lane[:1], pilot.act(Views(boards, rows, out, None))[None])
     rows = np.stack([seats, lane, seats, agents, np.full(n, turns, np.uint32)])
     pilot.act(Views(boards, rows, out, None))
-    stride = int(boards._rules[0]["stride"])
+    stride = int(boards.arrays.rules[0]["stride"])
     now = boards._places[0, :, 0].astype(int)
     return pilot, [(b % stride - a % stride, b // stride - a // stride) for a, b in zip(began, now, strict=True)]
 
@@ -70,12 +70,12 @@ def test_one_that_remembers_goes_back_for_what_it_no_longer_sees() -> None:
     boards, pilot = game.boards(1), HunterPilot(game, 2)
     lane, both = np.zeros(2, np.uint32), np.arange(2, dtype=np.uint32)
     boards.deal(lane[:1], np.array([1], np.uint64), [None])
-    boards._cells[0, boards._inner] = 0
+    boards._cells[0, boards.arrays.inner] = 0
     for seat, (x, y) in enumerate([(10, 10), (0, 0)]):
-        boards._places[0, seat] = boards._inner[y * 20 + x]
-        boards._cells[0, boards._inner[y * 20 + x]] = 3 + seat
+        boards._places[0, seat] = boards.arrays.inner[y * 20 + x]
+        boards._cells[0, boards.arrays.inner[y * 20 + x]] = 3 + seat
     for x, y in [(8, 12), (11, 9), (12, 8), (13, 7)]:  # the others lead it away from the first
-        boards._cells[0, boards._inner[y * 20 + x]] = 2
+        boards._cells[0, boards.arrays.inner[y * 20 + x]] = 2
     agents = np.array([pilot.load(agent("a", Bot("memory"))), pilot.load(agent("b", Bot("random")))], np.uint32)
     pilot.begin(both, agents, np.array([1, 2], np.uint64))
     out = np.zeros((2, 3, 5, 5), np.float32)

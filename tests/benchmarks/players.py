@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
-from engine.kernels import inline, kernel
+from engine.kernels import bare, inline, row
 from engine.play.match import AgentSpec, MatchResult
 from engine.seeding import chance, purpose
 
@@ -36,31 +36,43 @@ def _node(inputs, count, net, node):  # type: ignore[no-untyped-def]
     return math.tanh(min(max(2.5 * (net.bias[node] + total), -60.0), 60.0))
 
 
-@kernel
-def _act(nets, agents, obs, out):  # type: ignore[no-untyped-def]
-    hidden = np.empty(3)
+@row
+def act_row(state, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]
+    nets, hidden = state
+    net = nets[agent]
+    for node in range(3):
+        hidden[node] = _node(obs, 8, net, node)
+    best = _node(hidden, 3, net, 3)
+    action = 0
+    for node in range(4, 6):
+        value = _node(hidden, 3, net, node)
+        action = node - 3 if value > best else action  # selected, not branched: see agents/scripted/pong.py
+        best = max(value, best)
+    return action
+
+
+@bare
+def _act(nets, hidden, agents, obs, out):  # type: ignore[no-untyped-def]
     for i in range(out.size):
-        net = nets[agents[i]]
-        for node in range(3):
-            hidden[node] = _node(obs[i], 8, net, node)
-        best = _node(hidden, 3, net, 3)
-        action = 0
-        for node in range(4, 6):
-            value = _node(hidden, 3, net, node)
-            action = node - 3 if value > best else action  # selected, not branched: see agents/scripted/pong.py
-            best = max(value, best)
-        out[i] = action
+        out[i] = act_row((nets, hidden), 0, agents[i], 0, obs[i], None, None)
 
 
 class SixNodePilot:
     """Plays every six-node agent of a group; `seen` may be given a list that collects what it was asked."""
 
     capacity = None
+    act_row = staticmethod(act_row)
+    observes = True
     seen: list[tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None
 
     def __init__(self, game: Game, slots: int) -> None:
         self._nets = np.zeros(0, NET)
         self._out: Ints = np.zeros(slots, np.int64)
+        self._hidden = np.zeros(3)
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._nets, self._hidden
 
     def load(self, agent: AgentSpec) -> int:
         self._nets = np.append(self._nets, network(int(agent.payload)))
@@ -71,7 +83,7 @@ class SixNodePilot:
 
     def act(self, views: Views) -> Ints:
         out = self._out[: len(views)]
-        _act(self._nets, views.agents, views.obs, out)
+        _act(self._nets, self._hidden, views.agents, views.obs, out)
         if self.seen is not None:
             self.seen.append((views.agents.copy(), views.obs.copy(), out.copy()))
         return out

@@ -58,7 +58,7 @@ def arranged(picture: str, **more: object) -> TreasureHuntBoards:
     seats = sum(letter.isdigit() for row in rows for letter in row)
     own = {"seats": seats, "width": len(rows[0]), "height": len(rows), "gem_chance": 0.0, "pillars": 0.0, **more}
     boards = dealt(TreasureHuntOptions(**own))  # type: ignore[arg-type]
-    for at, letter in zip(boards._inner, "".join(rows), strict=True):
+    for at, letter in zip(boards.arrays.inner, "".join(rows), strict=True):
         boards._cells[0, at] = SEAT + int(letter) - 1 if letter.isdigit() else {".": EMPTY, "#": WALL, "*": GEM}[letter]
         if letter.isdigit():
             boards._places[0, int(letter) - 1] = at
@@ -66,7 +66,7 @@ def arranged(picture: str, **more: object) -> TreasureHuntBoards:
 
 
 def drawn(boards: TreasureHuntBoards, width: int) -> list[str]:
-    letters = "".join(".#*"[what] if what < SEAT else str(what - SEAT + 1) for what in boards._cells[0][boards._inner])
+    letters = "".join(".#*"[what] if what < SEAT else str(what - SEAT + 1) for what in boards._cells[0][boards.arrays.inner])
     return [letters[at : at + width] for at in range(0, len(letters), width)]
 
 
@@ -176,7 +176,7 @@ def test_gems_appear_by_the_chance_of_each_empty_cell() -> None:
     boards = dealt(options, lanes=200)
     count = (boards._cells == GEM).sum(axis=1)
     assert abs(count.mean() - 0.05 * 398) < 4 * count.std() / np.sqrt(200)
-    where = (boards._cells == GEM)[:, boards._inner].mean(axis=0)
+    where = (boards._cells == GEM)[:, boards.arrays.inner].mean(axis=0)
     assert where.max() < 0.05 + 5 * np.sqrt(0.05 * 0.95 / 200), "no cell is favoured"
 
 
@@ -188,7 +188,7 @@ def test_gems_appear_by_the_same_chance_in_later_turns() -> None:
     for _ in range(6):
         boards._cells[boards._cells == GEM] = EMPTY  # so that every cell has its chance again
         boards.apply(every, np.full((200, 2), UP))
-        came.append((boards._cells == GEM)[:, boards._inner])
+        came.append((boards._cells == GEM)[:, boards.arrays.inner])
         count = came[-1].sum(axis=1)
         assert abs(count.mean() - 0.05 * 398) < 4 * count.std() / np.sqrt(200)
     where = np.mean(came, axis=(0, 1))
@@ -209,7 +209,7 @@ def test_a_gem_lies_where_it_is_until_it_is_taken() -> None:
 @pytest.mark.parametrize("pillars", [0.06, 0.2])
 def test_pillars_never_touch_and_shut_in_nobody(width: int, height: int, pillars: float) -> None:
     boards = dealt(TreasureHuntOptions(2, width, height, pillars=pillars, gem_chance=0.0), lanes=200)
-    walls = boards._cells[:, boards._inner].reshape(200, height, width) == WALL
+    walls = boards._cells[:, boards.arrays.inner].reshape(200, height, width) == WALL
     assert walls.any((1, 2)).all()
     assert walls[:, 0].any()
     assert walls[:, :, 0].any()
