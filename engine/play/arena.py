@@ -9,6 +9,8 @@ from types import TracebackType
 from engine.errors import BadSpec
 from engine.game import GameInfo
 from engine.play.group import Group, Tick
+from engine.play.lanes import TICKED
+from engine.play.march import Marching
 from engine.play.marks import Marks, private
 from engine.play.match import GameSpec, MatchResult, MatchSpec
 from engine.registry import game_of
@@ -24,7 +26,7 @@ class Arena:
 
     `lanes` is the most matches of one GameSpec at once; `alone` plays each seat by itself and turns failures into
     forfeits; `record` keeps the actions; `rewards` has each tick tell what it added to the scores; `marks` say at any
-    time which call for which matches is going on.
+    time which call for which matches is going on; `marching` says when compiled players play many steps in one call.
     """
 
     def __init__(
@@ -35,12 +37,14 @@ class Arena:
         record: bool = True,
         rewards: bool = False,
         marks: Marks | None = None,
+        marching: Marching = Marching.WHEN_READY,
     ) -> None:
         if not 1 <= lanes <= MOST_LANES:
             raise BadSpec(f"lanes = {lanes}: must be from 1 to {MOST_LANES}")
         self.lanes = lanes
         self._alone, self._record, self._rewards = alone, record, rewards
         self._marks = marks or private(4 * lanes)
+        self._marching = Marching.NEVER if alone or rewards else marching
         self._waits = 0  # ticks since anything moved
         self._groups: dict[GameSpec, Group] = {}
         self._last: tuple[GameSpec, Group] | None = None  # hashing a GameSpec costs more than comparing identities
@@ -56,6 +60,11 @@ class Arena:
     @property
     def idle(self) -> bool:
         return all(group.idle for group in self._groups.values())
+
+    @property
+    def playing(self) -> bool:
+        """Whether matches are being played or wait for a lane; if not, there may still be results to take."""
+        return any(group.running or group.queue for group in self._groups.values())
 
     @property
     def running(self) -> int:
@@ -84,15 +93,26 @@ class Arena:
         """One step of every group that has something to do."""
         return [group.tick() for group in self._groups.values() if not group.idle]
 
-    def advance(self, ticks: int) -> None:
-        """Some ticks, or fewer when nobody moves: then those who think are left to it for a moment."""
-        for _ in range(ticks):
-            if any(tick.moved.size for tick in self.tick()):
+    def advance(self, seconds: float) -> int:
+        """Play for about so long, by marches and by ticks; the number of ticks.
+
+        Ticks end early, after a short sleep, when no lane moves: their players are still thinking.
+        """
+        until = time.perf_counter() + seconds
+        ticking = [group for group in self._groups.values() if not group.idle and group.march(seconds)]
+        ticks = 0
+        while ticking:
+            ticks += 1
+            if sum(group.tick(TICKED).moved.size for group in ticking):
                 self._waits = 0
-            else:
+            elif len(ticking) == len(self._groups):
                 self._waits += 1
                 time.sleep(min(self._waits, 250) * 2e-5)  # up to 5 ms: an engine may think for long
-                return
+                break
+            if time.perf_counter() >= until:
+                break
+            ticking = [group for group in ticking if not group.idle]
+        return ticks
 
     def take_results(self) -> list[MatchResult]:
         return [result for group in self._groups.values() for result in group.take_results()]
@@ -155,7 +175,9 @@ class Arena:
         alone, record, rewards = self._alone, self._record, self._rewards
         game = game_of(spec)
         lanes = lanes_for(game.info, self.lanes)
-        return Group(game, lanes, alone=alone, record=record, rewards=rewards, marks=self._marks)
+        return Group(
+            game, lanes, alone=alone, record=record, rewards=rewards, marks=self._marks, marching=self._marching
+        )
 
 
 def lanes_for(info: GameInfo, wanted: int) -> int:

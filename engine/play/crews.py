@@ -35,6 +35,7 @@ class Crew:
     kind: AgentKind
     pilot: Pilot
     rows: Indices  # those it answers for now: slot, lane, seat, agent, ply
+    compiled: bool = False  # whether its pilot has a row function
     count: int = 0  # of them
     agents: dict[str, tuple[AgentSpec, int]] = field(default_factory=dict)  # by id, with the pilot's number for it
 
@@ -64,6 +65,7 @@ class Crews:
         self._made = 0
         self._known: dict[str, AgentSpec] = {}  # by id; within a run one id is one agent
         self.repeatable: dict[str, bool] = {}  # by agent
+        self._seats: dict[int, tuple[AgentSpec, tuple[Crew, int]]] = {}  # by id() of the agent
 
     def __iter__(self) -> Iterator[Crew]:
         return iter(tuple(self._crews.values()))
@@ -96,9 +98,20 @@ class Crews:
         if crew is None:
             kind = kind_of(player)
             rows = np.zeros((5, self._slots), np.uint32)
-            crew = self._crews[player.kind] = Crew(self._made, kind, kind.pilot(self._game, self._slots), rows)
+            pilot = kind.pilot(self._game, self._slots)
+            crew = self._crews[player.kind] = Crew(self._made, kind, pilot, rows, hasattr(pilot, "act_row"))
             self._made += 1
         return crew
+
+    def seated(self, players: tuple[AgentSpec, ...]) -> Seating | None:
+        """Who plays each seat, if all agents are loaded and their pilots hold any number; else None: ask `seat`."""
+        found: Seating = []
+        for player in players:
+            known = self._seats.get(id(player))
+            if known is None or known[0] is not player:
+                return None
+            found.append(known[1])
+        return found
 
     def seat(
         self, spec: MatchSpec, taken: dict[str, int], pilots: Indices, asking: Callable[[int], None]
@@ -123,7 +136,10 @@ class Crews:
             try:
                 if isinstance(crew, BaseException):
                     raise crew
-                seating.append((crew, crew.number(player)))
+                one = (crew, crew.number(player))
+                seating.append(one)
+                if crew.pilot.capacity is None:
+                    self._seats[id(player)] = (player, one)
             except AGENT_ERRORS as error:  # as above
                 seating.append(None)
                 failures.append((seat, error))
@@ -131,6 +147,7 @@ class Crews:
 
     def dismiss(self, crew: Crew) -> None:
         del self._crews[crew.kind.name]
+        self._seats.clear()
         try:
             crew.pilot.close()
         except AGENT_ERRORS:  # its matches are accounted for; a pilot that cannot even close is only reported
@@ -139,6 +156,7 @@ class Crews:
     def new_run(self, idle: bool) -> None:
         """From now on an id may stand for another agent."""
         self._known.clear()
+        self._seats.clear()
         for crew in self if idle else ():
             if len(crew.agents) > AGENTS_KEPT:
                 self.dismiss(crew)

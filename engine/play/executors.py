@@ -11,9 +11,10 @@ from typing import Protocol, Self
 from engine.errors import BadSpec, RingsideError
 from engine.play.arena import DEFAULT_LANES, Arena
 from engine.play.conduct import STRIKES, Conduct
+from engine.play.march import Marching
 from engine.play.match import MatchResult, MatchSpec
 
-TICKS = 16  # between two looks at what has ended
+SLICE = 0.002  # seconds of play between two looks at what has ended
 
 
 class Executor(Protocol):
@@ -52,9 +53,14 @@ class SequentialMatchExecutor(MatchExecutor):
     """In this process, on this core. The reference for all others: they give the same records."""
 
     def __init__(
-        self, lanes: int = DEFAULT_LANES, *, record: bool = True, quarantine_after: int | None = STRIKES
+        self,
+        lanes: int = DEFAULT_LANES,
+        *,
+        record: bool = True,
+        quarantine_after: int | None = STRIKES,
+        marching: Marching = Marching.WHEN_READY,
     ) -> None:
-        self._arena = Arena(lanes, record=record)
+        self._arena = Arena(lanes, record=record, marching=marching)
         self._record, self._quarantine_after = record, quarantine_after
         self._suspects: deque[MatchSpec] = deque()
         self._conduct = Conduct(quarantine_after)
@@ -86,7 +92,7 @@ class SequentialMatchExecutor(MatchExecutor):
                     self._enter(spec)
                 if self._arena.idle and not self._suspects:
                     return
-                self._arena.advance(TICKS)
+                self._arena.advance(SLICE)
                 yield from self._arena.take_results()
                 self._suspects += self._arena.take_suspects()
                 if self._suspects:
@@ -121,7 +127,7 @@ class SequentialMatchExecutor(MatchExecutor):
         with Arena(lanes=1, alone=True, record=self._record) as arena:
             arena.add(spec)
             while not arena.idle:
-                arena.advance(TICKS)
+                arena.advance(SLICE)
             result = arena.take_results()[0]
         if self._conduct.note(spec, result):
             self._sort_out()

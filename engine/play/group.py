@@ -1,8 +1,9 @@
 """One group of lanes: all boards of one GameSpec, and the pilots that play on them.
 
 A tick asks each pilot once for all its rows, moves every lane whose seats have answered, and notes the lanes that have
-ended. A failure in a shared call proves nothing against anyone: its matches come back as *suspects*, to be played alone
-(`alone=True`), where each seat is asked by itself and a failure is that seat's forfeit.
+ended. A march plays the lanes on which all players are compiled for many steps in one call. A failure in a shared call
+proves nothing against anyone: its matches come back as *suspects*, to be played alone (`alone=True`), where each seat
+is asked by itself and a failure is that seat's forfeit.
 """
 
 from __future__ import annotations
@@ -15,17 +16,48 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from engine.errors import BadSpec
-from engine.game import PENDING, RESIGN, Boards, Bools, Floats, Game, Indices, Ints, NoAction, Seeds, Views, check_match
+from engine.game import (
+    BROKEN,
+    PENDING,
+    RESIGN,
+    Boards,
+    Bools,
+    Floats,
+    Game,
+    Indices,
+    Ints,
+    NoAction,
+    Seeds,
+    Views,
+    check_match,
+)
 from engine.play.clocks import Clocks
 from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, blame, illegal_words, log, told
 from engine.play.guarded import GuardedBoards
-from engine.play.lanes import FAILED, ILLEGAL, SLOT, agent_seeds, commit, commit_all, find_running, gather, hold, settle
+from engine.play.lanes import (
+    FAILED,
+    ILLEGAL,
+    MARCHED,
+    SLOT,
+    TICKED,
+    agent_seeds,
+    commit,
+    commit_all,
+    find_running,
+    gather,
+    hold,
+    settle,
+)
+from engine.play.march import March, Marching
 from engine.play.marks import Call, Marks, number_of
 from engine.play.match import EndingKind, MatchResult, MatchSpec
 from engine.play.records import Records
 
 NOBODY = -1  # pilot of a slot on which no match is going on
 CLOCK_GRACE = 1.0  # seconds beyond its clock after which a call is taken to hang
+MOST_DEALT = 1 << 30
+ABREAST = 64  # matches that are begun or collected together in a march: more gain nothing
+EVERY = TICKED | MARCHED
 
 
 class Tick(NamedTuple):
@@ -41,7 +73,9 @@ class Tick(NamedTuple):
 class Group:
     """Lanes, their queue, and the pilots that play on them; `tick` until it is idle."""
 
-    def __init__(self, game: Game, lanes: int, *, alone: bool, record: bool, rewards: bool, marks: Marks) -> None:
+    def __init__(
+        self, game: Game, lanes: int, *, alone: bool, record: bool, rewards: bool, marks: Marks, marching: Marching
+    ) -> None:
         self.game, self.info = game, game.info
         self._guarded = GuardedBoards(game, lanes)
         self.boards = cast(Boards, self._guarded)
@@ -62,14 +96,22 @@ class Group:
         self._lanes = self._records.lanes
         self._slots = np.zeros(lanes * seats, SLOT)
         self._slots["pilot"] = NOBODY
-        self._live: Indices | None = None  # lanes that run, found again when some have begun or ended
+        self._live: Indices | None = None  # lanes that are ticked, found again when some have begun or ended
+        self._ticking = EVERY  # how the lanes in `_live` are played
+        self._marched: Indices | None = None  # lanes that are marched, found again like `_live`
+        self._marching = True  # whether there is a driver; if not, ticks play all lanes
+        self._slow = False  # whether some lanes have players that are not compiled
+        self._break_offs = 0  # how often matches were broken off
         self._steady = False  # whether everybody's rows are those of the last tick
         self._everyone: Bools = np.ones((lanes, seats), np.bool_)
         self._held: Ints = np.full((lanes, seats), PENDING, np.int64)  # answers, kept until the lane has moved
         self._played: Ints = np.zeros((lanes, seats), np.int64)
         self._obs = np.zeros((lanes * seats, *self.info.observation), np.float32)
         self._legal = np.ones((lanes * seats if self.info.masked else 0, self.info.actions), np.bool_)
-        self._running, self._moving, self._failing, self._over = (np.zeros(lanes, np.uint32) for _ in range(4))
+        self._running, self._moving, self._failing, self._over, self._fast = (
+            np.zeros(lanes, np.uint32) for _ in range(5)
+        )
+        self._march = March(self.info, self._guarded.raw, self._records, self._slots, self._played, marks, marching)
 
     @property
     def running(self) -> int:
@@ -93,8 +135,8 @@ class Group:
         """From now on an agent's id may stand for another agent."""
         self._crews.new_run(self.spent)
 
-    def tick(self) -> Tick:
-        """One step of every lane that is ready for one."""
+    def tick(self, how: int = EVERY) -> Tick:
+        """One step of every lane that is ready for one, or only of those that are played by ticks."""
         # In batches of 1/32 of the lanes that move: that idles few of them, and costs far less than one by one.
         if self._ended and len(self._ended) * 32 >= self._pace:
             self._collect()
@@ -102,7 +144,7 @@ class Group:
             self._deal()
         moved, rewards = self._moving[:0], None
         before_tick = len(self._ended)
-        live = self._find_live()
+        live = self._find_live(how if self._marching else EVERY)  # without a driver ticks play all lanes
         if live.size:
             acting = self._everyone if self.info.simultaneous else self.boards.acting()
             answered = 0
@@ -116,10 +158,64 @@ class Group:
             over = self._over[: settle(self.boards.over(), self._lanes, moved, self._over)]
             if over.size:
                 self._ended.extend(over.tolist())
-                self._live = None
+                self._live = self._marched = None
         self._pace = moved.size
         ended = np.array(self._ended[before_tick:], np.uint32) if len(self._ended) > before_tick else self._over[:0]
         return Tick(self, moved, self._played, rewards, ended)
+
+    # Marching
+
+    def march(self, seconds: float) -> bool:
+        """Play the lanes on which all players are compiled for about so long; whether ticks are due for others."""
+        if not self._march.possible:
+            return True
+        running = self.running
+        if self.queue and self._ended and (len(self._ended) >= ABREAST or not running):
+            self._collect()
+        if self._free and self.queue and not self._full:
+            if self._slow or not self._marching:
+                self._deal()
+            elif 2 * running <= min(ABREAST, len(self._specs)):
+                self._deal(ABREAST - running)
+        self._marching = self._march.ready(self._crews)
+        if not self._marching:
+            return True
+        if self._marched is None:
+            self._marched = self._fast[: find_running(self._lanes, MARCHED, self._fast)]
+        if self._marched.size:
+            self._advance(self._marched, seconds)
+        return self._slow and self._find_live(TICKED).size > 0
+
+    def _advance(self, live: Indices, seconds: float) -> None:
+        try:
+            ended, odd = self._march.play(live, self._numbers, seconds)
+        except AGENT_ERRORS:  # the reason is found when the match is played alone
+            row, known = self._marks.asked, set(self._ended)
+            self._ended += [lane for lane in live[self._lanes["running"][live] == 0].tolist() if lane not in known]
+            self._suspect([int(live[row])] if row is not None else live.tolist())
+            return
+        if ended or odd:
+            self._ended += ended
+            self._marched = None
+        for lane in odd:
+            self._judge(lane)
+
+    def _judge(self, lane: int) -> None:
+        """A row function on this lane answered what is not a legal action."""
+        answers = self._played[lane]
+        seats = np.flatnonzero(self._everyone[0] if self.info.simultaneous else self.boards.acting()[lane])
+        if np.isin(answers[seats], (BROKEN, PENDING)).any():  # alone, its pilot says why, or may think
+            self._suspect([lane])
+            return
+        rows = np.full(seats.size, lane, np.uint32), seats.astype(np.uint32)
+        if self.info.masked:
+            self.boards.legal(*rows, self._legal[: seats.size])
+        self._hold(*rows, answers[seats])
+        self._forfeit([lane])
+
+    def _suspect(self, lanes: list[int]) -> None:
+        self.suspects += [spec for lane in lanes if (spec := self._specs[lane])]
+        self._break_off(lanes)
 
     def actions_since(self, count: int) -> list[int]:
         """The actions on the first lane after so many."""
@@ -158,23 +254,30 @@ class Group:
         for crew in self._crews:
             self._crews.dismiss(crew)
 
-    def _find_live(self) -> Indices:
-        if self._live is None:
-            self._steady = False
-            self._live = self._running[: find_running(self._lanes, self._running)]
+    def _find_live(self, how: int) -> Indices:
+        if self._live is None or how != self._ticking:
+            self._steady, self._ticking = False, how
+            self._live = self._running[: find_running(self._lanes, how, self._running)]
         return self._live
 
     # Dealing
 
-    def _deal(self) -> None:
+    def _deal(self, most: int = MOST_DEALT) -> None:
         seatings: list[Seating] = []
         dealt: list[int] = []
         blocked: list[MatchSpec] = []
         taken: dict[str, int] = {}
-        while self._free and self.queue:
+        while self._free and self.queue and len(dealt) < most:
             spec = self.queue.popleft()
             lane = self._free[-1]
             self._numbers[lane] = number_of(spec)
+            known = self._crews.seated(spec.players)
+            if known is not None:  # no agent's code runs
+                self._specs[lane] = spec
+                self.clocks.begin(lane, spec.limits.clock)
+                dealt.append(self._free.pop())
+                seatings.append(known)
+                continue
             self._marks.enter(Call.LOAD, self._numbers, np.array([lane], np.uint32))
             seated = self._crews.seat(spec, taken, self._slots["pilot"], self._marks.seat)
             self._marks.leave()
@@ -203,25 +306,31 @@ class Group:
         seeds = np.array([spec.seed for spec in specs], np.uint64)
         self.boards.deal(lanes, seeds, [spec.start for spec in specs])
         self._records.begin(lanes, [spec.limits.steps or 0 for spec in specs])
-        self._live = None
         own: Seeds = np.empty((len(dealt), self.info.seats), np.uint64)
         agent_seeds(seeds, own)
-        rows: dict[Crew, list[tuple[int, int, int]]] = {}
-        seats = self.info.seats
-        for i, seating in enumerate(seatings):
-            for seat, one in enumerate(seating):
-                if one is not None:
-                    rows.setdefault(one[0], []).append((dealt[i] * seats + seat, one[1], i * seats + seat))
-        for crew, begun in rows.items():
-            live = [row for row in begun if self._specs[row[0] // seats] is not None]
-            for part in ([row] for row in live) if self._alone else (live,) if live else ():
-                slots, agents, places = np.array(part, np.int64).T
-                self._begin_slots(crew, slots.astype(np.uint32), agents.astype(np.uint32), own.reshape(-1)[places])
-        over = self.boards.over()
-        for lane in dealt:
-            if over[lane] and self._specs[lane] is not None:  # some starts leave nothing to play
+        seated = [one for seating in seatings for one in seating]
+        crews = np.array([NOBODY if one is None else one[0].index for one in seated], np.int64)
+        agents = np.array([0 if one is None else one[1] for one in seated], np.uint32)
+        self._sort(lanes, crews.reshape(own.shape))
+        slots, own, seats, break_offs = self._slots_of(lanes), own.reshape(-1), self.info.seats, self._break_offs
+        for crew in self._crews:
+            mine = np.flatnonzero(crews == crew.index)
+            if break_offs != self._break_offs:  # a failure has just broken off some of these matches
+                mine = mine[[self._specs[lane] is not None for lane in (slots[mine] // seats).tolist()]]
+            for part in mine[:, None] if self._alone else (mine,) if mine.size else ():
+                self._begin_slots(crew, slots[part], agents[part], own[part])
+        for lane in lanes[self.boards.over()[lanes] != 0].tolist():
+            if self._specs[lane] is not None:  # some starts leave nothing to play
                 self._lanes["running"][lane] = 0
                 self._ended.append(lane)
+
+    def _sort(self, lanes: Indices, crews: Ints) -> None:
+        """Decide how these lanes are played; `crews` is [lanes, seats]."""
+        if self._march.possible:
+            fast = np.isin(crews, [crew.index for crew in self._crews if crew.compiled]).all(axis=1)
+            self._lanes["running"][lanes[fast]] = MARCHED
+            self._slow |= not fast.all()
+        self._live = self._marched = None
 
     def _begin_slots(self, crew: Crew, slots: Indices, agents: Indices, seeds: Seeds) -> None:
         if self._call(Call.BEGIN, crew, slots, lambda: crew.pilot.begin(slots, agents, seeds)):
@@ -235,7 +344,7 @@ class Group:
         if self._steady and self._live is not None:
             crew.rows[4] += 1
         else:
-            live = self._find_live()
+            live = self._find_live(self._ticking)
             crew.count = gather(live, acting, self._lanes, self._slots, self._held, crew.index, crew.rows)
         if self._alone:
             return sum(self._timed(crew, crew.rows[:, row : row + 1].copy()) for row in range(crew.count))
@@ -285,11 +394,15 @@ class Group:
             self._failure(crew, rows[0], EndingKind.EXCEPTION, wrong)
             return 0
         answers = answers.astype(np.int64, copy=False)
-        count = int(hold(rows[1], rows[2], answers, self._legal, self.info.masked, self.info.actions, self._held))
-        if count < n:
-            for row in np.flatnonzero(self._held[rows[1], rows[2]] == ILLEGAL).tolist():
+        return self._hold(rows[1], rows[2], answers)
+
+    def _hold(self, lanes: Indices, seats: Indices, answers: Ints) -> int:
+        """Note answers, and a fault for each that is not legal by `_legal`; how many are actions."""
+        count = int(hold(lanes, seats, answers, self._legal, self.info.masked, self.info.actions, self._held))
+        if count < len(answers):
+            for row in np.flatnonzero(self._held[lanes, seats] == ILLEGAL).tolist():
                 told = illegal_words(int(answers[row]), self.info.actions)
-                self._records.fault(int(rows[1, row]), int(rows[2, row]), EndingKind.ILLEGAL_ACTION, told)
+                self._records.fault(int(lanes[row]), int(seats[row]), EndingKind.ILLEGAL_ACTION, told)
         return count
 
     def _commit(self, live: Indices, acting: Bools, answered: int) -> Indices:
@@ -302,7 +415,14 @@ class Group:
             longest = commit_all(live, acting, self._lanes, self._held, book.log, book.bits, self._moving)
         else:
             n, failed, longest = commit(
-                self._find_live(), acting, self._lanes, self._held, book.log, book.bits, self._moving, self._failing
+                self._find_live(self._ticking),
+                acting,
+                self._lanes,
+                self._held,
+                book.log,
+                book.bits,
+                self._moving,
+                self._failing,
             )
         book.grown(int(longest))
         if failed:
@@ -323,7 +443,7 @@ class Group:
                     self._records.fault(lane, seat, EndingKind.RESIGNED)
             self._held[lane] = PENDING
             self._lanes["running"][lane] = 0
-            self._live = None
+            self._live = self._marched = None
             self._ended.append(lane)
 
     # Failures
@@ -367,6 +487,7 @@ class Group:
         self._held[lane, seat] = FAILED
 
     def _break_off(self, lanes: list[int]) -> None:
+        self._break_offs += 1
         self._free_lanes(lanes)
         slots = self._slots_of(np.array(lanes, np.uint32))
         for crew in self._crews:
@@ -389,7 +510,7 @@ class Group:
                 self._ended.remove(lane)
         self._records.forget(lanes)
         self._full = False
-        self._live = None
+        self._live = self._marched = None
         self._held[lanes] = PENDING
 
     # Collecting

@@ -15,7 +15,7 @@ class GuardedBoards:
     def __init__(self, game: Game, lanes: int) -> None:
         self.failure: GameFailed | None = None
         self._name = game.spec.name
-        boards = self._guard(game.boards)(lanes)
+        boards = self.raw = self._guard(game.boards)(lanes)
         for name in (name for name in vars(Boards) if not name.startswith("_")):
             setattr(self, name, self._guard(getattr(boards, name)))
 

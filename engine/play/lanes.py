@@ -22,13 +22,16 @@ def bits_for(actions: int) -> int:
     return next(bits for bits in (1, 2, 4, 8, 16, 32) if actions <= 1 << bits)
 
 
+TICKED, MARCHED = 1, 2  # how a running lane is played: by ticks, or by a driver when there is one
+
+
 @kernel
-def find_running(lanes, out):  # type: ignore[no-untyped-def]
-    """The lanes on which a match is going on; how many there are."""
+def find_running(lanes, how, out):  # type: ignore[no-untyped-def]
+    """The running lanes that are played in one of these ways (a sum of TICKED and MARCHED); how many there are."""
     n = 0
     for lane in range(lanes.size):
         out[n] = lane
-        n += lanes[lane].running
+        n += (lanes[lane].running & how) != 0
     return n
 
 

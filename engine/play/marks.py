@@ -63,6 +63,7 @@ class Marks:
     def __init__(self, memory: memoryview, rows: int, log_words: int) -> None:
         self._words = memory[: 8 * WORDS].cast("Q")  # single words: a memoryview writes them faster than numpy
         self._rows = rows
+        self.words: Words = np.frombuffer(memory, np.uint64, WORDS)  # the same words, for kernels
         lists = np.frombuffer(memory, np.uint32, REGIONS * rows, HEAD + 8 * log_words)
         self._lists: Numbers = lists.reshape(REGIONS, rows)
         self._owners: list[object] = [None] * REGIONS

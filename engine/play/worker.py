@@ -176,11 +176,11 @@ class Service:
     # In company
 
     def _play(self, arena: Arena) -> None:
-        ticks = max(1, min(64, int(SLICE / self._tick)))
         since = time.perf_counter()
-        arena.advance(ticks)
-        self._tick = 0.5 * self._tick + 0.5 * (time.perf_counter() - since) / ticks
-        self._results += arena.take_results()
+        ticks = arena.advance(SLICE)
+        self._tick = 0.5 * self._tick + 0.5 * (time.perf_counter() - since) / max(ticks, 1)
+        if time.perf_counter() - self._sent >= HURRY or not arena.playing:  # in batches: each collection costs
+            self._results += arena.take_results()
         suspects = arena.take_suspects()
         if suspects:
             self._send(["suspects", [int(spec.id) for spec in suspects]])
@@ -256,9 +256,7 @@ class Solo:
 
     def step(self) -> bool:
         """Play a little; whether it is over."""
-        since = time.perf_counter()
-        while not self.arena.idle and time.perf_counter() - since < SLICE:
-            self.arena.advance(16)
+        self.arena.advance(SLICE)
         return self.arena.idle
 
     def obey(self, name: str, rest: Sequence[Any]) -> None:

@@ -1,0 +1,154 @@
+"""The compiled loop that plays lanes for many steps in one call, generated for a game and the kinds that play it.
+
+The source is put together from row functions: those of the game (`engine.game.BoardRows`) and `act_row` of each pilot.
+For each lane in turn it does what ticks do, in the same order, until the lane ends, its log is full or the time is up.
+An answer that is not a legal action stops its lane; the group decides what follows. Lane after lane is faster than all
+lanes in step: the branches of one match are predictable, and its board stays in registers and in the nearest cache.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types, uint32, uint64
+
+from engine.game import BROKEN, BoardRows, GameInfo
+from engine.kernels import generated, row
+from engine.play.marks import ROW, SEQUENCE
+
+MOST_STEPS = 1024  # between two looks at the clock: a look takes 25 ns
+
+SOURCE = """
+def march({arguments}):
+    start = nanoseconds(clock)
+    seats = {seats}
+    ends = odds = 0
+    longest = uint32(0)
+    at = first
+    late = False
+    for turn in range(live.size):
+        at = first + turn if first + turn < live.size else first + turn - live.size
+        lane = live[at]
+        words[ROW] = uint64(at + 1)
+        words[SEQUENCE] += uint64(1)
+        record = lanes[lane]
+        ply, limit, place, word = record.ply, record.limit, record.logged, record.word
+        own = answers[lane]
+        stride = uint32(1)
+        look = ply + stride
+        while place < full:
+            fine = True
+            for seat in range(seats):
+                {skip_idle}
+                slot = lane * uint32(seats) + uint32(seat)
+                who = slots[slot].pilot
+                agent = slots[slot].agent
+                obs = seen[seat]
+                may = legal[seat]
+                {legal}
+                {answers}
+                own[seat] = answer
+                fine &= (answer >= 0) & (answer < {actions}){check_legal}
+            if not fine:
+                odd[odds] = lane
+                odds += 1
+                break
+            if bits != uint32(0):
+                for seat in range(seats):
+                    {skip_idle}
+                    word |= uint64(own[seat]) << uint64(place & uint32(63))
+                    place += bits
+                    if place & uint32(63) == uint32(0):
+                        log[lane, (place >> uint32(6)) - uint32(1)] = word
+                        word = uint64(0)
+            apply_row(board, lane, own)
+            ply += uint32(1)
+            if over_row(board, lane) != 0 or ply == limit:
+                record.running = 0
+                ended[ends] = lane
+                ends += 1
+                break
+            if ply == look:
+                late = nanoseconds(clock) - start > budget
+                if late:
+                    break
+                stride = min(uint32(4) * stride, uint32({most_steps}))
+                look = ply + stride
+        record.ply = ply
+        record.logged = place
+        record.word = word
+        longest = max(longest, place)
+        if late:
+            break
+    return at, ends, odds, longest
+"""
+ARGUMENTS = (
+    "first", "budget", "clock", "live", "lanes", "slots", "crews", "answers", "seen", "legal", "log", "bits", "full",
+    "words", "ended", "odd", "board",
+)  # fmt: skip
+
+
+class Player(NamedTuple):
+    """What a driver needs to know of a pilot."""
+
+    act_row: Callable[..., Any]
+    observes: bool
+
+
+if sys.platform == "win32":
+    _read_clock: Any = types.ExternalFunction("QueryPerformanceCounter", types.int32(types.voidptr))
+
+    @row
+    def nanoseconds(clock):  # type: ignore[no-untyped-def]
+        """The time of a steady clock; `clock` is room for two numbers."""
+        _read_clock(clock.ctypes)
+        return clock[0] * np.int64(100)  # the counter runs at 10 MHz
+
+else:
+    _read_clock: Any = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
+    MONOTONIC = np.int32(6 if sys.platform == "darwin" else 1)
+
+    @row
+    def nanoseconds(clock):  # type: ignore[no-untyped-def]
+        """The time of a steady clock; `clock` is room for two numbers."""
+        _read_clock(MONOTONIC, clock.ctypes)
+        return clock[0] * np.int64(1_000_000_000) + clock[1]
+
+
+@functools.cache
+def driver(info: GameInfo, rows: BoardRows, players: tuple[Player, ...]) -> Any:
+    """The driver for this game and these players. It is compiled at its first call and cached on disk."""
+    names: dict[str, Any] = {"np": np, "uint32": uint32, "uint64": uint64, "ROW": ROW, "SEQUENCE": SEQUENCE}
+    names |= {"nanoseconds": nanoseconds, **rows._asdict()}
+    names |= {f"act_row{place}": player.act_row for place, player in enumerate(players)}
+    parts = [f"# {name}: {one.__module__}.{one.__qualname__}" for name, one in names.items() if hasattr(one, "py_func")]
+    return generated("march", "\n".join(parts) + source_of(info, rows, players), names)
+
+
+def source_of(info: GameInfo, rows: BoardRows, players: tuple[Player, ...]) -> str:
+    skip_idle = "if not acting_row(board, lane, uint32(seat)): continue" if rows.acting_row else "pass"
+    return SOURCE.format(
+        arguments=", ".join([*ARGUMENTS, *(f"pilot{place}" for place in range(len(players)))]),
+        seats=2 if info.seats == 2 else "answers.shape[1]",  # loops of a constant length are unrolled
+        actions=info.actions,
+        skip_idle=skip_idle,
+        legal="legal_row(board, lane, uint32(seat), may)" if rows.legal_row else "pass",
+        answers=_answers(rows, players).replace("\n", "\n" + 16 * " "),
+        check_legal=f" and may[min(max(answer, 0), {info.actions - 1})] != 0" if rows.legal_row else "",
+        most_steps=MOST_STEPS,
+    )
+
+
+def _answers(rows: BoardRows, players: tuple[Player, ...]) -> str:
+    position = "position_row(board, lane, uint32(seat))" if rows.position_row else "()"
+    lines = []
+    for place, player in enumerate(players):
+        lines.append(f"{'elif' if place else 'if'} who == crews[{place}]:")
+        if player.observes:
+            lines.append("    observe_row(board, lane, uint32(seat), obs)")
+        lines.append(f"    answer = np.int64(act_row{place}(pilot{place}, slot, agent, ply, obs, may, {position}))")
+    return "\n".join([*lines, "else:", f"    answer = np.int64({BROKEN})"])
