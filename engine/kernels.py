@@ -75,9 +75,13 @@ def _write_source(file: Path, source: str) -> str | None:
     return str(file)
 
 
-def is_cached(dispatcher: Any, arguments: Sequence[Any]) -> bool:
-    """Whether a call with these arguments needs no compilation, in this process or by the cache on disk."""
-    signature = signature_of(dispatcher, arguments)
+def signature_of(dispatcher: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The numba types of these arguments."""
+    return tuple([dispatcher.typeof_pyval(argument) for argument in arguments])
+
+
+def is_cached(dispatcher: Any, signature: tuple[Any, ...]) -> bool:
+    """Whether calls with this signature need no compilation: it is loaded, or in the cache on disk."""
     if signature in dispatcher.overloads:
         return True
     try:
@@ -85,11 +89,6 @@ def is_cached(dispatcher: Any, arguments: Sequence[Any]) -> bool:
         return cache._index_key(signature, dispatcher.targetctx.codegen()) in cache._cache_file._load_index()
     except Exception:  # no cache, or a damaged one: numba's files may raise anything
         return False
-
-
-def signature_of(dispatcher: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """The numba types of these arguments."""
-    return tuple([dispatcher.typeof_pyval(argument) for argument in arguments])
 
 
 def kernel(function: Compiled, **options: Any) -> Compiled:

@@ -9,7 +9,6 @@ from types import TracebackType
 from engine.errors import BadSpec
 from engine.game import GameInfo
 from engine.play.group import Group, Tick
-from engine.play.lanes import TICKED
 from engine.play.march import Marching
 from engine.play.marks import Marks, private
 from engine.play.match import GameSpec, MatchResult, MatchSpec
@@ -103,7 +102,7 @@ class Arena:
         ticks = 0
         while ticking:
             ticks += 1
-            if sum(group.tick(TICKED).moved.size for group in ticking):
+            if sum(group.tick(marching=True).moved.size for group in ticking):
                 self._waits = 0
             elif len(ticking) == len(self._groups):
                 self._waits += 1

@@ -153,13 +153,14 @@ class Crews:
         except AGENT_ERRORS:  # its matches are accounted for; a pilot that cannot even close is only reported
             log.exception("the pilot of %s failed while it was closed", crew.kind.name)
 
-    def new_run(self, idle: bool) -> None:
-        """From now on an id may stand for another agent."""
+    def new_run(self, idle: bool) -> list[Crew]:
+        """From now on an id may stand for another agent. Returns the crews that were dismissed."""
         self._known.clear()
         self._seats.clear()
-        for crew in self if idle else ():
-            if len(crew.agents) > AGENTS_KEPT:
-                self.dismiss(crew)
+        gone = [crew for crew in self if idle and len(crew.agents) > AGENTS_KEPT]
+        for crew in gone:
+            self.dismiss(crew)
+        return gone
 
 
 def told(error: BaseException) -> str:

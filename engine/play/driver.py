@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types, uint32, uint64
 
-from engine.game import BROKEN, BoardRows, GameInfo
+from engine.game import BoardRows, GameInfo
 from engine.kernels import generated, row
 from engine.play.marks import ROW, SEQUENCE
 
@@ -147,8 +147,9 @@ def _answers(rows: BoardRows, players: tuple[Player, ...]) -> str:
     position = "position_row(board, lane, uint32(seat))" if rows.position_row else "()"
     lines = []
     for place, player in enumerate(players):
-        lines.append(f"{'elif' if place else 'if'} who == crews[{place}]:")
+        last = place == len(players) - 1
+        lines.append("else:" if last else f"{'elif' if place else 'if'} who == crews[{place}]:")
         if player.observes:
             lines.append("    observe_row(board, lane, uint32(seat), obs)")
         lines.append(f"    answer = np.int64(act_row{place}(pilot{place}, slot, agent, ply, obs, may, {position}))")
-    return "\n".join([*lines, "else:", f"    answer = np.int64({BROKEN})"])
+    return "\n".join(lines if len(players) > 1 else [line.strip() for line in lines[1:]])

@@ -35,11 +35,10 @@ from engine.play.clocks import Clocks
 from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, blame, illegal_words, log, told
 from engine.play.guarded import GuardedBoards
 from engine.play.lanes import (
+    EVERY,
     FAILED,
     ILLEGAL,
-    MARCHED,
     SLOT,
-    TICKED,
     agent_seeds,
     commit,
     commit_all,
@@ -48,7 +47,7 @@ from engine.play.lanes import (
     hold,
     settle,
 )
-from engine.play.march import March, Marching
+from engine.play.march import Combination, March, Marching
 from engine.play.marks import Call, Marks, number_of
 from engine.play.match import EndingKind, MatchResult, MatchSpec
 from engine.play.records import Records
@@ -57,7 +56,6 @@ NOBODY = -1  # pilot of a slot on which no match is going on
 CLOCK_GRACE = 1.0  # seconds beyond its clock after which a call is taken to hang
 MOST_DEALT = 1 << 30
 ABREAST = 64  # matches that are begun or collected together in a march: more gain nothing
-EVERY = TICKED | MARCHED
 
 
 class Tick(NamedTuple):
@@ -98,9 +96,7 @@ class Group:
         self._slots["pilot"] = NOBODY
         self._live: Indices | None = None  # lanes that are ticked, found again when some have begun or ended
         self._ticking = EVERY  # how the lanes in `_live` are played
-        self._marched: Indices | None = None  # lanes that are marched, found again like `_live`
-        self._marching = True  # whether there is a driver; if not, ticks play all lanes
-        self._slow = False  # whether some lanes have players that are not compiled
+        self._slow = False  # whether some lanes are played by ticks
         self._break_offs = 0  # how often matches were broken off
         self._steady = False  # whether everybody's rows are those of the last tick
         self._everyone: Bools = np.ones((lanes, seats), np.bool_)
@@ -108,9 +104,7 @@ class Group:
         self._played: Ints = np.zeros((lanes, seats), np.int64)
         self._obs = np.zeros((lanes * seats, *self.info.observation), np.float32)
         self._legal = np.ones((lanes * seats if self.info.masked else 0, self.info.actions), np.bool_)
-        self._running, self._moving, self._failing, self._over, self._fast = (
-            np.zeros(lanes, np.uint32) for _ in range(5)
-        )
+        self._running, self._moving, self._failing, self._over = (np.zeros(lanes, np.uint32) for _ in range(4))
         self._march = March(self.info, self._guarded.raw, self._records, self._slots, self._played, marks, marching)
 
     @property
@@ -133,10 +127,11 @@ class Group:
 
     def new_run(self) -> None:
         """From now on an agent's id may stand for another agent."""
-        self._crews.new_run(self.spent)
+        for crew in self._crews.new_run(self.spent):
+            self._march.forget(crew)
 
-    def tick(self, how: int = EVERY) -> Tick:
-        """One step of every lane that is ready for one, or only of those that are played by ticks."""
+    def tick(self, marching: bool = False) -> Tick:
+        """One step of every lane that is ready for one; of those that have a driver, too, unless they are marched."""
         # In batches of 1/32 of the lanes that move: that idles few of them, and costs far less than one by one.
         if self._ended and len(self._ended) * 32 >= self._pace:
             self._collect()
@@ -144,7 +139,7 @@ class Group:
             self._deal()
         moved, rewards = self._moving[:0], None
         before_tick = len(self._ended)
-        live = self._find_live(how if self._marching else EVERY)  # without a driver ticks play all lanes
+        live = self._find_live(self._march.ticked if marching else EVERY)
         if live.size:
             acting = self._everyone if self.info.simultaneous else self.boards.acting()
             answered = 0
@@ -158,7 +153,7 @@ class Group:
             over = self._over[: settle(self.boards.over(), self._lanes, moved, self._over)]
             if over.size:
                 self._ended.extend(over.tolist())
-                self._live = self._marched = None
+                self._lanes_changed()
         self._pace = moved.size
         ended = np.array(self._ended[before_tick:], np.uint32) if len(self._ended) > before_tick else self._over[:0]
         return Tick(self, moved, self._played, rewards, ended)
@@ -166,37 +161,32 @@ class Group:
     # Marching
 
     def march(self, seconds: float) -> bool:
-        """Play the lanes on which all players are compiled for about so long; whether ticks are due for others."""
+        """Play the lanes that have a driver for about so long; whether ticks are due for others."""
         if not self._march.possible:
             return True
         running = self.running
         if self.queue and self._ended and (len(self._ended) >= ABREAST or not running):
             self._collect()
         if self._free and self.queue and not self._full:
-            if self._slow or not self._marching:
+            if self._slow:  # ticks are the cheaper the more lanes there are
                 self._deal()
             elif 2 * running <= min(ABREAST, len(self._specs)):
                 self._deal(ABREAST - running)
-        self._marching = self._march.ready(self._crews)
-        if not self._marching:
-            return True
-        if self._marched is None:
-            self._marched = self._fast[: find_running(self._lanes, MARCHED, self._fast)]
-        if self._marched.size:
-            self._advance(self._marched, seconds)
-        return self._slow and self._find_live(TICKED).size > 0
+        for combination in self._march.ready():
+            self._advance(combination, seconds)
+        self._slow = self._find_live(self._march.ticked).size > 0
+        return self._slow
 
-    def _advance(self, live: Indices, seconds: float) -> None:
+    def _advance(self, combination: Combination, seconds: float) -> None:
         try:
-            ended, odd = self._march.play(live, self._numbers, seconds)
+            ended, odd = self._march.play(combination, self._numbers, seconds)
         except AGENT_ERRORS:  # the reason is found when the match is played alone
-            row, known = self._marks.asked, set(self._ended)
+            live, row, known = combination.live, self._marks.asked, set(self._ended)
+            assert live is not None
             self._ended += [lane for lane in live[self._lanes["running"][live] == 0].tolist() if lane not in known]
             self._suspect([int(live[row])] if row is not None else live.tolist())
             return
-        if ended or odd:
-            self._ended += ended
-            self._marched = None
+        self._ended += ended
         for lane in odd:
             self._judge(lane)
 
@@ -254,11 +244,16 @@ class Group:
         for crew in self._crews:
             self._crews.dismiss(crew)
 
-    def _find_live(self, how: int) -> Indices:
-        if self._live is None or how != self._ticking:
-            self._steady, self._ticking = False, how
-            self._live = self._running[: find_running(self._lanes, how, self._running)]
+    def _find_live(self, ways: int) -> Indices:
+        if self._live is None or ways != self._ticking:
+            self._steady, self._ticking = False, ways
+            self._live = find_running(self._lanes, ways, self._running)
         return self._live
+
+    def _lanes_changed(self) -> None:
+        """Some have begun or ended: find those that run again."""
+        self._live = None
+        self._march.lanes_changed()
 
     # Dealing
 
@@ -311,7 +306,10 @@ class Group:
         seated = [one for seating in seatings for one in seating]
         crews = np.array([NOBODY if one is None else one[0].index for one in seated], np.int64)
         agents = np.array([0 if one is None else one[1] for one in seated], np.uint32)
-        self._sort(lanes, crews.reshape(own.shape))
+        self._lanes["running"][lanes] = [
+            self._march.way_of([one and one[0] for one in seating]) for seating in seatings
+        ]
+        self._lanes_changed()
         slots, own, seats, break_offs = self._slots_of(lanes), own.reshape(-1), self.info.seats, self._break_offs
         for crew in self._crews:
             mine = np.flatnonzero(crews == crew.index)
@@ -323,14 +321,6 @@ class Group:
             if self._specs[lane] is not None:  # some starts leave nothing to play
                 self._lanes["running"][lane] = 0
                 self._ended.append(lane)
-
-    def _sort(self, lanes: Indices, crews: Ints) -> None:
-        """Decide how these lanes are played; `crews` is [lanes, seats]."""
-        if self._march.possible:
-            fast = np.isin(crews, [crew.index for crew in self._crews if crew.compiled]).all(axis=1)
-            self._lanes["running"][lanes[fast]] = MARCHED
-            self._slow |= not fast.all()
-        self._live = self._marched = None
 
     def _begin_slots(self, crew: Crew, slots: Indices, agents: Indices, seeds: Seeds) -> None:
         if self._call(Call.BEGIN, crew, slots, lambda: crew.pilot.begin(slots, agents, seeds)):
@@ -443,7 +433,7 @@ class Group:
                     self._records.fault(lane, seat, EndingKind.RESIGNED)
             self._held[lane] = PENDING
             self._lanes["running"][lane] = 0
-            self._live = self._marched = None
+            self._lanes_changed()
             self._ended.append(lane)
 
     # Failures
@@ -481,6 +471,7 @@ class Group:
         self._slots["pilot"][mine] = NOBODY
         self._crews.dismiss(crew)
         self._break_off(broken)
+        self._march.forget(crew)
 
     def _fault(self, lane: int, seat: int, kind: EndingKind, error: BaseException) -> None:
         self._records.fault(lane, seat, blame(error, kind), told(error))
@@ -510,7 +501,7 @@ class Group:
                 self._ended.remove(lane)
         self._records.forget(lanes)
         self._full = False
-        self._live = self._marched = None
+        self._lanes_changed()
         self._held[lanes] = PENDING
 
     # Collecting

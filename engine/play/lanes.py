@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import uint32, uint64
+from numpy.typing import NDArray
 
 from engine.game import PENDING, RESIGN
 from engine.kernels import inline, kernel
@@ -22,17 +25,23 @@ def bits_for(actions: int) -> int:
     return next(bits for bits in (1, 2, 4, 8, 16, 32) if actions <= 1 << bits)
 
 
-TICKED, MARCHED = 1, 2  # how a running lane is played: by ticks, or by a driver when there is one
+TICKED = 1  # how a running lane is played: by ticks; from 2 on, by the driver of a combination of kinds
+WAYS = 64
+EVERY = (1 << WAYS) - 2  # a set of bits: all ways to be played
 
 
 @kernel
-def find_running(lanes, how, out):  # type: ignore[no-untyped-def]
-    """The running lanes that are played in one of these ways (a sum of TICKED and MARCHED); how many there are."""
+def _find_running(lanes, ways, out):  # type: ignore[no-untyped-def]
     n = 0
     for lane in range(lanes.size):
         out[n] = lane
-        n += (lanes[lane].running & how) != 0
+        n += int(ways >> uint64(lanes[lane].running) & uint64(1))
     return n
+
+
+def find_running(lanes: NDArray[Any], ways: int, out: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The running lanes that are played in one of these ways, which are a set of bits; `out` is room for them."""
+    return out[: _find_running(lanes, np.uint64(ways), out)]
 
 
 @kernel

@@ -1,7 +1,7 @@
 """Marching: lanes on which every player is compiled are played for many steps in one call of a driver.
 
-A driver that has never been compiled on this machine is compiled in a background thread; until it is ready, its lanes
-are played by ticks, with the same results.
+There is one driver for each combination of kinds at a board. One that has never been compiled on this machine is
+compiled in a background thread; until it is ready, its lanes are played by ticks, with the same results.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import functools
 import logging
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, cast
 
@@ -20,6 +20,7 @@ from engine.game import BoardRows, CompiledBoards, CompiledPilot, GameInfo, Indi
 from engine.kernels import is_cached, signature_of
 from engine.play.crews import Crew
 from engine.play.driver import Player, driver
+from engine.play.lanes import TICKED, WAYS, find_running
 from engine.play.marks import Call, Marks
 from engine.play.records import Records
 
@@ -31,8 +32,8 @@ class Marching(Enum):
     """When lanes may be marched."""
 
     NEVER = "never"
-    WHEN_READY = "when ready"  # the driver is compiled in the background
-    AT_ONCE = "at once"  # the first call waits until the driver is compiled
+    WHEN_READY = "when ready"  # drivers are compiled in the background
+    AT_ONCE = "at once"  # the first call of a driver waits until it is compiled
 
 
 class Marched(NamedTuple):
@@ -55,15 +56,14 @@ class Driver:
         """Whether it can be called with such arguments now; if not, have it compiled sooner or later."""
         if self.ready or self._compiling:
             return self.ready
-        now = time.perf_counter()
+        now, signature = time.perf_counter(), signature_of(self.call, arguments)
+        first = self._asked is None
         self._asked = now if self._asked is None else self._asked
-        if marching is Marching.AT_ONCE or (self._asked == now and is_cached(self.call, arguments)):
-            self._compile(signature_of(self.call, arguments))
+        if marching is Marching.AT_ONCE or (first and is_cached(self.call, signature)):
+            self._compile(signature)
         elif now - self._asked > PATIENCE:
             self._compiling = True
-            threading.Thread(
-                target=self._compile, args=(signature_of(self.call, arguments),), name="ringside-compiler"
-            ).start()
+            threading.Thread(target=self._compile, args=(signature,), name="ringside-compiler").start()
         return self.ready
 
     def _compile(self, signature: tuple[Any, ...]) -> None:
@@ -81,8 +81,21 @@ def _driver(info: GameInfo, rows: BoardRows, players: tuple[Player, ...]) -> Dri
     return Driver(driver(info, rows, players))
 
 
+class Combination:
+    """The kinds at one board, and the driver that plays such boards."""
+
+    def __init__(self, way: int, info: GameInfo, boards: CompiledBoards, crews: Sequence[Crew], lanes: int) -> None:
+        self.way = way  # how lanes of this combination are marked in `LANE.running`
+        self.indices = np.array([crew.index for crew in crews], np.int32)
+        self.pilots = [cast(CompiledPilot, crew.pilot) for crew in crews]
+        self.driver = _driver(info, boards.rows, tuple(Player(one.act_row, one.observes) for one in self.pilots))
+        self.live: Indices | None = None  # its running lanes; None: to be found again
+        self.room: Indices = np.zeros(lanes, np.uint32)
+        self.next = 0  # lane to begin the next call with
+
+
 class March:
-    """The march of one group: its driver and the arrays that every call gets."""
+    """The march of one group: its combinations and the arrays that every call gets."""
 
     def __init__(
         self,
@@ -98,50 +111,75 @@ class March:
         self._marching = marching
         self._boards = cast(CompiledBoards, boards)
         self.possible = marching is not Marching.NEVER and hasattr(boards, "rows")
-        self._crews: tuple[Crew, ...] = ()
-        self._pilots: list[CompiledPilot] = []
-        self._indices = np.zeros(0, np.int32)
-        self._driver: Driver | None = None
-        self._next = 0  # lane to begin the next call with
+        self._combinations: dict[frozenset[int | None], Combination] = {}  # by indices of crews
+        self.ticked = 1 << TICKED  # a set of bits: the ways that are played by ticks for now
         self._ended: Indices = np.zeros(len(records.lanes), np.uint32)
         self._odd: Indices = np.zeros(len(records.lanes), np.uint32)
         self._clock = np.zeros(2, np.int64)
         self._obs = np.zeros((info.seats, *info.observation), np.float32)
         self._legal = np.ones((info.seats, info.actions), np.uint8)
+        self._full = np.uint32(records.log.shape[1] * 64 - 32 * info.seats)
 
-    def ready(self, crews: Iterable[Crew]) -> bool:
-        """Whether these pilots can be marched now."""
+    def way_of(self, crews: Sequence[Crew | None]) -> int:
+        """How a board with these players is to be played."""
         if not self.possible:
-            return False
-        wanted = tuple(sorted((crew for crew in crews if crew.compiled), key=lambda crew: crew.kind.name))
-        if not wanted:
-            return False
-        if wanted != self._crews or self._driver is None:
-            self._crews = wanted
-            self._indices = np.array([crew.index for crew in wanted], np.int32)
-            self._pilots = [cast(CompiledPilot, crew.pilot) for crew in wanted]
-            players = tuple(Player(pilot.act_row, pilot.observes) for pilot in self._pilots)
-            self._driver = _driver(self._info, self._boards.rows, players)
-        return self._driver.ready or self._driver.prepare(self._arguments(self._ended[:0], 0.0), self._marching)
+            return TICKED
+        key = frozenset([None if crew is None else crew.index for crew in crews])
+        known = self._combinations.get(key)
+        return self._new_combination(key, crews) if known is None else known.way
 
-    def _arguments(self, live: Indices, seconds: float) -> tuple[Any, ...]:
-        records, first = self._records, int(np.searchsorted(live, self._next))
-        full = np.uint32(records.log.shape[1] * 64 - 32 * self._info.seats)
+    def _new_combination(self, key: frozenset[int | None], crews: Sequence[Crew | None]) -> int:
+        seated = {crew for crew in crews if crew is not None and crew.compiled}
+        taken = {one.way for one in self._combinations.values()}
+        way = next((way for way in range(TICKED + 1, WAYS) if way not in taken), TICKED)
+        if len(seated) < len(key) or way == TICKED:
+            return TICKED
+        in_order = sorted(seated, key=lambda crew: crew.kind.name)
+        self._combinations[key] = Combination(way, self._info, self._boards, in_order, len(self._records.lanes))
+        self.ticked |= 1 << way  # until its driver is ready
+        return way
+
+    def forget(self, crew: Crew) -> None:
+        """It has been dismissed, and no lane that it played is running."""
+        for key in [key for key in self._combinations if crew.index in key]:
+            self.ticked &= ~(1 << self._combinations.pop(key).way)
+
+    def lanes_changed(self) -> None:
+        """Some have begun or ended: find those that run again."""
+        for one in self._combinations.values():
+            one.live = None
+
+    def ready(self) -> Iterator[Combination]:
+        """The combinations that have running lanes and a driver; the lanes of others are ticked meanwhile."""
+        for one in tuple(self._combinations.values()):
+            if one.live is None:
+                one.live = find_running(self._records.lanes, 1 << one.way, one.room)
+            if one.live.size:
+                if not one.driver.ready:
+                    one.driver.prepare(self._arguments(one, one.live, 0.0), self._marching)
+                if one.driver.ready:
+                    self.ticked &= ~(1 << one.way)
+                    yield one
+
+    def _arguments(self, one: Combination, live: Indices, seconds: float) -> tuple[Any, ...]:
+        records, first = self._records, int(live.searchsorted(one.next))
         return (
             first if first < live.size else 0, int(seconds * 1e9), self._clock, live, records.lanes, self._slots,
-            self._indices, self._answers, self._obs, self._legal, records.log, records.bits, full, self._marks.words,
-            self._ended, self._odd, self._boards.arrays, *[pilot.arrays for pilot in self._pilots],
+            one.indices, self._answers, self._obs, self._legal, records.log, records.bits, self._full,
+            self._marks.words, self._ended, self._odd, self._boards.arrays, *[pilot.arrays for pilot in one.pilots],
         )  # fmt: skip
 
-    def play(self, live: Indices, numbers: Indices, seconds: float) -> Marched:
-        """Play these lanes for about so long. What row functions raise is raised here, with the lane in the marks."""
-        assert self._driver is not None
+    def play(self, one: Combination, numbers: Indices, seconds: float) -> Marched:
+        """Play its lanes for about so long. What row functions raise is raised here, with the lane in the marks."""
+        assert one.live is not None
         self._records.make_room()
-        self._marks.enter(Call.ACT, numbers, live, owner=self)
+        self._marks.enter(Call.ACT, numbers, one.live, owner=one)
         try:
-            at, ends, odds, longest = self._driver.call(*self._arguments(live, seconds))
+            at, ends, odds, longest = one.driver.call(*self._arguments(one, one.live, seconds))
         finally:
             self._marks.leave()
-        self._next = int(live[at])
+        one.next = int(one.live[at])
         self._records.grown(longest)
+        if ends:
+            one.live = None
         return Marched(self._ended[:ends].tolist(), self._odd[:odds].tolist())

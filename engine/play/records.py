@@ -32,7 +32,7 @@ class Records:
             self.lanes, self.log = marks.lane, marks.log
         else:
             self.lanes = np.zeros(lanes, LANE)
-            self.log = np.zeros((lanes, 129), "<u8")  # an odd width: rows a power of two apart evict each other
+            self.log = np.zeros((lanes, 513), "<u8")  # an odd width: rows a power of two apart evict each other
         self._full: dict[int, list[bytes]] = {}  # by lane, what did not fit into its row
         self._longest = 0  # bits in the longest row
         self._since = np.zeros(lanes)

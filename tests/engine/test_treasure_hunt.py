@@ -66,7 +66,9 @@ def arranged(picture: str, **more: object) -> TreasureHuntBoards:
 
 
 def drawn(boards: TreasureHuntBoards, width: int) -> list[str]:
-    letters = "".join(".#*"[what] if what < SEAT else str(what - SEAT + 1) for what in boards._cells[0][boards.arrays.inner])
+    letters = "".join(
+        ".#*"[what] if what < SEAT else str(what - SEAT + 1) for what in boards._cells[0][boards.arrays.inner]
+    )
     return [letters[at : at + width] for at in range(0, len(letters), width)]
 
 
