@@ -21,13 +21,16 @@ from engine.play.arena import Arena
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.group import Tick
 from engine.play.lanes import bits_for
-from engine.play.match import AgentSpec, GameSpec, MatchResult, MatchSpec, run_digest
+from engine.play.march import Marching
+from engine.play.match import AgentSpec, GameSpec, Limits, MatchResult, MatchSpec, run_digest
 from engine.play.replay import verified
+from engine.play.witness import witness
 from engine.registry import game_of
 from engine.scene import Scene
 from engine.seeding import pick, purpose
 
 PLAY = purpose("checks.play")
+ROWS = 2_000  # steps of a match in which row functions are compared with batch kernels
 STEPS = 100_000  # a match of random players that is not over by then never ends
 
 
@@ -45,6 +48,8 @@ def check_game(game: Game, *, lanes: int = 3, matches: int = 6) -> None:
     _check_copy(game)
     _check_start(game)
     _check_styles(game)
+    if hasattr(game.boards(1), "rows"):
+        _check_rows(game, matches)
 
 
 def check_kind(kind: AgentKind, game: Game, *, matches: int = 6, agents: Sequence[AgentSpec] = ()) -> None:
@@ -68,6 +73,10 @@ def check_kind(kind: AgentKind, game: Game, *, matches: int = 6, agents: Sequenc
         for n in range(max(matches, 2 * len(agents)))
     ]
     together = _results(specs, lanes=len(specs))
+    if hasattr(kind.pilot(game, 1), "act_row") and hasattr(game.boards(1), "rows"):
+        marched = _results(specs, lanes=len(specs), marching=Marching.AT_ONCE)
+        for one, other in zip(together, marched, strict=True):
+            assert one.digest() == other.digest(), f"{one.players}: act_row and act answer differently (match {one.id})"
     for result in together:
         assert not result.ending.kind.failure, f"{result.players} failed: {result.ending.reason}"
         assert not result.ending.seats, f"{result.players} forfeited: {result.ending.kind.value}"
@@ -118,9 +127,20 @@ def _tell_people(arena: Arena, boards: Boards, game: Game, ply: int, slip: bool)
     return tick, told
 
 
-def _results(specs: Sequence[MatchSpec], lanes: int) -> list[MatchResult]:
-    with SequentialMatchExecutor(lanes) as executor:
+def _results(specs: Sequence[MatchSpec], lanes: int, marching: Marching = Marching.NEVER) -> list[MatchResult]:
+    with SequentialMatchExecutor(lanes, marching=marching) as executor:
         return executor.execute_matches(specs)
+
+
+def _check_rows(game: Game, matches: int) -> None:
+    """Matches of players who go by all that they see must be the same by row functions and by batch kernels."""
+    with witness() as player:
+        specs = [
+            MatchSpec(f"m{n}", game.spec, (player,) * game.info.seats, n, None, Limits(ROWS)) for n in range(matches)
+        ]
+        ticked, marched = _results(specs, lanes=3), _results(specs, lanes=3, marching=Marching.AT_ONCE)
+    for spec, one, other in zip(specs, ticked, marched, strict=True):
+        assert one.digest() == other.digest(), f"seed {spec.seed}: row functions and batch kernels play differently"
 
 
 def _check_info(game: Game) -> None:

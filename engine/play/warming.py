@@ -5,11 +5,14 @@ Only of what comes with Ringside: code of plug-ins is run when it is asked for, 
 
 from __future__ import annotations
 
+import itertools
 import traceback
 
 from engine import kernels
+from engine.game import Game
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.match import Limits, MatchSpec
+from engine.play.march import Marching
+from engine.play.match import AgentSpec, Limits, MatchSpec
 from engine.registry import GAMES, KINDS, package_of
 
 STEPS = 5
@@ -41,6 +44,23 @@ def make_ready(game: str, kind: str) -> None:
             note_compiled(game, kind)
         except Exception:  # a slow start is better than none: what is broken is told when it is to play
             traceback.print_exc()
+
+
+def combinations(game: Game) -> list[tuple[AgentSpec, ...]]:
+    """Players for which march drivers are compiled ahead: of each own kind alone, and of each two of them."""
+    agents = [list(kind.samples(game)) for name in KINDS.own() if (kind := KINDS.get(name)).plays(game)]
+    compiled = [
+        samples[0] for samples in agents if samples and hasattr(KINDS.get(samples[0].kind).pilot(game, 1), "act_row")
+    ]
+    pairs = itertools.combinations_with_replacement(compiled, min(game.info.seats, 2))
+    return [tuple(pair[seat % len(pair)] for seat in range(game.info.seats)) for pair in pairs]
+
+
+def compile_drivers(game: Game) -> None:
+    """Compile or load the drivers of these combinations now."""
+    for players in combinations(game):
+        with SequentialMatchExecutor(lanes=2, marching=Marching.AT_ONCE) as executor:
+            executor.execute_match(MatchSpec("0", game.spec, players, 1, None, Limits(STEPS)))
 
 
 def _play(name: str, kind: str) -> None:

@@ -24,7 +24,7 @@ from engine.play import replay
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.lanes import compile_general_path
 from engine.play.match import Limits, MatchSpec
-from engine.play.warming import note_compiled
+from engine.play.warming import compile_drivers, note_compiled
 from engine.registry import (
     FAMILIES,
     FORMATS,
@@ -187,6 +187,8 @@ def compile_all(options: argparse.Namespace) -> Answer:
                 note_compiled(name, agents[0].kind)
             except RingsideError as error:  # a plug-in that cannot be played is no reason not to start
                 say(f"{name}: {error}")
+        if name in GAMES.own():
+            compile_drivers(game)
         times[name] = time.perf_counter() - since
         if not options.json:
             line(f"kernels of {name}: {times[name]:.1f} s")
