@@ -22,6 +22,7 @@ from agents.neat import genome as genomes
 from agents.neat.config import advice, config_text, read_config
 from agents.neat.evolution import Evolution
 from agents.neat.pilot import KIND, NeatPilot
+from agents.neat.species import DefaultSpeciesSet
 from agents.scripted.pong import KIND as BOTS
 from agents.scripted.pong import parse_bot
 from agents.training.concurrent import ConcurrentTrainingExecutor
@@ -48,6 +49,7 @@ def figures(quick: bool) -> Iterator[Figure]:
     yield from first_call(quick)
     yield from generations(quick)
     yield from growth(quick)
+    yield from advancing(quick)
     yield from shares(quick)
 
 
@@ -298,7 +300,7 @@ def growth(quick: bool) -> Iterator[Figure]:
     species: dict[int, list[int]] = {size: [] for size in sizes}
     with (
         ConcurrentTrainingExecutor(max_workers=2, game=GAME.spec) as executor,
-        clocked(neat.DefaultSpeciesSet, "speciate") as speciation,
+        clocked(DefaultSpeciesSet, "speciate") as speciation,
     ):
         plan = [(sizes[0], 0)] + [(one, seed) for one in sizes for seed in range(max(500 // one, 1))]
         for size, seed in plan:
@@ -322,6 +324,41 @@ def growth(quick: bool) -> Iterator[Figure]:
             note = f"{mean:.2f} s" + f", {statistics.mean(species[size]):.0f} species" * (name == "speciation")
             each = mean / size
             yield Figure(f"{name}, {size:,} genomes", each * 1e3, "ms/genome", each / least, f"at {sizes[0]}", note)
+
+
+def advancing(quick: bool) -> Iterator[Figure]:
+    """`Evolution.advance` with our species set and with neat-python's, in turns, from the same seed and with the same
+    drawn fitness; both end in the same state."""
+    sizes, before, rounds = ((50, 150), 2, 1) if quick else ((150, 500, 1000, 2000), 4, 5)
+    for size in sizes:
+        text = config_text("", GAME)
+        evolutions = {}
+        for name, kind in (("ours", DefaultSpeciesSet), ("theirs", neat.DefaultSpeciesSet)):
+            config = read_config(text, GAME, size)
+            config.species_set_type = kind
+            evolutions[name] = Evolution(text, config, 1)
+        draws = {name: random.Random(size) for name in evolutions}
+
+        def step(name: str) -> None:
+            evolution = evolutions[name]  # noqa: B023
+            evolution.advance({key: draws[name].random() for key in evolution.genomes})  # noqa: B023
+
+        jobs = {name: functools.partial(step, name) for name in evolutions}
+        in_turns(jobs, before)
+        taken = in_turns(jobs, rounds)
+        if evolutions["ours"].state() != evolutions["theirs"].state():
+            raise AssertionError("the generations differ, so the figures would mean nothing")
+        median = statistics.median(taken["ours"])
+        note = f"{statistics.median(taken['theirs']):.2f} s there, {evolutions['ours'].species} species; states equal"
+        against = "neat-python's distance"
+        yield Figure(
+            f"advance, {size:,} genomes",
+            1e3 * median / size,
+            "ms/genome",
+            ratio(taken, "ours", "theirs"),
+            against,
+            note,
+        )
 
 
 def shares(quick: bool) -> Iterator[Figure]:
