@@ -53,10 +53,10 @@ class Scratch(NamedTuple):
 
 def has_plain_distance(genomes: Iterable[Any], config: Any) -> bool:
     """Whether neat-python would use its own distance functions for all of these, rather than those of a subclass."""
-    genes = (config.node_gene_type, config.connection_gene_type)
-    kinds = {type(genome) for genome in genomes}
-    return genes == (DefaultNodeGene, DefaultConnectionGene) and all(
-        kind.distance is neat.DefaultGenome.distance for kind in kinds
+    return (
+        config.node_gene_type.distance is DefaultNodeGene.distance
+        and config.connection_gene_type.distance is DefaultConnectionGene.distance
+        and all(kind.distance is neat.DefaultGenome.distance for kind in {type(genome) for genome in genomes})
     )
 
 

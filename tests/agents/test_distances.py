@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from neat.genes import DefaultNodeGene
+from neat.genes import DefaultConnectionGene, DefaultNodeGene
 from neat.reporting import ReporterSet
 
 from agents.neat import species as species_module
@@ -240,11 +240,13 @@ def test_distances_that_are_not_numbers_change_nothing() -> None:
 
 @pytest.mark.parametrize("feed_forward", [True, False])
 @pytest.mark.parametrize("threshold", [0.3, 1.0, 2.0, 4.0])
-def test_evolution_is_the_same_with_neat_pythons_own_species_set(feed_forward: bool, threshold: float) -> None:
+def test_evolution_is_the_same_with_neat_pythons_own_classes(feed_forward: bool, threshold: float) -> None:
     options = {**RESTLESS, **EVERYTHING, "compatibility_threshold": threshold, "pop_size": 40, "max_stagnation": 4}
     text = config_with(**options, feed_forward=feed_forward)
     ours, theirs = read_config(text, toy()), read_config(text, toy())
-    theirs.species_set_type = neat.DefaultSpeciesSet
+    theirs.species_set_type, theirs.genome_type = neat.DefaultSpeciesSet, neat.DefaultGenome
+    theirs.genome_config.node_gene_type = DefaultNodeGene
+    theirs.genome_config.connection_gene_type = DefaultConnectionGene
     one, other = Evolution(text, ours, 5), Evolution(text, theirs, 5)
     for generation in range(10):
         assert one.state() == other.state()
@@ -274,9 +276,10 @@ def test_genomes_with_a_distance_of_their_own_keep_it(monkeypatch: pytest.Monkey
     assert [sorted(one.members) for one in ours.species.values()] == [[8, 9], [1, 2]]
 
 
-def test_genes_of_another_type_are_left_to_neat_python() -> None:
+def test_genes_with_a_distance_of_their_own_are_left_to_neat_python() -> None:
     class Gene(DefaultNodeGene):  # type: ignore[misc]
-        pass
+        def distance(self, other: Any, config: Any) -> float:
+            return 1.0
 
     config = config_for().genome_config
     genomes = [neat.DefaultGenome(1)]
