@@ -35,7 +35,7 @@ from engine.games.pong import Pong, PongOptions
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, GameSpec, Limits, MatchResult, MatchSpec
 from engine.seeding import derive
-from tests.benchmarks import plain_neat
+from tests.benchmarks import advancing, plain_neat
 from tests.benchmarks.measure import Figure, in_turns, ratio
 from tests.benchmarks.plain_neat import HIT, STEP, Trial
 
@@ -49,7 +49,7 @@ def figures(quick: bool) -> Iterator[Figure]:
     yield from first_call(quick)
     yield from generations(quick)
     yield from growth(quick)
-    yield from advancing(quick)
+    yield from advancing.figures(quick)
     yield from shares(quick)
 
 
@@ -324,41 +324,6 @@ def growth(quick: bool) -> Iterator[Figure]:
             note = f"{mean:.2f} s" + f", {statistics.mean(species[size]):.0f} species" * (name == "speciation")
             each = mean / size
             yield Figure(f"{name}, {size:,} genomes", each * 1e3, "ms/genome", each / least, f"at {sizes[0]}", note)
-
-
-def advancing(quick: bool) -> Iterator[Figure]:
-    """`Evolution.advance` with our species set and with neat-python's, in turns, from the same seed and with the same
-    drawn fitness; both end in the same state."""
-    sizes, before, rounds = ((50, 150), 2, 1) if quick else ((150, 500, 1000, 2000), 4, 5)
-    for size in sizes:
-        text = config_text("", GAME)
-        evolutions = {}
-        for name, kind in (("ours", DefaultSpeciesSet), ("theirs", neat.DefaultSpeciesSet)):
-            config = read_config(text, GAME, size)
-            config.species_set_type = kind
-            evolutions[name] = Evolution(text, config, 1)
-        draws = {name: random.Random(size) for name in evolutions}
-
-        def step(name: str) -> None:
-            evolution = evolutions[name]  # noqa: B023
-            evolution.advance({key: draws[name].random() for key in evolution.genomes})  # noqa: B023
-
-        jobs = {name: functools.partial(step, name) for name in evolutions}
-        in_turns(jobs, before)
-        taken = in_turns(jobs, rounds)
-        if evolutions["ours"].state() != evolutions["theirs"].state():
-            raise AssertionError("the generations differ, so the figures would mean nothing")
-        median = statistics.median(taken["ours"])
-        note = f"{statistics.median(taken['theirs']):.2f} s there, {evolutions['ours'].species} species; states equal"
-        against = "neat-python's distance"
-        yield Figure(
-            f"advance, {size:,} genomes",
-            1e3 * median / size,
-            "ms/genome",
-            ratio(taken, "ours", "theirs"),
-            against,
-            note,
-        )
 
 
 def shares(quick: bool) -> Iterator[Figure]:
