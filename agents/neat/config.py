@@ -17,6 +17,7 @@ from neat.math_util import stat_functions
 from agents.neat.genome import ACTIVATIONS, AGGREGATIONS
 from agents.neat.mended import DefaultGenome, DefaultReproduction
 from agents.neat.pilot import inputs_of
+from agents.neat.species import DefaultSpeciesSet
 from engine.errors import BadValue, RingsideError, UnknownName
 from engine.files import asset, check_path
 from engine.game import Game
@@ -78,7 +79,7 @@ def read_config(text: str, game: Game, population: int = 0) -> Any:
         place = Path(folder) / "neat_config.txt"
         with place.open("w", encoding="utf-8") as file:
             parser.write(file)
-        kinds = (DefaultGenome, DefaultReproduction, neat.DefaultSpeciesSet, neat.DefaultStagnation)
+        kinds = (DefaultGenome, DefaultReproduction, DefaultSpeciesSet, neat.DefaultStagnation)
         try:
             config = neat.Config(*kinds, str(place))
         except Exception as error:  # neat-python says what is wrong by exceptions of many kinds

@@ -222,7 +222,8 @@ def of_neat(genome: Any, config: Any) -> Genome:
 def to_neat(genome: Genome, key: int) -> Any:
     """The same as a `neat.DefaultGenome` with this key, to evolve further."""
     import neat  # only who evolves needs it
-    from neat.genes import DefaultConnectionGene, DefaultNodeGene
+
+    from agents.neat.genes import DefaultConnectionGene, DefaultNodeGene
 
     made = neat.DefaultGenome(key)
     for i, node_key in enumerate(genome.key):

@@ -1,4 +1,4 @@
-"""neat-python's genomes and reproduction, mended in two places; what they do is the same wherever theirs works.
+"""neat-python's genomes and reproduction, mended in three places; what they do is the same wherever theirs works.
 
 Their names are those of their sections in a configuration file: that is how neat-python finds them.
 """
@@ -8,11 +8,20 @@ from __future__ import annotations
 from typing import Any
 
 import neat
+from neat.genome import DefaultGenomeConfig
+
+from agents.neat.genes import DefaultConnectionGene, DefaultNodeGene
 
 
 class DefaultGenome(neat.DefaultGenome):  # type: ignore[misc]
     """A child's links are all links of its fitter parent, among which there is no cycle. neat-python looks for one with
-    every link that is passed on, which takes the square of their number: 57 s for ten children with 16,000."""
+    every link that is passed on, which takes the square of their number: 57 s for ten children with 16,000. The genes
+    are faster ones."""
+
+    @classmethod
+    def parse_config(cls, options: dict[str, Any]) -> DefaultGenomeConfig:
+        genes = {"node_gene_type": DefaultNodeGene, "connection_gene_type": DefaultConnectionGene}
+        return DefaultGenomeConfig({**options, **genes}, cls.__name__)
 
     def configure_crossover(self, one: Any, other: Any, config: Any) -> None:
         kept, config.feed_forward = config.feed_forward, False

@@ -22,6 +22,7 @@ from agents.neat import genome as genomes
 from agents.neat.config import advice, config_text, read_config
 from agents.neat.evolution import Evolution
 from agents.neat.pilot import KIND, NeatPilot
+from agents.neat.species import DefaultSpeciesSet
 from agents.scripted.pong import KIND as BOTS
 from agents.scripted.pong import parse_bot
 from agents.training.concurrent import ConcurrentTrainingExecutor
@@ -34,7 +35,7 @@ from engine.games.pong import Pong, PongOptions
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, GameSpec, Limits, MatchResult, MatchSpec
 from engine.seeding import derive
-from tests.benchmarks import plain_neat
+from tests.benchmarks import advancing, plain_neat
 from tests.benchmarks.measure import Figure, in_turns, ratio
 from tests.benchmarks.plain_neat import HIT, STEP, Trial
 
@@ -48,6 +49,7 @@ def figures(quick: bool) -> Iterator[Figure]:
     yield from first_call(quick)
     yield from generations(quick)
     yield from growth(quick)
+    yield from advancing.figures(quick)
     yield from shares(quick)
 
 
@@ -298,7 +300,7 @@ def growth(quick: bool) -> Iterator[Figure]:
     species: dict[int, list[int]] = {size: [] for size in sizes}
     with (
         ConcurrentTrainingExecutor(max_workers=2, game=GAME.spec) as executor,
-        clocked(neat.DefaultSpeciesSet, "speciate") as speciation,
+        clocked(DefaultSpeciesSet, "speciate") as speciation,
     ):
         plan = [(sizes[0], 0)] + [(one, seed) for one in sizes for seed in range(max(500 // one, 1))]
         for size, seed in plan:
