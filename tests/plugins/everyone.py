@@ -2,10 +2,10 @@
 
 from agents import human
 from engine.registry import GAMES, KINDS
-from tests.plugins import bids, mixed, pilots, tictactoe
+from tests.plugins import bids, marchers, mixed, pilots, takeaway, tictactoe
 
-for name, game in {"tictactoe": tictactoe.TicTacToe, "bids": bids.Bids, "mixed": mixed.Mixed}.items():
-    GAMES.add(name, game)
+for game in (tictactoe.TicTacToe, bids.Bids, mixed.Mixed, takeaway.Takeaway):
+    GAMES.add(game.name, game)
 # The person is one of ours; it is here too because an installation may be older than the line in pyproject.toml.
-for kind in (human.KIND, tictactoe.KIND, bids.KIND, *(pilots.row_kind(name) for name in pilots.ANSWERS)):
+for kind in (human.KIND, tictactoe.KIND, bids.KIND, marchers.KIND, *(pilots.row_kind(name) for name in pilots.ANSWERS)):
     KINDS.add(kind.name, kind)
