@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from engine.league import tables
-from engine.league.book import Book, Entry
+from engine.league.book import Book
+from engine.league.entries import Entry
 from engine.league.ratings import rate
 from engine.league.records import State
 from engine.league.store import League
