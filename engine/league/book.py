@@ -66,7 +66,7 @@ class Book:
         ids, finishes = self.league.ids(), dict[int, Finish]()
         sql = "SELECT number - ?, players, ranks, ending, blamed FROM matches WHERE number BETWEEN ? AND ?"
         for place, packed, ranks, ending, blamed in self.league.file.stream(sql, self._base, *self._span()):
-            self._mark(place)
+            self._mark((place,))
             players = unpack_players(packed)
             if self.plan.paired:
                 older = 0 if players[0] < players[1] else 1
@@ -86,13 +86,16 @@ class Book:
         while self.played >= self.plan.length and not self.plan.complete:
             self.plan.extend(self._scores)
 
-    def _mark(self, place: int) -> None:
-        if not 0 < place <= MOST_MATCHES:
-            raise BadLeague(f"{self.league.path} is damaged: no plan has a match {self.tournament.number}.{place}")
-        if place >= len(self._present):
-            self._present.extend(bytes(place + 4096 - len(self._present)))
-        self._present[place] = 1
-        self.played += 1
+    def _mark(self, places: Sequence[int]) -> None:
+        """These are played."""
+        if not 0 < min(places) <= max(places) <= MOST_MATCHES:
+            wrong = next(place for place in places if not 0 < place <= MOST_MATCHES)
+            raise BadLeague(f"{self.league.path} is damaged: no plan has a match {self.tournament.number}.{wrong}")
+        if max(places) >= len(self._present):
+            self._present.extend(bytes(max(places) + 4096 - len(self._present)))
+        for place in places:
+            self._present[place] = 1
+        self.played += len(places)
 
     def _scores(self, first: int, games: int, group: Group) -> tuple[float, ...]:
         """What a group has made of a meeting, per game. Who was quarantined has nothing of it, the others half."""
@@ -190,8 +193,7 @@ class Book:
 
     def _note(self, entries: Entries) -> None:
         """These are on the disk."""
-        for place in entries.places:
-            self._mark(place)
+        self._mark(entries.places)
         for at, ending in entries.results.told.items():
             if ending.kind is EndingKind.QUARANTINED:
                 self.quarantined |= {entries.results.specs[at].players[seat].id for seat in ending.seats}
@@ -200,15 +202,18 @@ class Book:
         """Without what was cancelled or is there already."""
         found, seen = [], set[int]()
         for entries in given:
-            cancelled = (entries.results.columns.kinds == CANCELLED).tolist()
-            chosen = []
-            for at, place in enumerate(entries.places):
-                known = place in seen or (place < len(self._present) and self._present[place])
-                if not known and not cancelled[at]:
-                    seen.add(place)
-                    chosen.append(at)
-            if chosen:
-                found.append(entries if len(chosen) == len(entries) else entries.select(chosen))
+            cancelled = entries.results.columns.kinds == CANCELLED
+            known = {place for place in entries.places if place < len(self._present) and self._present[place]}
+            new = set(entries.places) - seen - known
+            if len(new) < len(entries) or cancelled.any():
+                chosen = dict[int, int]()
+                for at, (place, left_out) in enumerate(zip(entries.places, cancelled.tolist(), strict=True)):
+                    if place in new and not left_out:
+                        chosen.setdefault(place, at)
+                entries = entries.select(list(chosen.values()))
+            seen.update(entries.places)
+            if entries:
+                found.append(entries)
         return found
 
     def _tally(self, sums: Sums, halves: Halves, entries: Entries, seatings: Sequence[Seating]) -> None:

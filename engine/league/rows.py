@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import struct
 from collections.abc import Mapping, Sequence
@@ -13,13 +12,13 @@ from engine.errors import BadLeague
 from engine.league.records import PlayedMatch, Settings
 from engine.league.schema import PLACES
 from engine.play.match import AgentSpec, Ending, EndingKind, MatchResult, MatchSpec
-from engine.play.results import ENDINGS, ResultBatch
+from engine.play.results import VALUES, ResultBatch
 
 COLUMNS = (
     "number, id, at, players, seed, start, ranks, numbers, steps, ending, blamed, reason, "
     "repeatable, duration, worker, game, digest, seal"
 )
-VALUES = tuple(kind.value for kind in ENDINGS)
+USUAL = crc32(b"None")  # of a match with no start of its own
 REST = struct.Struct("<qdqid?")  # number, at, seed, worker, duration, repeatable
 
 
@@ -37,7 +36,7 @@ def pack_matches(
     """The rows; actions are kept elsewhere, because most readers do without them."""
     columns, seats = batch.columns, batch.shape[0]
     ranks, told, worker = columns.ranks.tobytes(), batch.told, batch.worker
-    check = functools.cache(crc32)  # of the same few players, again and again
+    checks = {packed: crc32(packed) for packed in set(players)}
     fields = zip(
         range(len(batch)),
         numbers,
@@ -58,7 +57,8 @@ def pack_matches(
         seed -= seed >> 63 << 64  # SQLite's whole numbers have a sign
         game = 0  # 64 bits that games which went alike share
         if steps:
-            game = (crc32(actions, check(seated)) - (1 << 31) << 32) + crc32(figures, check(repr(start).encode()))
+            begun = USUAL if start is None else crc32(repr(start).encode())
+            game = (crc32(actions, checks[seated]) - (1 << 31) << 32) + crc32(figures, begun)
         blamed, reason = 0, ""
         if place in told:
             blamed, reason = sum([1 << seat for seat in told[place].seats]), told[place].reason

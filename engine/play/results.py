@@ -7,11 +7,11 @@ costs more than a short match takes to play.
 from __future__ import annotations
 
 import functools
-import hashlib
 import itertools
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Self, overload
+from hashlib import blake2b
+from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec, length
 
 ENDINGS = tuple(EndingKind)
 CODES = {kind: code for code, kind in enumerate(ENDINGS)}  # in `Columns.kinds`
+VALUES = tuple(kind.value for kind in ENDINGS)  # reading them from an Enum is slow
 PLAIN = tuple(Ending(kind) for kind in ENDINGS)  # endings that say nothing but their kind
 Places = Sequence[int] | NDArray[np.integer]
 
@@ -161,38 +162,41 @@ class ResultBatch(Sequence[MatchResult]):
 
     def numbers(self) -> list[bytes]:
         """By place: scores, then statistics by seat, as raw 64-bit floats."""
-        whole, width = self._floats()
-        return [whole[at : at + width] for at in range(0, len(whole), width)]
+        return _rows(self._floats())
 
-    def _floats(self) -> tuple[bytes, int]:
-        columns, n = self.columns, len(self)
-        floats = np.concatenate([columns.scores, columns.stats.reshape(n, -1)], axis=1)
-        return floats.astype("<f8", copy=False).tobytes(), 8 * floats.shape[1]
+    def _floats(self) -> NDArray[np.float64]:
+        stats = self.columns.stats
+        return np.concatenate([self.columns.scores, stats.reshape(len(stats), -1)], axis=1).astype("<f8", copy=False)
 
     def digests(self) -> list[bytes]:
         """By place."""
-        numbers, width = self._floats()
-        columns, seats = self.columns, self.shape[0]
-        rest = np.zeros((len(self), seats + 2), "<i8")  # ranks, steps, how many forfeited
-        rest[:, :seats] = columns.ranks
-        rest[:, seats] = columns.steps
-        whole, size = rest.tobytes(), 8 * (seats + 2)
-        sizes = struct.pack("<II", width // 8, seats + 2)
+        floats, seats = self._floats(), self.shape[0]
+        whole = np.zeros((len(self), seats + 2), "<i8")  # ranks, steps, how many forfeited
+        whole[:, :seats] = self.columns.ranks
+        whole[:, seats] = self.columns.steps
+        figures = _rows(np.concatenate([floats.view(np.uint8), whole.view(np.uint8)], axis=1))
+        sizes = struct.pack("<II", floats.shape[1], whole.shape[1])
+        kinds = [VALUES[kind] for kind in self.columns.kinds.tolist()]
         blamed = {place: ending.seats for place, ending in self.told.items() if ending.seats}
-        kinds = [ENDINGS[kind].value for kind in columns.kinds.tolist()]
         found = []
-        for place, (spec, kind, actions) in enumerate(zip(self.specs, kinds, self.actions(), strict=True)):
+        rows = zip(range(len(self)), self.specs, kinds, figures, self.actions(), strict=True)
+        for place, spec, kind, numbers, actions in rows:
             id = spec.id.encode()
             who = length_prefixed((*[player.id for player in spec.players], kind))
-            own, more = whole[place * size : (place + 1) * size], sizes
+            own = sizes + numbers
             if place in blamed:
-                guilty = blamed[place]
-                own = own[:-8] + struct.pack(f"<{1 + len(guilty)}q", len(guilty), *guilty)
-                more = struct.pack("<II", width // 8, len(own) // 8)
-            floats = numbers[place * width : (place + 1) * width]
-            parts = b"".join((len(id).to_bytes(4, "little"), id, who, more, floats, own, actions))
-            found.append(hashlib.blake2b(parts, digest_size=16).digest())
+                more = struct.pack(f"<{1 + len(blamed[place])}q", len(blamed[place]), *blamed[place])
+                own = struct.pack("<II", floats.shape[1], whole.shape[1] + len(blamed[place])) + numbers[:-8] + more
+            found.append(
+                blake2b(b"".join((len(id).to_bytes(4, "little"), id, who, own, actions)), digest_size=16).digest()
+            )
         return found
+
+
+def _rows(table: NDArray[Any]) -> list[bytes]:
+    """The bytes of each row."""
+    whole, width = table.tobytes(), table.strides[0]
+    return [whole[at : at + width] for at in range(0, len(whole), width)]
 
 
 class Picked(Sequence[MatchResult]):
