@@ -285,15 +285,18 @@ class TournamentRun:
     def _coming(self) -> Iterator[MatchSpec]:
         """What is missing and needs nobody. Worker processes are held back when something else is wished for; in this
         thread there is nothing more then."""
+        here = self._stage.in_this_thread
         for planned in self.book.missing():
-            if self._stage.in_this_thread and self._run_out:
+            if here and self._run_out:
                 return
             if not self._seats_person(planned) and not self._refused(planned):
                 self._dealing[planned.spec.id] = planned
                 yield planned.spec
 
     def _refused(self, planned: Planned) -> bool:
-        """Whether somebody in it is quarantined, in this run or in one before."""
+        """Whether a player of it is quarantined, in this run or in one before."""
+        if not self.book.quarantined and not self._conduct.failed:
+            return False
         spec = planned.spec
         seats = tuple(seat for seat, one in enumerate(spec.players) if one.id in self.book.quarantined)
         refusal = self._conduct.refusal(spec)

@@ -56,13 +56,13 @@ class Run:
         return len(self.queue) + sum(len(one.jobs) for one in list(self.isolated))
 
     def add(self, specs: Iterable[MatchSpec]) -> None:
-        for spec in specs:
-            self.taken += 1
-            job = Job(next(self._numbers), spec)
-            if self.stopping:
+        jobs = [Job(number, spec) for spec, number in zip(specs, self._numbers, strict=False)]
+        self.taken += len(jobs)
+        if self.stopping:
+            for job in jobs:
                 self.cancel(job)
-            else:
-                self.queue.append(job)
+        else:
+            self.queue.extend(jobs)
 
     # Whom to play next
 
