@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import StorageFailed
-from engine.league.book import Entry
+from engine.league.entries import Entry
 from engine.league.estimate import rate_name
 from engine.league.records import Tournament
 from engine.league.tournament import Progress, TournamentRun
@@ -93,7 +94,7 @@ class TournamentJob:
             raise self.run.error
         return self.run.book.tournament
 
-    def _heard(self, entries: list[Entry]) -> None:
+    def _heard(self, entries: Sequence[Entry]) -> None:
         self._state.notices.add(Change("matches", self.number, len(entries)), now=False)
 
     def _changed(self) -> None:

@@ -11,21 +11,24 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import isclose
-from typing import NamedTuple
 
 from engine.errors import BadLeague, NotNow
+from engine.league.entries import Entries, Entry, Seating, Seatings, agents_of
 from engine.league.file import insert_many
 from engine.league.formats import Group
 from engine.league.plan import MOST_MATCHES, Plan, Planned
 from engine.league.records import State, Tournament
-from engine.league.rows import pack_match, pack_players, points, unpack_players
+from engine.league.rows import pack_matches, points, unpack_players
 from engine.league.schema import PLACES
 from engine.league.skills import Finish, SkillBook, rebuild
 from engine.league.store import League
-from engine.play.match import UNRATED, AgentSpec, EndingKind, MatchResult, MatchSpec
+from engine.league.tallies import Halves, Sums, add_encounters, add_games, pair_up
+from engine.play.match import AgentSpec, EndingKind
+from engine.play.results import CODES, ENDINGS
 
-TWO = ((0, 1),)
 STRETCH = 10_000  # matches that are read at once
+CANCELLED = CODES[EndingKind.CANCELLED]
+Row = tuple[object, ...]
 UNFINISHED = (EndingKind.QUARANTINED.value, EndingKind.VOID.value)
 TALLY = """
 INSERT INTO tallies VALUES (?,?,?,?, ?,?,?,?,?, ?,?,?,?,?) ON CONFLICT DO UPDATE SET
@@ -39,14 +42,6 @@ count = count + excluded.count, latest = max(latest, excluded.latest)
 """
 
 
-class Entry(NamedTuple):
-    """A result on its way into the books."""
-
-    place: int
-    spec: MatchSpec
-    result: MatchResult
-
-
 class Book:
     """Open it to see what is missing; `record` what has been played."""
 
@@ -57,7 +52,7 @@ class Book:
         [(self._pool,)] = league.file.read("SELECT pool FROM tournaments WHERE number = ?", number)
         self._base = number * PLACES
         self._present = bytearray(1)
-        self._halves: dict[int, float | None] = {}  # by encounter: what the first of a pair has made of its first game
+        self._halves = Halves()
         self._skills = SkillBook(league, self._pool, number) if self.plan.game.info.seats > 2 else None
         self._points: dict[int, list[tuple[str, float]]] = {}  # by place, for formats that read results
         self.quarantined: set[str] = set()
@@ -71,10 +66,11 @@ class Book:
         ids, finishes = self.league.ids(), dict[int, Finish]()
         sql = "SELECT number - ?, players, ranks, ending, blamed FROM matches WHERE number BETWEEN ? AND ?"
         for place, packed, ranks, ending, blamed in self.league.file.stream(sql, self._base, *self._span()):
-            self._mark(place)
+            self._mark((place,))
             players = unpack_players(packed)
             if self.plan.paired:
-                self._pair(self._halves, place, players, ranks if ending not in UNFINISHED else None)
+                older = 0 if players[0] < players[1] else 1
+                pair_up(self._halves, place, points(ranks, older) if ending not in UNFINISHED else None)
             if self._skills is not None:
                 finishes[place] = (players, ranks) if ending not in UNFINISHED else None
             if ending == EndingKind.QUARANTINED.value:
@@ -90,13 +86,16 @@ class Book:
         while self.played >= self.plan.length and not self.plan.complete:
             self.plan.extend(self._scores)
 
-    def _mark(self, place: int) -> None:
-        if not 0 < place <= MOST_MATCHES:
-            raise BadLeague(f"{self.league.path} is damaged: no plan has a match {self.tournament.number}.{place}")
-        if place >= len(self._present):
-            self._present.extend(bytes(place + 4096 - len(self._present)))
-        self._present[place] = 1
-        self.played += 1
+    def _mark(self, places: Sequence[int]) -> None:
+        """These are played."""
+        if not 0 < min(places) <= max(places) <= MOST_MATCHES:
+            wrong = next(place for place in places if not 0 < place <= MOST_MATCHES)
+            raise BadLeague(f"{self.league.path} is damaged: no plan has a match {self.tournament.number}.{wrong}")
+        if max(places) >= len(self._present):
+            self._present.extend(bytes(max(places) + 4096 - len(self._present)))
+        for place in places:
+            self._present[place] = 1
+        self.played += len(places)
 
     def _scores(self, first: int, games: int, group: Group) -> tuple[float, ...]:
         """What a group has made of a meeting, per game. Who was quarantined has nothing of it, the others half."""
@@ -143,125 +142,119 @@ class Book:
 
     def record(self, entries: Iterable[Entry]) -> list[Entry]:
         """On the disk when this returns. What was cancelled, or is there already, is left out; returns the rest."""
-        fresh: dict[int, Entry] = {}
+        first: dict[int, Entry] = {}
         for entry in entries:
-            known = entry.place < len(self._present) and self._present[entry.place]
-            if not known and entry.result.ending.kind is not EndingKind.CANCELLED:
-                fresh.setdefault(entry.place, entry)
-        if not fresh:
+            if entry.result.ending.kind is not EndingKind.CANCELLED:
+                first.setdefault(entry.place, entry)
+        added = self.record_batches(Entries.of(first.values()))
+        return [first[place] for some in added for place in some.places]
+
+    def record_batches(self, given: Iterable[Entries]) -> list[Entries]:
+        """The same for results in columns."""
+        added = self._fresh(given)
+        if not added:
             return []
-        added = list(fresh.values())
-        halves, at = dict(self._halves), time.time()
-        players = {entry.result.players for entry in added}
-        agents = self.league.numbers()
-        numbers = {group: tuple([agents[agent] for agent in group]) for group in players}
-        packed = {group: pack_players(agents) for group, agents in numbers.items()}
-        rows = [
-            pack_match(self._base + one.place, at, one.spec, one.result, packed[one.result.players]) for one in added
-        ]
-        seats = [
-            (agent, self._base + one.place) for one in added for agent in dict.fromkeys(numbers[one.result.players])
-        ]
+        halves, at, agents = dict(self._halves), time.time(), Seatings(self.league.numbers())
+        sums, finishes, count = Sums(), dict[int, Finish](), sum(map(len, added))
+        matches: list[Row] = []
+        logs: list[Row] = []
+        seats: list[Row] = []
+        forfeits: list[Row] = []
+        for entries in added:
+            batch, seatings = entries.results, agents.of(entries.results)
+            numbers = [self._base + place for place in entries.places]
+            matches += pack_matches(numbers, at, batch, [seating.packed for seating in seatings])
+            logs += [log for log in zip(numbers, batch.actions(), strict=True) if log[1]]
+            seats += [
+                (one, number) for number, seated in zip(numbers, seatings, strict=True) for one in seated.distinct
+            ]
+            forfeits += self._forfeits(entries, seatings)
+            self._tally(sums, halves, entries, seatings)
+            if self._skills is not None:
+                finishes |= finishes_of(entries, seatings)
         with self.league.file.transaction() as db:
-            insert_many(db, "matches", rows)
-            logs = [(self._base + one.place, one.result.actions) for one in added if one.result.actions]
+            insert_many(db, "matches", matches)
             insert_many(db, "actions", logs)
             insert_many(db, "seats", seats)
-            db.executemany(TALLY, self._tallies(added, numbers, halves))
-            db.executemany(FORFEIT, self._forfeits(added, numbers))
-            self.league.update_tournament(self.tournament.number, played=len(added))
+            db.executemany(TALLY, self._tally_rows(sums))
+            db.executemany(FORFEIT, forfeits)
+            self.league.update_tournament(self.tournament.number, played=count)
             skills = self._skills
             if skills is not None:
-                finishes = {one.place: self._finish(one.result, numbers) for one in added}
                 skills, changed = skills.add(finishes)
                 db.executemany("INSERT OR REPLACE INTO skills VALUES (?,?,?,?,?)", changed)
                 if not skills.latest:
                     db.execute("DELETE FROM skills WHERE pool = ? AND tournament = 0", (self._pool,))
         self._halves, self._skills = halves, skills
-        for entry in added:
-            self._mark(entry.place)
-            if entry.result.ending.kind is EndingKind.QUARANTINED:
-                self.quarantined |= {entry.result.players[seat] for seat in entry.result.ending.seats}
+        for entries in added:
+            self._note(entries)
         self._extend()
         return added
 
-    def _tallies(
-        self, entries: Sequence[Entry], numbers: dict[tuple[str, ...], tuple[int, ...]], halves: dict[int, float | None]
-    ) -> list[tuple[object, ...]]:
+    def _note(self, entries: Entries) -> None:
+        """These are on the disk."""
+        self._mark(entries.places)
+        for at, ending in entries.results.told.items():
+            if ending.kind is EndingKind.QUARANTINED:
+                self.quarantined |= {entries.results.specs[at].players[seat].id for seat in ending.seats}
+
+    def _fresh(self, given: Iterable[Entries]) -> list[Entries]:
+        """Without what was cancelled or is there already."""
+        found, seen = [], set[int]()
+        for entries in given:
+            cancelled = entries.results.columns.kinds == CANCELLED
+            known = {place for place in entries.places if place < len(self._present) and self._present[place]}
+            new = set(entries.places) - seen - known
+            if len(new) < len(entries) or cancelled.any():
+                chosen = dict[int, int]()
+                for at, (place, left_out) in enumerate(zip(entries.places, cancelled.tolist(), strict=True)):
+                    if place in new and not left_out:
+                        chosen.setdefault(place, at)
+                entries = entries.select(list(chosen.values()))
+            seen.update(entries.places)
+            if entries:
+                found.append(entries)
+        return found
+
+    def _tally(self, sums: Sums, halves: Halves, entries: Entries, seatings: Sequence[Seating]) -> None:
         """For every two that met: games, scores and pairs from the view of the one that is older in the league."""
-        sums: dict[tuple[int, int], list[float]] = {}
-        for entry in entries:
-            result = entry.result
-            agents, ranks, scores = numbers[result.players], result.ranks, result.scores
-            rated = result.ending.kind not in UNRATED
-            if self.plan.paired:
-                self._count_pair(self._pair(halves, entry.place, agents, ranks if rated else None), agents, sums)
-            if not rated:
-                continue
-            for i, j in TWO if len(agents) == 2 else itertools.combinations(range(len(agents)), 2):
-                a, b = (i, j) if agents[i] < agents[j] else (j, i)
-                pair = (agents[a], agents[b])
-                tally = sums.get(pair) or sums.setdefault(pair, [0] * 10)
-                tally[0 if ranks[a] < ranks[b] else 1 if ranks[a] == ranks[b] else 2] += 1
-                tally[3] += scores[a]
-                tally[4] += scores[b]
+        agents = agents_of(seatings)
+        add_games(sums, entries.results, agents)
+        if self.plan.paired:
+            add_encounters(sums, halves, entries.places, entries.results, agents)
+
+    def _tally_rows(self, sums: Sums) -> list[Row]:
         scopes = (0, self.tournament.number)
         return [(self._pool, scope, *pair, *tally) for scope in scopes for pair, tally in sums.items()]
 
-    def _pair(
-        self, halves: dict[int, float | None], place: int, players: Sequence[int], ranks: Sequence[int] | None
-    ) -> float | None:
-        """What the older one has made of an encounter, from 0 to 2, once both of its games are there and count."""
-        own = None if ranks is None else points(ranks, 0 if players[0] < players[1] else 1)
-        encounter = (place - 1) // 2
-        if encounter not in halves:
-            halves[encounter] = own
-            return None
-        other = halves.pop(encounter)
-        return None if own is None or other is None else own + other
-
-    def _count_pair(
-        self, made: float | None, agents: tuple[int, ...], sums: dict[tuple[int, int], list[float]]
-    ) -> None:
-        if made is not None:
-            pair = (min(agents), max(agents))
-            sums.setdefault(pair, [0] * 10)[5 + int(made * 2)] += 1
-
-    def _finish(self, result: MatchResult, numbers: dict[tuple[str, ...], tuple[int, ...]]) -> Finish:
-        return (numbers[result.players], result.ranks) if result.ending.kind.rated else None
-
-    def _forfeits(
-        self, entries: Sequence[Entry], numbers: dict[tuple[str, ...], tuple[int, ...]]
-    ) -> list[tuple[object, ...]]:
+    def _forfeits(self, entries: Entries, seatings: Sequence[Seating]) -> list[Row]:
         return [
-            (self.tournament.number, numbers[one.result.players][seat], one.result.ending.kind.value, 1, one.place)
-            for one in entries
-            if one.result.ending.seats
-            for seat in one.result.ending.seats
+            (self.tournament.number, seatings[at].numbers[seat], ending.kind.value, 1, entries.places[at])
+            for at, ending in entries.results.told.items()
+            for seat in ending.seats
         ]
 
     def audit(self) -> list[str]:
         """What is kept and does not follow from the matches; nothing, if all is well."""
         from engine.league.tables import every_match  # it reads what this module writes
 
-        seen, halves, numbers = 0, dict[int, float | None](), self.league.numbers()
-        tallies: dict[tuple[object, ...], list[float]] = {}
-        forfeits: Counter[tuple[object, ...]] = Counter()
+        seen, halves, sums, agents = 0, Halves(), Sums(), Seatings(self.league.numbers())
+        forfeits: Counter[Row] = Counter()
         seats: set[tuple[int, int]] = set()
-        for match in every_match(self.league, self.tournament.number):
-            seen += 1
-            entry = Entry(match.place, match.spec, match.result)
-            group = {match.result.players: tuple([numbers[agent] for agent in match.result.players])}
-            for row in self._tallies([entry], group, halves):
-                sums = tallies.setdefault(row[:4], [0] * 10)
-                tallies[row[:4]] = [a + b for a, b in zip(sums, row[4:], strict=True)]  # type: ignore[operator]
-            forfeits.update({row[:3]: 1 for row in self._forfeits([entry], group)})
-            seats |= {(agent, self._base + match.place) for agent in group[match.result.players]}
+        matches = every_match(self.league, self.tournament.number)
+        while some := [Entry(one.place, one.spec, one.result) for one in itertools.islice(matches, STRETCH)]:
+            seen += len(some)
+            for entries in Entries.of(some):
+                seatings = agents.of(entries.results)
+                self._tally(sums, halves, entries, seatings)
+                forfeits.update([row[:3] for row in self._forfeits(entries, seatings)])
+                for place, seated in zip(entries.places, seatings, strict=True):
+                    seats |= {(agent, self._base + place) for agent in seated.numbers}
+        own = {(self._pool, self.tournament.number, *pair): tally for pair, tally in sums.items()}
         read, number = self.league.file.read, self.tournament.number
         kept = {row[:4]: list(row[4:]) for row in read("SELECT * FROM tallies WHERE tournament = ?", number)}
         counts = {row[:3]: row[3] for row in read("SELECT * FROM forfeits WHERE tournament = ?", number)}
         sat = set(read("SELECT agent, match FROM seats WHERE match BETWEEN ? AND ?", *self._span()))
-        own = {key: sums for key, sums in tallies.items() if key[1] == number}
         checks = {
             "tallies": own.keys() == kept.keys()
             and all(isclose(a, b) for key in own for a, b in zip(own[key], kept[key], strict=True)),
@@ -300,3 +293,10 @@ class Book:
             if state in (State.FINISHED, State.STOPPED, State.CANCELLED) and self.played:
                 snapshot(self.league, self.tournament)
         self.tournament = self.league.tournament(self.tournament.number)
+
+
+def finishes_of(entries: Entries, seatings: Sequence[Seating]) -> dict[int, Finish]:
+    """By place, for skills: who finished where; None for what is not rated."""
+    columns = entries.results.columns
+    rows = zip(entries.places, seatings, columns.ranks.tolist(), columns.kinds.tolist(), strict=True)
+    return {place: (seated.numbers, ranks) if ENDINGS[kind].rated else None for place, seated, ranks, kind in rows}

@@ -12,11 +12,13 @@ from engine.errors import BadLeague
 from engine.league.records import PlayedMatch, Settings
 from engine.league.schema import PLACES
 from engine.play.match import AgentSpec, Ending, EndingKind, MatchResult, MatchSpec
+from engine.play.results import VALUES, ResultBatch
 
 COLUMNS = (
     "number, id, at, players, seed, start, ranks, numbers, steps, ending, blamed, reason, "
     "repeatable, duration, worker, game, digest, seal"
 )
+USUAL = crc32(b"None")  # of a match with no start of its own
 REST = struct.Struct("<qdqid?")  # number, at, seed, worker, duration, repeatable
 
 
@@ -28,34 +30,44 @@ def unpack_players(packed: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{len(packed) // 4}I", packed)
 
 
-def pack_match(number: int, at: float, spec: MatchSpec, result: MatchResult, players: bytes) -> tuple[object, ...]:
-    """The row; its actions are kept elsewhere, because most readers do without them."""
-    id, numbers, ending = bytes.fromhex(spec.id), result.numbers(), result.ending
-    digest = result.digested(numbers)
-    seed = spec.seed - (spec.seed >> 63 << 64)  # SQLite's whole numbers have a sign
-    way = crc32(result.actions, crc32(players)), crc32(numbers, crc32(repr(spec.start).encode()))
-    game = (way[0] - (1 << 31) << 32) + way[1] if result.steps else 0  # 64 bits that games which went alike share
-    seal = _seal(id, digest, number, at, seed, result, spec.start)
-    return (
-        number,
-        id,
-        at,
-        players,
-        seed,
-        spec.start,
-        bytes(result.ranks),
+def pack_matches(
+    numbers: Sequence[int], at: float, batch: ResultBatch, players: Sequence[bytes]
+) -> list[tuple[object, ...]]:
+    """The rows; actions are kept elsewhere, because most readers do without them."""
+    columns, seats = batch.columns, batch.shape[0]
+    ranks, told, worker = columns.ranks.tobytes(), batch.told, batch.worker
+    checks = {packed: crc32(packed) for packed in set(players)}
+    fields = zip(
+        range(len(batch)),
         numbers,
-        result.steps,
-        ending.kind.value,
-        sum([1 << seat for seat in ending.seats]),
-        ending.reason,
-        result.repeatable,
-        result.duration,
-        result.worker,
-        game,
-        digest,
-        seal,
+        batch.specs,
+        players,
+        batch.numbers(),
+        batch.digests(),
+        batch.actions(),
+        columns.steps.tolist(),
+        [VALUES[kind] for kind in columns.kinds.tolist()],
+        columns.repeatable.tolist(),
+        columns.durations.tolist(),
+        strict=True,
     )
+    rows: list[tuple[object, ...]] = []
+    for place, number, spec, seated, figures, digest, actions, steps, kind, repeatable, duration in fields:
+        id, start, seed = bytes.fromhex(spec.id), spec.start, spec.seed
+        seed -= seed >> 63 << 64  # SQLite's whole numbers have a sign
+        game = 0  # 64 bits that games which went alike share
+        if steps:
+            begun = USUAL if start is None else crc32(repr(start).encode())
+            game = (crc32(actions, checks[seated]) - (1 << 31) << 32) + crc32(figures, begun)
+        blamed, reason = 0, ""
+        if place in told:
+            blamed, reason = sum([1 << seat for seat in told[place].seats]), told[place].reason
+        rest = REST.pack(number, at, seed, worker, duration, repeatable)
+        seal = _seal(id, digest, rest, start, reason)
+        own = ranks[place * seats : (place + 1) * seats]
+        row = (number, id, at, seated, seed, start, own, figures, steps, kind, blamed, reason)
+        rows.append((*row, repeatable, duration, worker, game, digest, seal))
+    return rows
 
 
 def unpack_match(
@@ -77,7 +89,8 @@ def unpack_match(
         result = MatchResult(
             id.hex(), ids, figures[:n], tuple(ranks), steps, how, stats, actions, bool(repeatable), duration, worker
         )
-        sound = result.digest() == digest and _seal(id, digest, number, at, seed, result, start) == seal
+        rest = REST.pack(number, at, seed, worker, duration, bool(repeatable))
+        sound = result.digest() == digest and _seal(id, digest, rest, start, reason) == seal
     except (KeyError, ValueError, struct.error, ZeroDivisionError, TypeError, AttributeError):
         sound = False
     if not sound:
@@ -86,10 +99,9 @@ def unpack_match(
     return PlayedMatch(tournament, place, spec, result, at)
 
 
-def _seal(id: bytes, digest: bytes, number: int, at: float, seed: int, result: MatchResult, start: str | None) -> bytes:
+def _seal(id: bytes, digest: bytes, rest: bytes, start: str | None, reason: str) -> bytes:
     """What the digest does not cover."""
-    rest = REST.pack(number, at, seed, result.worker, result.duration, result.repeatable)
-    words = f"{start!r}{result.ending.reason}".encode(errors="surrogatepass")
+    words = b"None" if start is None and not reason else f"{start!r}{reason}".encode(errors="surrogatepass")
     return hashlib.blake2b(id + digest + rest + words, digest_size=8).digest()
 
 

@@ -7,13 +7,14 @@ match is recorded once: what to play next is always asked of the books.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
 from engine.errors import NotNow, RingsideError, StorageFailed
-from engine.league.book import Book, Entry
+from engine.league.book import Book
+from engine.league.entries import Entries, Entry
 from engine.league.plan import Planned
 from engine.league.recorder import Recorder
 from engine.league.records import State, Tournament
@@ -22,6 +23,7 @@ from engine.play.conduct import Conduct, unplayed
 from engine.play.executors import Executor
 from engine.play.live import LiveMatch
 from engine.play.match import EndingKind, MatchResult, MatchSpec
+from engine.play.results import ResultBatch
 from engine.registry import is_person
 
 GLANCE = 0.02  # seconds that asking how it goes may take
@@ -79,7 +81,7 @@ class TournamentRun:
         stage: Stage,
         *,
         visual: bool = False,
-        heard: Callable[[list[Entry]], None] = lambda entries: None,
+        heard: Callable[[Sequence[Entry]], None] = lambda entries: None,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         """`heard` is told what has been saved, in batches; `changed` that `progress` or `live` is another."""
@@ -263,18 +265,18 @@ class TournamentRun:
             self._batch = executor
             self._keep_back()
         self._changed()
-        results = executor.run(self._coming())
+        batches = executor.batches(self._coming())
         try:
-            for result in results:
-                self._take(result)
+            for batch in batches:
+                self._put(Entries([self._dealing.pop(spec.id).place for spec in batch.specs], batch))
                 if self._stage.in_this_thread and self._run_out:
                     for spec in executor.recall():
                         self._dealing.pop(spec.id, None)
                     if self._wish > Wish.FINISH:
                         break  # worker processes are told to stop; here it is enough not to go on
         finally:
-            if hasattr(results, "close"):
-                results.close()
+            if hasattr(batches, "close"):
+                batches.close()
             with self._news:
                 self._batch = None
                 self._stage.hold(False)
@@ -283,15 +285,18 @@ class TournamentRun:
     def _coming(self) -> Iterator[MatchSpec]:
         """What is missing and needs nobody. Worker processes are held back when something else is wished for; in this
         thread there is nothing more then."""
+        here = self._stage.in_this_thread
         for planned in self.book.missing():
-            if self._stage.in_this_thread and self._run_out:
+            if here and self._run_out:
                 return
             if not self._seats_person(planned) and not self._refused(planned):
                 self._dealing[planned.spec.id] = planned
                 yield planned.spec
 
     def _refused(self, planned: Planned) -> bool:
-        """Whether somebody in it is quarantined, in this run or in one before."""
+        """Whether a player of it is quarantined, in this run or in one before."""
+        if not self.book.quarantined and not self._conduct.failed:
+            return False
         spec = planned.spec
         seats = tuple(seat for seat, one in enumerate(spec.players) if one.id in self.book.quarantined)
         refusal = self._conduct.refusal(spec)
@@ -299,7 +304,7 @@ class TournamentRun:
             names = " and ".join(dict.fromkeys(spec.players[seat].id for seat in seats))
             refusal = unplayed(spec, EndingKind.QUARANTINED, f"{names} failed too often before", seats)
         if refusal is not None:
-            self._put(planned, refusal, wait=False)  # the executor holds a lock while it asks for matches
+            self._put_one(planned, refusal, wait=False)  # the executor holds a lock while it asks for matches
         return refusal is not None
 
     def _play_live(self) -> None:
@@ -320,18 +325,19 @@ class TournamentRun:
             live.close()
         assert result is not None
         self._conduct.note(planned.spec, result)
-        self._put(planned, result)
+        self._put_one(planned, result)
         self._changed()
 
-    def _take(self, result: MatchResult) -> None:
-        self._put(self._dealing.pop(result.id), result)
+    def _put_one(self, planned: Planned, result: MatchResult, wait: bool = True) -> None:
+        self._put(Entries([planned.place], ResultBatch.of([planned.spec], [result])), wait)
 
-    def _put(self, planned: Planned, result: MatchResult, wait: bool = True) -> None:
+    def _put(self, entries: Entries, wait: bool = True) -> None:
         assert self._recorder is not None
-        self._recorder.put(Entry(planned.place, planned.spec, result), wait)
+        self._recorder.put(entries, wait)
 
-    def _save(self, entries: list[Entry]) -> None:
-        self._heard(entries)
+    def _save(self, added: list[Entries]) -> None:
+        for entries in added:
+            self._heard(entries)
         self._changed()
 
     def _have_trouble(self, told: str | None) -> None:

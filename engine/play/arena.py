@@ -12,6 +12,7 @@ from engine.play.group import Group, Tick
 from engine.play.march import Marching
 from engine.play.marks import Marks, private
 from engine.play.match import GameSpec, MatchResult, MatchSpec
+from engine.play.results import ResultBatch
 from engine.registry import game_of
 
 DEFAULT_LANES = 1024
@@ -114,7 +115,12 @@ class Arena:
         return ticks
 
     def take_results(self) -> list[MatchResult]:
-        return [result for group in self._groups.values() for result in group.take_results()]
+        """The matches that ended since the last call, one by one."""
+        return [result for batch in self.take_batches() for result in batch]
+
+    def take_batches(self) -> list[ResultBatch]:
+        """The same in columns."""
+        return [batch for group in self._groups.values() for batch in group.take_results()]
 
     def actions_since(self, count: int) -> list[int]:
         """In an arena of one lane with one match: its actions after the first so many."""

@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Protocol
 
@@ -18,10 +19,11 @@ from engine.play.arena import DEFAULT_LANES, MOST_LANES
 from engine.play.conduct import STRIKES, unplayed
 from engine.play.crews import Crews
 from engine.play.dispatcher import Dispatcher
-from engine.play.executors import MatchExecutor, distinct
+from engine.play.executors import MatchExecutor, distinct, one_by_one
 from engine.play.live import LiveMatch, check_pace
-from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchResult, MatchSpec
+from engine.play.match import SEED_LIMIT, AgentSpec, EndingKind, GameSpec, Limits, MatchResult, MatchSpec
 from engine.play.process import WorkerSettings, cores
+from engine.play.results import ResultBatch
 from engine.play.runs import Run
 from engine.play.workers import Watch
 from engine.registry import game_of
@@ -51,7 +53,8 @@ class ConcurrentMatchExecutor(MatchExecutor):
         quarantine_after: int | None = STRIKES,
         plugins: Sequence[str] = (),
     ) -> None:
-        """`max_workers`: one less than there are cores, if not given. `batch_size`: matches in a message.
+        """`max_workers`: one less than there are cores, if not given. `batch_size`: matches in a message;
+        more where they are short.
         `visual_mode`: one match at a time, in the order of the plan. `lanes`: matches at once in one worker.
         `record`: keep the actions. `watchdog`: seconds that one call of an agent may take. `memory_mb`: what the
         agents of a worker may take. `quarantine_after`: failures after which an agent is not asked again in a run.
@@ -81,21 +84,23 @@ class ConcurrentMatchExecutor(MatchExecutor):
     # Playing
 
     def execute_matches(self, specs: Sequence[MatchSpec]) -> list[MatchResult]:
-        entry = Entry()
-        for spec in distinct(specs):
-            entry.check(spec)
-        found = {result.id: result for result in self._play(specs, None)}
+        Entry().check(distinct(specs))
+        found = {result.id: result for batch in self._play(specs, None) for result in batch}
         reason = "the run was stopped"
         return [found.get(spec.id) or unplayed(spec, EndingKind.CANCELLED, reason) for spec in specs]
 
-    def run(self, specs: Iterable[MatchSpec], stopping: Callable[[], bool] | None = None) -> Iterator[MatchResult]:
+    def batches(self, specs: Iterable[MatchSpec], stopping: Callable[[], bool] | None = None) -> Iterator[ResultBatch]:
         """Results as they come; every spec that is taken gives exactly one. `stopping` is asked several times a second:
         once it says yes, the run is broken off and gives no more."""
         return self._play(specs, Entry(), stopping)
 
+    def run(self, specs: Iterable[MatchSpec], stopping: Callable[[], bool] | None = None) -> Iterator[MatchResult]:
+        """The results of `batches`, one by one."""
+        return one_by_one(self.batches(specs, stopping))
+
     def _play(
         self, specs: Iterable[MatchSpec], entry: Entry | None, stopping: Callable[[], bool] | None = None
-    ) -> Iterator[MatchResult]:
+    ) -> Iterator[ResultBatch]:
         """A run; what has not been checked is checked by `entry` as it is taken."""
         if self._run is not None:
             raise RingsideError("this executor is in the middle of another run: finish or close that one first")
@@ -108,8 +113,8 @@ class ConcurrentMatchExecutor(MatchExecutor):
                 short = more and not self._held and self._dispatcher.waiting(run) < self._ahead * self._workers
                 if short:  # workers may take matches as fast as they come: results are looked for in between
                     more = self._feed(run, coming, entry)
-                results, over = self._dispatcher.take(run, 0.0 if short else PATIENCE)
-                yield from results
+                batches, over = self._dispatcher.take(run, 0.0 if short else PATIENCE)
+                yield from batches
                 if self._held and self._dispatcher.spent(run):
                     return
                 if stopping is not None and stopping():
@@ -128,8 +133,7 @@ class ConcurrentMatchExecutor(MatchExecutor):
                 return True
             batch = list(itertools.islice(coming, FEED))
             if entry is not None:
-                for spec in batch:
-                    entry.check(spec)
+                entry.check(batch)
             self._dispatcher.submit(run, batch)
             return len(batch) == FEED
 
@@ -186,7 +190,7 @@ class ConcurrentMatchExecutor(MatchExecutor):
     def watch(self, spec: MatchSpec, pace: float = 0.0, skip: int = 0) -> LiveMatch:
         """Play one match live in a worker of its own, beside whatever else is played; `pace` is in steps a second, and
         the first `skip` steps are played at full speed. Only here can a person play."""
-        Entry(people=True).check(spec)
+        Entry(people=True).check([spec])
         check_number("skip", skip, 0, 2**32 - 1)
         return self._dispatcher.watch_live(spec, check_pace(pace), skip)
 
@@ -204,28 +208,60 @@ class ConcurrentMatchExecutor(MatchExecutor):
 
 
 class Entry:
-    """Whether matches can be played, before anybody is asked to; within a run one id is one agent."""
+    """Checks that matches can be played, before they are dealt; within a run one id is one agent."""
 
     def __init__(self, people: bool = False) -> None:
-        """`people`: whether somebody watches, so that a person can play."""
+        """`people`: whether the match is watched, so that a person can play."""
         self._people = people
-        self._games: dict[GameSpec, tuple[Game, Crews]] = {}
+        self._games: dict[GameSpec, Checked] = {}
         self._agents: dict[str, AgentSpec] = {}
-        self._last: tuple[GameSpec, Game, Crews] | None = None  # comparing identities beats hashing
+        self._last: Checked | None = None  # comparing identities beats hashing
 
-    def check(self, spec: MatchSpec) -> None:
-        if self._last is None or self._last[0] is not spec.game:
-            if spec.game not in self._games:
-                game = game_of(spec.game)
-                self._games[spec.game] = game, Crews(game, 0, self._people)
-            self._last = (spec.game, *self._games[spec.game])
-        _, game, crews = self._last
-        check_match(spec, game)
+    def check(self, specs: Iterable[MatchSpec]) -> None:
+        """Raise an error that names what is wrong, unless all of them can be played."""
+        checked = self._last
+        for spec in specs:
+            if checked is None or not checked.covers(spec):
+                checked = self._last = self._check(spec)
+
+    def _check(self, spec: MatchSpec) -> Checked:
+        if spec.game not in self._games:
+            game = game_of(spec.game)
+            self._games[spec.game] = Checked(spec.game, game, Crews(game, 0, self._people))
+        checked = self._games[spec.game]
+        check_match(spec, checked.rules)
         for player in spec.players:
             known = self._agents.setdefault(player.id, player)
             if known is not player and known != player:
                 raise BadSpec(f"match {spec.id!r}: two different agents have the id {player.id!r}")
-        crews.check(spec)
+        checked.crews.check(spec)
+        checked.players.update(id(player) for player in spec.players if self._agents[player.id] is player)
+        if spec.start is None and spec.limits.clock is None:
+            checked.limits = spec.limits
+        return checked
+
+
+@dataclass
+class Checked:
+    """What the matches of one game had in common that were found playable."""
+
+    game: GameSpec
+    rules: Game
+    crews: Crews
+    players: set[int] = field(default_factory=set)  # id() of agents that the entry keeps
+    limits: Limits | None = None
+
+    def covers(self, spec: MatchSpec) -> bool:
+        """Whether a match differs from one of those only in its id, its seed and who of the same players sits where."""
+        return (
+            spec.game is self.game
+            and spec.limits is self.limits
+            and spec.start is None
+            and type(spec.seed) is int
+            and 0 <= spec.seed < SEED_LIMIT
+            and len(spec.players) == self.rules.info.seats
+            and self.players.issuperset(map(id, spec.players))
+        )
 
 
 class Stoppable(Protocol):

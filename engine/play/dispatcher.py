@@ -10,16 +10,16 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from engine.errors import RingsideError
-from engine.play.conduct import CutShort
 from engine.play.floor import Floor
 from engine.play.live import LiveMatch
-from engine.play.match import EndingKind, MatchResult, MatchSpec
+from engine.play.match import EndingKind, MatchSpec
 from engine.play.process import WorkerSettings
-from engine.play.runs import Run
+from engine.play.results import ResultBatch
+from engine.play.runs import Run, in_batches
 from engine.play.workers import Watch
 from engine.telemetry import Event, RunView, WorkerView
 
@@ -65,19 +65,19 @@ class Dispatcher:
             run.add(specs)
         self._ring()
 
-    def take(self, run: Run, timeout: float | None = None) -> tuple[list[MatchResult], bool]:
+    def take(self, run: Run, timeout: float | None = None) -> tuple[Iterator[ResultBatch], bool]:
         """Results that have come, and whether they are the last; waits for some unless there is nothing to wait for."""
         with self._lock:
             self._news.wait_for(
                 lambda: run.results or run.error or self._closed or run.over or self._spent(run), timeout
             )
-            taken, run.results = run.results, []
+            taken = run.take_results()
             if not taken and run.error is not None:
                 raise run.error
             if not taken and self._closed and not run.over:
                 raise RingsideError("the executor was closed in the middle of this run")
             over = run.over
-        return [one.record() if isinstance(one, CutShort) else one for one in taken], over
+        return in_batches(taken), over
 
     def stop(self, now: bool) -> None:
         """Finish what is being played, or break it off too; the rest is cancelled."""

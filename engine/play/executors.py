@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, cast
 
 from engine.errors import BadSpec, RingsideError
 from engine.play.arena import DEFAULT_LANES, Arena
 from engine.play.conduct import STRIKES, Conduct
 from engine.play.march import Marching
 from engine.play.match import MatchResult, MatchSpec
+from engine.play.results import ResultBatch
 
 SLICE = 0.002  # seconds of play between two looks at what has ended
 
@@ -21,6 +22,9 @@ class Executor(Protocol):
     """Plays matches. Every spec that is taken from `specs` gives exactly one result, in order of completion."""
 
     def run(self, specs: Iterable[MatchSpec]) -> Iterator[MatchResult]: ...
+    def batches(self, specs: Iterable[MatchSpec]) -> Iterator[ResultBatch]:
+        """The same in columns: results are made into objects when they are looked at."""
+
     def recall(self) -> list[MatchSpec]:
         """Take back what is not being played yet; what is being played still gives its results."""
 
@@ -76,6 +80,9 @@ class SequentialMatchExecutor(MatchExecutor):
         return [found[spec.id] for spec in specs]
 
     def run(self, specs: Iterable[MatchSpec]) -> Iterator[MatchResult]:
+        return one_by_one(self.batches(specs))
+
+    def batches(self, specs: Iterable[MatchSpec]) -> Iterator[ResultBatch]:
         if self._open:
             raise RingsideError("this executor is in the middle of another run: finish or close that one first")
         self._open, self._recalled = True, False
@@ -93,7 +100,7 @@ class SequentialMatchExecutor(MatchExecutor):
                 if self._arena.idle and not self._suspects:
                     return
                 self._arena.advance(SLICE)
-                yield from self._arena.take_results()
+                yield from self._arena.take_batches()
                 self._suspects += self._arena.take_suspects()
                 if self._suspects:
                     yield self._play_alone(self._suspects.popleft())
@@ -120,18 +127,18 @@ class SequentialMatchExecutor(MatchExecutor):
             self._arena.check(spec)
             self._suspects.append(spec)
 
-    def _play_alone(self, spec: MatchSpec) -> MatchResult:
+    def _play_alone(self, spec: MatchSpec) -> ResultBatch:
         refusal = self._conduct.refusal(spec)
         if refusal is not None:
-            return refusal
+            return ResultBatch.of([spec], [refusal])
         with Arena(lanes=1, alone=True, record=self._record) as arena:
             arena.add(spec)
             while not arena.idle:
                 arena.advance(SLICE)
-            result = arena.take_results()[0]
-        if self._conduct.note(spec, result):
+            [batch] = arena.take_batches()
+        if self._conduct.note(spec, batch[0]):
             self._sort_out()
-        return result
+        return batch
 
     def _sort_out(self) -> None:
         """A guilty one is found: matches without it may go on in company, once; those with it play alone."""
@@ -145,6 +152,15 @@ class SequentialMatchExecutor(MatchExecutor):
                 self._enter(spec)
         for spec in waiting:
             self._enter(spec)
+
+
+def one_by_one(batches: Iterator[ResultBatch]) -> Iterator[MatchResult]:
+    """The results of batches; who stops asking ends the run."""
+    try:
+        for batch in batches:
+            yield from batch
+    finally:
+        cast(Generator[ResultBatch, None, None], batches).close()
 
 
 def distinct(specs: Iterable[MatchSpec]) -> Iterator[MatchSpec]:

@@ -16,9 +16,10 @@ from engine.play.live import LiveMatch
 from engine.play.marks import Call
 from engine.play.match import EndingKind, MatchResult
 from engine.play.process import WorkerSettings, cores
+from engine.play.results import ResultBatch
 from engine.play.runs import Run
 from engine.play.staff import Staff
-from engine.play.wire import Broken, Columns, Gone
+from engine.play.wire import Arrived, Broken, Gone
 from engine.play.workers import Directory, Isolated, Job, Watch, Worker
 from engine.telemetry import Trace
 
@@ -27,6 +28,7 @@ AGAIN = 0.2  # seconds before another try
 COUNT = 0.5  # seconds between two counts of the living
 LAST_GASP = 0.5  # seconds between the end of a worker's socket and its own
 BACKLOG = 100_000  # results that wait to be taken, beyond which no more matches are begun
+LARGE = 64  # matches in a message to a worker that is short of many more: each message costs some 50 us
 CORES = cores()
 
 
@@ -169,7 +171,7 @@ class Floor:
     def _hear(self, worker: Worker, words: list[Any], body: bytes) -> None:
         match words:
             case ["results", *rest]:
-                self._hear_results(worker, Columns(rest, body))
+                self._hear_results(worker, Arrived(rest, body))
             case ["want", int(count)]:
                 worker.want = count
             case ["suspects", [*numbers]]:
@@ -194,13 +196,16 @@ class Floor:
             case _:
                 raise Broken("sent what is no message")
 
-    def _hear_results(self, worker: Worker, columns: Columns) -> None:
-        for place, number in enumerate(columns.numbers):
-            job = worker.held.pop(number, None)
-            if job is not None:  # else it was broken off in the meantime
-                worker.done += 1
-                self._finish(worker, job, columns.result(place, job.spec, worker.slot))
-        self.trace.add(worker.slot, "results", str(len(columns.numbers)))
+    def _hear_results(self, worker: Worker, arrived: Arrived) -> None:
+        held, numbers = worker.held, arrived.numbers
+        if {len(held[number].spec.players) for number in numbers if number in held} - {arrived.seats}:
+            raise Broken("sent results that are none")
+        jobs = [held.pop(number, None) for number in numbers]  # None: it was broken off in the meantime
+        known = [job for job in jobs if job is not None]
+        worker.done += len(known)
+        batch = arrived.batch([None if job is None else job.spec for job in jobs], worker.slot)
+        self._finish_batch(worker, known, batch)
+        self.trace.add(worker.slot, "results", str(len(jobs)))
         if worker.idle:
             self._rest(worker)
 
@@ -221,16 +226,21 @@ class Floor:
         else:
             run.put_back(jobs)
 
+    def _finish_batch(self, worker: Worker, jobs: list[Job], batch: ResultBatch) -> None:
+        if worker.slot < 0 or (worker.isolated is not None and worker.isolated.alone):
+            for job, result in zip(jobs, batch, strict=True):
+                self._finish(worker, job, result)
+        elif self.run is not None and jobs:
+            self.run.finish_batch(batch)
+
     def _finish(self, worker: Worker, job: Job, result: MatchResult | CutShort) -> None:
+        """The result of a match that was played alone, or watched."""
         if worker.slot < 0:
             live = self.lives.pop(worker.slot, None)
             if live is not None:
                 live.end(result.record() if isinstance(result, CutShort) else result)
         elif self.run is not None:
-            if worker.isolated is not None and worker.isolated.alone:
-                self.run.judge(job, result)
-            else:
-                self.run.finish(result)
+            self.run.judge(job, result)
 
     def _rest(self, worker: Worker) -> None:
         """It has nothing left."""
@@ -252,7 +262,7 @@ class Floor:
             return
         self._hire(run)
         self._deal_isolated(run)
-        if len(run.results) < BACKLOG:
+        if run.untaken < BACKLOG:
             self._deal_company(run)
 
     def trim(self) -> None:
@@ -311,6 +321,8 @@ class Floor:
             if not takers:
                 return
             taker = min(takers, key=lambda worker: len(worker.held))
+            if not self.one_by_one:
+                most = max(most, min((taker.want - len(taker.held)) // 2, LARGE))
             jobs = run.company(most)
             if jobs:
                 self._give(taker, jobs, run.directory)

@@ -49,8 +49,9 @@ from engine.play.lanes import (
 )
 from engine.play.march import Combination, March, Marching
 from engine.play.marks import Call, Marks, number_of
-from engine.play.match import EndingKind, MatchResult, MatchSpec
+from engine.play.match import EndingKind, MatchSpec
 from engine.play.records import Records
+from engine.play.results import Picked, ResultBatch
 
 NOBODY = -1  # pilot of a slot on which no match is going on
 CLOCK_GRACE = 1.0  # seconds beyond its clock after which a call is taken to hang
@@ -80,7 +81,7 @@ class Group:
         self.queue: deque[MatchSpec] = deque()
         self.suspects: list[MatchSpec] = []
         self._alone, self._count_rewards, self._marks = alone, rewards, marks
-        self._results: list[MatchResult] = []
+        self._results: list[ResultBatch] = []
         self._specs: list[MatchSpec | None] = [None] * lanes
         self._free = list(range(lanes - 1, -1, -1))
         self._ended: list[int] = []  # lanes whose result is still to be taken
@@ -224,7 +225,7 @@ class Group:
         thinking = self.boards.acting()[0] & (self._held[0] == PENDING)
         return bool(np.isin(self._slots["pilot"][: self.info.seats][thinking], people).all())
 
-    def take_results(self) -> list[MatchResult]:
+    def take_results(self) -> list[ResultBatch]:
         """The matches that ended since the last call."""
         if self._ended and not self.queue:
             self._collect()
@@ -508,23 +509,28 @@ class Group:
 
     def _collect(self) -> None:
         """Turn ended lanes into results, tell their pilots, and free the lanes."""
-        results = self._results_of(self._ended)
-        slots = self._slots_of(np.array(self._ended, np.uint32))
+        ended = list(self._ended)
+        batch = self._results_of(ended)
+        slots = self._slots_of(np.array(ended, np.uint32))
         for crew in self._crews:
-            mine = slots[self._slots["pilot"][slots] == crew.index]
+            mine = np.flatnonzero(self._slots["pilot"][slots] == crew.index)
             for part in mine[:, None] if self._alone else [mine] if mine.size else []:
-                ends = [results[lane] for lane in (part // np.uint32(self.info.seats)).tolist()]
-                self._slots["pilot"][part] = NOBODY
-                self._call(Call.END, crew, part, lambda: crew.pilot.end(part, ends))  # noqa: B023
+                ends = Picked(batch, (part // self.info.seats).tolist())
+                self._slots["pilot"][slots[part]] = NOBODY
+                self._call(Call.END, crew, slots[part], lambda: crew.pilot.end(slots[part], ends))  # noqa: B023
         kept = self._ended  # without those that a failure has just sent back
         if self._alone and self._records.faulty(kept):
-            results = self._results_of(kept)  # a player may have failed at the very end
-        self._results += [results[lane] for lane in kept]
+            batch = self._results_of(kept)  # a player may have failed at the very end
+        elif len(kept) < len(ended):
+            batch = batch.select([ended.index(lane) for lane in kept])
+        if kept:
+            self._results.append(batch)
         self._ended = []
         self._free_lanes(kept)
 
-    def _results_of(self, lanes: list[int]) -> dict[int, MatchResult]:
-        return self._records.results(lanes, self._specs, self.boards, self._crews.repeatable)
+    def _results_of(self, lanes: list[int]) -> ResultBatch:
+        specs = [spec for lane in lanes if (spec := self._specs[lane])]
+        return self._records.results(lanes, specs, self.boards, self._crews.repeatable)
 
     def _slots_of(self, lanes: Indices) -> Indices:
         seats = np.arange(self.info.seats, dtype=np.uint32)

@@ -147,7 +147,7 @@ class MatchResult:
         sizes = struct.pack("<II", len(numbers) // 8, len(whole))
         rest = struct.pack(f"<{len(whole)}q", *whole)
         id = self.id.encode()
-        who = _texts((*self.players, self.ending.kind.value))
+        who = length_prefixed((*self.players, self.ending.kind.value))
         parts = (len(id).to_bytes(4, "little"), id, who, sizes, numbers, rest, self.actions)
         return hashlib.blake2b(b"".join(parts), digest_size=16).digest()
 
@@ -158,7 +158,7 @@ class MatchResult:
 
 
 @functools.lru_cache(4096)  # the same few players, again and again
-def _texts(texts: tuple[str, ...]) -> bytes:
+def length_prefixed(texts: tuple[str, ...]) -> bytes:
     """Each after its length, so that they cannot run into one another."""
     raw = [text.encode() for text in texts]
     return b"".join([len(one).to_bytes(4, "little") + one for one in raw])

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.game import Boards, GameInfo, Indices, Ints
 from engine.play.lanes import LANE, bits_for, rank, unpack
 from engine.play.marks import Marks
-from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
+from engine.play.match import Ending, EndingKind, MatchSpec
+from engine.play.results import CODES, Columns, ResultBatch
 
 RESULT_CAP = 16 << 20  # bytes of one match's actions: beyond that the match has no result
-UNSTEADY = (EndingKind.MEMORY, EndingKind.TIMEOUT)  # they depend on the machine
-ENDINGS = (  # by what `Boards.over` says
-    Ending(EndingKind.STEP_LIMIT),  # the rules would go on, but the limit of the match is reached
-    Ending(EndingKind.FINISHED),
-    Ending(EndingKind.STEP_LIMIT),
-    Ending(EndingKind.NO_CONTEST),
+UNSTEADY = [CODES[kind] for kind in (EndingKind.MEMORY, EndingKind.TIMEOUT)]  # they depend on the machine
+OVER = np.array(  # by what `Boards.over` says
+    [
+        CODES[EndingKind.STEP_LIMIT],  # the rules would go on, but the limit of the match is reached
+        CODES[EndingKind.FINISHED],
+        CODES[EndingKind.STEP_LIMIT],
+        CODES[EndingKind.NO_CONTEST],
+    ],
+    np.uint8,
 )
 
 
@@ -84,48 +89,48 @@ class Records:
             self._faults = {place: fault for place, fault in self._faults.items() if place[0] not in gone}
 
     def results(
-        self, ended: list[int], specs: list[MatchSpec | None], boards: Boards, repeatable: Mapping[str, bool]
-    ) -> dict[int, MatchResult]:
-        """The results of these lanes, by lane."""
+        self, ended: list[int], specs: Sequence[MatchSpec], boards: Boards, repeatable: Mapping[str, bool]
+    ) -> ResultBatch:
+        """The results of these lanes, in this order; `specs` are those of their matches."""
         lanes = np.array(ended, np.uint32)
-        scores = boards.scores()[lanes]
+        scores = np.asarray(boards.scores()[lanes], np.float64)
         records = self.lanes[lanes]
         self.log[lanes, records["logged"] >> 6] = records["word"]
-        columns = zip(
-            ended,
-            scores.tolist(),
-            self._ranks(ended, scores).tolist(),
-            records["ply"].tolist(),
-            boards.over()[lanes].tolist(),
-            boards.stats(lanes).tolist(),
-            ((records["logged"] + 7) // 8).tolist(),
-            (time.perf_counter() - self._since[lanes]).tolist(),
-            strict=True,
-        )
-        results = {}
-        for lane, score, ranks, steps, over, stats, size, duration in columns:
-            spec = specs[lane]
-            assert spec is not None
-            actions = b"".join([*self._full.get(lane, ()), self.log[lane].tobytes()[:size]])
-            ending = self._ending(lane, over) if self._faults else ENDINGS[over]
+        kinds = OVER[boards.over()[lanes].astype(np.intp)]
+        told = self._told(ended, kinds) if self._faults else {}
+        pieces = self._actions(ended, lanes, (records["logged"] + 7) // 8)
+        for place, actions in enumerate(pieces):
             if len(actions) > RESULT_CAP:
                 reason = f"its actions take {len(actions) >> 20} MB, {RESULT_CAP >> 20} are allowed"
-                actions, ending = b"", Ending(EndingKind.VOID, (), reason)
-            results[lane] = MatchResult(
-                spec.id,
-                tuple([player.id for player in spec.players]),
-                tuple(score),
-                tuple(ranks),
-                steps,
-                ending,
-                tuple([tuple(row) for row in stats]),
-                actions,
-                ending.kind not in UNSTEADY
-                and spec.limits.clock is None
-                and all([repeatable[player.id] for player in spec.players]),  # noqa: C419 - a list is much faster here
-                duration,
-            )
-        return results
+                pieces[place], told[place] = b"", Ending(EndingKind.VOID, (), reason)
+                kinds[place] = CODES[EndingKind.VOID]
+        steady = ~np.isin(kinds, UNSTEADY)
+        steady &= [spec.limits.clock is None for spec in specs]
+        if not all(repeatable.values()):
+            steady &= [all([repeatable[player.id] for player in spec.players]) for spec in specs]  # noqa: C419
+        columns = Columns(
+            records["ply"].astype(np.uint32),
+            np.array([len(actions) for actions in pieces], np.uint32),
+            kinds,
+            steady,
+            self._ranks(ended, scores).astype(np.uint8),
+            time.perf_counter() - self._since[lanes],
+            scores,
+            np.asarray(boards.stats(lanes), np.float64),
+        )
+        return ResultBatch(specs, columns, b"".join(pieces), told)
+
+    def _actions(self, ended: list[int], lanes: Indices, sizes: Indices) -> list[bytes]:
+        """What is logged of each lane."""
+        if not self.bits:
+            return [b""] * len(ended)
+        width = int(sizes.max()) + 7 >> 3  # words
+        rows, step = self.log[lanes, :width].tobytes(), 8 * width
+        pieces = [rows[at * step : at * step + size] for at, size in enumerate(sizes.tolist())]
+        for lane in self._full.keys() & ended if self._full else ():
+            place = ended.index(lane)
+            pieces[place] = b"".join([*self._full[lane], pieces[place]])
+        return pieces
 
     def _ranks(self, ended: list[int], scores: np.ndarray) -> Ints:
         forfeits = np.zeros(scores.shape, np.bool_)
@@ -136,10 +141,15 @@ class Records:
         rank(scores, forfeits, ranks)
         return ranks
 
-    def _ending(self, lane: int, over: int) -> Ending:
-        seats = range(self._info.seats)
-        faults = {seat: self._faults[lane, seat] for seat in seats if (lane, seat) in self._faults}
-        if not faults:
-            return ENDINGS[over]
-        kind, reason = next(iter(faults.values()))
-        return Ending(kind, tuple(faults), reason)
+    def _told(self, ended: list[int], kinds: NDArray[np.uint8]) -> dict[int, Ending]:
+        """The endings of the lanes on which a seat forfeited, by place; their kinds are set."""
+        faults: dict[int, dict[int, tuple[EndingKind, str]]] = {}
+        for lane, seat in sorted(self._faults):
+            if lane in ended:
+                faults.setdefault(ended.index(lane), {})[seat] = self._faults[lane, seat]
+        told = {}
+        for place, seats in faults.items():
+            kind, reason = next(iter(seats.values()))
+            told[place] = Ending(kind, tuple(seats), reason)
+            kinds[place] = CODES[kind]
+        return told

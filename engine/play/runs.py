@@ -7,15 +7,30 @@ companies; so nothing starts more than three times. What was merely in the same 
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import cast
 
 from engine.errors import RingsideError
 from engine.play.conduct import Conduct, CutShort, unplayed
-from engine.play.match import EndingKind, MatchResult, MatchSpec
+from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
+from engine.play.results import ResultBatch, batches_of
 from engine.play.workers import Directory, Isolated, Job
 
 FEW = 32  # suspects that are played alone at once; more go into companies of this size first
+
+Single = tuple[MatchSpec, MatchResult | CutShort]  # a result that did not come in a batch
+
+
+def in_batches(results: Iterable[ResultBatch | Single]) -> Iterator[ResultBatch]:
+    """All of them, in order; matches that were cut short are played again up to that step, which takes time."""
+    for single, some in itertools.groupby(results, lambda one: not isinstance(one, ResultBatch)):
+        if single:
+            pairs = cast(Iterable[Single], some)
+            yield from batches_of([(spec, one.record() if isinstance(one, CutShort) else one) for spec, one in pairs])
+        else:
+            yield from cast(Iterable[ResultBatch], some)
 
 
 class Run:
@@ -28,7 +43,8 @@ class Run:
         self.directory = Directory()
         self.queue: deque[Job] = deque()
         self.isolated: deque[Isolated] = deque()
-        self.results: list[MatchResult | CutShort] = []  # not yet taken
+        self.results: list[ResultBatch | Single] = []  # not yet taken
+        self.untaken = 0  # how many matches they are
         self.clocked = False  # whether real time matters to some of them
         self.taken = self.done = self.failures = 0
         self.error: RingsideError | None = None
@@ -40,13 +56,13 @@ class Run:
         return len(self.queue) + sum(len(one.jobs) for one in list(self.isolated))
 
     def add(self, specs: Iterable[MatchSpec]) -> None:
-        for spec in specs:
-            self.taken += 1
-            job = Job(next(self._numbers), spec)
-            if self.stopping:
+        jobs = [Job(number, spec) for spec, number in zip(specs, self._numbers, strict=False)]
+        self.taken += len(jobs)
+        if self.stopping:
+            for job in jobs:
                 self.cancel(job)
-            else:
-                self.queue.append(job)
+        else:
+            self.queue.extend(jobs)
 
     # Whom to play next
 
@@ -86,7 +102,7 @@ class Run:
     def _refused(self, job: Job) -> bool:
         refusal = self.conduct.refusal(job.spec)
         if refusal is not None:
-            self.finish(refusal)
+            self.finish(job, refusal)
         return refusal is not None
 
     # What came of it
@@ -96,14 +112,26 @@ class Run:
         """Whether everything that was taken has its result, and that has been taken too."""
         return self.done == self.taken and not self.results
 
-    def finish(self, result: MatchResult | CutShort) -> None:
-        self.done += 1
-        self.failures += bool(result.ending.seats) and result.ending.kind.failure
-        self.results.append(result)
+    def finish(self, job: Job, result: MatchResult | CutShort) -> None:
+        self._count(1, [result.ending])
+        self.results.append((job.spec, result))
+
+    def finish_batch(self, batch: ResultBatch) -> None:
+        self._count(len(batch), batch.told.values())
+        self.results.append(batch)
+
+    def _count(self, matches: int, endings: Iterable[Ending]) -> None:
+        self.done += matches
+        self.untaken += matches
+        self.failures += sum(bool(ending.seats) and ending.kind.failure for ending in endings)
+
+    def take_results(self) -> list[ResultBatch | Single]:
+        taken, self.results, self.untaken = self.results, [], 0
+        return taken
 
     def judge(self, job: Job, result: MatchResult | CutShort) -> None:
         """The record of a match that was played alone: its failures count."""
-        self.finish(result)
+        self.finish(job, result)
         if self.conduct.note(job.spec, result):
             self._sort_out()
 
@@ -148,7 +176,7 @@ class Run:
     # Stopping
 
     def cancel(self, job: Job) -> None:
-        self.finish(unplayed(job.spec, EndingKind.CANCELLED, "the run was stopped"))
+        self.finish(job, unplayed(job.spec, EndingKind.CANCELLED, "the run was stopped"))
 
     def take_waiting(self) -> list[Job]:
         """All that no worker has."""

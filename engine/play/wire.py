@@ -9,17 +9,19 @@ import json
 import socket
 import struct
 from collections import deque
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any, cast
 
 import numpy as np
 
 from engine.errors import RingsideError
-from engine.play.match import Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec
+from engine.play.match import AgentSpec, Clock, Ending, GameSpec, Limits, MatchSpec
+from engine.play.results import ENDINGS, TYPES, Columns, ResultBatch
 
 HEADER = struct.Struct("<II")  # bytes of the JSON line, bytes of the body
 LARGEST = 256 << 20  # bytes of a frame
-ENDINGS = tuple(EndingKind)
 CHUNK = 1 << 18
 
 Message = tuple[list[Any], bytes]
@@ -63,12 +65,15 @@ class Channel:
         """Whether something is still to be sent."""
         return bool(self._out)
 
-    def put(self, words: Sequence[object], body: bytes = b"") -> None:
-        """Send what the other side can take now; `flush` sends the rest."""
+    def put(self, words: Sequence[object], body: bytes = b"", now: bool = True) -> None:
+        """Send what the other side can take now; `flush` sends the rest. Not `now`: together with the next message."""
         self._out.append(memoryview(frame(words, body)))
-        self.flush()
+        if now:
+            self.flush()
 
     def flush(self) -> None:
+        if len(self._out) > 2 and sum(map(len, self._out)) < CHUNK:  # one call for each frame costs more than a copy
+            self._out = deque([memoryview(b"".join(self._out))])
         while self._out:
             try:
                 sent = self.socket.send(self._out[0])
@@ -125,100 +130,92 @@ class Channel:
         return messages
 
 
-# Matches, by the numbers that a dispatcher gives to them, to games and to agents
+# Matches, by the numbers that a dispatcher gives to them and to agents
 
 
-def spec_row(number: int, spec: MatchSpec, game: int, players: Sequence[int]) -> list[object]:
-    clock = spec.limits.clock
-    times = [clock.base, clock.increment, clock.move] if clock else None
-    return [number, game, players, spec.seed, spec.start, spec.limits.steps, times]
+def pack_matches(numbers: Sequence[int], specs: Sequence[MatchSpec], players: Sequence[int]) -> Message:
+    """Matches of one game; `players` are the agents of all of them, seat by seat. The words of a message without its
+    name and its game, and the columns. Starts and clocks are rare: they go with the words, by place."""
+    rare: dict[str, list[object]] = {}
+    for place, spec in enumerate(specs):
+        clock = spec.limits.clock
+        if spec.start is not None or clock is not None:
+            times = [clock.base, clock.increment, clock.move] if clock else None
+            rare[str(place)] = [spec.start, times]
+    columns = (
+        np.array(numbers, np.uint32),
+        np.array([spec.limits.steps or 0 for spec in specs], np.uint32),
+        np.array(players, np.uint32),
+        np.array([spec.seed for spec in specs], np.uint64),
+    )
+    return [len(specs), len(specs[0].players), rare], b"".join([column.tobytes() for column in columns])
 
 
-def spec_of_row(row: list[Any], games: dict[int, Any], agents: dict[int, Any]) -> MatchSpec:
-    number, game, players, seed, start, steps, times = row
-    limits = Limits(steps, Clock(*times) if times else None) if steps is not None or times else NO_LIMITS
-    return MatchSpec(str(number), games[game], tuple([agents[player] for player in players]), seed, start, limits)
-
-
-NO_LIMITS = Limits()
+def unpack_matches(
+    words: Sequence[Any], body: bytes, game: GameSpec, agents: Mapping[int, AgentSpec]
+) -> list[MatchSpec]:
+    """The matches of a message; their ids are their numbers."""
+    n, seats, rare = words
+    numbers, steps = np.frombuffer(body, np.uint32, 2 * n).reshape(2, n).tolist()
+    players = np.frombuffer(body, np.uint32, n * seats, 8 * n).reshape(n, seats).tolist()
+    seeds = np.frombuffer(body, np.uint64, n, 8 * n + 4 * n * seats).tolist()
+    limits = {most: Limits(most or None) for most in set(steps)}
+    found = [
+        MatchSpec(str(number), game, tuple([agents[player] for player in seated]), seed, None, limits[most])
+        for number, seated, seed, most in zip(numbers, players, seeds, steps, strict=True)
+    ]
+    for place, (start, times) in rare.items():
+        spec = found[int(place)]
+        limit = Limits(spec.limits.steps, Clock(*times)) if times else spec.limits
+        found[int(place)] = replace(spec, start=start, limits=limit)
+    return found
 
 
 # Results, in columns
 
 
-def pack_results(results: Sequence[MatchResult]) -> tuple[list[object], bytes]:
-    """Results of one game: the words of a message without its name, and the columns."""
-    seats, stats = len(results[0].scores), len(results[0].stats[0])
-    n = len(results)
-    told: dict[str, list[object]] = {}  # by place: endings that say more than their kind
-    sizes = np.empty(n, np.uint32)
-    for place, result in enumerate(results):
-        sizes[place] = len(result.actions)
-        if result.ending.seats or result.ending.reason:
-            told[str(place)] = [list(result.ending.seats), result.ending.reason]
-    columns = (
-        np.array([int(result.id) for result in results], np.uint32),
-        np.array([result.steps for result in results], np.uint32),
-        sizes,
-        np.array([ENDINGS.index(result.ending.kind) for result in results], np.uint8),
-        np.array([result.repeatable for result in results], np.uint8),
-        np.array([result.ranks for result in results], np.uint8),
-        np.array([result.duration for result in results], np.float64),
-        np.array([result.scores for result in results], np.float64),
-        np.array([result.stats for result in results], np.float64),
-    )
-    body = b"".join([*(column.tobytes() for column in columns), *(result.actions for result in results)])
-    return [n, seats, stats, told], body
+def pack_results(batch: ResultBatch) -> Message:
+    """The words of a message without its name, and the columns. Endings that say more than their kind are rare."""
+    told = {str(place): [list(ending.seats), ending.reason] for place, ending in batch.told.items()}
+    numbers = np.array([int(spec.id) for spec in batch.specs], np.uint32)
+    columns = [column.tobytes() for column in batch.columns]
+    return [len(batch), *batch.shape, told], b"".join([numbers.tobytes(), *columns, batch.log])
 
 
-class Columns:
-    """Results as they arrive: `numbers` first, so that each can be given its match."""
+class Arrived:
+    """Results as a worker sent them: the numbers of their matches, and columns that are checked."""
 
     def __init__(self, words: Sequence[Any], body: bytes) -> None:
         try:
             n, seats, stats, told = words
-            self._told = {
-                int(place): (tuple(map(int, blamed)), str(reason)) for place, (blamed, reason) in told.items()
-            }
-            self._at, self._body = 0, body
-            self.numbers: list[int] = self._take(n, np.uint32).tolist()
-            self._steps = self._take(n, np.uint32).tolist()
-            sizes = self._take(n, np.uint32).tolist()
-            self._kinds = self._take(n, np.uint8).tolist()
-            self._repeatable = self._take(n, np.bool_).tolist()
-            self._ranks = self._take(n * seats, np.uint8).reshape(n, seats).tolist()
-            self._durations = self._take(n, np.float64).tolist()
-            self._scores = self._take(n * seats, np.float64).reshape(n, seats).tolist()
-            self._stats = self._take(n * seats * stats, np.float64).reshape(n, seats, stats).tolist()
-            ends = self._at + np.cumsum([0, *sizes])
-            self._ends = ends.tolist()
-            if self._ends[-1] != len(body) or max(self._kinds) >= len(ENDINGS):
+            if not all(type(count) is int and count >= 0 for count in (n, seats, stats)):
                 raise ValueError
-        except (TypeError, ValueError, IndexError, AttributeError):
+            self.numbers: list[int] = np.frombuffer(body, np.uint32, n).tolist()
+            columns, at = [], 4 * n
+            shapes = ((n,), (n,), (n,), (n,), (n, seats), (n,), (n, seats), (n, seats, stats))
+            for kind, shape in zip(TYPES, shapes, strict=True):
+                columns.append(np.frombuffer(body, kind, prod(shape), at).reshape(shape))
+                at += columns[-1].nbytes
+            self._columns, self._log = Columns._make(columns), body[at:]
+            if int(self._columns.sizes.sum(dtype=np.int64)) != len(self._log):
+                raise ValueError
+            self._told = {}
+            for place, (blamed, reason) in told.items():
+                ending = Ending(ENDINGS[self._columns.kinds[int(place)]], tuple(map(int, blamed)), str(reason))
+                if int(place) < 0 or not all(0 <= seat < seats for seat in ending.seats):
+                    raise ValueError
+                self._told[int(place)] = ending
+            if not n or self._columns.kinds.max() >= len(ENDINGS):
+                raise ValueError
+        except (TypeError, ValueError, IndexError, AttributeError, OverflowError):
             raise Broken("sent results that are none") from None
 
-    def _take(self, n: int, kind: type) -> np.ndarray[Any, Any]:
-        column: np.ndarray[Any, Any] = np.frombuffer(self._body, kind, n, self._at)
-        self._at += column.nbytes
-        return column
+    @property
+    def seats(self) -> int:
+        return int(self._columns.ranks.shape[1])
 
-    def result(self, place: int, spec: MatchSpec, worker: int = -1) -> MatchResult:
-        """The result at this place, which is that of this match."""
-        kind = self._kinds[place]
-        told = self._told.get(place) if self._told else None
-        return MatchResult(
-            spec.id,
-            tuple([player.id for player in spec.players]),
-            tuple(self._scores[place]),
-            tuple(self._ranks[place]),
-            self._steps[place],
-            PLAIN[kind] if told is None else Ending(ENDINGS[kind], *told),
-            tuple(map(tuple, self._stats[place])),
-            self._body[self._ends[place] : self._ends[place + 1]],
-            self._repeatable[place],
-            self._durations[place],
-            worker,
-        )
-
-
-PLAIN = tuple(Ending(kind) for kind in ENDINGS)
+    def batch(self, specs: Sequence[MatchSpec | None], worker: int) -> ResultBatch:
+        """`specs`: the matches with these numbers. Those without one were broken off, and are left out."""
+        whole = ResultBatch(cast(Sequence[MatchSpec], specs), self._columns, self._log, self._told, worker)
+        known = [place for place, spec in enumerate(specs) if spec is not None]
+        return whole if len(known) == len(specs) else whole.select(known)

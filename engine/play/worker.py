@@ -12,7 +12,6 @@ import select
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,11 @@ from numba.core import event
 from engine.errors import BrokenPlugin, GameFailed, RingsideError, UnknownName
 from engine.play.arena import Arena
 from engine.play.marks import Marks
-from engine.play.match import AgentSpec, GameSpec, MatchResult, MatchSpec
+from engine.play.match import AgentSpec, GameSpec, MatchSpec
 from engine.play.process import OUT_OF_MEMORY, WorkerSettings
+from engine.play.results import ResultBatch
 from engine.play.warming import make_ready
-from engine.play.wire import Broken, Channel, pack_results, spec_of_row
+from engine.play.wire import Broken, Channel, pack_results, unpack_matches
 from engine.registry import FAMILIES, FORMATS, GAMES, KINDS, TRAINERS, Registry
 
 SLICE = 0.002  # seconds of play between two looks at the messages
@@ -80,7 +80,7 @@ class Service:
         self._arena: Arena | None = None  # for company
         self._solo: Solo | None = None
         self._leaving = False
-        self._results: list[MatchResult] = []
+        self._results: list[ResultBatch] = []
         self._sent = 0.0  # when
         self._lanes = min(FIRST_LANES, settings.lanes)
         self._want = 0
@@ -119,23 +119,23 @@ class Service:
         for words, body in self._channel.get():
             self._obey(words, body)
 
-    def _spec(self, row: Any) -> MatchSpec:
-        """A match that is to be played here; whatever has to be compiled for it is compiled on nobody's clock."""
-        spec = spec_of_row(row, self._games, self._agents)
-        for player in spec.players:
-            make_ready(spec.game.name, player.kind)
-        return spec
+    def _specs(self, game: int, words: list[Any], body: bytes) -> list[MatchSpec]:
+        """Matches to be played here; kernels are compiled for them before they are on anybody's clock."""
+        specs = unpack_matches(words, body, self._games[game], self._agents)
+        for kind in {player.kind for spec in specs for player in spec.players}:
+            make_ready(self._games[game].name, kind)
+        return specs
 
     def _obey(self, words: list[Any], body: bytes) -> None:
         name, *rest = words
         match name:
             case "play":
                 arena = self._company()
-                for row in rest[0]:
-                    arena.add(self._spec(row))
+                for spec in self._specs(rest[0], rest[1:], body):
+                    arena.add(spec)
             case "alone":
-                row, pace, skip = rest
-                spec = self._spec(row)
+                pace, skip, game, *words = rest
+                [spec] = self._specs(game, words, body)
                 arena = Arena(1, alone=True, marks=self._marks)  # always logged: it may have to be told how far it came
                 self._solo = Solo(arena) if pace is None else Live(arena, pace, skip, self._send)
                 arena.add(spec)
@@ -180,7 +180,7 @@ class Service:
         ticks = arena.advance(SLICE)
         self._tick = 0.5 * self._tick + 0.5 * (time.perf_counter() - since) / max(ticks, 1)
         if time.perf_counter() - self._sent >= HURRY or not arena.playing:  # in batches: each collection costs
-            self._results += arena.take_results()
+            self._results += arena.take_batches()
         suspects = arena.take_suspects()
         if suspects:
             self._send(["suspects", [int(spec.id) for spec in suspects]])
@@ -195,7 +195,7 @@ class Service:
             return
         elapsed = now - self._sent
         if elapsed < 1:
-            self._rate += (len(self._results) / elapsed - self._rate) * min(elapsed / 0.2, 1.0)
+            self._rate += (sum(map(len, self._results)) / elapsed - self._rate) * min(elapsed / 0.2, 1.0)
         self._sent = now
         results, self._results = self._results, []
         self._ask_for_more()
@@ -207,18 +207,24 @@ class Service:
             self._want = want
             self._send(["want", want])
 
-    def _send_results(self, results: Sequence[MatchResult]) -> None:
-        """One message for each kind of shape: games differ in seats and statistics."""
-        shapes: dict[tuple[int, int], list[MatchResult]] = {}
-        for result in results:
-            shapes.setdefault((len(result.scores), len(result.stats[0])), []).append(result)
-        for group in shapes.values():
-            while group:
-                sizes = itertools.accumulate(len(result.actions) for result in group)
+    def _send_results(self, batches: Sequence[ResultBatch]) -> None:
+        """As few messages as possible, none of them too large; games differ in seats and statistics."""
+        shapes: dict[tuple[int, int], list[ResultBatch]] = {}
+        for batch in batches:
+            shapes.setdefault(batch.shape, []).append(batch)
+        for alike in shapes.values():
+            whole = ResultBatch.joined(alike)
+            while len(whole.log) > MESSAGE and len(whole) > 1:
+                sizes = itertools.accumulate(whole.columns.sizes.tolist())
                 most = max(sum(size <= MESSAGE for size in sizes), 1)
-                words, body = pack_results(group[:most])
-                self._send(["results", *words], body)
-                group = group[most:]
+                self._send_batch(whole[:most])
+                whole = whole[most:]
+            if whole:
+                self._send_batch(whole)
+
+    def _send_batch(self, batch: ResultBatch) -> None:
+        words, body = pack_results(batch)
+        self._send(["results", *words], body)
 
     def _drop(self) -> None:
         if self._arena is not None:
@@ -229,10 +235,8 @@ class Service:
     # Alone
 
     def _finish_solo(self, solo: Solo) -> None:
-        results = solo.arena.take_results()
-        if not self._settings.record:
-            results = [replace(result, actions=b"") for result in results]
-        self._send_results(results)
+        batches = solo.arena.take_batches()
+        self._send_results(batches if self._settings.record else [batch.without_actions() for batch in batches])
         self._solo = None
         solo.arena.close()
 

@@ -24,7 +24,7 @@ from engine.play.conduct import CutShort, unplayed
 from engine.play.marks import Call, Mark, Marks, size_of
 from engine.play.match import AgentSpec, Ending, EndingKind, GameSpec, MatchResult, MatchSpec
 from engine.play.process import OUT_OF_MEMORY, WorkerSettings
-from engine.play.wire import Channel, spec_row
+from engine.play.wire import Channel, pack_matches
 from engine.telemetry import WorkerView
 
 TAIL = 1 << 14  # bytes of what a worker last printed
@@ -178,42 +178,46 @@ class Worker:
 
     def play(self, jobs: list[Job], directory: Directory, isolated: Isolated | None = None) -> None:
         self._take(jobs, isolated)  # before a word is sent: it may just have died, and then this is what dies with it
-        rows = [self._row(job, directory) for job in jobs]
-        if isolated is not None and isolated.alone:
-            self.channel.put(["alone", rows[0], None, 0])
-        else:
-            self.channel.put(["play", rows])
+        name: list[object] = ["alone", None, 0] if isolated is not None and isolated.alone else ["play"]
+        games: dict[int, list[Job]] = {}
+        for job in jobs:
+            games.setdefault(directory.number(job.spec.game), []).append(job)
+        for game, some in games.items():
+            self._send_matches(name, game, some, directory)
 
     def play_live(self, job: Job, directory: Directory, pace: float, skip: int) -> None:
         self._take([job], Isolated([job]))
-        self.channel.put(["alone", self._row(job, directory), pace, skip])
+        self._send_matches(["alone", pace, skip], directory.number(job.spec.game), [job], directory)
 
     def _take(self, jobs: list[Job], isolated: Isolated | None) -> None:
         for job in jobs:
             self.held[job.number] = job
         self.isolated, self.fresh = isolated, False
 
-    def _row(self, job: Job, directory: Directory) -> list[object]:
-        spec = job.spec
-        game = directory.number(spec.game)
+    def _send_matches(self, name: list[object], game: int, jobs: list[Job], directory: Directory) -> None:
+        """Matches of one game, after the game and the agents that it does not know yet."""
+        specs = [job.spec for job in jobs]
         if game not in self._known.games:
             self._known.games.add(game)
-            self.channel.put(["game", game, spec.game.name, spec.game.version, spec.game.options])
-        players = [directory.number(player) for player in spec.players]
-        known = self._known.agents
-        for seat, number in enumerate(players):
-            if number not in known:
-                known.add(number)
-                self._tell_agent(number, spec.players[seat], directory.digests[number])
-        return spec_row(job.number, spec, game, players)
+            spec = specs[0].game
+            self.channel.put(["game", game, spec.name, spec.version, spec.options], now=False)
+        agents = [player for spec in specs for player in spec.players]
+        players = [directory.number(player) for player in agents]
+        if not self._known.agents.issuperset(players):
+            for number, agent in dict(zip(players, agents, strict=True)).items():
+                if number not in self._known.agents:
+                    self._known.agents.add(number)
+                    self._tell_agent(number, agent, directory.digests[number])
+        words, body = pack_matches([job.number for job in jobs], specs, players)
+        self.channel.put([*name, game, *words], body)
 
     def _tell_agent(self, number: int, agent: AgentSpec, digest: str) -> None:
         payloads = self._known.payloads
         if digest not in payloads:
-            self.channel.put(["payload", digest], agent.payload)
+            self.channel.put(["payload", digest], agent.payload, now=False)
             payloads[digest] = len(agent.payload)
         payloads.move_to_end(digest)
-        self.channel.put(["agent", number, agent.id, agent.kind, agent.version, digest])
+        self.channel.put(["agent", number, agent.id, agent.kind, agent.version, digest], now=False)
 
     def recall(self) -> None:
         if not self.recalling and self.held:

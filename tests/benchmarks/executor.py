@@ -28,6 +28,7 @@ PLUGINS = (registered.__name__,)
 def figures(quick: bool) -> Iterator[Figure]:
     yield from more_workers(quick)
     yield from no_ops(quick)
+    yield from parent(quick)
     yield from first_result(quick)
     yield from memory_and_looking(quick)
     yield from crash(quick)
@@ -95,11 +96,15 @@ def nothing(number: int) -> int:
     return number
 
 
+def one_step_matches(count: int) -> list[MatchSpec]:
+    dice, limits = AgentSpec("Dice", "dice"), Limits(1)
+    return [MatchSpec(f"m{n}", GAME.spec, (dice, dice), n, None, limits) for n in range(count)]
+
+
 def no_ops(quick: bool) -> Iterator[Figure]:
     """Tasks with nothing in them, two workers, ten in a message; ours are whole matches of one step."""
     count = 2000 if quick else 20_000
-    dice = AgentSpec("Dice", "dice")
-    specs = [MatchSpec(f"m{n}", GAME.spec, (dice, dice), n, None, Limits(1)) for n in range(count)]
+    specs = one_step_matches(count)
     context = multiprocessing.get_context("forkserver")
     with (
         ConcurrentMatchExecutor(2) as ours,
@@ -118,6 +123,29 @@ def no_ops(quick: bool) -> Iterator[Figure]:
         rate = count / statistics.median(taken[name]) / 1e3
         note = "matches, with their records" if name == "ours" else "function calls"
         yield Figure(f"no-op tasks, {name}", rate, "thousand/s", ratio(taken, name, "ours"), "ours", note)
+
+
+def parent(quick: bool) -> Iterator[Figure]:
+    """What a match costs this process, beside a worker that plays as fast as it can: checking it, dealing it and
+    handing on its result, in columns and as an object."""
+    count = 2000 if quick else 20_000
+    specs = one_step_matches(count)
+    spent: dict[str, list[float]] = {"in columns": [], "as objects": []}
+    with ConcurrentMatchExecutor(1) as executor:
+        jobs: dict[str, Callable[[], int]] = {
+            "in columns": lambda: sum(len(batch) for batch in executor.batches(specs)),
+            "as objects": lambda: sum(1 for _ in executor.run(specs)),
+        }
+        for turn in range(2 if quick else 6):
+            for name, job in jobs.items():
+                since = time.process_time()
+                if job() != count:
+                    raise AssertionError("a result is missing, so the figures would mean nothing")
+                if turn:  # the first run starts the worker
+                    spent[name].append((time.process_time() - since) / count * 1e6)
+    for name, taken in spent.items():
+        note = "all its threads, one-step matches"
+        yield Figure(f"processor time of the parent, results {name}", statistics.median(taken), "us/match", note=note)
 
 
 FIRST = """

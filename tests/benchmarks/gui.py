@@ -17,7 +17,8 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 
-from engine.league.book import Book, Entry
+from engine.league.book import Book
+from engine.league.entries import Entry
 from engine.league.records import State
 from engine.league.store import League
 from engine.play.executors import SequentialMatchExecutor

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from engine.league import tables
-from engine.league.book import Book, Entry
+from engine.league.book import Book
+from engine.league.entries import Entries, Entry
 from engine.league.ratings import rate
 from engine.league.records import State
 from engine.league.store import League
@@ -54,6 +55,7 @@ def recording(quick: bool) -> Iterator[Figure]:
     rounds, turns = (10, 2) if quick else (200, 7)
     stages = {workers: Stage(workers) for workers in ((1,) if quick else (1, 2))}
     digests: set[str] = set()
+    spent: dict[Stage, list[float]] = {stage: [] for stage in stages.values()}  # seconds of this process
     with tempfile.TemporaryDirectory() as folder:
         leagues = iter(range(10_000))
 
@@ -65,7 +67,9 @@ def recording(quick: bool) -> Iterator[Figure]:
         def recorded(stage: Stage) -> None:
             with new_league(folder, f"recorded{next(leagues)}") as league:
                 book = new_book(league, rounds, 1)
+                since = time.process_time()
                 TournamentRun(league, book.tournament.number, stage).run()
+                spent[stage].append(time.process_time() - since)
                 digests.add(tables.digest(league, book.tournament.number)[0])
 
         for workers, stage in stages.items():
@@ -84,6 +88,12 @@ def recording(quick: bool) -> Iterator[Figure]:
                 "of the time without recording",
                 "all digests equal" if len(digests) == 1 else "DIGESTS DIFFER",
             )
+            yield Figure(
+                "the same, processor time of the parent",
+                statistics.median(spent[stage][1:]) / matches * 1e6,
+                "us/match",
+                note="planning, dealing and recording",
+            )
         for stage in stages.values():
             stage.close()
         yield from by_itself(folder, quick)
@@ -101,9 +111,10 @@ def by_itself(folder: str, quick: bool) -> Iterator[Figure]:
             results = executor.execute_matches(specs)
             playing = time.process_time() - since
         entries = [Entry(planned[one.id].place, planned[one.id].spec, one) for one in results]
+        batches = [Entries.of(entries[first : first + 500]) for first in range(0, len(entries), 500)]
         since = time.process_time()
-        for first in range(0, len(entries), 500):
-            book.record(entries[first : first + 500])
+        for batch in batches:
+            book.record_batches(batch)
         taken = time.process_time() - since
         note = f"{sum(len(one.actions) for one in results) / len(results):,.0f} bytes of actions a match"
         yield Figure(

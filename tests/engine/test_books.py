@@ -15,7 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from engine.errors import BadValue, NotNow, ReadOnly, StorageFailed
 from engine.league import tables
-from engine.league.book import Book, Entry
+from engine.league.book import Book
+from engine.league.entries import Entry
 from engine.league.plan import Planned
 from engine.league.ratings import UNKNOWN, many_seats
 from engine.league.records import Settings, State

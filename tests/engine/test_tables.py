@@ -11,7 +11,8 @@ import pytest
 
 from engine.game import Floats
 from engine.league import tables
-from engine.league.book import Book, Entry
+from engine.league.book import Book
+from engine.league.entries import Entry
 from engine.league.estimate import estimate, rate_name
 from engine.league.ratings import START, rate
 from engine.league.records import Settings, State

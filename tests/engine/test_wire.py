@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import struct
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.play.match import AgentSpec, Ending, EndingKind, MatchResult, MatchSpec
-from engine.play.wire import LARGEST, Broken, Channel, Columns, frame, pack_results
+from engine.play.match import AgentSpec, Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec
+from engine.play.results import ResultBatch
+from engine.play.wire import LARGEST, Arrived, Broken, Channel, frame, pack_matches, pack_results, unpack_matches
 from engine.registry import new_game
 
 
@@ -92,16 +96,94 @@ results = st.builds(
 )
 
 
+PLAYERS = (AgentSpec("a", "dice"), AgentSpec("b", "dice"))
+GAME = new_game("pong").spec
+
+
+def specs_of(sent: list[MatchResult]) -> list[MatchSpec]:
+    return [MatchSpec(result.id, GAME, PLAYERS, 1) for result in sent]
+
+
 @given(st.lists(results, min_size=1, max_size=5))
 def test_results_survive_the_columns_to_the_bit(sent: list[MatchResult]) -> None:
-    words, body = pack_results(sent)
-    columns = Columns(words, body)
-    players = (AgentSpec("a", "dice"), AgentSpec("b", "dice"))
-    game = new_game("pong").spec
-    assert [str(number) for number in columns.numbers] == [result.id for result in sent]
-    for place, result in enumerate(sent):
-        assert columns.result(place, MatchSpec(result.id, game, players, 1)) == result
+    specs = specs_of(sent)
+    words, body = pack_results(ResultBatch.of(specs, sent))
+    arrived = Arrived(json.loads(json.dumps(words)), body)
+    assert [str(number) for number in arrived.numbers] == [result.id for result in sent]
+    assert list(arrived.batch(specs, -1)) == sent
     with pytest.raises(Broken):
-        Columns(words, body + b"x")
+        Arrived(words, body + b"x")
     with pytest.raises(Broken):
-        Columns(words, body[:-1])
+        Arrived(words, body[:-1])
+
+
+@given(st.lists(results, min_size=2, max_size=5), st.data())
+def test_results_of_matches_that_were_broken_off_are_left_out(sent: list[MatchResult], data: st.DataObject) -> None:
+    known = [data.draw(st.booleans()) for _ in sent]
+    specs = [spec if yes else None for spec, yes in zip(specs_of(sent), known, strict=True)]
+    words, body = pack_results(ResultBatch.of(specs_of(sent), sent))
+    found = Arrived(words, body).batch(specs, -1)
+    assert list(found) == [result for result, yes in zip(sent, known, strict=True) if yes]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {0: -1},
+        {0: 0},
+        {0: 3},
+        {0: 2**70},
+        {0: 2.0},
+        {0: True},
+        {1: -2},
+        {1: 3},
+        {2: 2},
+        {2: "2"},
+        {3: None},
+        {3: []},
+        {3: {"x": [[], ""]}},
+        {3: {"2": [[], ""]}},
+        {3: {"-1": [[], ""]}},
+        {3: {"0": [[2], ""]}},
+        {3: {"0": [["x"], ""]}},
+        {3: {"0": [[], "", 1]}},
+    ],
+)
+def test_results_that_do_not_fit_their_columns_are_the_senders_error(changed: dict[int, Any]) -> None:
+    one = MatchResult("7", ("a", "b"), (1.0, 2.0), (2, 1), 5, Ending(EndingKind.FINISHED), ((3.0,), (4.0,)), b"xy")
+    words, body = pack_results(ResultBatch.of(specs_of([one, one]), [one, one]))
+    assert list(Arrived(words, body).batch(specs_of([one, one]), -1)) == [one, one]
+    with pytest.raises(Broken, match="results that are none"):
+        Arrived([changed.get(place, word) for place, word in enumerate(words)], body)
+
+
+def test_an_ending_that_does_not_exist_is_the_senders_error() -> None:
+    one = MatchResult("7", ("a", "b"), (1.0, 2.0), (2, 1), 5, Ending(EndingKind.FINISHED), ((), ()), b"")
+    batch = ResultBatch.of(specs_of([one]), [one])
+    columns = batch.columns._replace(kinds=np.array([len(EndingKind)], np.uint8))
+    with pytest.raises(Broken):
+        Arrived(*pack_results(ResultBatch(batch.specs, columns, b"")))
+
+
+limits = st.builds(
+    Limits,
+    st.none() | st.integers(1, 2**32 - 1),
+    st.none() | st.builds(Clock, st.floats(0, 100), st.floats(0, 100), st.floats(0, 100)),
+)
+matches = st.builds(
+    MatchSpec,
+    st.integers(0, 2**32 - 1).map(str),
+    st.just(GAME),
+    st.sampled_from([PLAYERS, PLAYERS[::-1]]),
+    st.integers(0, 2**64 - 1),
+    st.none() | st.text(max_size=10),
+    limits,
+)
+
+
+@given(st.lists(matches, min_size=1, max_size=5))
+def test_matches_survive_the_columns(sent: list[MatchSpec]) -> None:
+    agents = dict(enumerate(PLAYERS))
+    players = [PLAYERS.index(player) for spec in sent for player in spec.players]
+    words, body = pack_matches([int(spec.id) for spec in sent], sent, players)
+    assert unpack_matches(json.loads(json.dumps(words)), body, GAME, agents) == sent

@@ -26,7 +26,7 @@ class Recorder:
     def __init__(self) -> None:
         self.sent: list[tuple[list[object], bytes]] = []
 
-    def put(self, words: list[object], body: bytes = b"") -> None:
+    def put(self, words: list[object], body: bytes = b"", now: bool = True) -> None:
         self.sent.append((words, body))
 
     def count(self, name: str) -> int:

@@ -12,7 +12,8 @@ from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
 from engine.league import tables
-from engine.league.book import Book, Entry
+from engine.league.book import Book
+from engine.league.entries import Entry
 from engine.league.records import State
 from engine.play.match import Ending, EndingKind, MatchResult
 from league_app import looks

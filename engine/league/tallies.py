@@ -1,0 +1,60 @@
+"""What every two agents have made of their games, counted from columns of results."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.play.match import UNRATED
+from engine.play.results import CODES, ResultBatch
+
+Agents = NDArray[np.int64]  # [n, seats]: numbers in the league
+Sums = dict[tuple[int, int], list[float]]  # by pair, the older first: a row of `tallies` from `wins` on
+Halves = dict[int, float | None]  # by encounter: what the older one has made of the first game that is known
+UNRATED_CODES = [CODES[kind] for kind in UNRATED]
+FIGURES = 10
+
+
+def add_games(sums: Sums, batch: ResultBatch, agents: Agents) -> None:
+    """Wins, draws, losses and scores, from the view of the one that is older in the league."""
+    rated = ~np.isin(batch.columns.kinds, UNRATED_CODES)
+    ranks, scores, agents = batch.columns.ranks[rated], batch.columns.scores[rated], agents[rated]
+    for i, j in itertools.combinations(range(agents.shape[1]), 2):
+        swap = agents[:, i] >= agents[:, j]
+        first, second = (np.where(swap, agents[:, b], agents[:, a]) for a, b in ((i, j), (j, i)))
+        own, other = (np.where(swap, scores[:, b], scores[:, a]) for a, b in ((i, j), (j, i)))
+        above, below = (np.where(swap, ranks[:, b], ranks[:, a]) for a, b in ((i, j), (j, i)))
+        pairs, place = np.unique(np.stack([first, second]), axis=1, return_inverse=True)
+        place = place.reshape(-1)
+        outcome = np.where(above < below, 0, np.where(above == below, 1, 2))
+        games = np.bincount(3 * place + outcome, minlength=3 * pairs.shape[1]).reshape(-1, 3).tolist()
+        scored, conceded = (np.bincount(place, one, pairs.shape[1]).tolist() for one in (own, other))
+        for pair, counts, *points in zip(pairs.T.tolist(), games, scored, conceded, strict=True):
+            tally = sums.setdefault((pair[0], pair[1]), [0] * FIGURES)
+            tally[:5] = [a + b for a, b in zip(tally[:5], [*counts, *points], strict=True)]
+
+
+def add_encounters(sums: Sums, halves: Halves, places: Sequence[int], batch: ResultBatch, agents: Agents) -> None:
+    """Encounters of two games with sides swapped, once both are known."""
+    rated = ~np.isin(batch.columns.kinds, UNRATED_CODES)
+    older = np.where(agents[:, 0] < agents[:, 1], 0, 1)
+    row = np.arange(len(older))
+    own, other = batch.columns.ranks[row, older], batch.columns.ranks[row, 1 - older]
+    made = np.where(own < other, 1.0, np.where(own == other, 0.5, 0.0))
+    for place, counts, points, pair in zip(places, rated.tolist(), made.tolist(), agents.tolist(), strict=True):
+        both = pair_up(halves, place, points if counts else None)
+        if both is not None:
+            sums.setdefault((min(pair), max(pair)), [0] * FIGURES)[5 + int(both * 2)] += 1
+
+
+def pair_up(halves: Halves, place: int, own: float | None) -> float | None:
+    """What the older one has made of an encounter, from 0 to 2, once both of its games are there and count."""
+    encounter = (place - 1) // 2
+    if encounter not in halves:
+        halves[encounter] = own
+        return None
+    other = halves.pop(encounter)
+    return None if own is None or other is None else own + other

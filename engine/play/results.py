@@ -1,0 +1,230 @@
+"""Results of many matches in columns: how they go from a group of lanes through a worker to the store.
+
+A MatchResult is made when one is looked at. Most never are: building, packing and unpacking an object for each match
+costs more than a short match takes to play.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple, Self, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec, length_prefixed
+
+ENDINGS = tuple(EndingKind)
+CODES = {kind: code for code, kind in enumerate(ENDINGS)}  # in `Columns.kinds`
+VALUES = tuple(kind.value for kind in ENDINGS)  # reading them from an Enum is slow
+PLAIN = tuple(Ending(kind) for kind in ENDINGS)  # endings that say nothing but their kind
+Places = Sequence[int] | NDArray[np.integer]
+
+
+class Columns(NamedTuple):
+    """What is known of n matches with s seats and k statistics a seat. The order is the order on the wire."""
+
+    steps: NDArray[np.uint32]  # [n]
+    sizes: NDArray[np.uint32]  # [n], bytes of actions
+    kinds: NDArray[np.uint8]  # [n], places in ENDINGS
+    repeatable: NDArray[np.bool_]  # [n]
+    ranks: NDArray[np.uint8]  # [n, s]
+    durations: NDArray[np.float64]  # [n]
+    scores: NDArray[np.float64]  # [n, s]
+    stats: NDArray[np.float64]  # [n, s, k]
+
+
+TYPES = (np.uint32, np.uint32, np.uint8, np.bool_, np.uint8, np.float64, np.float64, np.float64)  # of the columns
+
+
+class ResultBatch(Sequence[MatchResult]):
+    """Results of matches with equal numbers of seats and statistics; none of the columns is ever changed."""
+
+    def __init__(
+        self,
+        specs: Sequence[MatchSpec],
+        columns: Columns,
+        log: bytes,
+        told: Mapping[int, Ending] | None = None,
+        worker: int = -1,
+    ) -> None:
+        """`log`: the actions of all matches, one after another. `told`: endings that say more than their kind, by
+        place. `worker`: which process played them, -1 for the program's own."""
+        self.specs, self.columns, self.log = specs, columns, log
+        self.told: Mapping[int, Ending] = told or {}
+        self.worker = worker
+
+    @classmethod
+    def of(cls, specs: Sequence[MatchSpec], results: Sequence[MatchResult]) -> Self:
+        """From results that exist already; they are alike in shape and worker."""
+        n, seats, stats = len(results), *shape_of(results[0])
+        endings = [result.ending for result in results]
+        columns = Columns(
+            np.array([result.steps for result in results], np.uint32),
+            np.array([len(result.actions) for result in results], np.uint32),
+            np.array([CODES[ending.kind] for ending in endings], np.uint8),
+            np.array([result.repeatable for result in results], np.bool_),
+            np.array([result.ranks for result in results], np.uint8).reshape(n, seats),
+            np.array([result.duration for result in results], np.float64),
+            np.array([result.scores for result in results], np.float64).reshape(n, seats),
+            np.array([result.stats for result in results], np.float64).reshape(n, seats, stats),
+        )
+        told = {place: ending for place, ending in enumerate(endings) if ending.seats or ending.reason}
+        return cls(specs, columns, b"".join([result.actions for result in results]), told, results[0].worker)
+
+    @classmethod
+    def joined(cls, batches: Sequence[ResultBatch]) -> ResultBatch:
+        """Batches of one shape and worker as one."""
+        if len(batches) == 1:
+            return batches[0]
+        firsts = itertools.accumulate((len(batch) for batch in batches), initial=0)
+        return cls(
+            [spec for batch in batches for spec in batch.specs],
+            Columns._make(map(np.concatenate, zip(*[batch.columns for batch in batches], strict=True))),
+            b"".join([batch.log for batch in batches]),
+            {first + at: one for first, batch in zip(firsts, batches, strict=False) for at, one in batch.told.items()},
+            batches[0].worker,
+        )
+
+    def __len__(self) -> int:
+        return len(self.specs)
+
+    @overload
+    def __getitem__(self, at: int) -> MatchResult: ...
+    @overload
+    def __getitem__(self, at: slice) -> ResultBatch: ...
+    def __getitem__(self, at: int | slice) -> MatchResult | ResultBatch:
+        places = range(len(self))[at]
+        if isinstance(places, range):
+            return self.select(places)
+        return next(iter(self.select([places])))
+
+    def __iter__(self) -> Iterator[MatchResult]:
+        steps, _, kinds, repeatable, ranks, durations, scores, stats = [column.tolist() for column in self.columns]
+        endings = [PLAIN[kind] for kind in kinds]
+        for place, ending in self.told.items():
+            endings[place] = ending
+        rows = zip(self.specs, scores, ranks, steps, endings, stats, self.actions(), repeatable, durations, strict=True)
+        for spec, score, rank, step, ending, stat, actions, again, duration in rows:
+            yield MatchResult(
+                spec.id,
+                tuple([player.id for player in spec.players]),
+                tuple(score),
+                tuple(rank),
+                step,
+                ending,
+                tuple([tuple(row) for row in stat]),
+                actions,
+                again,
+                duration,
+                self.worker,
+            )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Seats, and statistics a seat."""
+        return self.columns.stats.shape[1], self.columns.stats.shape[2]
+
+    def select(self, places: Places) -> ResultBatch:
+        """The results at these places, in this order."""
+        chosen = np.asarray(places, np.int64)
+        wanted = chosen.tolist()
+        log = b""
+        if self.log:
+            log = b"".join([self.log[self._ends[place] : self._ends[place + 1]] for place in wanted])
+        told = {at: self.told[place] for at, place in enumerate(wanted) if place in self.told} if self.told else None
+        columns = Columns._make(column[chosen] for column in self.columns)
+        return ResultBatch([self.specs[place] for place in wanted], columns, log, told, self.worker)
+
+    def without_actions(self) -> ResultBatch:
+        columns = self.columns._replace(sizes=np.zeros_like(self.columns.sizes))
+        return ResultBatch(self.specs, columns, b"", self.told, self.worker)
+
+    def actions(self) -> list[bytes]:
+        """By place."""
+        if not self.log:
+            return [b""] * len(self)
+        return [self.log[start:end] for start, end in itertools.pairwise(self._ends)]
+
+    @functools.cached_property
+    def _ends(self) -> list[int]:
+        """Where the actions of each match begin and end in the log."""
+        return list(itertools.accumulate(self.columns.sizes.tolist(), initial=0))
+
+    def ending(self, place: int) -> Ending:
+        return self.told.get(place) or PLAIN[self.columns.kinds[place]]
+
+    # What `MatchResult.numbers` and `MatchResult.digest` say, for all of them at once
+
+    def numbers(self) -> list[bytes]:
+        """By place: scores, then statistics by seat, as raw 64-bit floats."""
+        return _rows(self._floats())
+
+    def _floats(self) -> NDArray[np.float64]:
+        stats = self.columns.stats
+        return np.concatenate([self.columns.scores, stats.reshape(len(stats), -1)], axis=1).astype("<f8", copy=False)
+
+    def digests(self) -> list[bytes]:
+        """By place."""
+        floats, seats = self._floats(), self.shape[0]
+        whole = np.zeros((len(self), seats + 2), "<i8")  # ranks, steps, how many forfeited
+        whole[:, :seats] = self.columns.ranks
+        whole[:, seats] = self.columns.steps
+        figures = _rows(np.concatenate([floats.view(np.uint8), whole.view(np.uint8)], axis=1))
+        sizes = struct.pack("<II", floats.shape[1], whole.shape[1])
+        kinds = [VALUES[kind] for kind in self.columns.kinds.tolist()]
+        blamed = {place: ending.seats for place, ending in self.told.items() if ending.seats}
+        found = []
+        rows = zip(range(len(self)), self.specs, kinds, figures, self.actions(), strict=True)
+        for place, spec, kind, numbers, actions in rows:
+            id = spec.id.encode()
+            who = length_prefixed((*[player.id for player in spec.players], kind))
+            own = sizes + numbers
+            if place in blamed:
+                more = struct.pack(f"<{1 + len(blamed[place])}q", len(blamed[place]), *blamed[place])
+                own = struct.pack("<II", floats.shape[1], whole.shape[1] + len(blamed[place])) + numbers[:-8] + more
+            found.append(
+                blake2b(b"".join((len(id).to_bytes(4, "little"), id, who, own, actions)), digest_size=16).digest()
+            )
+        return found
+
+
+def _rows(table: NDArray[Any]) -> list[bytes]:
+    """The bytes of each row."""
+    whole, width = table.tobytes(), table.strides[0]
+    return [whole[at : at + width] for at in range(0, len(whole), width)]
+
+
+class Picked(Sequence[MatchResult]):
+    """Some results of a batch, made when they are looked at: what a pilot gets at the end of its matches."""
+
+    def __init__(self, batch: ResultBatch, places: Sequence[int]) -> None:
+        self._batch, self._places = batch, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, at: int) -> MatchResult: ...
+    @overload
+    def __getitem__(self, at: slice) -> Picked: ...
+    def __getitem__(self, at: int | slice) -> MatchResult | Picked:
+        places = self._places[at]
+        return Picked(self._batch, places) if isinstance(places, Sequence) else self._batch[places]
+
+    def __iter__(self) -> Iterator[MatchResult]:
+        return iter(self._batch.select(self._places))
+
+
+def shape_of(result: MatchResult) -> tuple[int, int]:
+    return len(result.scores), len(result.stats[0]) if result.stats else 0
+
+
+def batches_of(pairs: Iterable[tuple[MatchSpec, MatchResult]]) -> list[ResultBatch]:
+    """Single results as batches, in the same order: a new one wherever the shape or the worker changes."""
+    groups = itertools.groupby(pairs, lambda pair: (shape_of(pair[1]), pair[1].worker))
+    return [ResultBatch.of(*zip(*group, strict=True)) for _, group in groups]
