@@ -39,7 +39,6 @@ from engine.play.lanes import (
     FAILED,
     ILLEGAL,
     SLOT,
-    agent_seeds,
     commit,
     commit_all,
     find_running,
@@ -301,21 +300,17 @@ class Group:
         lanes = np.array(dealt, np.uint32)
         seeds = np.array([spec.seed for spec in specs], np.uint64)
         self.boards.deal(lanes, seeds, [spec.start for spec in specs])
-        self._records.begin(lanes, [spec.limits.steps or 0 for spec in specs])
-        own: Seeds = np.empty((len(dealt), self.info.seats), np.uint64)
-        agent_seeds(seeds, own)
+        ways = [self._march.way_of(seating) for seating in seatings]
+        own, slots = self._records.begin(lanes, [spec.limits.steps or 0 for spec in specs], ways, seeds)
+        self._lanes_changed()
         seated = [one for seating in seatings for one in seating]
         crews = np.array([NOBODY if one is None else one[0].index for one in seated], np.int64)
         agents = np.array([0 if one is None else one[1] for one in seated], np.uint32)
-        self._lanes["running"][lanes] = [
-            self._march.way_of([one and one[0] for one in seating]) for seating in seatings
-        ]
-        self._lanes_changed()
-        slots, own, seats, break_offs = self._slots_of(lanes), own.reshape(-1), self.info.seats, self._break_offs
+        break_offs = self._break_offs
         for crew in self._crews:
             mine = np.flatnonzero(crews == crew.index)
             if break_offs != self._break_offs:  # a failure has just broken off some of these matches
-                mine = mine[[self._specs[lane] is not None for lane in (slots[mine] // seats).tolist()]]
+                mine = mine[[self._specs[slot // self.info.seats] is not None for slot in slots[mine].tolist()]]
             for part in mine[:, None] if self._alone else (mine,) if mine.size else ():
                 self._begin_slots(crew, slots[part], agents[part], own[part])
         for lane in lanes[self.boards.over()[lanes] != 0].tolist():

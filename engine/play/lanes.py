@@ -149,11 +149,17 @@ def settle(over, lanes, moving, ended):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def agent_seeds(seeds, out):  # type: ignore[no-untyped-def]
-    """[matches, seats]: the seed of each player, so that the two of a self-play match differ."""
-    for i in range(seeds.size):
-        for seat in range(out.shape[1]):
-            out[i, seat] = draw(seeds[i], AGENT_SEED, seat, 0, 0)
+def begin_lanes(lanes, which, limits, ways, seeds, own, slots):  # type: ignore[no-untyped-def]
+    """New matches on these lanes: their records, the seed of each player ([matches * seats]; the two players of a
+    self-play match differ), and the slots of those seats."""
+    seats = own.size // which.size
+    for i in range(which.size):
+        record = lanes[which[i]]
+        record.running, record.limit = ways[i], limits[i]
+        record.ply, record.logged, record.word = 0, 0, 0
+        for seat in range(seats):
+            own[i * seats + seat] = draw(seeds[i], AGENT_SEED, seat, 0, 0)
+            slots[i * seats + seat] = which[i] * seats + seat
 
 
 @kernel
@@ -168,6 +174,17 @@ def rank(scores, forfeits, out):  # type: ignore[no-untyped-def]
                 elif forfeits[i, a]:
                     better += 1
             out[i, a] = better + 1
+
+
+@kernel
+def end_lanes(lanes, which, log, scores, forfeits, steps, sizes, ranks):  # type: ignore[no-untyped-def]
+    """What is recorded of ended lanes: steps, bytes of actions, ranks. The last word of each log is written."""
+    for i in range(which.size):
+        record = lanes[which[i]]
+        log[which[i], record.logged >> uint32(6)] = record.word
+        steps[i] = record.ply
+        sizes[i] = (record.logged + uint32(7)) // uint32(8)
+    rank(scores, forfeits, ranks)
 
 
 def unpack(log: bytes, bits: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

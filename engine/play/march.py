@@ -18,7 +18,7 @@ import numpy as np
 
 from engine.game import BoardRows, CompiledBoards, CompiledPilot, GameInfo, Indices, Ints
 from engine.kernels import is_cached, signature_of
-from engine.play.crews import Crew
+from engine.play.crews import Crew, Seating
 from engine.play.driver import Player, driver
 from engine.play.lanes import TICKED, WAYS, find_running
 from engine.play.marks import Call, Marks
@@ -120,16 +120,16 @@ class March:
         self._legal = np.ones((info.seats, info.actions), np.uint8)
         self._full = np.uint32(records.log.shape[1] * 64 - 32 * info.seats)
 
-    def way_of(self, crews: Sequence[Crew | None]) -> int:
+    def way_of(self, seating: Seating) -> int:
         """How a board with these players is to be played."""
         if not self.possible:
             return TICKED
-        key = frozenset([None if crew is None else crew.index for crew in crews])
+        key = frozenset([one and one[0].index for one in seating])
         known = self._combinations.get(key)
-        return self._new_combination(key, crews) if known is None else known.way
+        return self._new_combination(key, seating) if known is None else known.way
 
-    def _new_combination(self, key: frozenset[int | None], crews: Sequence[Crew | None]) -> int:
-        seated = {crew for crew in crews if crew is not None and crew.compiled}
+    def _new_combination(self, key: frozenset[int | None], seating: Seating) -> int:
+        seated = {one[0] for one in seating if one is not None and one[0].compiled}
         taken = {one.way for one in self._combinations.values()}
         way = next((way for way in range(TICKED + 1, WAYS) if way not in taken), TICKED)
         if len(seated) < len(key) or way == TICKED:

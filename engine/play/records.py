@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.game import Boards, GameInfo, Indices, Ints
-from engine.play.lanes import LANE, bits_for, rank, unpack
+from engine.game import Boards, Bools, Floats, GameInfo, Indices, Seeds
+from engine.play.lanes import LANE, begin_lanes, bits_for, end_lanes, unpack
 from engine.play.marks import Marks
 from engine.play.match import Ending, EndingKind, MatchSpec
 from engine.play.results import CODES, Columns, ResultBatch
@@ -43,11 +43,13 @@ class Records:
         self._since = np.zeros(lanes)
         self._faults: dict[tuple[int, int], tuple[EndingKind, str]] = {}  # by lane and seat
 
-    def begin(self, lanes: Indices, limits: list[int]) -> None:
-        """New matches on these lanes; a limit of 0 is none."""
-        for name, value in (("running", 1), ("ply", 0), ("limit", limits), ("logged", 0), ("word", 0)):
-            self.lanes[name][lanes] = value
+    def begin(self, lanes: Indices, limits: Sequence[int], ways: Sequence[int], seeds: Seeds) -> tuple[Seeds, Indices]:
+        """New matches on these lanes; a limit of 0 is none. Returns the seeds and the slots of their seats."""
+        own: Seeds = np.empty(lanes.size * self._info.seats, np.uint64)
+        slots: Indices = np.empty(own.size, np.uint32)
+        begin_lanes(self.lanes, lanes, np.array(limits, np.uint32), np.array(ways, np.uint8), seeds, own, slots)
         self._since[lanes] = time.perf_counter()
+        return own, slots
 
     def make_room(self) -> None:
         """For one more step of every lane: rows that are nearly full are put aside."""
@@ -92,33 +94,38 @@ class Records:
         self, ended: list[int], specs: Sequence[MatchSpec], boards: Boards, repeatable: Mapping[str, bool]
     ) -> ResultBatch:
         """The results of these lanes, in this order; `specs` are those of their matches."""
-        lanes = np.array(ended, np.uint32)
+        lanes, n = np.array(ended, np.uint32), len(ended)
         scores = np.asarray(boards.scores()[lanes], np.float64)
-        records = self.lanes[lanes]
-        self.log[lanes, records["logged"] >> 6] = records["word"]
-        kinds = OVER[boards.over()[lanes].astype(np.intp)]
+        steps, sizes = np.empty(n, np.uint32), np.empty(n, np.uint32)
+        ranks = np.empty(scores.shape, np.uint8)
+        end_lanes(self.lanes, lanes, self.log, scores, self._forfeits(ended, scores), steps, sizes, ranks)
+        kinds = OVER[boards.over()[lanes]]
         told = self._told(ended, kinds) if self._faults else {}
-        pieces = self._actions(ended, lanes, (records["logged"] + 7) // 8)
-        for place, actions in enumerate(pieces):
-            if len(actions) > RESULT_CAP:
-                reason = f"its actions take {len(actions) >> 20} MB, {RESULT_CAP >> 20} are allowed"
-                pieces[place], told[place] = b"", Ending(EndingKind.VOID, (), reason)
-                kinds[place] = CODES[EndingKind.VOID]
-        steady = ~np.isin(kinds, UNSTEADY)
-        steady &= [spec.limits.clock is None for spec in specs]
-        if not all(repeatable.values()):
-            steady &= [all([repeatable[player.id] for player in spec.players]) for spec in specs]  # noqa: C419
-        columns = Columns(
-            records["ply"].astype(np.uint32),
-            np.array([len(actions) for actions in pieces], np.uint32),
-            kinds,
-            steady,
-            self._ranks(ended, scores).astype(np.uint8),
-            time.perf_counter() - self._since[lanes],
-            scores,
-            np.asarray(boards.stats(lanes), np.float64),
-        )
+        pieces = self._actions(ended, lanes, sizes)
+        if self._full:
+            sizes = np.array([len(actions) for actions in pieces], np.uint32)
+        if n and sizes.max() > RESULT_CAP:
+            self._void(pieces, sizes, kinds, told)
+        steady = np.ones(n, np.bool_)
+        if told:
+            steady = ~np.isin(kinds, UNSTEADY)
+        if not all(repeatable.values()) or any([spec.limits.clock is not None for spec in specs]):  # noqa: C419
+            steady &= [
+                spec.limits.clock is None and all(repeatable[player.id] for player in spec.players) for spec in specs
+            ]
+        durations = time.perf_counter() - self._since[lanes]
+        stats = np.asarray(boards.stats(lanes), np.float64)
+        columns = Columns(steps, sizes, kinds, steady, ranks, durations, scores, stats)
         return ResultBatch(specs, columns, b"".join(pieces), told)
+
+    def _void(
+        self, pieces: list[bytes], sizes: NDArray[np.uint32], kinds: NDArray[np.uint8], told: dict[int, Ending]
+    ) -> None:
+        """Matches with more actions than a record may hold have no result."""
+        for place in np.flatnonzero(sizes > RESULT_CAP).tolist():
+            reason = f"its actions take {int(sizes[place]) >> 20} MB, {RESULT_CAP >> 20} are allowed"
+            pieces[place], told[place] = b"", Ending(EndingKind.VOID, (), reason)
+            sizes[place], kinds[place] = 0, CODES[EndingKind.VOID]
 
     def _actions(self, ended: list[int], lanes: Indices, sizes: Indices) -> list[bytes]:
         """What is logged of each lane."""
@@ -132,14 +139,13 @@ class Records:
             pieces[place] = b"".join([*self._full[lane], pieces[place]])
         return pieces
 
-    def _ranks(self, ended: list[int], scores: np.ndarray) -> Ints:
+    def _forfeits(self, ended: list[int], scores: Floats) -> Bools:
+        """[matches, seats]: who forfeited."""
         forfeits = np.zeros(scores.shape, np.bool_)
         for lane, seat in self._faults:
             if lane in ended:
                 forfeits[ended.index(lane), seat] = True
-        ranks: Ints = np.empty(scores.shape, np.int64)
-        rank(scores, forfeits, ranks)
-        return ranks
+        return forfeits
 
     def _told(self, ended: list[int], kinds: NDArray[np.uint8]) -> dict[int, Ending]:
         """The endings of the lanes on which a seat forfeited, by place; their kinds are set."""
