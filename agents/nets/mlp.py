@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import uint64
 from numpy.typing import NDArray
 
 from agents.nets.arithmetic import exp_below, log_above, tanh_row
@@ -29,7 +30,8 @@ LINE = 16  # numbers in a cache line
 LARGEST = 1e30  # outputs beyond it, and NaN, are no answer
 
 NET = np.dtype([("layer", "i8"), ("layers", "i8"), ("actions", "i8"), ("scale", "f8"), ("greedy", "u1")], align=True)
-LAYER = np.dtype([("inputs", "i8"), ("outputs", "i8"), ("bias", "i8"), ("weights", "i8")], align=True)
+LAYER = np.dtype([("inputs", "u8"), ("outputs", "u8"), ("bias", "u8"), ("weights", "u8")], align=True)
+"""Sizes, and where bias and weights begin. Unsigned: indices then need no check for negative ones, worth a fifth."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +58,16 @@ class Mlp:
 @row
 def _layer_row(x, layer, weights, out):  # type: ignore[no-untyped-def]
     """`out` = bias + x @ weights. The inner loop runs over outputs, so it vectorises without changing a sum's order."""
-    outputs = layer.outputs
-    for k in range(outputs):
+    count, at = layer.outputs, layer.weights
+    for k in range(count):
         out[k] = weights[layer.bias + k]
-    for i in range(0, layer.inputs, 4):
-        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
-        w = weights[layer.weights + i * outputs :]
-        for k in range(outputs):
-            first = x0 * w[k] + x1 * w[k + outputs]
-            out[k] += first + (x2 * w[k + 2 * outputs] + x3 * w[k + 3 * outputs])
+    for i in range(uint64(0), layer.inputs, uint64(4)):
+        x0, x1, x2, x3 = x[i], x[i + uint64(1)], x[i + uint64(2)], x[i + uint64(3)]
+        for k in range(count):
+            w = at + k
+            first = x0 * weights[w] + x1 * weights[w + count]
+            out[k] += first + (x2 * weights[w + count + count] + x3 * weights[w + count + count + count])
+        at += uint64(4) * count
 
 
 @bare
@@ -74,7 +77,7 @@ def _forward(nets, layers, weights, values, agent, obs):  # type: ignore[no-unty
     first = layers[net.layer]
     for i in range(obs.size):
         values[0, i] = obs[i]
-    for i in range(obs.size, first.inputs):
+    for i in range(uint64(obs.size), first.inputs):
         values[0, i] = 0.0
     for k in range(net.layers):
         layer, out = layers[net.layer + k], values[(k + 1) & 1]
