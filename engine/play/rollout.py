@@ -43,10 +43,11 @@ EMPTY_LIMIT = 100  # matches of one stream in a row that are over before their f
 
 
 class Trajectories(NamedTuple):
-    """One segment of every stream: [streams, steps, seats, ...]. Where `acted` is False, the rest is 0 but for rewards.
+    """One segment of every stream: [streams, steps, seats, ...].
 
-    `rewards` are differences of scores, for every seat at every step. `bootstrap` is the value of what a learning seat
-    sees after a step that truncated its match or ended the segment in mid-match, for advantages; 0 at other steps.
+    What is seen and done is recorded where `acted` is True and 0 elsewhere. `rewards` are differences of scores, for
+    every seat at every step. `bootstrap` is the value of what a learning seat sees after a step that truncated its
+    match, or that ended the segment in mid-match: advantages need no further call of the network. It is 0 elsewhere.
     """
 
     obs: Observations
@@ -124,7 +125,8 @@ class Rollout:
     def collect(self, steps: int) -> Trajectories:
         """Play the next steps of every stream. Matches go on from call to call; the next one follows at once.
 
-        An answer that is not a legal action raises PolicyFailed, and what this call has collected is lost.
+        An answer that is not a legal action raises PolicyFailed. What this call has collected is then lost, and the
+        match stands before that step.
         """
         if steps < 1:
             raise BadValue("steps", steps, "at least 1")
@@ -133,7 +135,7 @@ class Rollout:
         results: list[tuple[int, MatchResult]] = []
         while (live := np.flatnonzero(filled < steps).astype(np.uint32)).size:
             results += self._begin_next(live[self._running[live] == 0].tolist())
-            crews = sorted(self._crews, key=lambda crew: crew.kind.name)
+            crews = sorted((crew for crew in self._crews if crew.compiled), key=lambda crew: crew.kind.name)
             ends, failed = self._call(crews, live, steps, filled, segment)
             results += self._take(self._ended[:ends].tolist())
             if failed >= 0:
@@ -147,7 +149,7 @@ class Rollout:
         floats = [np.zeros(shape, np.float32) for _ in range(4)]
         return Trajectories(
             obs=np.zeros((*shape, *info.observation), np.float32),
-            legal=np.zeros((*shape, info.actions), np.bool_) if info.masked else None,
+            legal=np.zeros((*shape, info.actions), np.bool_) if self._raw.rows.legal_row else None,
             actions=np.zeros(shape, np.int64),
             log_probs=floats[0],
             values=floats[1],

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from agents.neat.pilot import KIND as NEAT
 from agents.scripted.pong import KIND as PONG_BOTS
 from engine.errors import BadSpec, BadValue, PolicyFailed
 from engine.game import AgentKind, Game
@@ -195,20 +196,26 @@ def test_what_comes_after_a_truncated_step_is_valued() -> None:
 def test_only_learners_are_recorded() -> None:
     game = small_game("pong")
     me, frozen = nets.agent("me", game, [16], 1), nets.agent("frozen", game, [16], 2)
+    (evolved,) = NEAT.samples(game)
     tracker = next(one for one in PONG_BOTS.samples(game) if one.id == "Tracker")
 
     def plan(stream: int, k: int) -> MatchSpec:
-        return MatchSpec(f"{stream}.{k}", game.spec, (me, (frozen, tracker)[stream]), derive(stream, k))
+        return MatchSpec(f"{stream}.{k}", game.spec, (me, (frozen, tracker, evolved)[stream]), derive(stream, k))
 
-    with Rollout(game, [0, 1], plan, learners=["me"]) as rollout:
+    with Rollout(game, [0, 1, 2], plan, learners=["me"]) as rollout:
         own = rollout.collect(200)
     assert own.acted[:, :, 0].all()
     assert not own.acted[:, :, 1].any()
     assert not own.obs[:, :, 1].any()
     assert not own.bootstrap[:, :, 1].any()
-    everyone = rolled(game, plan, [0, 1], [200])
+    everyone = rolled(game, plan, [0, 1, 2], [200])
     assert everyone.acted[0].all()
+    assert not everyone.acted[1:, :, 1].any()
     assert np.array_equal(everyone.obs[:, :, 0], own.obs[:, :, 0]), "recording changes no match"
+    for at in range(3):
+        found, _ = ticked(game, plan, at, 200)
+        assert np.array_equal(found["rewards"], own.rewards[at])
+        assert np.array_equal(found["ends"], own.ends[at])
 
 
 def test_legal_actions_are_recorded_where_a_game_masks() -> None:
@@ -327,16 +334,18 @@ def test_what_cannot_be_rolled_out_is_refused() -> None:
         rollout.collect(0)
 
 
-def test_a_refused_match_leaves_streams_where_they_are() -> None:
+@pytest.mark.parametrize("other", ["fast", ""])
+def test_a_refused_match_leaves_streams_where_they_are(other: str) -> None:
     game = small_game("pong")
     plan, refused = plan_for(game), [True]
 
     def at_first_wrong(stream: int, k: int) -> MatchSpec:
         spec = plan(stream, k)
-        return replace(spec, players=spec.players[:1]) if stream == 2 and refused[0] else spec
+        players = (spec.players[0], plain_agent(other)) if other else spec.players[:1]
+        return replace(spec, players=players) if stream == 2 and refused[0] else spec
 
     with Rollout(game, range(3), at_first_wrong) as rollout:
-        with pytest.raises(BadSpec, match="has 2 seats"):
+        with pytest.raises(BadSpec, match=r"match '2\.0'"):
             rollout.collect(8)
         refused[0] = False
         check_equal(rollout.collect(300), rolled(game, plan, range(3), [300]))
