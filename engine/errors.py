@@ -9,6 +9,7 @@ RingsideError
 ├── BrokenPlugin      an installed plug-in that cannot be loaded; the rest goes on without it
 ├── WorkersFailed     worker processes cannot be started here
 ├── GameFailed        rules that raise an error while a match is played: nobody's forfeit, and no result can be trusted
+├── PolicyFailed      an answer that is not a legal action while trajectories are collected; names agent and stream
 ├── BadReplay         a replay that is malformed, or that does not lead to the result it states
 ├── BadAgentFile      an .agent file that is malformed or hostile; names the field, and nothing of it is used
 └── LeagueError       a league file
@@ -117,6 +118,10 @@ class WorkersFailed(RingsideError):  # noqa: N818
             f"{tries} worker processes in a row could not be started: {reason}. "
             "Nothing was lost; mend that and run again, or play in this process with SequentialMatchExecutor"
         )
+
+
+class PolicyFailed(RingsideError):  # noqa: N818
+    """A player that cannot go on in a rollout."""
 
 
 class BadReplay(RingsideError):  # noqa: N818

@@ -135,6 +135,7 @@ class BoardRows(NamedTuple):
     acting_row: Callable[..., Any] | None = None  # (arrays, lane, seat) -> bool; None: every seat acts at every step
     legal_row: Callable[..., Any] | None = None  # (arrays, lane, seat, out); None: every action is always legal
     position_row: Callable[..., Any] | None = None  # (arrays, lane, seat) -> arrays for players that search
+    score_row: Callable[..., Any] | None = None  # (arrays, lane, seat) -> as `Boards.scores`; for `engine.play.rollout`
 
 
 class Boards(Protocol):
@@ -306,6 +307,21 @@ class CompiledPilot(Pilot, Protocol):
     @property
     def arrays(self) -> tuple[Any, ...]:
         """What `act_row` works on, asked for before each march. Its numba types never change."""
+
+
+class CompiledPolicy(CompiledPilot, Protocol):
+    """A compiled pilot of agents that learn: `engine.play.rollout` records what they see and do.
+
+    `policy_row(arrays, slot, agent, ply, obs, legal, position, out)` returns what `act_row` does, and writes the
+    log-probability of the action and the value of the observation to out[0] and out[1]. `value_row(arrays, agent, obs)`
+    returns the value alone. Both keep no state from one step to the next.
+    """
+
+    policy_row: ClassVar[Callable[..., Any]]
+    value_row: ClassVar[Callable[..., Any]]
+
+    def replace(self, number: int, agent: AgentSpec) -> None:
+        """New weights for the agent that `load` gave this number; running matches go on with them."""
 
 
 class LivePilot(Pilot, Protocol):

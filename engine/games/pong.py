@@ -227,6 +227,11 @@ def over_row(arrays, lane):  # type: ignore[no-untyped-def]
     return arrays[0][lane].over
 
 
+@row
+def score_row(arrays, lane, seat):  # type: ignore[no-untyped-def]
+    return float(arrays[0][lane].score[seat])
+
+
 @bare
 def _apply(arrays, lanes, actions):  # type: ignore[no-untyped-def]
     for i in range(lanes.size):
@@ -290,7 +295,7 @@ class Pong:
 class PongBoards:
     """Matches in progress; a lane is one record."""
 
-    rows = BoardRows(observe_row, apply_row, over_row)
+    rows = BoardRows(observe_row, apply_row, over_row, score_row=score_row)
 
     def __init__(self, options: PongOptions, lanes: int) -> None:
         self.records = np.zeros(lanes, BOARD)

@@ -268,6 +268,11 @@ def over_row(arrays, lane):  # type: ignore[no-untyped-def]
     return arrays.lanes[lane].over
 
 
+@row
+def score_row(arrays, lane, seat):  # type: ignore[no-untyped-def]
+    return float(arrays.treasure[lane, seat])
+
+
 @bare
 def _apply(arrays, which, actions):  # type: ignore[no-untyped-def]
     for i in range(which.size):
@@ -315,7 +320,7 @@ class TreasureHunt:
 class TreasureHuntBoards:
     """Matches in progress: a row of each array is a lane."""
 
-    rows = BoardRows(observe_row, apply_row, over_row)
+    rows = BoardRows(observe_row, apply_row, over_row, score_row=score_row)
 
     def __init__(self, options: TreasureHuntOptions, lanes: int) -> None:
         o, margin = options, options.radius

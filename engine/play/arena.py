@@ -27,6 +27,7 @@ class Arena:
     `lanes` is the most matches of one GameSpec at once; `alone` plays each seat by itself and turns failures into
     forfeits; `record` keeps the actions; `rewards` has each tick tell what it added to the scores; `marks` say at any
     time which call for which matches is going on; `marching` says when compiled players play many steps in one call.
+    Trainers that need trajectories of compiled policies use `engine.play.rollout.Rollout`.
     """
 
     def __init__(

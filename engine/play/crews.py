@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from engine.errors import BadSpec
-from engine.game import AgentFault, AgentKind, Game, Indices, LivePilot, NoAction, Pilot
+from engine.game import AgentFault, AgentKind, CompiledPolicy, Game, Indices, LivePilot, NoAction, Pilot
 from engine.play.match import AgentSpec, EndingKind, MatchSpec
 from engine.registry import kind_of
 
@@ -144,6 +144,19 @@ class Crews:
                 seating.append(None)
                 failures.append((seat, error))
         return seating, failures
+
+    def replace(self, player: AgentSpec) -> None:
+        """New weights for an agent that is loaded; from now on its id stands for this spec."""
+        crew = self._crews.get(player.kind)
+        known = crew.agents.get(player.id) if crew is not None else None
+        if crew is None or known is None or not hasattr(crew.pilot, "policy_row"):
+            raise BadSpec(
+                f"{player.id!r}, of kind {player.kind!r}, cannot be replaced: no policy of that name is loaded"
+            )
+        cast(CompiledPolicy, crew.pilot).replace(known[1], player)
+        crew.agents[player.id] = (player, known[1])
+        self._known[player.id] = player
+        self._seats.clear()
 
     def dismiss(self, crew: Crew) -> None:
         del self._crews[crew.kind.name]

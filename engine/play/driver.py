@@ -4,6 +4,7 @@ The source is put together from row functions: those of the game (`engine.game.B
 For each lane in turn it does what ticks do, in the same order, until the lane ends, its log is full or the time is up.
 An answer that is not a legal action stops its lane; the group decides what follows. Lane after lane is faster than all
 lanes in step: the branches of one match are predictable, and its board stays in registers and in the nearest cache.
+`engine.play.rollout_driver` composes its loop from the same parts.
 """
 
 from __future__ import annotations
@@ -122,29 +123,45 @@ else:
 @functools.cache
 def driver(info: GameInfo, rows: BoardRows, players: tuple[Player, ...]) -> Any:
     """The driver for this game and these players. It is compiled at its first call and cached on disk."""
-    names: dict[str, Any] = {"np": np, "uint32": uint32, "uint64": uint64, "ROW": ROW, "SEQUENCE": SEQUENCE}
-    names |= {"nanoseconds": nanoseconds, **rows._asdict()}
+    names: dict[str, Any] = {"ROW": ROW, "SEQUENCE": SEQUENCE, "nanoseconds": nanoseconds}
     names |= {f"act_row{place}": player.act_row for place, player in enumerate(players)}
+    return composed("march", source_of(info, rows, players), rows, names)
+
+
+def composed(name: str, source: str, rows: BoardRows, names: dict[str, Any]) -> Any:
+    """A kernel from source that calls the row functions of a game and of players."""
+    names = {"np": np, "uint32": uint32, "uint64": uint64, **names, **rows._asdict()}
     parts = [f"# {name}: {one.__module__}.{one.__qualname__}" for name, one in names.items() if hasattr(one, "py_func")]
-    return generated("march", "\n".join(parts) + source_of(info, rows, players), names)
+    return generated(name, "\n".join(parts) + source, names)
 
 
 def source_of(info: GameInfo, rows: BoardRows, players: tuple[Player, ...]) -> str:
-    skip_idle = "if not acting_row(board, lane, uint32(seat)): continue" if rows.acting_row else "pass"
     return SOURCE.format(
         arguments=", ".join([*ARGUMENTS, *(f"pilot{place}" for place in range(len(players)))]),
-        seats=2 if info.seats == 2 else "answers.shape[1]",  # loops of a constant length are unrolled
-        actions=info.actions,
-        skip_idle=skip_idle,
-        legal="legal_row(board, lane, uint32(seat), may)" if rows.legal_row else "pass",
         answers=_answers(rows, players).replace("\n", "\n" + 16 * " "),
-        check_legal=f" and may[min(max(answer, 0), {info.actions - 1})] != 0" if rows.legal_row else "",
         most_steps=MOST_STEPS,
+        **parts_of(info, rows),
     )
 
 
+def parts_of(info: GameInfo, rows: BoardRows) -> dict[str, object]:
+    """The parts of a source that depend on the game alone."""
+    return {
+        "seats": 2 if info.seats == 2 else "answers.shape[1]",  # loops of a constant length are unrolled
+        "actions": info.actions,
+        "skip_idle": "if not acting_row(board, lane, uint32(seat)): continue" if rows.acting_row else "pass",
+        "legal": "legal_row(board, lane, uint32(seat), may)" if rows.legal_row else "pass",
+        "check_legal": f" and may[min(max(answer, 0), {info.actions - 1})] != 0" if rows.legal_row else "",
+    }
+
+
+def position_of(rows: BoardRows) -> str:
+    """The expression for what players that search are given."""
+    return "position_row(board, lane, uint32(seat))" if rows.position_row else "()"
+
+
 def _answers(rows: BoardRows, players: tuple[Player, ...]) -> str:
-    position = "position_row(board, lane, uint32(seat))" if rows.position_row else "()"
+    position = position_of(rows)
     lines = []
     for place, player in enumerate(players):
         last = place == len(players) - 1

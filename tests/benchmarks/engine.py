@@ -26,6 +26,7 @@ from tests.benchmarks import (
     native,
     reference,
     registered,  # noqa: F401 - registers the network players
+    rollout,
     shogi,
     zoo,
 )
@@ -44,6 +45,7 @@ def figures(quick: bool) -> Iterator[Figure]:
     yield from whole_matches("scripted players", list(BOTS.samples(GAME)), lib, quick)
     if lib is not None:
         yield from order_of_rows(lib)
+    yield from rollout.figures(quick)
     yield from hunt.figures(quick)
     yield from shogi.figures(quick)
     yield from compiling()

@@ -1,0 +1,123 @@
+"""The compiled loop of a rollout, generated for a game and the kinds that play it.
+
+It does what the loop in `engine.play.driver` does, and writes what learning agents see and do into trajectories. Each
+lane is played until its segment is full or its match ends. An answer that is not a legal action ends the call.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from engine.game import BROKEN, BoardRows, GameInfo
+from engine.play.driver import Player, composed, parts_of, position_of
+
+SOURCE = """
+def rollout({arguments}):
+    seats = {seats}
+    ends_found = 0
+    for turn in range(live.size):
+        lane = live[turn]
+        record = lanes[lane]
+        ply, limit, step = record.ply, record.limit, filled[lane]
+        own = answers[lane]
+        for seat in range(seats):
+            scores[seat] = score_row(board, lane, uint32(seat))
+        while step < steps:
+            for seat in range(seats):
+                {skip_idle}
+                slot = lane * uint32(seats) + uint32(seat)
+                who = slots[slot].pilot
+                agent = slots[slot].agent
+                learns = learning[slot] != 0
+                obs = seen[lane, step, seat] if learns else spare[seat]
+                may = {mask}
+                {legal}
+                {answers}
+                own[seat] = answer
+                if not ((answer >= 0) & (answer < {actions}){check_legal}):
+                    record.ply = ply
+                    return ends_found, np.int64(slot)
+                if learns:
+                    acted[lane, step, seat] = True
+                    actions[lane, step, seat] = answer
+                    log_probs[lane, step, seat] = told[0]
+                    values[lane, step, seat] = told[1]
+            apply_row(board, lane, own)
+            ply += uint32(1)
+            for seat in range(seats):
+                score = score_row(board, lane, uint32(seat))
+                rewards[lane, step, seat] = score - scores[seat]
+                scores[seat] = score
+            end = np.int64(over_row(board, lane))
+            if end == 0 and ply == limit:
+                end = 2
+            ends[lane, step] = end
+            step += 1
+            if end == 2 or (end == 0 and step == steps):
+                for seat in range(seats):
+                    slot = lane * uint32(seats) + uint32(seat)
+                    who = slots[slot].pilot
+                    agent = slots[slot].agent
+                    if learning[slot] != 0:
+                        obs = spare[seat]
+                        observe_row(board, lane, uint32(seat), obs)
+                        {bootstrap}
+            if end != 0:
+                record.running = 0
+                ended[ends_found] = lane
+                ends_found += 1
+                break
+        record.ply = ply
+        filled[lane] = step
+    return ends_found, np.int64(-1)
+"""
+ARGUMENTS = (
+    "live", "steps", "filled", "lanes", "slots", "learning", "crews", "answers", "spare", "legal", "scores", "told",
+    "ended", "seen", "masks", "actions", "log_probs", "values", "rewards", "acted", "ends", "bootstrap", "board",
+)  # fmt: skip
+
+
+class Policy(NamedTuple):
+    """What a driver needs to know of a pilot that learns."""
+
+    policy_row: Callable[..., Any]
+    value_row: Callable[..., Any]
+
+
+@functools.cache
+def driver(info: GameInfo, rows: BoardRows, players: tuple[Player | Policy, ...]) -> Any:
+    """The driver for this game and these players. It is compiled at its first call and cached on disk."""
+    names = {f"{name}{place}": one for place, player in enumerate(players) for name, one in player._asdict().items()}
+    source = SOURCE.format(
+        arguments=", ".join([*ARGUMENTS, *(f"pilot{place}" for place in range(len(players)))]),
+        mask="masks[lane, step, seat] if learns else legal[seat]" if rows.legal_row else "legal[seat]",
+        answers=_answers(rows, players).replace("\n", "\n" + 16 * " "),
+        bootstrap=_bootstrap(players).replace("\n", "\n" + 24 * " "),
+        **parts_of(info, rows),
+    )
+    return composed("rollout", source, rows, names)
+
+
+def _answers(rows: BoardRows, players: tuple[Player | Policy, ...]) -> str:
+    lines = []
+    for place, player in enumerate(players):
+        lines.append(f"{'elif' if place else 'if'} who == crews[{place}]:")
+        arguments = f"pilot{place}, slot, agent, ply, obs, may, {position_of(rows)}"
+        if isinstance(player, Policy) or player.observes:
+            lines.append("    observe_row(board, lane, uint32(seat), obs)")
+        if isinstance(player, Policy):
+            lines.append(f"    answer = np.int64(policy_row{place}({arguments}, told))")
+        else:
+            lines.append(f"    answer = np.int64(act_row{place}({arguments}))")
+    return "\n".join([*lines, "else:", f"    answer = np.int64({BROKEN})"])
+
+
+def _bootstrap(players: tuple[Player | Policy, ...]) -> str:
+    lines = ["pass"]
+    for place, player in enumerate(players):
+        if isinstance(player, Policy):
+            lines.append(f"if who == crews[{place}]:")
+            lines.append(f"    bootstrap[lane, step - 1, seat] = value_row{place}(pilot{place}, agent, obs)")
+    return "\n".join(lines)
