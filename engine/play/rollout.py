@@ -27,15 +27,15 @@ from engine.game import (
     Indices,
     Ints,
     Observations,
-    Seeds,
     check_match,
 )
 from engine.play.crews import Crew, Crews, illegal_words
 from engine.play.driver import Player
 from engine.play.guarded import GuardedBoards
-from engine.play.lanes import SLOT, agent_seeds
+from engine.play.lanes import SLOT, TICKED
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
 from engine.play.records import Records
+from engine.play.results import Picked
 from engine.play.rollout_driver import Policy, driver
 
 Plan = Callable[[int, int], MatchSpec]  # (stream, k) -> the k-th match of that stream, from 0 on
@@ -223,10 +223,8 @@ class Rollout:
     def _begin(self, lanes: Indices, specs: list[MatchSpec], seats: list[Seat]) -> None:
         seeds = np.array([spec.seed for spec in specs], np.uint64)
         self._boards.deal(lanes, seeds, [spec.start for spec in specs])
-        self._records.begin(lanes, [spec.limits.steps or 0 for spec in specs])
-        own: Seeds = np.empty((len(specs), self._game.info.seats), np.uint64)
-        agent_seeds(seeds, own)
-        slots, own = self._slots_of(lanes), own.reshape(-1)
+        limits = [spec.limits.steps or 0 for spec in specs]
+        own, slots = self._records.begin(lanes, limits, [TICKED] * len(specs), seeds)
         agents = np.array([seat.agent for seat in seats], np.uint32)
         self._slots["pilot"][slots] = [seat.crew.index for seat in seats]
         self._slots["agent"][slots] = agents
@@ -240,14 +238,15 @@ class Rollout:
         """The results of these lanes; their pilots get them too."""
         if not ended:
             return []
-        results = self._records.results(ended, self._specs, self._boards, self._crews.repeatable)
+        specs = [spec for lane in ended if (spec := self._specs[lane])]
+        batch = self._records.results(ended, specs, self._boards, self._crews.repeatable)
         self._running[ended] = 0
         slots = self._slots_of(np.array(ended, np.uint32))
         for crew in self._crews:
-            mine = slots[self._slots["pilot"][slots] == crew.index]
+            mine = np.flatnonzero(self._slots["pilot"][slots] == crew.index)
             if mine.size:
-                crew.pilot.end(mine, [results[lane] for lane in (mine // np.uint32(self._game.info.seats)).tolist()])
-        return [(lane, results[lane]) for lane in ended]
+                crew.pilot.end(slots[mine], Picked(batch, (mine // self._game.info.seats).tolist()))
+        return list(zip(ended, batch, strict=True))
 
     def _slots_of(self, lanes: Indices) -> Indices:
         seats = np.arange(self._game.info.seats, dtype=np.uint32)
