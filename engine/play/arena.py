@@ -80,10 +80,13 @@ class Arena:
         self._group(spec.game).check(spec)
 
     def add(self, spec: MatchSpec) -> None:
-        """Queue a match; it is dealt when a lane of its game is free."""
-        group = self._group(spec.game)
-        group.check(spec)
-        group.queue.append(spec)
+        """Check and queue a match; it is dealt when a lane of its game is free."""
+        self.check(spec)
+        self.queue(spec)
+
+    def queue(self, spec: MatchSpec) -> None:
+        """Queue a match that has been checked."""
+        self._group(spec.game).queue.append(spec)
 
     def new_run(self) -> None:
         """From now on an agent's id may stand for another agent."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -76,27 +77,28 @@ class SequentialMatchExecutor(MatchExecutor):
         self._arena.new_run()
         for spec in distinct(specs):
             self._arena.check(spec)
-        found = {result.id: result for result in self.run(specs)}
+        found = {result.id: result for batch in self._batches(iter(specs), checked=True) for result in batch}
         return [found[spec.id] for spec in specs]
 
     def run(self, specs: Iterable[MatchSpec]) -> Iterator[MatchResult]:
         return one_by_one(self.batches(specs))
 
     def batches(self, specs: Iterable[MatchSpec]) -> Iterator[ResultBatch]:
+        return self._batches(distinct(specs), checked=False)
+
+    def _batches(self, coming: Iterator[MatchSpec], checked: bool) -> Iterator[ResultBatch]:
         if self._open:
             raise RingsideError("this executor is in the middle of another run: finish or close that one first")
         self._open, self._recalled = True, False
         self._conduct = Conduct(self._quarantine_after)
         self._retried.clear()
-        self._arena.new_run()
-        coming = distinct(specs)
+        if not checked:
+            self._arena.new_run()
         try:
             while True:
-                while not self._recalled and self._arena.queued < self._arena.lanes:
-                    spec = next(coming, None)
-                    if spec is None:
-                        break
-                    self._enter(spec)
+                if not self._recalled:
+                    for spec in itertools.islice(coming, max(self._arena.lanes - self._arena.queued, 0)):
+                        self._enter(spec, checked)
                 if self._arena.idle and not self._suspects:
                     return
                 self._arena.advance(SLICE)
@@ -119,13 +121,14 @@ class SequentialMatchExecutor(MatchExecutor):
     def close(self) -> None:
         self._arena.close()
 
-    def _enter(self, spec: MatchSpec) -> None:
+    def _enter(self, spec: MatchSpec, checked: bool = False) -> None:
         """Into the arena, or among those that play alone: by the clock, or because one of them has failed before."""
-        if not self._conduct.timed(spec) and not self._conduct.suspicious(spec):
-            self._arena.add(spec)
-        else:
+        if not checked:
             self._arena.check(spec)
+        if self._conduct.timed(spec) or (self._conduct.failed and self._conduct.suspicious(spec)):
             self._suspects.append(spec)
+        else:
+            self._arena.queue(spec)
 
     def _play_alone(self, spec: MatchSpec) -> ResultBatch:
         refusal = self._conduct.refusal(spec)
