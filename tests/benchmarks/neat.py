@@ -106,9 +106,9 @@ class Contest:
         specs = self.specs(generation)
         results = executor.play(specs)
         assert results is not None
-        self.steps = sum(result.steps for result in results)
-        each = len(specs) // len(generation)
-        return [sum(worth(result) for result in results[at : at + each]) / each for at in range(0, len(results), each)]
+        self.steps = int(results.columns.steps.sum())
+        worths, each = [worth(result) for result in results], len(specs) // len(generation)
+        return [sum(worths[at : at + each]) / each for at in range(0, len(worths), each)]
 
     def specs(self, generation: list[tuple[int, Any]]) -> list[MatchSpec]:
         limits, found = Limits(self.trial.steps), []
