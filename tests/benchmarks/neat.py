@@ -349,7 +349,7 @@ def shares(quick: bool) -> Iterator[Figure]:
         ConcurrentTrainingExecutor(max_workers=2, game=GAME.spec) as two,
     ):
 
-        def play(with_whom: Callable[[Sequence[MatchSpec]], list[MatchResult] | None]) -> Callable[[], None]:
+        def play(with_whom: Callable[[Sequence[MatchSpec]], Sequence[MatchResult] | None]) -> Callable[[], None]:
             def job() -> None:
                 state["results"] = with_whom(state["specs"])
 
