@@ -38,16 +38,8 @@ class Columns(NamedTuple):
     stats: NDArray[np.float64]  # [n, s, k]
 
 
-TYPES: tuple[type[np.generic], ...] = (
-    np.uint32,
-    np.uint32,
-    np.uint8,
-    np.bool_,
-    np.uint8,
-    np.float64,
-    np.float64,
-    np.float64,
-)  # of the columns
+SMALL, WHOLE, REAL = np.uint8, np.uint32, np.float64
+TYPES: tuple[type[np.generic], ...] = (WHOLE, WHOLE, SMALL, np.bool_, SMALL, REAL, REAL, REAL)  # of the columns
 
 
 def shapes(n: int, seats: int, stats: int) -> tuple[tuple[int, ...], ...]:
@@ -121,9 +113,7 @@ class ResultBatch(Sequence[MatchResult]):
     def __getitem__(self, at: slice) -> ResultBatch: ...
     def __getitem__(self, at: int | slice) -> MatchResult | ResultBatch:
         places = range(len(self))[at]
-        if isinstance(places, range):
-            return self.select(places)
-        return next(iter(self.select([places])))
+        return self.select(places) if isinstance(places, range) else next(iter(self.select([places])))
 
     def __iter__(self) -> Iterator[MatchResult]:
         steps, _, kinds, repeatable, ranks, durations, scores, stats = [column.tolist() for column in self.columns]
@@ -168,7 +158,7 @@ class ResultBatch(Sequence[MatchResult]):
         return self.select([places[spec.id] for spec in specs])
 
     def without_stats(self, stats: int) -> ResultBatch:
-        """With so many zeros for statistics, as others have."""
+        """With so many zeros a seat in place of statistics."""
         columns = self.columns._replace(stats=np.zeros((len(self), self.shape[0], stats)))
         return ResultBatch(self.specs, columns, self.log, self.told, self.worker)
 
