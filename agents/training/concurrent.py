@@ -18,6 +18,7 @@ from agents.neat.pilot import KIND
 from engine.errors import BadValue
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, GameSpec, Limits, MatchResult, MatchSpec
+from engine.play.results import ResultBatch
 from engine.registry import game_of, new_game
 from engine.seeding import derive
 
@@ -87,10 +88,9 @@ class ConcurrentTrainingExecutor:
         metrics = tuple(dict(zip(names, row, strict=True)) for row in result.stats)
         return {"match_result": result, "contact_metrics": metrics, "error": error}
 
-    def play(
-        self, specs: Sequence[MatchSpec], stopping: Callable[[], bool] = lambda: False
-    ) -> list[MatchResult] | None:
-        """Results in the order of the specs; `stopping` is asked all the time, and None means that it said yes."""
+    def play(self, specs: Sequence[MatchSpec], stopping: Callable[[], bool] = lambda: False) -> ResultBatch | None:
+        """Results in the order of the specs; `stopping` is asked all the time, and None means that it said yes. A match
+        that was not played has zeros for statistics."""
         stopped = False
 
         def heed() -> bool:
@@ -98,8 +98,11 @@ class ConcurrentTrainingExecutor:
             stopped = stopping()
             return stopped
 
-        found = {result.id: result for result in self._executor.run(specs, heed)}
-        return None if stopped else [found[spec.id] for spec in specs]
+        seats, stats = self.game.info.seats, len(self.game.info.stats)
+        found = [ResultBatch.empty(seats, stats)]
+        for batch in self._executor.batches(specs, heed):
+            found.append(batch if batch.shape[1] == stats else batch.without_stats(stats))
+        return None if stopped else ResultBatch.joined(found).in_order(specs)
 
     @property
     def workers(self) -> int:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from agents.training.course import HALL, Best, Course
+from agents.training.merits import Merits, rewarded
 from agents.training.novelty import Archive, behaviour_of
 from agents.training.opponents import Encounter, curriculum, encounter_of, groups, ready_bots, share_of
 from engine.errors import BadValue, UnknownName
 from engine.game import Floats, Game
 from engine.league.ratings import START, rerate
 from engine.play.match import MatchResult
+from engine.play.results import ResultBatch
 from engine.seeding import derive, pick, purpose
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class Mode(Protocol):
     """A way to judge."""
 
     def encounters(self, course: Course) -> list[Encounter]: ...
-    def judge(self, course: Course, encounters: Sequence[Encounter], results: Sequence[MatchResult]) -> Judgement: ...
+    def judge(self, course: Course, encounters: Sequence[Encounter], results: ResultBatch) -> Judgement: ...
 
 
 def outcomes_of(result: MatchResult) -> list[float | None]:
@@ -98,22 +100,24 @@ class AgainstBots:
                 found += [Encounter((player, *rest), seed, game) for player in course.specs().values()]
         return found
 
-    def judge(self, course: Course, encounters: Sequence[Encounter], results: Sequence[MatchResult]) -> Judgement:
+    def judge(self, course: Course, encounters: Sequence[Encounter], results: ResultBatch) -> Judgement:
         level = min(course.level, self._curriculum.top)
         newest = self._curriculum.bot(level).id
         merits: dict[int, list[float]] = {}
         taken: dict[int, list[float]] = {}
+        found = Merits(results)
+        worth = (found.merits + rewarded(results, self._game.info.stats, self._rewards)).tolist()
+        outcomes, shown = found.outcomes.tolist(), found.shown.tolist()
         failed = 0
-        for result in results:
-            player, bot = encounters[encounter_of(result)].players[:2]
-            seat, key = result.players.index(player.id), int(player.id)
-            merit, outcome = merits_of(result)[seat], outcomes_of(result)[seat]
-            if merit is None or outcome is None:
+        for place, spec in enumerate(results.specs):
+            player, bot = encounters[encounter_of(spec)].players[:2]
+            seat, key = [one.id for one in spec.players].index(player.id), int(player.id)
+            if not shown[place][seat]:
                 failed += 1
                 continue
-            merits.setdefault(key, []).append(merit + self._rewarded(result, seat))
+            merits.setdefault(key, []).append(worth[place][seat])
             if bot.id == newest:
-                taken.setdefault(key, []).append(outcome)
+                taken.setdefault(key, []).append(outcomes[place][seat])
         fitness = {key: level + sum(values) / len(values) for key, values in merits.items()}
         judgement = Judgement(completed(fitness, course.evolution.genomes), level=level, failed=failed)
         best = max(judgement.fitness, key=lambda key: (judgement.fitness[key], -key))
@@ -124,10 +128,6 @@ class AgainstBots:
             then = self._curriculum.bot(level + 1).id
             judgement.remarks.append(f"level {level + 1}: takes {share:.0%} from {newest}, now meets {then}")
         return judgement
-
-    def _rewarded(self, result: MatchResult, seat: int) -> float:
-        measured = dict(zip(self._game.info.stats, result.stats[seat], strict=True), steps=result.steps)
-        return sum(weight * measured[name] for name, weight in self._rewards.items())
 
 
 class Rated:
@@ -153,27 +153,22 @@ class Rated:
             for group in pairs
         ]
 
-    def _rate(self, course: Course, results: Sequence[MatchResult]) -> tuple[dict[int, float], int]:
+    def _rate(self, course: Course, results: ResultBatch) -> tuple[dict[int, float], int]:
         """Elo by genome, of those who have shown anything, and how many matches failed."""
         players = [spec.id for spec in (*course.specs().values(), *course.famous())]
         number = {id: place for place, id in enumerate(players)}
-        first, second, points, failed = [], [], [], 0
-        for result in results:
-            merits = merits_of(result)
-            failed += None in merits
-            for i, a in enumerate(merits):
-                for j, b in enumerate(merits[:i]):
-                    if a is not None and b is not None:
-                        first.append(number[result.players[i]])
-                        second.append(number[result.players[j]])
-                        points.append(min(max(0.5 + 0.5 * (a - b), 0.0), 1.0))
-        met = (np.array(first, np.int64), np.array(second, np.int64), np.array(points, np.float64))
+        found = Merits(results)
+        seated = np.array([[number[one.id] for one in spec.players] for spec in results.specs], np.int64)
+        one, other = np.tril_indices(seated.shape[1], -1)  # every two seats
+        both = found.shown[:, one] & found.shown[:, other]
+        points = np.clip(0.5 + 0.5 * (found.merits[:, one] - found.merits[:, other]), 0.0, 1.0)
+        first, second = seated[:, one][both], seated[:, other][both]
         own = len(course.evolution.genomes)
-        elo = rerate(np.full(len(players), START), *met, SPREAD)[:own]
+        elo = rerate(np.full(len(players), START), first, second, points[both], SPREAD)[:own]
         elo += START - elo.mean()
-        played = {*first, *second}
+        played = {*first.tolist(), *second.tolist()}
         rated = {key: float(elo[place]) for place, key in enumerate(course.evolution.genomes) if place in played}
-        return rated, failed
+        return rated, int((~found.whole).sum())
 
 
 class Competitive(Rated):
@@ -182,7 +177,7 @@ class Competitive(Rated):
     def encounters(self, course: Course) -> list[Encounter]:
         return self._among(course, self._trainer.opponents)
 
-    def judge(self, course: Course, encounters: Sequence[Encounter], results: Sequence[MatchResult]) -> Judgement:
+    def judge(self, course: Course, encounters: Sequence[Encounter], results: ResultBatch) -> Judgement:
         trainer, keys = self._trainer, list(course.evolution.genomes)
         ratings, failed = self._rate(course, results)
         archive = Archive(trainer.archive, trainer.neighbours, course.behaviours)
@@ -192,15 +187,15 @@ class Competitive(Rated):
         mean = float(novelty.mean()) if ratings else 0.0
         return Judgement(fitness, {"population/novelty": mean}, archive.rows, failed=failed)
 
-    def _behaviours(self, keys: Sequence[int], results: Sequence[MatchResult]) -> Floats:
+    def _behaviours(self, keys: Sequence[int], results: ResultBatch) -> Floats:
         """Each genome's own statistics, over all its matches that nobody failed in."""
         place = {str(key): row for row, key in enumerate(keys)}
         total, count = np.zeros((len(keys), len(self._behaviour))), np.zeros(len(keys))
-        for result in results:
-            if None not in outcomes_of(result):
-                for seat, player in enumerate(result.players):
-                    total[place[player]] += np.array(result.stats[seat])[self._behaviour]
-                    count[place[player]] += 1
+        whole = np.flatnonzero(Merits(results).whole)
+        rows = np.array([place[one.id] for at in whole.tolist() for one in results.specs[at].players], np.int64)
+        own = results.columns.stats[whole][:, :, self._behaviour]
+        np.add.at(total, rows, own.reshape(len(rows), len(self._behaviour)))
+        np.add.at(count, rows, 1)
         return total / np.maximum(count, 1)[:, None]
 
 
@@ -219,15 +214,15 @@ class SelfPlay(Rated):
                 found.append(Encounter((player, *drawn), derive(seed, "hall", turn), self._game.spec))
         return found
 
-    def judge(self, course: Course, encounters: Sequence[Encounter], results: Sequence[MatchResult]) -> Judgement:
+    def judge(self, course: Course, encounters: Sequence[Encounter], results: ResultBatch) -> Judgement:
         ratings, failed = self._rate(course, results)
         measures = {"population/hall": float(len(course.hall))}
-        taken = []
-        for result in results:
-            player, other = encounters[encounter_of(result)].players[:2]
-            if other.id.startswith(HALL):
-                outcome = outcomes_of(result)[result.players.index(player.id)]
-                taken += [] if outcome is None else [outcome]
+        taken, found = [], Merits(results)
+        for place, spec in enumerate(results.specs):
+            player, other = encounters[encounter_of(spec)].players[:2]
+            seat = [one.id for one in spec.players].index(player.id)
+            if other.id.startswith(HALL) and found.shown[place, seat]:
+                taken.append(float(found.outcomes[place, seat]))
         if taken:
             measures["hall/share"] = sum(taken) / len(taken)
         fitness = completed(ratings, course.evolution.genomes)

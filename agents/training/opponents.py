@@ -37,8 +37,8 @@ def matches(encounters: Sequence[Encounter], limits: Limits) -> list[MatchSpec]:
     return found
 
 
-def encounter_of(result: MatchResult) -> int:
-    return int(result.id.partition(".")[0])
+def encounter_of(match: MatchSpec | MatchResult) -> int:
+    return int(match.id.partition(".")[0])
 
 
 def shuffled(count: int, seed: int) -> list[int]:

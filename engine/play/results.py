@@ -38,7 +38,13 @@ class Columns(NamedTuple):
     stats: NDArray[np.float64]  # [n, s, k]
 
 
-TYPES = (np.uint32, np.uint32, np.uint8, np.bool_, np.uint8, np.float64, np.float64, np.float64)  # of the columns
+SMALL, WHOLE, REAL = np.uint8, np.uint32, np.float64
+TYPES: tuple[type[np.generic], ...] = (WHOLE, WHOLE, SMALL, np.bool_, SMALL, REAL, REAL, REAL)  # of the columns
+
+
+def shapes(n: int, seats: int, stats: int) -> tuple[tuple[int, ...], ...]:
+    """Of the columns."""
+    return (n,), (n,), (n,), (n,), (n, seats), (n,), (n, seats), (n, seats, stats)
 
 
 class ResultBatch(Sequence[MatchResult]):
@@ -77,17 +83,25 @@ class ResultBatch(Sequence[MatchResult]):
         return cls(specs, columns, b"".join([result.actions for result in results]), told, results[0].worker)
 
     @classmethod
+    def empty(cls, seats: int, stats: int) -> Self:
+        columns: list[NDArray[Any]] = [
+            np.zeros(shape, kind) for kind, shape in zip(TYPES, shapes(0, seats, stats), strict=True)
+        ]
+        return cls((), Columns._make(columns), b"")
+
+    @classmethod
     def joined(cls, batches: Sequence[ResultBatch]) -> ResultBatch:
-        """Batches of one shape and worker as one."""
+        """Batches of one shape as one; it has no worker where theirs differ."""
         if len(batches) == 1:
             return batches[0]
+        workers = {batch.worker for batch in batches if batch}
         firsts = itertools.accumulate((len(batch) for batch in batches), initial=0)
         return cls(
             [spec for batch in batches for spec in batch.specs],
             Columns._make(map(np.concatenate, zip(*[batch.columns for batch in batches], strict=True))),
             b"".join([batch.log for batch in batches]),
             {first + at: one for first, batch in zip(firsts, batches, strict=False) for at, one in batch.told.items()},
-            batches[0].worker,
+            workers.pop() if len(workers) == 1 else -1,
         )
 
     def __len__(self) -> int:
@@ -99,9 +113,7 @@ class ResultBatch(Sequence[MatchResult]):
     def __getitem__(self, at: slice) -> ResultBatch: ...
     def __getitem__(self, at: int | slice) -> MatchResult | ResultBatch:
         places = range(len(self))[at]
-        if isinstance(places, range):
-            return self.select(places)
-        return next(iter(self.select([places])))
+        return self.select(places) if isinstance(places, range) else next(iter(self.select([places])))
 
     def __iter__(self) -> Iterator[MatchResult]:
         steps, _, kinds, repeatable, ranks, durations, scores, stats = [column.tolist() for column in self.columns]
@@ -139,6 +151,16 @@ class ResultBatch(Sequence[MatchResult]):
         told = {at: self.told[place] for at, place in enumerate(wanted) if place in self.told} if self.told else None
         columns = Columns._make(column[chosen] for column in self.columns)
         return ResultBatch([self.specs[place] for place in wanted], columns, log, told, self.worker)
+
+    def in_order(self, specs: Sequence[MatchSpec]) -> ResultBatch:
+        """The results of these matches, one for each."""
+        places = {spec.id: place for place, spec in enumerate(self.specs)}
+        return self.select([places[spec.id] for spec in specs])
+
+    def without_stats(self, stats: int) -> ResultBatch:
+        """With so many zeros a seat in place of statistics."""
+        columns = self.columns._replace(stats=np.zeros((len(self), self.shape[0], stats)))
+        return ResultBatch(self.specs, columns, self.log, self.told, self.worker)
 
     def without_actions(self) -> ResultBatch:
         columns = self.columns._replace(sizes=np.zeros_like(self.columns.sizes))

@@ -15,10 +15,11 @@ from math import prod
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.errors import RingsideError
 from engine.play.match import AgentSpec, Clock, Ending, GameSpec, Limits, MatchSpec
-from engine.play.results import ENDINGS, TYPES, Columns, ResultBatch
+from engine.play.results import ENDINGS, TYPES, Columns, ResultBatch, shapes
 
 HEADER = struct.Struct("<II")  # bytes of the JSON line, bytes of the body
 LARGEST = 256 << 20  # bytes of a frame
@@ -191,9 +192,9 @@ class Arrived:
             if not all(type(count) is int and count >= 0 for count in (n, seats, stats)):
                 raise ValueError
             self.numbers: list[int] = np.frombuffer(body, np.uint32, n).tolist()
-            columns, at = [], 4 * n
-            shapes = ((n,), (n,), (n,), (n,), (n, seats), (n,), (n, seats), (n, seats, stats))
-            for kind, shape in zip(TYPES, shapes, strict=True):
+            columns: list[NDArray[Any]] = []
+            at = 4 * n
+            for kind, shape in zip(TYPES, shapes(n, seats, stats), strict=True):
                 columns.append(np.frombuffer(body, kind, prod(shape), at).reshape(shape))
                 at += columns[-1].nbytes
             self._columns, self._log = Columns._make(columns), body[at:]

@@ -20,6 +20,7 @@ from engine.errors import BadValue, UnknownName
 from engine.league.ratings import START, rerate
 from engine.league.statistics import interval
 from engine.play.match import Ending, EndingKind, Limits, MatchResult, MatchSpec
+from engine.play.results import ResultBatch
 from engine.registry import new_game
 from tests.agents.training import GAME, mode_of, trainer, written
 
@@ -47,6 +48,10 @@ def result(
     return MatchResult(spec.id if spec else "0.0", players, tuple(map(float, scores)), ranks, steps, ending, rows, b"")
 
 
+def in_columns(specs: Sequence[MatchSpec], play: Callable[[MatchSpec], MatchResult]) -> ResultBatch:
+    return ResultBatch.of(specs, [play(spec) for spec in specs])
+
+
 def judged(
     one: Neuroevolution,
     play: Callable[[MatchSpec], MatchResult],
@@ -56,7 +61,7 @@ def judged(
     course, mode = Course.begun(one, GAME, None), mode_of(one)
     prepare(course)
     met = mode.encounters(course)
-    return course, mode.judge(course, met, [play(spec) for spec in matches(met, Limits())])
+    return course, mode.judge(course, met, in_columns(matches(met, Limits()), play))
 
 
 def by_number(spec: MatchSpec) -> MatchResult:
@@ -385,7 +390,7 @@ def test_the_champion_enters_the_hall_every_few_generations_and_is_met(crowd: st
     course, mode = Course.begun(one, GAME, None), mode_of(one)
     for generation in range(12):
         met = mode.encounters(course)
-        judgement = mode.judge(course, met, [by_number(spec) for spec in matches(met, Limits())])
+        judgement = mode.judge(course, met, in_columns(matches(met, Limits()), by_number))
         famous = [each for each in met if each.players[1].id.startswith("hall ")]
         assert len(famous) == (len(course.evolution.genomes) if generation >= 2 else 0), "one meeting of five"
         assert len(met) - len(famous) == (4 if generation >= 2 else 5) * len(course.evolution.genomes) // 2

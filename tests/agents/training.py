@@ -17,6 +17,7 @@ from agents.training.neuroevolution import Neuroevolution
 from engine.game import Game
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, GameSpec, MatchResult, MatchSpec
+from engine.play.results import ResultBatch
 from engine.registry import new_game
 from tests.agents.breeding import config_with
 
@@ -55,7 +56,7 @@ class InProcess:
         self.workers = max_workers
         self._executor = SequentialMatchExecutor(32, record=False, quarantine_after=None)
 
-    def play(self, specs: Sequence[MatchSpec], stopping: Callable[[], bool]) -> list[MatchResult] | None:
+    def play(self, specs: Sequence[MatchSpec], stopping: Callable[[], bool]) -> ResultBatch | None:
         found: dict[str, MatchResult] = {}
         run = self._executor.run(specs)
         for result in run:
@@ -63,7 +64,7 @@ class InProcess:
             if stopping():
                 run.close()
                 return None
-        return [found[spec.id] for spec in specs]
+        return ResultBatch.of(specs, [found[spec.id] for spec in specs])
 
     def __enter__(self) -> InProcess:
         return self

@@ -108,9 +108,9 @@ class Contest:
         specs = self.specs(generation)
         results = executor.play(specs)
         assert results is not None
-        self.steps = sum(result.steps for result in results)
-        each = len(specs) // len(generation)
-        return [sum(worth(result) for result in results[at : at + each]) / each for at in range(0, len(results), each)]
+        self.steps = int(results.columns.steps.sum())
+        worths, each = [worth(result) for result in results], len(specs) // len(generation)
+        return [sum(worths[at : at + each]) / each for at in range(0, len(worths), each)]
 
     def specs(self, generation: list[tuple[int, Any]]) -> list[MatchSpec]:
         limits, found = Limits(self.trial.steps), []
@@ -351,7 +351,7 @@ def shares(quick: bool) -> Iterator[Figure]:
         ConcurrentTrainingExecutor(max_workers=2, game=GAME.spec) as two,
     ):
 
-        def play(with_whom: Callable[[Sequence[MatchSpec]], list[MatchResult] | None]) -> Callable[[], None]:
+        def play(with_whom: Callable[[Sequence[MatchSpec]], Sequence[MatchResult] | None]) -> Callable[[], None]:
             def job() -> None:
                 state["results"] = with_whom(state["specs"])
 

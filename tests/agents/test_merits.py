@@ -1,0 +1,54 @@
+"""Merits of a whole generation equal those of its matches one by one, to the bit."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.training.merits import Merits, rewarded
+from agents.training.modes import merits_of, outcomes_of
+from engine.play.match import AgentSpec, Ending, EndingKind, MatchResult, MatchSpec
+from engine.play.results import ResultBatch
+from engine.registry import new_game
+
+GAME = new_game("pong").spec
+numbers = st.integers(-20, 20).map(float) | st.floats(-1e6, 1e6)
+
+
+def results_of(seats: int) -> st.SearchStrategy[list[MatchResult]]:
+    players = tuple(str(seat) for seat in range(seats))
+    forfeits = st.lists(st.integers(0, seats - 1), unique=True).map(lambda found: tuple(sorted(found)))
+    one = st.builds(
+        MatchResult,
+        st.just("0.0"),
+        st.just(players),
+        st.tuples(*[numbers] * seats),
+        st.tuples(*[st.integers(1, seats)] * seats),
+        st.integers(0, 5000),
+        st.builds(Ending, st.sampled_from(EndingKind), st.just(()) | forfeits),
+        st.tuples(*[st.tuples(numbers, numbers)] * seats),
+        st.just(b""),
+    )
+    return st.lists(one, min_size=1, max_size=8)
+
+
+@given(st.integers(2, 4).flatmap(results_of))
+def test_merits_of_many_matches_are_those_of_each(results: list[MatchResult]) -> None:
+    players = tuple(AgentSpec(id, "dice") for id in results[0].players)
+    batch = ResultBatch.of([MatchSpec(one.id, GAME, players, 1) for one in results], results)
+    found = Merits(batch)
+    for place, result in enumerate(results):
+        rows = zip(found.shown[place], found.outcomes[place], found.merits[place], strict=True)
+        told = [(float(outcome), float(merit)) if shown else (None, None) for shown, outcome, merit in rows]
+        assert told == list(zip(outcomes_of(result), merits_of(result), strict=True))
+        assert found.whole[place] == (None not in outcomes_of(result))
+
+
+@given(st.integers(2, 4).flatmap(results_of), st.tuples(numbers, numbers, numbers))
+def test_rewards_are_weighted_sums(results: list[MatchResult], weights: tuple[float, float, float]) -> None:
+    players = tuple(AgentSpec(id, "dice") for id in results[0].players)
+    batch = ResultBatch.of([MatchSpec(one.id, GAME, players, 1) for one in results], results)
+    found = rewarded(batch, ("hits", "misses"), dict(zip(("misses", "steps", "hits"), weights, strict=True)))
+    for place, one in enumerate(results):
+        for seat, (hits, misses) in enumerate(one.stats):
+            assert found[place, seat] == weights[0] * misses + weights[1] * one.steps + weights[2] * hits

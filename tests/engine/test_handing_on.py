@@ -1,0 +1,139 @@
+"""What the parent does with every match: it checks it, deals it, and hands on its result."""
+
+from __future__ import annotations
+
+import dataclasses
+import selectors
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from engine.errors import BadSpec, RingsideError
+from engine.play.concurrent import ConcurrentMatchExecutor, Entry
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.floor import Floor
+from engine.play.match import AgentSpec, Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec, run_digest
+from engine.play.process import WorkerSettings
+from engine.play.results import ResultBatch
+from engine.play.runs import Run
+from engine.play.wire import Arrived, Broken, pack_results
+from engine.play.workers import Job, Watch, Worker
+from engine.registry import KINDS, new_game
+
+GAME, HUNT = new_game("pong"), new_game("treasure-hunt")
+DICE, OTHER = AgentSpec("Dice", "dice"), AgentSpec("Other", "dice")
+SHORT = Limits(5)
+GOOD = MatchSpec("good", GAME.spec, (DICE, OTHER), 1, None, SHORT)
+
+
+# Checking
+
+BAD: dict[str, dict[str, Any]] = {
+    "a seed below 0": {"seed": -1},
+    "a seed that is too large": {"seed": 2**64},
+    "a seed that is no number": {"seed": True},
+    "too few players": {"players": (DICE,)},
+    "too many players": {"players": (DICE, OTHER, DICE)},
+    "no steps": {"limits": Limits(0)},
+    "a clock without time": {"limits": Limits(5, Clock())},
+    "a start that Pong does not have": {"start": "nowhere"},
+    "an agent of an unknown kind": {"players": (DICE, AgentSpec("New", "nothing"))},
+    "an agent that cannot play this game": {"players": (DICE, AgentSpec("New", "shogi-bot"))},
+    "another agent of the same id": {"players": (DICE, AgentSpec("Other", "dice", b"x"))},
+    "another game with other seats": {"game": new_game("treasure-hunt", seats=3).spec},
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_match_is_refused_after_good_ones_too(what: str) -> None:
+    bad = dataclasses.replace(GOOD, id="bad", **BAD[what])
+    with pytest.raises(RingsideError) as first:
+        Entry().check([GOOD, bad]) if "same id" in what else Entry().check([bad])
+    later = [dataclasses.replace(GOOD, id=f"m{n}", seed=n) for n in range(5)]
+    with pytest.raises(RingsideError) as after:
+        Entry().check([*later, bad])
+    assert (type(after.value), str(after.value)) == (type(first.value), str(first.value))
+
+
+def test_an_agent_is_checked_for_every_game_it_plays() -> None:
+    bot = AgentSpec("Lazy", "pong-bot", next(iter(_bots())).payload)
+    entry = Entry()
+    entry.check([dataclasses.replace(GOOD, players=(bot, bot))] * 2)
+    hunt = MatchSpec("hunt", HUNT.spec, (bot,) * HUNT.info.seats, 1, None, SHORT)
+    with pytest.raises(BadSpec, match="cannot play treasure-hunt"):
+        entry.check([GOOD, hunt])
+
+
+def _bots() -> Iterator[AgentSpec]:
+    return iter(KINDS.get("pong-bot").samples(GAME))
+
+
+# Handing on
+
+
+def test_batches_hold_the_results_that_run_gives() -> None:
+    specs = [dataclasses.replace(GOOD, id=f"p{n}", seed=n) for n in range(300)]
+    specs += [MatchSpec(f"h{n}", HUNT.spec, (DICE,) * HUNT.info.seats, n, None, SHORT) for n in range(100)]
+    with SequentialMatchExecutor(32) as here, ConcurrentMatchExecutor(2) as workers:
+        wanted = run_digest(here.run(specs))
+        for executor in (here, workers):
+            batches = list(executor.batches(specs))
+            assert sorted(spec.id for batch in batches for spec in batch.specs) == sorted(spec.id for spec in specs)
+            assert run_digest(result for batch in batches for result in batch) == wanted
+            assert {digest for batch in batches for digest in batch.digests()} == {
+                result.digest() for batch in batches for result in batch
+            }
+
+
+def test_a_run_that_is_not_read_to_its_end_can_be_followed_by_another() -> None:
+    specs = [dataclasses.replace(GOOD, id=f"p{n}", seed=n) for n in range(100)]
+    with SequentialMatchExecutor(8) as here, ConcurrentMatchExecutor(1) as workers:
+        for executor in (here, workers):
+            results = executor.run(specs)
+            next(results)
+            results.close()  # type: ignore[attr-defined]
+            assert len(executor.execute_matches(specs)) == 100
+
+
+@pytest.fixture
+def floor() -> Iterator[Floor]:
+    settings = WorkerSettings(lanes=4, record=True, batch=10, memory=None)
+    with selectors.DefaultSelector() as selector:
+        yield Floor(0, settings, Watch(), selector)
+
+
+def arrived(numbers: list[int], ending: Ending = Ending(EndingKind.FINISHED), seats: int = 2) -> Arrived:  # noqa: B008
+    result = MatchResult("", (), (0.0,) * seats, (1,) * seats, 3, ending, ((),) * seats, b"x")
+    specs = [dataclasses.replace(GOOD, id=str(number)) for number in numbers]
+    return Arrived(*pack_results(ResultBatch.of(specs, [result] * len(numbers))))
+
+
+def playing(floor: Floor, numbers: list[int]) -> tuple[Run, Worker]:
+    run = floor.begin(None)
+    run.taken = len(numbers)
+    jobs = {number: Job(number, dataclasses.replace(GOOD, id=f"m{number}")) for number in numbers}
+    worker = SimpleNamespace(held=jobs, isolated=None, slot=0, done=0, idle=False, retiring=False, draining=False)
+    return run, cast(Worker, worker)
+
+
+def test_a_result_counts_once_and_only_if_its_match_is_held(floor: Floor) -> None:
+    run, worker = playing(floor, [1, 2, 3])
+    floor._hear_results(worker, arrived([2, 9, 2, 1]))
+    floor._hear_results(worker, arrived([1, 2]))
+    assert [spec.id for batch in run.take_results() for spec in cast(ResultBatch, batch).specs] == ["m2", "m1"]
+    assert (list(worker.held), worker.done, run.done) == ([3], 2, 2)
+
+
+def test_failures_in_a_batch_are_counted(floor: Floor) -> None:
+    run, worker = playing(floor, [1, 2])
+    floor._hear_results(worker, arrived([1, 2], Ending(EndingKind.EXCEPTION, (0,), "why")))
+    assert (run.done, run.untaken, run.failures) == (2, 2, 2)
+
+
+def test_results_with_another_number_of_seats_are_nonsense_and_cost_no_match(floor: Floor) -> None:
+    run, worker = playing(floor, [1, 2])
+    with pytest.raises(Broken):
+        floor._hear_results(worker, arrived([1, 2], seats=3))
+    assert (list(worker.held), run.done) == ([1, 2], 0)
