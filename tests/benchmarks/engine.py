@@ -24,6 +24,7 @@ from engine.seeding import derive
 from tests.benchmarks import (
     hunt,
     native,
+    plain,
     reference,
     registered,  # noqa: F401 - registers the network players
     shogi,
@@ -44,6 +45,7 @@ def figures(quick: bool) -> Iterator[Figure]:
     yield from whole_matches("scripted players", list(BOTS.samples(GAME)), lib, quick)
     if lib is not None:
         yield from order_of_rows(lib)
+    yield from plain.figures(quick)
     yield from hunt.figures(quick)
     yield from shogi.figures(quick)
     yield from compiling()
@@ -97,13 +99,13 @@ def whole_matches(what: str, agents: Sequence[AgentSpec], lib: ctypes.CDLL | Non
         agent.id: parse_bot(agent.payload) if agent.kind == BOTS.name else network(int(agent.payload))
         for agent in agents
     }
-    plain: list[object] = []
+    slow: list[object] = []
 
     def python() -> None:
-        plain[:] = [reference.play(GAME.options, spec.seed, [players[p.id] for p in spec.players]) for spec in few]
+        slow[:] = [reference.play(GAME.options, spec.seed, [players[p.id] for p in spec.players]) for spec in few]
 
     taken = in_turns({"python": python, "arena": lambda: ours(1024, few)}, 1)
-    _check_equal("plain Python", results[str(len(few))], plain)
+    _check_equal("plain Python", results[str(len(few))], slow)
     few_steps = sum(result.steps for result in results[str(len(few))])
     python_rate = few_steps / taken["python"][0]
 
