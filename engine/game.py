@@ -226,7 +226,7 @@ class Position(Protocol):
 class Views:
     """The rows that act now. Arrays are read-only and valid during the call only; `obs` is computed when asked for."""
 
-    __slots__ = ("_boards", "_clocks", "_legal", "_obs", "_out", "agents", "asking", "lanes", "plies", "seats", "slots")
+    __slots__ = ("_boards", "_clocks", "_legal", "_obs", "_out", "agents", "lanes", "plies", "seats", "slots", "turn")
 
     def __init__(
         self,
@@ -234,7 +234,7 @@ class Views:
         rows: Indices,
         out: Observations,
         legal: Bools | None,
-        asking: Callable[[int], None] = lambda row: None,
+        turn: memoryview | None = None,
         clocks: Callable[[int], TimeLeft | None] = lambda lane: None,
     ) -> None:
         self.slots: Indices = rows[0]
@@ -242,7 +242,7 @@ class Views:
         self.seats: Indices = rows[2]
         self.agents: Indices = rows[3]  # what `Pilot.load` returned
         self.plies: Indices = rows[4]  # steps played on that lane
-        self.asking = asking  # a pilot that goes row by row says which one: if that one hangs or crashes, it is known
+        self.turn = memoryview(bytearray(8)).cast("Q") if turn is None else turn  # see `asking`
         self._boards, self._clocks = boards, clocks
         self._out = out
         self._obs: Observations | None = None
@@ -250,6 +250,10 @@ class Views:
 
     def __len__(self) -> int:
         return len(self.slots)
+
+    def asking(self, row: int) -> None:
+        """A pilot that goes row by row says which one: if that one hangs or crashes, it is known."""
+        self.turn[0] = row + 1
 
     @property
     def obs(self) -> Observations:

@@ -7,13 +7,15 @@ generators are never touched. `draw` may be called from kernels; `chance` and `p
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 
 import numpy as np
 from numba import uint64
 
-from engine.kernels import inline, kernel
+from engine.kernels import inline
 
 GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd: multiplying by it is a bijection
+WORD = 2**64 - 1
 
 
 def purpose(name: str) -> int:
@@ -49,15 +51,29 @@ def unit(bits):  # type: ignore[no-untyped-def]
     return float(uint64(bits) >> uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@kernel
-def _draw(seed, what, seat, ply, k):  # type: ignore[no-untyped-def]
-    return draw(seed, what, seat, ply, k)
+@lru_cache(4096)
+def _start(seed: int, what: int) -> int:
+    """Where the draws of one purpose begin."""
+    return _mixed(seed ^ what)
+
+
+def _mixed(z: int) -> int:
+    """`mix` in plain Python."""
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & WORD
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & WORD
+    return z ^ (z >> 31)
 
 
 def bits(seed: int, what: int, seat: int = 0, ply: int = 0, k: int = 0) -> int:
-    """`draw` for plain Python."""
-    u64 = np.uint64
-    return int(_draw(u64(seed), u64(what), u64(seat), u64(ply), u64(k)))
+    """`draw` for plain Python, in plain Python: calling a kernel takes longer."""
+    try:
+        together = seed | what | seat | ply | k
+    except (TypeError, OverflowError):  # not all of them are whole numbers of Python's
+        together = -1
+    if type(together) is not int or together >> 64:
+        seed, what, seat, ply, k = (int(np.uint64(part)) for part in (seed, what, seat, ply, k))  # or OverflowError
+    place = (seat << 56 ^ k << 40 ^ ply) & WORD
+    return _mixed(_start(seed, what) + (place + 1) * GOLDEN & WORD)
 
 
 def chance(seed: int, what: int, seat: int = 0, ply: int = 0, k: int = 0) -> float:

@@ -365,7 +365,7 @@ class Group:
             legal = self._legal[:n]
             legal.flags.writeable = False
         try:
-            views = Views(self.boards, rows, self._obs[:n], legal, self._marks.row, self.clocks.left)
+            views = Views(self.boards, rows, self._obs[:n], legal, self._marks.turn, self.clocks.left)
             answers = crew.pilot.act(views)
         except AGENT_ERRORS as error:  # see Crews.seat
             if error is self._guarded.failure:

@@ -62,6 +62,7 @@ class Marks:
 
     def __init__(self, memory: memoryview, rows: int, log_words: int) -> None:
         self._words = memory[: 8 * WORDS].cast("Q")  # single words: a memoryview writes them faster than numpy
+        self.turn = self._words[ROW : ROW + 1]  # within the call, whose turn it is: `Views.asking` writes it
         self._rows = rows
         self.words: Words = np.frombuffer(memory, np.uint64, WORDS)  # the same words, for kernels
         lists = np.frombuffer(memory, np.uint32, REGIONS * rows, HEAD + 8 * log_words)
@@ -98,11 +99,6 @@ class Marks:
     def leave(self) -> None:
         self._words[CALL] = 0
 
-    def row(self, row: int) -> None:
-        """Within the call: it is this row's turn."""
-        self._words[ROW] = row + 1
-        self._words[SEQUENCE] += 1
-
     @property
     def asked(self) -> int | None:
         """The row that was last asked by itself in this call; None when all were asked together."""
@@ -130,7 +126,7 @@ class Marks:
     @property
     def pulse(self) -> int:
         """Changes as long as something happens."""
-        return int(self._words[SEQUENCE])
+        return int(self._words[SEQUENCE]) << 32 | int(self._words[ROW])
 
     def read(self) -> Mark:
         words = self._words.tolist()

@@ -24,6 +24,7 @@ from engine.seeding import derive
 from tests.benchmarks import (
     hunt,
     native,
+    plain,
     reference,
     registered,  # noqa: F401 - registers the network players
     rollout,
@@ -46,6 +47,7 @@ def figures(quick: bool) -> Iterator[Figure]:
     if lib is not None:
         yield from order_of_rows(lib)
     yield from rollout.figures(quick)
+    yield from plain.figures(quick)
     yield from hunt.figures(quick)
     yield from shogi.figures(quick)
     yield from compiling()
@@ -99,13 +101,13 @@ def whole_matches(what: str, agents: Sequence[AgentSpec], lib: ctypes.CDLL | Non
         agent.id: parse_bot(agent.payload) if agent.kind == BOTS.name else network(int(agent.payload))
         for agent in agents
     }
-    plain: list[object] = []
+    slow: list[object] = []
 
     def python() -> None:
-        plain[:] = [reference.play(GAME.options, spec.seed, [players[p.id] for p in spec.players]) for spec in few]
+        slow[:] = [reference.play(GAME.options, spec.seed, [players[p.id] for p in spec.players]) for spec in few]
 
     taken = in_turns({"python": python, "arena": lambda: ours(1024, few)}, 1)
-    _check_equal("plain Python", results[str(len(few))], plain)
+    _check_equal("plain Python", results[str(len(few))], slow)
     few_steps = sum(result.steps for result in results[str(len(few))])
     python_rate = few_steps / taken["python"][0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,29 @@ def test_a_draw_never_changes_from_one_version_to_the_next() -> None:
     assert bits(1, purpose("a"), 2, 3, 4) == 0x3EA08E5679C3494D
     assert derive(1, "a", 2) == 5048239851660122845
     assert len({derive(1, "a", 2), derive("1", "a", 2), derive(1, "a', 2"), derive(1, "a"), derive(1, "a", "2")}) == 5
+
+
+@kernel
+def one(seed, what, seat, ply, k):  # type: ignore[no-untyped-def]
+    return draw(seed, what, seat, ply, k)
+
+
+@given(st.tuples(U64, U64, U64, U64, U64))
+def test_plain_python_draws_what_a_kernel_draws_at_any_place(place: tuple[int, ...]) -> None:
+    assert bits(*place) == int(one(*map(np.uint64, place)))
+
+
+def test_the_numbers_of_a_draw_may_be_numpys() -> None:
+    expected = bits(2**64 - 1, WHAT, 1, 2, 3)
+    assert bits(np.uint64(2**64 - 1), WHAT, np.int64(1), np.uint32(2), 3) == expected
+    assert bits(2**64 - 1, WHAT, True, 2.0, np.float32(3)) == expected
+    assert type(bits(np.uint64(1), WHAT)) is int
+
+
+@pytest.mark.parametrize("place", [(-1, 0, 0, 0, 0), (0, 2**64, 0, 0, 0), (1, 1, 0, 0, -1), (1, 1, 0, 2**70, 0)])
+def test_a_draw_refuses_numbers_of_more_than_64_bits(place: tuple[int, ...]) -> None:
+    with pytest.raises(OverflowError):
+        bits(*place)
 
 
 def test_kernels_and_plain_python_draw_the_same() -> None:

@@ -1,0 +1,86 @@
+"""The plain bot that the README shows: whole matches, beside its own act() called in a bare loop."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from agents.scripted.pong import KIND as SCRIPTED
+from engine.game import AgentKind
+from engine.games.pong import Pong, PongOptions
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.match import MatchResult, MatchSpec
+from engine.registry import KINDS
+from engine.seeding import derive
+from tests.benchmarks.measure import Figure, in_turns, ratio
+
+GAME = Pong(PongOptions())
+LANES = (64, 1024)
+README = Path(__file__).parents[2] / "README.md"
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    names = readme_bot()
+    kind: AgentKind = names["KIND"]
+    KINDS.add(kind.name, kind)
+    try:
+        yield from whole_matches(kind, names["Chaser"], quick)
+    finally:
+        KINDS.remove(kind.name)
+
+
+def readme_bot() -> dict[str, Any]:
+    """What the README's example of an agent defines."""
+    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.M | re.S)
+    names: dict[str, Any] = {}
+    exec(next(block for block in blocks if "class Chaser" in block), names)
+    return names
+
+
+def whole_matches(kind: AgentKind, bot: Callable[[], Any], quick: bool) -> Iterator[Figure]:
+    """Against a scripted bot, on either side; the bare loop makes as many answers with views that are ready-made."""
+    [plain], [other] = kind.samples(GAME), [one for one in SCRIPTED.samples(GAME) if one.id == "Tracker"]
+    count = 20 if quick else 1000
+    specs = [
+        MatchSpec(str(n), GAME.spec, (plain, other) if n % 2 else (other, plain), derive("plain", n))
+        for n in range(count)
+    ]
+    results: list[MatchResult] = []
+
+    def play(lanes: int) -> None:
+        with SequentialMatchExecutor(lanes) as executor:
+            results[:] = executor.execute_matches(specs)
+
+    play(LANES[0])
+    answers = sum(result.steps for result in results)
+    jobs: dict[str, Callable[[], None]] = {f"{lanes} lanes": lambda lanes=lanes: play(lanes) for lanes in LANES}  # type: ignore[misc]
+    jobs["bare loop"] = bare_loop(bot, answers)
+    taken = in_turns(jobs, 1 if quick else 5)
+    for lanes in LANES:
+        name = f"{lanes} lanes"
+        seconds = statistics.median(taken[name])
+        note = f"{seconds / answers * 1e9:,.0f} ns a step"
+        what = f"whole matches, the README's plain bot against Tracker, {name}"
+        yield Figure(what, count / seconds, "matches/s", ratio(taken, name, "bare loop"), "its act() alone", note)
+    rate = answers / statistics.median(taken["bare loop"])
+    yield Figure("the README's plain bot, act() alone in a bare loop", rate / 1e6, "million answers/s")
+
+
+def bare_loop(bot: Callable[[], Any], answers: int) -> Callable[[], None]:
+    seen = np.random.default_rng(1).uniform(-1.0, 1.0, (1000, *GAME.info.observation)).astype(np.float32)
+    pairs = [(bot(), SimpleNamespace(obs=row)) for row in seen]
+
+    def job() -> None:
+        left = answers
+        while left > 0:
+            for player, view in pairs[:left]:
+                player.act(view)
+            left -= len(pairs)
+
+    return job

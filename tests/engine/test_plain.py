@@ -1,0 +1,247 @@
+"""Plain bots: what they may do with their views, in which order they are asked, and whose answer is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agents.scripted.pong import KIND as SCRIPTED
+from engine.game import RESIGN, Boards, Indices, NoAction, Observations, Views
+from engine.games.pong import Pong, PongOptions
+from engine.plain import NO_ACTION, PlainPilot, View, plain_kind
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.marks import Call, private
+from engine.play.match import AgentSpec, MatchResult, MatchSpec
+from engine.registry import KINDS
+from engine.seeding import derive
+
+GAME = Pong(PongOptions(points=1))
+ROWS = 300  # of Pong: more than one block of observations
+CALLS = 6
+
+
+class Watched:
+    """Boards that count how often they are observed."""
+
+    def __init__(self, boards: Boards) -> None:
+        self._boards, self.observed = boards, 0
+
+    def observe(self, lanes: Indices, seats: Indices, out: Observations) -> None:
+        self.observed += 1
+        self._boards.observe(lanes, seats, out)
+
+
+class Table:
+    """Boards with the left seat of each lane played by a plain bot."""
+
+    def __init__(self, act: Callable[[View], Any], rows: int = ROWS) -> None:
+        bot = type("Bot", (), {"act": lambda self, view: act(view)})
+        self.lanes = np.arange(rows, dtype=np.uint32)
+        self.boards = GAME.boards(rows)
+        self.boards.deal(self.lanes, self.lanes.astype(np.uint64), [None] * rows)
+        self.watched, self.marks = Watched(self.boards), private(rows)
+        self.pilot = PlainPilot(lambda payload: bot())
+        self.pilot.begin(2 * self.lanes, np.full(rows, self.pilot.load(AgentSpec("a", "plain"))), self.lanes)
+        self._rows = np.zeros((5, rows), np.uint32)
+        self._rows[0], self._rows[1] = 2 * self.lanes, self.lanes
+        self._out = np.zeros((rows, 8), np.float32)
+
+    def ask(self) -> list[int]:
+        views = Views(self.watched, self._rows, self._out, None, self.marks.turn)
+        self.marks.enter(Call.ACT, self.lanes, self.lanes)
+        answers = self.pilot.act(views).tolist()
+        self.boards.apply(self.lanes, np.ones((len(self.lanes), 2), np.int64))
+        self._rows[4] += 1
+        return answers
+
+    def seen(self) -> Observations:
+        out = np.zeros_like(self._out)
+        self.boards.observe(self.lanes, np.zeros_like(self.lanes), out)
+        return out
+
+
+def test_a_bot_may_keep_and_change_what_it_sees() -> None:
+    kept: list[tuple[Observations, bytes]] = []
+
+    def act(view: View) -> int:
+        first, second = view.obs, view.obs
+        assert first.tobytes() == second.tobytes() == expected[view.seed].tobytes()
+        kept.append((second, second.tobytes()))
+        first[:] = 7.0
+        first.shape = (2, 4)
+        assert view.obs.tobytes() == second.tobytes()
+        assert (view.obs.shape, view.obs.dtype) == ((8,), np.float32)
+        return 0
+
+    table = Table(act)
+    for _ in range(CALLS):
+        expected = table.seen()
+        table.ask()
+    assert len(kept) == CALLS * ROWS
+    assert all(obs.tobytes() == then for obs, then in kept)
+
+
+def test_no_two_bots_share_an_observation() -> None:
+    kept: list[Observations] = []
+    table = Table(lambda view: kept.append(view.obs) or 0)
+    for _ in range(CALLS):
+        table.ask()
+    order = sorted(kept, key=lambda obs: obs.ctypes.data)
+    ends = [obs.ctypes.data + obs.nbytes for obs in order]
+    assert all(end <= later.ctypes.data for end, later in zip(ends, order[1:], strict=False))
+
+
+def test_a_kept_observation_keeps_little_else_in_memory() -> None:
+    kept: list[Observations] = []
+    table = Table(lambda view: kept.append(view.obs) or 0)
+    for _ in range(CALLS):
+        table.ask()
+    assert max(obs.nbytes if obs.base is None else obs.base.nbytes for obs in kept) <= 4096
+
+
+def test_a_kept_view_still_says_when_and_for_whom_it_was() -> None:
+    kept: list[View] = []
+    table = Table(lambda view: kept.append(view) or 0)
+    for _ in range(CALLS):
+        table.ask()
+    assert [(view.ply, view.seed, view.seat) for view in kept] == [(n, m, 0) for n in range(CALLS) for m in range(ROWS)]
+
+
+def test_a_view_cannot_be_given_another_observation() -> None:
+    def act(view: View) -> int:
+        with pytest.raises(AttributeError):
+            view.obs = np.zeros(8, np.float32)  # type: ignore[misc]
+        return 0
+
+    Table(act).ask()
+
+
+def test_nothing_is_observed_for_bots_that_do_not_look() -> None:
+    table = Table(lambda view: view.pick(3))
+    for _ in range(CALLS):
+        table.ask()
+    assert table.watched.observed == 0
+
+
+def test_bots_that_stop_looking_are_not_observed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.plain.RELEARN", 4)
+    table = Table(lambda view: int(view.ply < 4 and view.obs[0] > 2))
+    for _ in range(20):
+        table.ask()
+    assert table.watched.observed == 4
+
+
+def test_bots_are_asked_in_the_order_of_their_rows_and_marked_before_they_are() -> None:
+    asked: list[tuple[int, int | None, int]] = []
+    table = Table(lambda view: asked.append((view.seed, table.marks.asked, table.marks.pulse)) or int(view.obs[0] > 2))
+    for _ in range(CALLS):
+        table.ask()
+    assert [one[:2] for one in asked] == [(row, row) for _ in range(CALLS) for row in range(ROWS)]
+    assert len({pulse for *_, pulse in asked}) == CALLS * ROWS, "a watchdog would think that one of them hangs"
+
+
+def test_a_slot_that_begins_again_has_a_new_bot() -> None:
+    table = Table(lambda view: view.seed % 3)
+    assert table.ask() == [row % 3 for row in range(ROWS)]
+    slots = np.array([2, 8], np.uint32)
+    table.pilot.end(slots, None)
+    table.pilot.begin(slots, np.zeros(2, np.uint32), np.array([300, 302], np.uint64))
+    assert table.ask() == [row % 3 if row not in (1, 4) else {1: 0, 4: 2}[row] for row in range(ROWS)]
+
+
+class Spoken:
+    """An answer with code of its own."""
+
+    def __init__(self, action: Any) -> None:
+        self._action = action
+
+    def __index__(self) -> int:
+        if isinstance(self._action, Exception):
+            raise self._action
+        return self._action
+
+
+@pytest.mark.parametrize(
+    ("answer", "action"),
+    [
+        (2, 2),
+        (True, 1),
+        (np.int32(1), 1),
+        (Spoken(2), 2),
+        (300, 300),
+        (RESIGN, RESIGN),
+        (-1, NO_ACTION),
+        (2**70, NO_ACTION),
+        (-(2**70), NO_ACTION),
+    ],
+)
+def test_whole_numbers_of_any_kind_are_answers(answer: object, action: int) -> None:
+    assert Table(lambda view: answer if view.seed == 3 else 1, rows=5).ask() == [1, 1, 1, action, 1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (None, NoAction),
+        (1.0, NoAction),
+        ("1", NoAction),
+        (np.bool_(True), NoAction),
+        (Spoken(RuntimeError("none")), RuntimeError),
+        (Spoken(ValueError("none")), ValueError),
+    ],
+)
+def test_an_answer_that_is_no_number_is_held_against_its_own_row(answer: object, error: type[Exception]) -> None:
+    table = Table(lambda view: answer if view.seed == 3 else 1, rows=5)
+    with pytest.raises(error):
+        table.ask()
+    assert table.marks.asked == 3
+
+
+def test_a_bot_that_raises_is_known_by_its_row() -> None:
+    table = Table(lambda view: 1 // (3 - view.seed) * 0, rows=5)
+    with pytest.raises(ZeroDivisionError):
+        table.ask()
+    assert table.marks.asked == 3
+
+
+class Chaser:
+    """Remembers what it saw, and spoils what it has been shown."""
+
+    def __init__(self, tidy: bool) -> None:
+        self._tidy, self._before = tidy, np.zeros(8, np.float32)
+
+    def act(self, view: View) -> int:
+        obs = view.obs
+        aim = float(obs[5]) + 0.5 * float(obs[5] - self._before[5])
+        self._before = obs
+        if not self._tidy:
+            view.obs[:] = 9.0
+            self._before = view.obs
+            obs *= -1.0
+        return 1 if aim > 0.03 else 2 if aim < -0.03 else view.pick(3)
+
+
+@pytest.fixture
+def chasers() -> Iterator[None]:
+    KINDS.add("chasers", plain_kind("chasers", 1, lambda payload: Chaser(payload == b"tidy"), ["pong"], {}))
+    yield
+    KINDS.remove("chasers")
+
+
+@pytest.mark.usefixtures("chasers")
+@pytest.mark.parametrize("lanes", [1, 7, 64])
+def test_a_match_goes_the_same_whatever_its_bots_do_to_their_views(lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.plain.RELEARN", 5)
+    tidy, untidy = AgentSpec("a", "chasers", b"tidy"), AgentSpec("b", "chasers", b"untidy")
+    other = SCRIPTED.samples(GAME)[1]
+
+    def play(*mine: AgentSpec) -> list[MatchResult]:
+        specs = [MatchSpec(str(n), GAME.spec, (mine[n % len(mine)], other), derive("plain", n)) for n in range(24)]
+        with SequentialMatchExecutor(lanes) as executor:
+            return executor.execute_matches(specs)
+
+    results = [[(one.actions, one.stats, one.ranks) for one in play(*mine)] for mine in ([tidy], [untidy, tidy])]
+    assert results[0] == results[1]
