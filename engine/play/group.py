@@ -16,36 +16,12 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from engine.errors import BadSpec
-from engine.game import (
-    BROKEN,
-    PENDING,
-    RESIGN,
-    Boards,
-    Bools,
-    Floats,
-    Game,
-    Indices,
-    Ints,
-    NoAction,
-    Seeds,
-    Views,
-    check_match,
-)
+from engine.game import BROKEN, PENDING, Boards, Bools, Floats, Game, Indices, Ints, Seeds, check_match
+from engine.play.answers import Answers
 from engine.play.clocks import Clocks
-from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, blame, illegal_words, log, told
+from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, blame, log, told
 from engine.play.guarded import GuardedBoards
-from engine.play.lanes import (
-    EVERY,
-    FAILED,
-    ILLEGAL,
-    SLOT,
-    commit,
-    commit_all,
-    find_running,
-    gather,
-    hold,
-    settle,
-)
+from engine.play.lanes import EVERY, FAILED, SLOT, find_running, gather, settle
 from engine.play.march import Combination, March, Marching
 from engine.play.marks import Call, Marks, number_of
 from engine.play.match import EndingKind, MatchSpec
@@ -53,7 +29,6 @@ from engine.play.records import Records
 from engine.play.results import Picked, ResultBatch
 
 NOBODY = -1  # pilot of a slot on which no match is going on
-CLOCK_GRACE = 1.0  # seconds beyond its clock after which a call is taken to hang
 MOST_DEALT = 1 << 30
 ABREAST = 64  # matches that are begun or collected together in a march: more gain nothing
 
@@ -100,12 +75,15 @@ class Group:
         self._break_offs = 0  # how often matches were broken off
         self._steady = False  # whether everybody's rows are those of the last tick
         self._everyone: Bools = np.ones((lanes, seats), np.bool_)
-        self._held: Ints = np.full((lanes, seats), PENDING, np.int64)  # answers, kept until the lane has moved
-        self._played: Ints = np.zeros((lanes, seats), np.int64)
-        self._obs = np.zeros((lanes * seats, *self.info.observation), np.float32)
-        self._legal = np.ones((lanes * seats if self.info.masked else 0, self.info.actions), np.bool_)
-        self._running, self._moving, self._failing, self._over = (np.zeros(lanes, np.uint32) for _ in range(4))
-        self._march = March(self.info, self._guarded.raw, self._records, self._slots, self._played, marks, marching)
+        self._running, self._over = np.zeros(lanes, np.uint32), np.zeros(lanes, np.uint32)
+        failed = partial(self._failure, EndingKind.EXCEPTION)
+        self._answers = Answers(
+            self.info, self._guarded, self._records, marks, self.clocks, self._numbers, failed, alone=alone
+        )
+        self._held = self._answers.held
+        self._march = March(
+            self.info, self._guarded.raw, self._records, self._slots, self._answers.played, marks, marching
+        )
 
     @property
     def running(self) -> int:
@@ -137,7 +115,7 @@ class Group:
             self._collect()
         if self._free and self.queue and not self._full:
             self._deal()
-        moved, rewards = self._moving[:0], None
+        moved, rewards = self._over[:0], None
         before_tick = len(self._ended)
         live = self._find_live(self._march.ticked if marching else EVERY)
         if live.size:
@@ -148,7 +126,7 @@ class Group:
             moved = self._commit(live, acting, answered)
         if moved.size:
             before = self.boards.scores().copy() if self._count_rewards else None
-            self.boards.apply(moved, self._played)
+            self.boards.apply(moved, self._answers.played)
             rewards = None if before is None else self.boards.scores() - before
             over = self._over[: settle(self.boards.over(), self._lanes, moved, self._over)]
             if over.size:
@@ -156,7 +134,7 @@ class Group:
                 self._lanes_changed()
         self._pace = moved.size
         ended = np.array(self._ended[before_tick:], np.uint32) if len(self._ended) > before_tick else self._over[:0]
-        return Tick(self, moved, self._played, rewards, ended)
+        return Tick(self, moved, self._answers.played, rewards, ended)
 
     # Marching
 
@@ -192,16 +170,13 @@ class Group:
 
     def _judge(self, lane: int) -> None:
         """A row function on this lane answered what is not a legal action."""
-        answers = self._played[lane]
-        seats = np.flatnonzero(self._everyone[0] if self.info.simultaneous else self.boards.acting()[lane])
-        if np.isin(answers[seats], (BROKEN, PENDING)).any():  # alone, its pilot says why, or may think
+        acting = self._everyone[0] if self.info.simultaneous else self.boards.acting()[lane]
+        seats = np.flatnonzero(acting).astype(np.uint32)
+        if np.isin(self._answers.played[lane, seats], (BROKEN, PENDING)).any():  # alone, its pilot says why, or thinks
             self._suspect([lane])
-            return
-        rows = np.full(seats.size, lane, np.uint32), seats.astype(np.uint32)
-        if self.info.masked:
-            self.boards.legal(*rows, self._legal[: seats.size])
-        self._hold(*rows, answers[seats])
-        self._forfeit([lane])
+        else:
+            self._answers.check(lane, seats)
+            self._forfeit([lane])
 
     def _suspect(self, lanes: list[int]) -> None:
         self.suspects += [spec for lane in lanes if (spec := self._specs[lane])]
@@ -266,28 +241,24 @@ class Group:
             spec = self.queue.popleft()
             lane = self._free[-1]
             self._numbers[lane] = number_of(spec)
-            known = self._crews.seated(spec.players)
-            if known is not None:  # no agent's code runs
-                self._specs[lane] = spec
-                self.clocks.begin(lane, spec.limits.clock)
-                dealt.append(self._free.pop())
-                seatings.append(known)
-                continue
-            self._marks.enter(Call.LOAD, self._numbers, np.array([lane], np.uint32))
-            seated = self._crews.seat(spec, taken, self._slots["pilot"], self._marks.seat)
-            self._marks.leave()
-            if seated is None:
-                blocked.append(spec)
-            elif seated[1] and not self._alone:  # in company that proves nothing
-                self.suspects.append(spec)
-            else:
+            seating = self._crews.seated(spec.players)
+            if seating is None:  # an agent's code is about to run
+                self._marks.enter(Call.LOAD, self._numbers, np.array([lane], np.uint32))
+                seated = self._crews.seat(spec, taken, self._slots["pilot"], self._marks.seat)
+                self._marks.leave()
+                if seated is None:
+                    blocked.append(spec)
+                    continue
                 seating, failures = seated
+                if failures and not self._alone:  # in company that proves nothing
+                    self.suspects.append(spec)
+                    continue
                 for seat, error in failures:
                     self._fault(lane, seat, EndingKind.CANNOT_START, error)
-                self._specs[lane] = spec
-                self.clocks.begin(lane, spec.limits.clock)
-                dealt.append(self._free.pop())
-                seatings.append(seating)
+            self._specs[lane] = spec
+            self.clocks.begin(lane, spec.limits.clock)
+            dealt.append(self._free.pop())
+            seatings.append(seating)
         self._full = bool(blocked)
         self.queue.extendleft(reversed(blocked))
         if blocked and not dealt and not self.running and not self._ended:
@@ -332,102 +303,19 @@ class Group:
         else:
             live = self._find_live(self._ticking)
             crew.count = gather(live, acting, self._lanes, self._slots, self._held, crew.index, crew.rows)
-        if self._alone:
-            return sum(self._timed(crew, crew.rows[:, row : row + 1].copy()) for row in range(crew.count))
-        return self._answer(crew, crew.rows[:, : crew.count]) if crew.count else 0
-
-    def _timed(self, crew: Crew, rows: Indices) -> int:
-        """One row, by the clock if its match has one."""
-        lane, seat = int(rows[1, 0]), int(rows[2, 0])
-        clocks = self.clocks.of(lane)
-        if clocks is None:
-            return self._answer(crew, rows)
-        self._marks.allow(clocks.ask(seat) + CLOCK_GRACE)
-        answered = self._answer(crew, rows)
-        self._marks.allow(0.0)
-        late = clocks.late(seat, self._held[lane, seat] != PENDING)
-        if late and self._held[lane, seat] != FAILED:
-            self._records.fault(lane, seat, EndingKind.TIMEOUT, late)
-            self._held[lane, seat] = FAILED
-            return 0
-        return answered
-
-    def _answer(self, crew: Crew, rows: Indices) -> int:
-        n = rows.shape[1]
-        if self._alone:
-            self._marks.enter(Call.ACT, self._numbers, rows[1], seat=int(rows[2, 0]))
-        elif not (self._steady and self._marks.again(Call.ACT, crew)):
-            self._marks.enter(Call.ACT, self._numbers, rows[1], owner=crew)
-        rows.flags.writeable = False  # what a pilot is shown is what the arena goes by
-        legal = None
-        if self.info.masked:
-            self.boards.legal(rows[1], rows[2], self._legal[:n])
-            legal = self._legal[:n]
-            legal.flags.writeable = False
-        try:
-            views = Views(self.boards, rows, self._obs[:n], legal, self._marks.turn, self.clocks.left)
-            answers = crew.pilot.act(views)
-        except AGENT_ERRORS as error:  # see Crews.seat
-            if error is self._guarded.failure:
-                raise
-            self._failure(crew, rows[0], EndingKind.EXCEPTION, error)
-            return 0
-        finally:
-            self._marks.leave()
-        if not isinstance(answers, np.ndarray) or answers.shape != (n,) or answers.dtype.kind != "i":
-            what = f"{answers.dtype} of shape {answers.shape}" if isinstance(answers, np.ndarray) else repr(answers)
-            wrong = NoAction(f"act() must return a signed integer for each of {n} rows, not {what[:200]}")
-            self._failure(crew, rows[0], EndingKind.EXCEPTION, wrong)
-            return 0
-        answers = answers.astype(np.int64, copy=False)
-        return self._hold(rows[1], rows[2], answers)
-
-    def _hold(self, lanes: Indices, seats: Indices, answers: Ints) -> int:
-        """Note answers, and a fault for each that is not legal by `_legal`; how many are actions."""
-        count = int(hold(lanes, seats, answers, self._legal, self.info.masked, self.info.actions, self._held))
-        if count < len(answers):
-            for row in np.flatnonzero(self._held[lanes, seats] == ILLEGAL).tolist():
-                told = illegal_words(int(answers[row]), self.info.actions)
-                self._records.fault(int(lanes[row]), int(seats[row]), EndingKind.ILLEGAL_ACTION, told)
-        return count
+        return self._answers.ask(crew, self._steady)
 
     def _commit(self, live: Indices, acting: Bools, answered: int) -> Indices:
-        """Log the answers of the lanes that can move, and end those on which somebody forfeits."""
-        book = self._records
-        book.make_room()
+        """Move the lanes that can, and end those on which a seat forfeits."""
         everyone = self._live is live and answered == live.size * self.info.seats
-        if everyone:  # in simultaneous games nearly always
-            n, failed = live.size, 0
-            longest = commit_all(live, acting, self._lanes, self._held, book.log, book.bits, self._moving)
-        else:
-            n, failed, longest = commit(
-                self._find_live(self._ticking),
-                acting,
-                self._lanes,
-                self._held,
-                book.log,
-                book.bits,
-                self._moving,
-                self._failing,
-            )
-        book.grown(int(longest))
-        if failed:
-            self._forfeit(self._failing[:failed].tolist())
-        moved = self._moving[:n]
-        np.copyto(self._played, self._held)
-        if everyone:
-            self._held.fill(PENDING)
-        else:
-            self._held[moved] = PENDING
+        moved, failing = self._answers.commit(self._find_live(self._ticking), acting, everyone)
+        self._forfeit(failing)
         self._steady = everyone and self.info.simultaneous
         return moved
 
     def _forfeit(self, lanes: list[int]) -> None:
         for lane in lanes:
-            for seat, held in enumerate(self._held[lane].tolist()):
-                if held == RESIGN:
-                    self._records.fault(lane, seat, EndingKind.RESIGNED)
-            self._held[lane] = PENDING
+            self._answers.forfeit(lane)
             self._lanes["running"][lane] = 0
             self._lanes_changed()
             self._ended.append(lane)
@@ -442,14 +330,14 @@ class Group:
             call()
         except AGENT_ERRORS as error:  # see Crews.seat
             kind = EndingKind.CANNOT_START if what is Call.BEGIN else EndingKind.EXCEPTION
-            self._failure(crew, slots, kind, error)
+            self._failure(kind, crew, slots, error)
             return False
         finally:
             self._marks.leave()
             self._marks.allow(0.0)
         return True
 
-    def _failure(self, crew: Crew, slots: Indices, kind: EndingKind, error: BaseException) -> None:
+    def _failure(self, kind: EndingKind, crew: Crew, slots: Indices, error: BaseException) -> None:
         """Alone: that seat forfeits. In company: the matches in the call are suspects, and the pilot is replaced."""
         seats = self.info.seats
         if self._alone:

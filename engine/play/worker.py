@@ -10,6 +10,7 @@ import itertools
 import os
 import select
 import socket
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -39,24 +40,30 @@ PONDER = 0.001  # seconds between two questions to a player that is still thinki
 HINT = " (in a worker process; what a script registers itself must be in a module, and plugins=[...] must name it)"
 
 
-class _Compiling(event.Listener):
-    """Tells the watchdog that a kernel is being compiled, which may take long."""
+class CompilerListener(event.Listener):
+    """Tells the watchdog that this thread compiles a kernel, or waits until another thread has compiled one.
+
+    Compilation in the background does not count: an agent that hangs meanwhile would never be noticed, because it may
+    keep the other thread from going on.
+    """
 
     def __init__(self, marks: Marks) -> None:
-        self._marks = marks
+        self._marks, self._thread = marks, threading.get_ident()
 
     def on_start(self, event: object) -> None:
-        self._marks.compiling(1)
+        if threading.get_ident() == self._thread:
+            self._marks.compiling(1)
 
     def on_end(self, event: object) -> None:
-        self._marks.compiling(-1)
+        if threading.get_ident() == self._thread:
+            self._marks.compiling(-1)
 
 
 def work(end: socket.socket, memory: Any, settings: WorkerSettings) -> int:
     """Serve until told to stop; the exit status."""
     view = memoryview(np.frombuffer(memory, np.uint8))  # type: ignore[arg-type]
     marks = Marks(view, settings.rows, settings.log_words)
-    event.register("numba:compile", _Compiling(marks))  # type: ignore[no-untyped-call]
+    event.register("numba:compiler_lock", CompilerListener(marks))  # type: ignore[no-untyped-call]
     registries: Sequence[Registry[Any]] = (FAMILIES, GAMES, KINDS, FORMATS, TRAINERS)
     for registry in registries:
         registry.rescan()  # more may be installed than when the server looked

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 
 from agents.neat.pilot import KIND as NEAT
 from agents.scripted.pong import KIND as PONG_BOTS
@@ -22,7 +25,9 @@ from engine.play.arena import Arena
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.march import Driver, Marching
+from engine.play.marks import private
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
+from engine.play.worker import CompilerListener
 from engine.registry import new_game
 from tests.plugins.marchers import marcher
 from tests.plugins.pilots import agent
@@ -302,3 +307,26 @@ def test_a_driver_is_compiled_in_the_background_when_play_goes_on(
         assert time.monotonic() < until, "the thread never ended"
         time.sleep(0.01)
     assert run_digest(play(specs, 4, Marching.WHEN_READY)) == wanted
+
+
+def test_only_compilation_in_the_playing_thread_stops_the_watchdog() -> None:
+    """An agent that hangs while a driver is compiled in the background must still be noticed."""
+    marks = private(4)
+    listener = CompilerListener(marks)
+    event.register("numba:compiler_lock", listener)
+    try:
+        with global_compiler_lock:
+            assert marks.read().compiling
+        seen = []
+
+        def compile_in_the_background() -> None:
+            with global_compiler_lock:
+                seen.append(marks.read().compiling)
+
+        thread = threading.Thread(target=compile_in_the_background)
+        thread.start()
+        thread.join()
+    finally:
+        event.unregister("numba:compiler_lock", listener)
+    assert seen == [False]
+    assert not marks.read().compiling
