@@ -17,8 +17,8 @@ import numpy as np
 from agents.scripted.pong import KIND as BOTS
 from agents.scripted.pong import parse_bot
 from engine.games.pong import Pong, PongOptions
-from engine.play.arena import Arena
 from engine.play.executors import SequentialMatchExecutor
+from engine.play.march import Marching
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
 from engine.seeding import derive
 from tests.benchmarks import (
@@ -32,9 +32,9 @@ from tests.benchmarks import (
     zoo,
 )
 from tests.benchmarks.measure import Figure, in_turns, ratio
-from tests.benchmarks.players import SIX_NODES, SixNodePilot, network
+from tests.benchmarks.players import SIX_NODES, network
 
-LANES = (64, 256, 1024)
+LANES = (1, 16, 64, 1024)
 GAME = Pong(PongOptions())
 
 
@@ -44,8 +44,6 @@ def figures(quick: bool) -> Iterator[Figure]:
     lib = native.library()
     yield from whole_matches("network players", list(SIX_NODES.samples(GAME)), lib, quick)
     yield from whole_matches("scripted players", list(BOTS.samples(GAME)), lib, quick)
-    if lib is not None:
-        yield from order_of_rows(lib)
     yield from rollout.figures(quick)
     yield from plain.figures(quick)
     yield from hunt.figures(quick)
@@ -92,8 +90,8 @@ def whole_matches(what: str, agents: Sequence[AgentSpec], lib: ctypes.CDLL | Non
     few, many = matches(agents, 30 if not quick else 6), matches(agents, 12_000 if not quick else 600)
     results: dict[str, list[MatchResult]] = {}
 
-    def ours(lanes: int, specs: Sequence[MatchSpec]) -> None:
-        with SequentialMatchExecutor(lanes) as executor:
+    def ours(lanes: int, specs: Sequence[MatchSpec], marching: Marching = Marching.AT_ONCE) -> None:
+        with SequentialMatchExecutor(lanes, marching=marching) as executor:
             results[str(len(specs))] = executor.execute_matches(specs)
 
     ours(1024, few)
@@ -111,7 +109,8 @@ def whole_matches(what: str, agents: Sequence[AgentSpec], lib: ctypes.CDLL | Non
     few_steps = sum(result.steps for result in results[str(len(few))])
     python_rate = few_steps / taken["python"][0]
 
-    jobs = {f"{lanes} lanes": lambda lanes=lanes: ours(lanes, many) for lanes in LANES}
+    jobs = {f"{lanes} lane{'s' * (lanes > 1)}": lambda lanes=lanes: ours(lanes, many) for lanes in LANES}
+    jobs["1024 lanes by ticks"] = lambda: ours(1024, many, Marching.NEVER)
     if lib is not None:
         c = native.Native(lib, GAME.options, many)
         jobs["C"] = c.play
@@ -132,38 +131,6 @@ def _check_equal(name: str, results: Sequence[MatchResult], other: Sequence[obje
         ours = (result.scores, result.steps, result.stats, result.actions)
         if ours != record:
             raise AssertionError(f"{name} plays match {result.id} differently: the figures would mean nothing")
-
-
-def order_of_rows(lib: ctypes.CDLL) -> Iterator[Figure]:
-    """What lock-step itself costs: C answers the same rows lane by lane, as it would alone, and step by step, as here.
-
-    The branches inside `tanh` are well predicted while one match goes on, and badly when each row is another match.
-    """
-    SixNodePilot.seen = []
-    try:
-        with Arena(1024) as arena:
-            for spec in matches(list(SIX_NODES.samples(GAME)), 1024):
-                arena.add(spec)
-            for _ in range(200):
-                arena.tick()
-        seen = [one for one in SixNodePilot.seen[50:] if len(one[0]) == 2048]
-    finally:
-        SixNodePilot.seen = None
-    nets = np.array([network(k) for k in range(6)])
-    agents, rows, answers = (np.stack(column) for column in zip(*seen, strict=True))
-    if native.answer(lib, nets, agents.reshape(-1), rows.reshape(-1, 8)).tolist() != answers.reshape(-1).tolist():
-        raise AssertionError("C answers differently: the figures would mean nothing")
-    stepwise = np.ascontiguousarray(agents.reshape(-1)), np.ascontiguousarray(rows.reshape(-1, 8))
-    lanewise = np.ascontiguousarray(agents.T.reshape(-1)), np.ascontiguousarray(rows.swapaxes(0, 1).reshape(-1, 8))
-    jobs = {
-        "lane by lane": lambda: native.answer(lib, nets, *lanewise),
-        "in lock-step": lambda: native.answer(lib, nets, *stepwise),
-    }
-    taken = in_turns(jobs, 7)
-    for name in jobs:
-        rate = agents.size / statistics.median(taken[name]) / 1e6
-        against = ratio(taken, name, "lane by lane")
-        yield Figure(f"C, the six-node networks alone, {name}", rate, "million rows/s", against, "lane by lane")
 
 
 def compiling() -> Iterator[Figure]:

@@ -72,11 +72,3 @@ class Native:
         stats = tuple(map(tuple, self.stats[row].tolist()))
         packed = self.log[row, : (int(self.steps[row]) + 1) // 2].tobytes()
         return tuple(self.scores[row].tolist()), int(self.steps[row]), stats, packed
-
-
-def answer(lib: ctypes.CDLL, nets: np.ndarray, agents: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """What the networks answer to these rows, by the C code."""
-    out = np.zeros(len(agents), np.int64)
-    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (nets, agents, rows, out)]
-    lib.answer(ctypes.c_int64(len(agents)), *pointers)
-    return out

@@ -58,12 +58,11 @@ def _act(nets, hidden, agents, obs, out):  # type: ignore[no-untyped-def]
 
 
 class SixNodePilot:
-    """Plays every six-node agent of a group; `seen` may be given a list that collects what it was asked."""
+    """Plays every six-node agent of a group."""
 
     capacity = None
     act_row = staticmethod(act_row)
     observes = True
-    seen: list[tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None
 
     def __init__(self, game: Game, slots: int) -> None:
         self._nets = np.zeros(0, NET)
@@ -84,8 +83,6 @@ class SixNodePilot:
     def act(self, views: Views) -> Ints:
         out = self._out[: len(views)]
         _act(self._nets, self._hidden, views.agents, views.obs, out)
-        if self.seen is not None:
-            self.seen.append((views.agents.copy(), views.obs.copy(), out.copy()))
         return out
 
     def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:

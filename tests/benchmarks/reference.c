@@ -152,11 +152,6 @@ static inline int net_act(const Net *net, const float *o) {
     return action;
 }
 
-/* The networks alone, on rows in whatever order they come. */
-void answer(int64_t n, const Net *nets, const uint32_t *agents, const float (*rows)[8], int64_t *out) {
-    for (int64_t i = 0; i < n; i++) out[i] = net_act(nets + agents[i], rows[i]);
-}
-
 /* Plays n matches. kind 0: bots, 1: nets; players[i][seat] indexes them. log has `room` bytes a match. */
 void play(int64_t n, int32_t kind, const uint64_t *seeds, const int32_t (*players)[2], const Bot *bots, const Net *nets,
           const Rules *r, const Purposes *p, double (*scores)[2], uint32_t *steps, double (*stats)[2][8],
