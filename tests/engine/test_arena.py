@@ -280,7 +280,7 @@ def test_a_group_keeps_to_its_lanes_and_plays_everything() -> None:
         arena.tick()
         group = arena._group(spec)
         assert group.running == group.info.lanes
-        assert group._obs.nbytes + group._legal.nbytes <= ROOM
+        assert group._answers._obs.nbytes + group._answers._legal.nbytes <= ROOM
         while not arena.idle:
             arena.tick()
         assert len(arena.take_results()) == 40
@@ -291,7 +291,7 @@ def test_what_a_lane_held_before_never_gets_into_the_next_record(pong: Game) -> 
     players = (agent("fast"), agent("fast"))
     full, long, next_one = (
         MatchSpec(name, new_game("pong", points=99).spec, players, seed, None, Limits(steps))
-        for seed, (name, steps) in enumerate((("full", 2048), ("long", 2500), ("next", 50)))
+        for seed, (name, steps) in enumerate((("full", 8192), ("long", 9000), ("next", 50)))
     )
     with Arena(2) as arena:
         arena.add(full)
