@@ -14,7 +14,7 @@ from engine.errors import BadValue
 from engine.games.shogi.attacks import threats
 from engine.games.shogi.game import Shogi, ShogiOptions
 from engine.games.shogi.lanes import FINISHED, NO_CONTEST, declares
-from engine.games.shogi.moves import MOST_MOVES, count_moves, list_moves
+from engine.games.shogi.moves import MOST_MOVES, can_move, count_moves, list_moves
 from engine.games.shogi.notation import START, Cells, Sets, read_sfen, write_sfen, write_usi
 from engine.games.shogi.play import make, settle, unpack
 from engine.games.shogi.position import ShogiPosition
@@ -59,6 +59,7 @@ def compare(cells: Cells, sets: Sets, board: object) -> int:
     sfen = write_sfen(cells, 1)
     assert ours == theirs, sfen
     assert count_moves(cells, sets) == count, sfen
+    assert can_move(cells, sets) == (count > 0), sfen
     assert (checks > 0) == board.is_check(), sfen  # type: ignore[attr-defined]
     actions = [move & 0xFFF for move in moves]
     assert len(set(actions)) == count, f"two moves are one action: {sfen}"

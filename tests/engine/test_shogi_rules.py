@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
-from engine.games.shogi.moves import perft
+from engine.games.shogi.moves import can_move, count_moves, perft
 from engine.games.shogi.notation import START, read_sfen
 from engine.games.shogi.position import ShogiPosition
-from tests.engine.shogi import drops, legal, moves_from
+from tests.engine.shogi import any_position, drops, legal, moves_from
 
 FESTIVAL = "l6nl/5+P1gk/2np1S3/p1p4Pp/3P2Sp1/1PPb2P1P/P5GS1/R8/LN4bKL w GR5pnsg 1"
 ATTACK = "8l/1l+R2P3/p2pBG1pp/kps1p4/Nn1P2G2/P1P1P2PP/1PS6/1KSG3+r1/LN2+p3L w Sbgn3p 124"
@@ -163,3 +165,17 @@ def test_a_taken_piece_comes_into_the_hand_unpromoted() -> None:
 
 def test_who_cannot_move_has_no_legal_action() -> None:
     assert legal("4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1") == set()
+
+
+def test_a_side_can_move_if_it_has_a_legal_move() -> None:
+    rng = random.Random(11)
+    mate, stalemate = "4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1", "k8/2G6/1G7/9/9/9/9/9/8K w - 1"
+    positions = [mate, stalemate, FESTIVAL, ATTACK, MOST, *(any_position(rng) for _ in range(2000))]
+    found = set()
+    for sfen in positions:
+        cells, sets, _ = read_sfen(sfen)
+        assert can_move(cells, sets) == (count_moves(cells, sets) > 0), sfen
+        found.add(bool(can_move(cells, sets)))
+    assert found == {True, False}
+    assert not legal(mate)
+    assert not legal(stalemate)

@@ -17,6 +17,7 @@ from engine.games.shogi.openings import LINES, STARTS
 from engine.games.shogi.position import ShogiPosition
 from engine.league.plan import Plan
 from engine.league.records import Lineup, Settings
+from engine.seeding import pick
 from tests.engine.shogi import CHECKS, ONE, SHUFFLE, dealt, ended, play
 
 ROOK = "4k4/9/9/9/9/9/9/9/K4R3 b - 1"  # where CHECKS can be played
@@ -48,6 +49,12 @@ def test_a_match_may_begin_with_random_moves_or_none() -> None:
     assert {(one.start, len(one.moves)) for one in begun} == {(START, 6)}
     assert all(one.legal().size for one in begun)
     assert dealt(None, 5, opening="none").position(0, 0).usi() == USUAL
+
+
+def test_the_opening_is_picked_by_the_seed() -> None:
+    for seed in (*range(40), 2**63 + 1, 2**64 - 1):
+        chosen = STARTS[pick(len(STARTS), seed, lanes.OPENING)]
+        assert dealt(None, seed).position(0, 0).usi() == ShogiPosition.from_usi(chosen).usi()
 
 
 def test_openings_are_legal_and_different() -> None:

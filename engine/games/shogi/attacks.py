@@ -24,10 +24,10 @@ from engine.games.shogi.tables import (
     TO,
     WHITE,
 )
-from engine.kernels import inline, kernel
+from engine.kernels import bare, inline
 
 
-@kernel
+@bare
 def slides(cells, side, kind, square):  # type: ignore[no-untyped-def]
     """Where a sliding piece gets to, up to and including what stops it."""
     low, high = uint64(0), uint64(0)
@@ -43,7 +43,7 @@ def slides(cells, side, kind, square):  # type: ignore[no-untyped-def]
     return low, high
 
 
-@kernel
+@bare
 def threats(cells, sets, side):  # type: ignore[no-untyped-def]
     """What bears on this side's king: attacked squares beside it, checkers and where from, pinned pieces."""
     them, king = 1 - side, int64(cells[KINGS + side])
@@ -121,7 +121,7 @@ def goals(cells, side, kind, square, pinned, king):  # type: ignore[no-untyped-d
     return t0, t1
 
 
-@kernel
+@bare
 def pawn_mates(cells, sets, side, target):  # type: ignore[no-untyped-def]
     """Whether a pawn dropped here, in front of the other king, would be mate: then it must not be."""
     them = 1 - side

@@ -5,16 +5,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadValue
-from engine.game import Bools, Floats, GameInfo, Indices, Ints, Observations, Seeds
+from engine.game import BoardRows, Bools, Floats, GameInfo, Indices, Ints, Observations, Seeds
 from engine.games.shogi import lanes as kernels
 from engine.games.shogi.csa import ending_word, write_csa
-from engine.games.shogi.lanes import LANE, MOST_BEFORE, PLANES, STATS
+from engine.games.shogi.lanes import LANE, MOST_BEFORE, PLANES, RULES, STATS, Arrays
 from engine.games.shogi.moves import MOST_MOVES
 from engine.games.shogi.notation import START
 from engine.games.shogi.openings import STARTS
@@ -25,9 +25,8 @@ from engine.options import option, validate
 from engine.play.match import Ending
 from engine.registry import spec_of
 from engine.scene import Scene
-from engine.seeding import pick, purpose
 
-OPENING = purpose("shogi.opening")
+USUAL = (START, 1)  # SFEN, and the number of its next move; moves before the match follow
 
 
 @dataclass(frozen=True)
@@ -73,13 +72,8 @@ class Shogi:
     def check_start(self, start: str | None) -> None:
         if start is None:
             return
-        boards = self.boards(1)
-        boards.deal(np.zeros(1, np.uint32), np.zeros(1, np.uint64), [start])
-        [lane] = boards.lanes
-        if lane["over"]:
-            told = ending_of(int(lane["reason"]), bool(lane["checked"]))
-            after = f" after move {lane['before']}" if lane["before"] else ""
-            raise BadValue("start", start, f"one that is not over yet; this is, by {told}{after}")
+        if ending := _ending(start, self.options.declaration):
+            raise BadValue("start", start, f"one that is not over yet; this is, by {ending}")
 
     def boards(self, lanes: int) -> ShogiBoards:
         return ShogiBoards(self.options, lanes)
@@ -92,47 +86,73 @@ def _read(start: str) -> tuple[ShogiPosition, tuple[int, ...]]:
     return ShogiPosition.from_sfen(given.start), given.packed
 
 
+@functools.lru_cache(512)
+def _ending(start: str, declaration: bool) -> str:
+    """How a match that begins like this is over already; nothing if it is not."""
+    boards = ShogiBoards(ShogiOptions(declaration=declaration), 1)
+    boards.deal(np.zeros(1, np.uint32), np.zeros(1, np.uint64), [start])
+    [lane] = boards.lanes
+    after = f" after move {lane['before']}" if lane["before"] else ""
+    return ending_of(int(lane["reason"]), bool(lane["checked"])) + after if lane["over"] else ""
+
+
+@functools.cache
+def _openings(count: int) -> tuple[NDArray[Any], ...]:
+    """The first so many of the opening set as arrays: the usual position, and the moves from there."""
+    position, _ = _read(STARTS[0])
+    lines = [_read(start)[1] for start in STARTS[:count]]
+    moves = np.zeros((count, max(1, *map(len, lines))), np.int32)
+    for row, line in zip(moves, lines, strict=True):
+        row[: len(line)] = line
+    return position.cells, position.sets, np.array([len(line) for line in lines], np.uint32), moves
+
+
 class ShogiBoards:
     """Matches in progress. Shapes depend on the options, types do not: nothing is compiled twice."""
 
+    rows = BoardRows(
+        kernels.observe_row,
+        kernels.apply_row,
+        kernels.over_row,
+        kernels.acting_row,
+        kernels.legal_row,
+        kernels.position_row,
+    )
+
     def __init__(self, options: ShogiOptions, lanes: int) -> None:
-        self._options = options
-        self.lanes = np.zeros(lanes, LANE)
+        o, longest = options, MOST_BEFORE + options.move_limit
+        plies = o.random_plies if o.opening == "random" else 0
+        self.arrays = Arrays(
+            lanes=np.zeros(lanes, LANE),
+            scores=np.zeros((lanes, 2)),
+            acting=np.zeros((lanes, 2), np.bool_),
+            keys=np.zeros((lanes, longest + 1), np.uint64),
+            cells=np.zeros((lanes, CELLS), np.uint8),
+            sets=np.zeros((lanes, SETS), np.uint64),
+            moves=np.zeros((lanes, MOST_MOVES), np.int32),
+            played=np.zeros((lanes, longest), np.int32),
+            rules=np.array([(o.move_limit, plies, o.declaration)], RULES),
+        )
+        self.lanes, self._scores, self._acting, _, self.cells, self.sets, self.moves, self.played, _ = self.arrays
         self.lanes["over"] = 1  # nothing is dealt yet
-        self.cells: NDArray[np.uint8] = np.zeros((lanes, CELLS), np.uint8)
-        self.sets: NDArray[np.uint64] = np.zeros((lanes, SETS), np.uint64)
-        self.played: NDArray[np.int32] = np.zeros((lanes, MOST_BEFORE + options.move_limit), np.int32)
-        self._scores: Floats = np.zeros((lanes, 2))
-        self._acting: Bools = np.zeros((lanes, 2), np.bool_)
-        self._keys: NDArray[np.uint64] = np.zeros((lanes, MOST_BEFORE + options.move_limit + 1), np.uint64)
-        self.moves: NDArray[np.int32] = np.zeros((lanes, MOST_MOVES), np.int32)
-        self._starts = [(START, 1)] * lanes  # SFEN, and the number of its next move; moves before the match follow
-        self._all = (
-            self.lanes, self._scores, self._acting, self._keys, self.cells, self.sets, self.moves, self.played
-        )  # fmt: skip
-        self._rules = (options.declaration, options.move_limit)
+        self._openings = len(STARTS) if o.opening == "set" else 1
+        self._starts = [USUAL] * lanes
 
     def deal(self, lanes: Indices, seeds: Seeds, starts: Sequence[str | None]) -> None:
-        for lane, seed, start in zip(lanes.tolist(), seeds.tolist(), starts, strict=True):
-            self._place(lane, *_read(self._first(seed) if start is None else start))
+        given = np.zeros(len(starts), np.bool_)
+        for row, (lane, start) in enumerate(zip(lanes.tolist(), starts, strict=True)):
             if start is None:
-                self._scatter(lane, seed)
-        kernels.begin(self._all, lanes, *self._rules)
-
-    def _first(self, seed: int) -> str:
-        return STARTS[pick(len(STARTS), seed, OPENING) if self._options.opening == "set" else 0]
+                self._starts[lane] = USUAL
+            else:
+                given[row] = True
+                self._place(lane, *_read(start))
+        kernels.begin(self.arrays, _openings(self._openings), lanes, seeds, given)
 
     def _place(self, lane: int, position: ShogiPosition, before: tuple[int, ...]) -> None:
         self.cells[lane], self.sets[lane] = position.cells, position.sets
         self.lanes["before"][lane] = len(before)
         self.played[lane, : len(before)] = before
         self._starts[lane] = (position.start, position.number)
-
-    def _scatter(self, lane: int, seed: int) -> None:
-        """Also where there are no random moves: so it is compiled with the rest, and not at somebody's first click."""
-        rows = self.cells[lane], self.sets[lane], self.moves[lane], self._keys[lane], self.played[lane]
-        plies = self._options.random_plies if self._options.opening == "random" else 0
-        self.lanes["before"][lane] += kernels.scatter(*rows, np.uint64(seed), plies)
 
     def acting(self) -> Bools:
         return self._acting
@@ -141,13 +161,13 @@ class ShogiBoards:
         return self.lanes["over"]
 
     def observe(self, lanes: Indices, seats: Indices, out: Observations) -> None:
-        kernels.observe(self.lanes, self.cells, lanes, seats, out)
+        kernels.observe(self.arrays, lanes, seats, out)
 
     def legal(self, lanes: Indices, seats: Indices, out: Bools) -> None:
-        kernels.mask(self.lanes, self.moves, lanes, out)
+        kernels.mask(self.arrays, lanes, seats, out)
 
     def apply(self, lanes: Indices, actions: Ints) -> None:
-        kernels.advance(self._all, lanes, actions, *self._rules)
+        kernels.advance(self.arrays, lanes, actions)
 
     def scores(self) -> Floats:
         return self._scores
@@ -156,7 +176,7 @@ class ShogiBoards:
         return self.lanes["stats"][lanes].astype(np.float64)
 
     def copy(self, source: int, target: int) -> None:
-        for array in self._all:
+        for array in self.arrays[:-1]:
             array[target] = array[source]
         self._starts[target] = self._starts[source]
 

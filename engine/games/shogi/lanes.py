@@ -1,16 +1,24 @@
-"""Matches of Shogi in lanes: beginning, moving on, ending, and what an agent sees, all lanes in one call."""
+"""Matches of Shogi in lanes: beginning, moving on, ending, and what an agent sees.
+
+The rules are functions of one lane (`engine.game.BoardRows`); the kernels for many lanes are loops over them.
+"""
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import uint32, uint64
+from numpy.typing import NDArray
 
+from engine.game import Bools, Floats
 from engine.games.shogi.bits import int64, ones
-from engine.games.shogi.moves import list_moves
-from engine.games.shogi.play import FROM, PROMOTING, make, unpack
+from engine.games.shogi.moves import can_move, list_moves
+from engine.games.shogi.play import FROM, PROMOTING, copy_position, make, unpack
 from engine.games.shogi.tables import (
     BISHOP,
     BIT,
+    CELLS,
     DRAGON,
     DROPS,
     HANDS,
@@ -20,13 +28,14 @@ from engine.games.shogi.tables import (
     MOST,
     OCCUPIED,
     ROOK,
+    SETS,
     SIDE,
     ZONE,
 )
-from engine.kernels import kernel
+from engine.kernels import bare, kernel, row
 from engine.seeding import draw, purpose
 
-OPENING_MOVE = purpose("shogi.opening_move")
+OPENING, OPENING_MOVE = purpose("shogi.opening"), purpose("shogi.opening_move")
 RUNNING, FINISHED, LIMIT, NO_CONTEST = range(4)  # what `over` says
 # Why it is over: nothing yet, no legal move, fourfold repetition, perpetual check, entering king, move limit.
 PLAYING, MATE, REPETITION, PERPETUAL, DECLARED, TOO_LONG = range(6)
@@ -45,12 +54,27 @@ LANE = np.dtype(
     ],
     align=True,
 )
+RULES = np.dtype([("limit", "u4"), ("random_plies", "u4"), ("declaration", "u1")], align=True)
 MOST_HELD = np.array((1, *MOST), np.float32)
 PLANES = 46
 MOST_BEFORE = 512  # moves that a start may be given with
 
 
-@kernel
+class Arrays(NamedTuple):
+    """What the row functions work on; all but the rules are by lane."""
+
+    lanes: NDArray[Any]
+    scores: Floats
+    acting: Bools
+    keys: NDArray[np.uint64]  # [lanes, moves made]: of the positions so far
+    cells: NDArray[np.uint8]  # cells and sets: see `tables`
+    sets: NDArray[np.uint64]
+    moves: NDArray[np.int32]  # the legal ones
+    played: NDArray[np.int32]
+    rules: NDArray[Any]
+
+
+@bare
 def declares(cells, sets, side):  # type: ignore[no-untyped-def]
     """Whether this side, which must be to move and not in check, could declare a win by the 27-point rule.
 
@@ -74,161 +98,217 @@ def declares(cells, sets, side):  # type: ignore[no-untyped-def]
     return points >= 28 - side
 
 
-@kernel
+@bare
 def _repeated(keys, now):  # type: ignore[no-untyped-def]
     """How often the position after so many moves was there before, and when first. Keys of 64 bits stand for them."""
     key, found, first = keys[now], 0, now
-    for k in range(now - 4, -1, -2):  # with the same side to move; it takes four moves to come back
-        if keys[k] == key:
-            found += 1
-            first = k
+    last = uint64(max(now - 3, 0))  # it takes four moves to come back
+    for k in range(uint64(now & 1), last, uint64(2)):  # with the same side to move
+        found += int64(keys[k] == key)  # without a branch: several at a time
+    if found > 0:
+        first = now & 1
+        while keys[first] != key:
+            first += 2
     return found, first
 
 
-@kernel
-def _settle(lane, scores, acting, keys, cells, sets, moves, declaration, limit):  # type: ignore[no-untyped-def]
+@bare
+def _settle(arrays, lane):  # type: ignore[no-untyped-def]
     """What the position that has just come about means: who acts, or how it ended."""
+    state, rules, acting = arrays.lanes[lane], arrays.rules[0], arrays.acting[lane]
+    cells, sets = arrays.cells[lane], arrays.sets[lane]
     side = int64(cells[SIDE])
     mover = 1 - side
-    count, checks = list_moves(cells, sets, moves, int64(0))
-    plies = int64(lane.plies)
-    now = int64(lane.before) + plies
-    lane.count = count
-    lane.checked = checks > 0
+    count, checks = list_moves(cells, sets, arrays.moves[lane], int64(0))
+    plies = int64(state.plies)
+    now = int64(state.before) + plies
+    state.count = count
+    state.checked = checks > 0
     if now > 0:
-        lane.runs[mover] = lane.runs[mover] + uint32(1) if checks else uint32(0)
+        state.runs[mover] = state.runs[mover] + uint32(1) if checks else uint32(0)
     if plies > 0:
-        lane.stats[mover, 3] += uint32(checks > 0)
-    found, first = _repeated(keys, now)
-    lane.repeats = min(found, 3)
+        state.stats[mover, 3] += uint32(checks > 0)
+    found, first = _repeated(arrays.keys[lane], now)
+    state.repeats = min(found, 3)
     winner = -1
     if count == 0:
-        lane.over, lane.reason, winner = FINISHED, MATE, mover
+        state.over, state.reason, winner = FINISHED, MATE, mover
     elif found >= 3:
         turns = (now - first) // 2
-        by_mover, by_other = lane.runs[mover] >= turns, lane.runs[side] >= turns
+        by_mover, by_other = state.runs[mover] >= turns, state.runs[side] >= turns
         if by_mover == by_other:
-            lane.over, lane.reason = NO_CONTEST, REPETITION
+            state.over, state.reason = NO_CONTEST, REPETITION
         else:
-            lane.over, lane.reason, winner = FINISHED, PERPETUAL, side if by_mover else mover
-    elif declaration and checks == 0 and declares(cells, sets, side):
-        lane.over, lane.reason, winner = FINISHED, DECLARED, side
-    elif plies >= limit:
-        lane.over, lane.reason = LIMIT, TOO_LONG
-    acting[0] = lane.over == 0 and side == 0
-    acting[1] = lane.over == 0 and side == 1
-    if lane.over != 0:
+            state.over, state.reason, winner = FINISHED, PERPETUAL, side if by_mover else mover
+    elif rules.declaration != 0 and checks == 0 and declares(cells, sets, side):
+        state.over, state.reason, winner = FINISHED, DECLARED, side
+    elif plies >= rules.limit:
+        state.over, state.reason = LIMIT, TOO_LONG
+    acting[0] = state.over == 0 and side == 0
+    acting[1] = state.over == 0 and side == 1
+    if state.over != 0:
         for seat in range(2):
-            scores[seat] = 0.5 if winner < 0 else (1.0 if winner == seat else 0.0)
+            arrays.scores[lane, seat] = 0.5 if winner < 0 else (1.0 if winner == seat else 0.0)
 
 
 @kernel
-def begin(boards, rows, declaration, limit):  # type: ignore[no-untyped-def]
-    """Matches from the positions that are on these lanes now, and the `before` moves that are written down as played.
+def begin(arrays, openings, lanes, seeds, given):  # type: ignore[no-untyped-def]
+    """Matches on these lanes: from an opening that follows from the seed, or, where `given`, from the positions that
+    are there now and the `before` moves that are written down as played.
 
     These go by the rules like any others, so that repetition and perpetual check count from the first of them. Only
     limit and statistics begin after the last; if one ends the match, `before` says which.
     """
-    lanes, scores, acting, keys, cells, sets, moves, played = boards
-    for i in range(rows.size):
-        row = rows[i]
-        lane = lanes[row]
-        before = int64(lane.before)
-        lane.before = 0
-        lane.plies = 0
-        lane.over = 0
-        lane.reason = 0
+    plies = int64(arrays.rules[0].random_plies)
+    spare = np.empty((2, CELLS), np.uint8), np.empty((2, SETS), np.uint64)
+    for i in range(lanes.size):
+        lane = lanes[i]
+        state, cells, sets = arrays.lanes[lane], arrays.cells[lane], arrays.sets[lane]
+        if not given[i]:
+            _open(arrays, openings, lane, seeds[i])
+            if plies > 0:
+                state.before += uint32(_scatter(arrays, lane, seeds[i], plies, spare))
+        before = int64(state.before)
+        state.before = 0
+        state.plies = 0
+        state.over = 0
+        state.reason = 0
         for seat in range(2):
-            lane.runs[seat] = 0
-            scores[row, seat] = 0.0
+            state.runs[seat] = 0
+            arrays.scores[lane, seat] = 0.0
             for k in range(4):
-                lane.stats[seat, k] = 0
+                state.stats[seat, k] = 0
         while True:
-            now = int64(lane.before)
-            keys[row, now] = sets[row, KEY]
-            _settle(lane, scores[row], acting[row], keys[row], cells[row], sets[row], moves[row], declaration, limit)
-            if now == before or lane.over != 0:
+            now = int64(state.before)
+            arrays.keys[lane, now] = sets[KEY]
+            _settle(arrays, lane)
+            if now == before or state.over != 0:
                 break
-            make(cells[row], sets[row], int64(played[row, now]))
-            lane.before += uint32(1)
+            make(cells, sets, int64(arrays.played[lane, now]))
+            state.before += uint32(1)
 
 
-@kernel
-def advance(boards, rows, actions, declaration, limit):  # type: ignore[no-untyped-def]
-    lanes, scores, acting, keys, cells, sets, moves, played = boards
-    for i in range(rows.size):
-        row = rows[i]
-        lane, squares = lanes[row], cells[row]
-        side = int64(squares[SIDE])
-        move = unpack(squares, actions[row, side])
-        taken = make(squares, sets[row], move)
-        lane.stats[side, 0] += uint32(taken != 0)
-        lane.stats[side, 1] += uint32(move >> FROM & 127 == 81)
-        lane.stats[side, 2] += uint32(move >> PROMOTING & 1)
-        now = int64(lane.before) + int64(lane.plies)
-        played[row, now] = move
-        lane.plies += uint32(1)
-        keys[row, now + 1] = sets[row, KEY]
-        _settle(lane, scores[row], acting[row], keys[row], squares, sets[row], moves[row], declaration, limit)
+@bare
+def _open(arrays, openings, lane, seed):  # type: ignore[no-untyped-def]
+    """Put the first position of an opening on a lane, and write down its moves."""
+    cells, sets, counts, moves = openings
+    n = uint64(counts.size)
+    bits = draw(seed, OPENING, 0, 0, 0)
+    high, low = bits >> uint64(32), bits & uint64(0xFFFFFFFF)
+    chosen = (high * n + (low * n >> uint64(32))) >> uint64(32)  # as `seeding.pick`: bits * n >> 64
+    copy_position(cells, sets, arrays.cells[lane], arrays.sets[lane])
+    for k in range(counts[chosen]):
+        arrays.played[lane, k] = moves[chosen, k]
+    arrays.lanes[lane].before = counts[chosen]
 
 
-@kernel
-def mask(lanes, moves, rows, out):  # type: ignore[no-untyped-def]
-    """The list of each lane's legal moves, as a row of flags."""
-    out[:] = False
-    for i in range(rows.size):
-        for k in range(lanes[rows[i]].count):
-            out[i, moves[rows[i], k] & 0xFFF] = True
-
-
-@kernel
-def scatter(cells, sets, moves, keys, played, seed, plies):  # type: ignore[no-untyped-def]
+@bare
+def _scatter(arrays, lane, seed, plies, spare):  # type: ignore[no-untyped-def]
     """Write down so many random moves; one that would end the match at once is never chosen. Returns how many."""
-    here, sets_here, after, sets_after, spare = cells.copy(), sets.copy(), cells.copy(), sets.copy(), moves.copy()
+    cells, sets = spare
+    keys, moves = arrays.keys[lane], arrays.moves[lane]
+    copy_position(arrays.cells[lane], arrays.sets[lane], cells[0], sets[0])
     for ply in range(plies):
-        keys[ply] = sets_here[KEY]
-        count, _ = list_moves(here, sets_here, moves, int64(0))
+        keys[ply] = sets[0, KEY]
+        count, _ = list_moves(cells[0], sets[0], moves, int64(0))
         found = False
         for k in range(8):
             chosen = int64(moves[draw(seed, OPENING_MOVE, 0, ply, k) % uint64(count)])
-            after[:] = here
-            sets_after[:] = sets_here
-            make(after, sets_after, chosen)
-            keys[ply + 1] = sets_after[KEY]
-            if list_moves(after, sets_after, spare, int64(0))[0] > 0 and _repeated(keys, ply + 1)[0] < 3:
+            copy_position(cells[0], sets[0], cells[1], sets[1])
+            make(cells[1], sets[1], chosen)
+            keys[ply + 1] = sets[1, KEY]
+            if can_move(cells[1], sets[1]) and _repeated(keys, ply + 1)[0] < 3:
                 found = True
                 break
         if not found:
             return ply
-        played[ply] = chosen
-        here[:] = after
-        sets_here[:] = sets_after
+        arrays.played[lane, ply] = chosen
+        copy_position(cells[1], sets[1], cells[0], sets[0])
     return plies
 
 
-@kernel
-def observe(lanes, cells, rows, seats, out):  # type: ignore[no-untyped-def]
+@row
+def apply_row(arrays, lane, actions):  # type: ignore[no-untyped-def]
+    """One move of one lane; `actions` is by seat."""
+    state, cells, sets = arrays.lanes[lane], arrays.cells[lane], arrays.sets[lane]
+    side = int64(cells[SIDE])
+    move = unpack(cells, actions[side])
+    taken = make(cells, sets, move)
+    state.stats[side, 0] += uint32(taken != 0)
+    state.stats[side, 1] += uint32(move >> FROM & 127 == 81)
+    state.stats[side, 2] += uint32(move >> PROMOTING & 1)
+    now = int64(state.before) + int64(state.plies)
+    arrays.played[lane, now] = move
+    state.plies += uint32(1)
+    arrays.keys[lane, now + 1] = sets[KEY]
+    _settle(arrays, lane)
+
+
+@row
+def over_row(arrays, lane):  # type: ignore[no-untyped-def]
+    return arrays.lanes[lane].over
+
+
+@row
+def acting_row(arrays, lane, seat):  # type: ignore[no-untyped-def]
+    return arrays.acting[lane, seat]
+
+
+@row
+def legal_row(arrays, lane, seat, out):  # type: ignore[no-untyped-def]
+    """The list of a lane's legal moves, as flags."""
+    moves = arrays.moves[lane]
+    out[:] = 0
+    for k in range(arrays.lanes[lane].count):
+        out[moves[k] & 0xFFF] = 1
+
+
+@row
+def position_row(arrays, lane, seat):  # type: ignore[no-untyped-def]
+    """Cells, sets and legal moves of a lane."""
+    return arrays.cells[lane], arrays.sets[lane], arrays.moves[lane, : arrays.lanes[lane].count]
+
+
+@row
+def observe_row(arrays, lane, seat, out):  # type: ignore[no-untyped-def]
     """Planes of 9 x 9, turned so that each seat plays up the board.
 
     0-13 own pieces by type, 14-27 the opponent's, 28-34 own hand (share of all such pieces), 35-41 the opponent's,
     42-44 whether this position was there once, twice, three times before, 45 whether the seat is White.
     """
+    squares, seat = arrays.cells[lane], int64(seat)
     out[:] = 0.0
-    for i in range(rows.size):
-        squares, seat = cells[rows[i]], int64(seats[i])
-        for square in range(81):
-            code = int64(squares[square])
-            if code != 0:
-                seen = 80 - square if seat else square
-                plane = (code & 15) - 1 + (0 if code >> 4 == seat else 14)
-                out[i, plane, seen // 9, seen % 9] = 1.0
-        for other in range(2):
-            whose = seat if other == 0 else 1 - seat
-            for kind in range(1, DROPS + 1):
-                held = squares[HANDS + 8 * whose + kind]
-                if held != 0:
-                    out[i, 27 + 7 * other + kind] = np.float32(held) / MOST_HELD[kind]
-        for k in range(lanes[rows[i]].repeats):
-            out[i, 42 + k] = 1.0
-        if seat == 1:
-            out[i, 45] = 1.0
+    for square in range(81):
+        code = int64(squares[square])
+        if code != 0:
+            seen = 80 - square if seat else square
+            plane = (code & 15) - 1 + (0 if code >> 4 == seat else 14)
+            out[plane, seen // 9, seen % 9] = 1.0
+    for other in range(2):
+        whose = seat if other == 0 else 1 - seat
+        for kind in range(1, DROPS + 1):
+            held = squares[HANDS + 8 * whose + kind]
+            if held != 0:
+                out[27 + 7 * other + kind] = np.float32(held) / MOST_HELD[kind]
+    for k in range(arrays.lanes[lane].repeats):
+        out[42 + k] = 1.0
+    if seat == 1:
+        out[45] = 1.0
+
+
+@bare
+def advance(arrays, lanes, actions):  # type: ignore[no-untyped-def]
+    for i in range(lanes.size):
+        apply_row(arrays, lanes[i], actions[lanes[i]])
+
+
+@bare
+def mask(arrays, lanes, seats, out):  # type: ignore[no-untyped-def]
+    for i in range(lanes.size):
+        legal_row(arrays, lanes[i], seats[i], out[i])
+
+
+@bare
+def observe(arrays, lanes, seats, out):  # type: ignore[no-untyped-def]
+    for i in range(lanes.size):
+        observe_row(arrays, lanes[i], seats[i], out[i])

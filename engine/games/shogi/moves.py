@@ -31,7 +31,7 @@ from engine.games.shogi.tables import (
     TO,
     ZONE,
 )
-from engine.kernels import inline, kernel
+from engine.kernels import bare, inline, kernel
 
 MOST_MOVES = 600  # a position has at most 593
 
@@ -50,7 +50,7 @@ def pawn_drops(cells, sets, side, t0, t1):  # type: ignore[no-untyped-def]
     return t0, t1
 
 
-@kernel
+@bare
 def count_moves(cells, sets):  # type: ignore[no-untyped-def]
     """How many legal moves there are, without making a list of them.
 
@@ -98,11 +98,49 @@ def count_moves(cells, sets):  # type: ignore[no-untyped-def]
     return int64(count)
 
 
+@bare
+def can_move(cells, sets):  # type: ignore[no-untyped-def]
+    """Whether there is any legal move: as `list_moves`, but it ends at the first one."""
+    side = int64(cells[SIDE])
+    king = int64(cells[KINGS + side])
+    danger0, danger1, checks, checker, pins0, pins1 = threats(cells, sets, side)
+    goal0, goal1 = ~sets[OCCUPIED + 2 * side], ~sets[OCCUPIED + 2 * side + 1]
+    if (STEP[0, KING, king, 0] & goal0 & ~danger0) | (STEP[0, KING, king, 1] & goal1 & ~danger1) != uint64(0):
+        return True
+    if checks > 1:
+        return False
+    e0 = BOARD[0] & ~(sets[OCCUPIED] | sets[OCCUPIED + 2])
+    e1 = BOARD[1] & ~(sets[OCCUPIED + 1] | sets[OCCUPIED + 3])
+    if checks == 1:
+        e0, e1 = in_way(king, checker)
+        goal0, goal1 = e0 | BIT[checker, 0], e1 | BIT[checker, 1]
+    for w in range(2):
+        word, pins = sets[OCCUPIED + 2 * side + w], pins0 if w == 0 else pins1
+        while word != uint64(0):
+            square = int64(lowest(word)) + 64 * w
+            bit = word & (~word + uint64(1))
+            word ^= bit
+            if square != king:
+                t0, t1 = goals(cells, side, int64(cells[square] & 15), square, pins & bit != uint64(0), king)
+                if (t0 & goal0) | (t1 & goal1) != uint64(0):  # where it must promote it can
+                    return True
+    if e0 | e1 != uint64(0):
+        for kind in range(1, 8):
+            if cells[HANDS + 8 * side + kind] != 0:
+                t0, t1 = e0 & ~STUCK[side, kind, 0], e1 & ~STUCK[side, kind, 1]
+                if kind == PAWN:
+                    t0, t1 = pawn_drops(cells, sets, side, t0, t1)
+                if t0 | t1 != uint64(0):
+                    return True
+    return False
+
+
 @inline
 def write_moves(side, square, t0, t1, again0, again1, only0, only1, out, count):  # type: ignore[no-untyped-def]
     """Moves of one piece to these targets: promoting into `again`, and not otherwise into `only`."""
     flip = 80 * side
     sign = 1 - 2 * side
+    own = flip + sign * square
     for w in range(2):
         word, again, only = (t0, again0, only0) if w == 0 else (t1, again1, only1)
         while word != uint64(0):
@@ -110,18 +148,18 @@ def write_moves(side, square, t0, t1, again0, again1, only0, only1, out, count):
             target = int64(lowest(word)) + 64 * w
             word ^= bit
             seen = flip + sign * target
-            action = int64(TO[flip + sign * square, seen]) * 81 + seen
+            action = int64(TO[uint64(own), uint64(seen)]) * 81 + seen
             packed = action | square << FROM | target << TARGET
             if again & bit != uint64(0):
-                out[count] = (packed + 810) | 1 << PROMOTING
+                out[uint64(count)] = (packed + 810) | 1 << PROMOTING
                 count += 1
             if only & bit == uint64(0):
-                out[count] = packed
+                out[uint64(count)] = packed
                 count += 1
     return count
 
 
-@kernel
+@bare
 def write_drops(side, kind, t0, t1, out, count):  # type: ignore[no-untyped-def]
     flip = 80 * side
     sign = 1 - 2 * side
@@ -131,12 +169,12 @@ def write_drops(side, kind, t0, t1, out, count):  # type: ignore[no-untyped-def]
         while word != uint64(0):
             target = int64(lowest(word)) + 64 * w
             word &= word - uint64(1)
-            out[count] = (base + flip + sign * target) | target << TARGET
+            out[uint64(count)] = (base + flip + sign * target) | target << TARGET
             count += 1
     return count
 
 
-@kernel
+@bare
 def list_moves(cells, sets, out, captures):  # type: ignore[no-untyped-def]
     """Write the legal moves, or only captures if there is no check; returns how many, and how many pieces give
     check to the side that is to move.

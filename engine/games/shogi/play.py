@@ -10,6 +10,7 @@ from numba import uint64
 from engine.games.shogi.bits import int64
 from engine.games.shogi.tables import (
     BIT,
+    CELLS,
     HAND_KEYS,
     HANDS,
     KEY,
@@ -22,6 +23,7 @@ from engine.games.shogi.tables import (
     PAWNS,
     PROMOTED,
     ROOM,
+    SETS,
     SHIFT,
     SIDE,
     SLIDER,
@@ -29,7 +31,7 @@ from engine.games.shogi.tables import (
     TURN_KEY,
     WHITE,
 )
-from engine.kernels import inline, kernel
+from engine.kernels import bare, inline
 
 FROM, TARGET, PROMOTING = 12, 19, 26  # where these parts of a move begin
 
@@ -72,7 +74,16 @@ def _hand(cells, sets, side, kind, change):  # type: ignore[no-untyped-def]
     cells[place] = held + change
 
 
-@kernel
+@inline
+def copy_position(cells, sets, to_cells, to_sets):  # type: ignore[no-untyped-def]
+    """In loops of a constant length: an assignment of slices would look for overlaps, and may allocate."""
+    for k in range(CELLS):
+        to_cells[k] = cells[k]
+    for k in range(SETS):
+        to_sets[k] = sets[k]
+
+
+@bare
 def make(cells, sets, move):  # type: ignore[no-untyped-def]
     """Play a legal move; returns the type of what was taken, promoted or not, 0 for nothing."""
     side = int64(cells[SIDE])
@@ -98,7 +109,7 @@ def make(cells, sets, move):  # type: ignore[no-untyped-def]
     return taken
 
 
-@kernel
+@bare
 def unpack(cells, action):  # type: ignore[no-untyped-def]
     """The move that a legal action stands for: the piece is the first one met on the way back."""
     side = int64(cells[SIDE])
@@ -119,7 +130,7 @@ def unpack(cells, action):  # type: ignore[no-untyped-def]
     return action | source << FROM | target << TARGET | int64(promoting) << PROMOTING
 
 
-@kernel
+@bare
 def settle(cells, sets):  # type: ignore[no-untyped-def]
     """Work out sets and key from the squares, the hands and the side."""
     sets[:] = 0
