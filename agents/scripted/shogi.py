@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import uint64
@@ -17,11 +18,11 @@ from agents.scripted.shogi_search import DEEPEST, SWAP, gain_of, new_frames, sea
 from engine.game import Game, Indices, Ints, Seeds, Views
 from engine.games.shogi.bits import int64
 from engine.games.shogi.game import Shogi
-from engine.games.shogi.moves import list_moves
-from engine.games.shogi.play import TARGET, make
+from engine.games.shogi.moves import MOST_MOVES, can_move, list_moves
+from engine.games.shogi.play import TARGET, copy_position, make
 from engine.games.shogi.position import ShogiPosition
 from engine.games.shogi.tables import CELLS, SETS
-from engine.kernels import kernel
+from engine.kernels import bare, inline, row
 from engine.options import option
 from engine.play.match import AgentSpec, MatchResult
 from engine.seeding import draw, purpose
@@ -57,48 +58,65 @@ SAMPLES = {
 PARAMETERS = np.dtype([("style", "u1"), ("depth", "i8")], align=True)
 
 
-@kernel
-def _glance(style, frames, extras):  # type: ignore[no-untyped-def]
+@inline
+def _luck(seed, move):  # type: ignore[no-untyped-def]
+    """31 random bits for a move."""
+    return int64(draw(seed, CHOICE, 0, move & 0xFFF, 0) >> uint64(33))
+
+
+@bare
+def _glance(style, seed, position, frames):  # type: ignore[no-untyped-def]
     """The players that look one move ahead at most."""
-    cells, sets, moves = frames[0], frames[1], frames[2]
-    count, _ = list_moves(cells[0], sets[0], moves[0], int64(0))
-    chosen, best = int64(moves[0, 0]), int64(-1)
-    for k in range(count):
-        move = int64(moves[0, k])
+    cells, sets, moves = position
+    next_cells, next_sets = frames[0][1], frames[1][1]
+    chosen, best = int64(moves[0]), int64(-1)
+    for k in range(moves.size):
+        move = int64(moves[k])
         worth = int64(0)
         if style == GREEDY:
-            worth = SWAP[int64(cells[0, move >> TARGET & 127]) & 15]
+            worth = SWAP[int64(cells[move >> TARGET & 127]) & 15]
         elif style == MATERIAL:
-            worth = gain_of(cells[0], move)
-            cells[1] = cells[0]
-            sets[1] = sets[0]
-            make(cells[1], sets[1], move)
-            if list_moves(cells[1], sets[1], moves[1], int64(0))[0] == 0:
+            worth = gain_of(cells, move)
+            copy_position(cells, sets, next_cells, next_sets)
+            make(next_cells, next_sets, move)
+            if not can_move(next_cells, next_sets):
                 worth = int64(1_000_000)
-        worth = worth << 32 | extras[move & 0xFFF]
+        worth = worth << 32 | _luck(seed, move)
         if worth > best:
             chosen, best = move, worth
     return chosen
 
 
-@kernel
-def _act(bots, agents, seeds, slots, plies, cells, sets, frames, extras, out):  # type: ignore[no-untyped-def]
+@row
+def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]
+    """`position` is cells, sets and legal moves."""
+    bots, seeds, frames, extras = arrays
+    cells, sets, moves = position
+    bot, seed = bots[agent], draw(seeds[slot], CHOICE, 0, ply, 0)
+    if bot.style == SEARCH:
+        for k in range(moves.size):
+            extras[moves[k] & 0xFFF] = _luck(seed, moves[k]) * SPREAD >> 31
+        copy_position(cells, sets, frames[0][0], frames[1][0])
+        move = search(frames, bot.depth, extras)
+    else:
+        move = _glance(bot.style, seed, position, frames)
+    return move & 0xFFF
+
+
+@bare
+def _act(arrays, agents, slots, plies, cells, sets, moves, out):  # type: ignore[no-untyped-def]
     for i in range(out.size):
-        bot, seed = bots[agents[i]], draw(seeds[slots[i]], CHOICE, 0, plies[i], 0)
-        frames[0][0] = cells[i]
-        frames[1][0] = sets[i]
-        searches = bot.style == SEARCH
-        for action in range(extras.size):
-            bits = draw(seed, CHOICE, 0, action, 0) >> uint64(33)
-            extras[action] = int64(bits) * SPREAD >> 31 if searches else int64(bits)
-        move = search(frames, bot.depth, extras) if searches else _glance(bot.style, frames, extras)
-        out[i] = move & 0xFFF
+        count, _ = list_moves(cells[i], sets[i], moves, int64(0))
+        position = cells[i], sets[i], moves[:count]
+        out[i] = act_row(arrays, slots[i], agents[i], plies[i], None, None, position)
 
 
 class ShogiPilot:
     """Plays every scripted Shogi agent of a group of lanes."""
 
     capacity = None
+    act_row = staticmethod(act_row)
+    observes = False
 
     def __init__(self, game: Game, slots: int) -> None:
         self._bots = np.zeros(0, PARAMETERS)
@@ -106,8 +124,13 @@ class ShogiPilot:
         self._out: Ints = np.zeros(slots, np.int64)
         self._cells: NDArray[np.uint8] = np.zeros((slots, CELLS), np.uint8)
         self._sets: NDArray[np.uint64] = np.zeros((slots, SETS), np.uint64)
+        self._moves: NDArray[np.int32] = np.zeros(MOST_MOVES, np.int32)
         self._frames = new_frames()
         self._extras: Ints = np.zeros(game.info.actions, np.int64)
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        return self._bots, self._seeds, self._frames, self._extras
 
     def load(self, agent: AgentSpec) -> int:
         bot = parse_bot(agent.payload)
@@ -118,15 +141,12 @@ class ShogiPilot:
         self._seeds[slots] = seeds
 
     def act(self, views: Views) -> Ints:
-        for row in range(len(views)):
-            position = views.position(row)
+        for place in range(len(views)):
+            position = views.position(place)
             assert isinstance(position, ShogiPosition), f"{position!r} is no position of Shogi"
-            self._cells[row], self._sets[row] = position.cells, position.sets
+            self._cells[place], self._sets[place] = position.cells, position.sets
         out = self._out[: len(views)]
-        _act(
-            self._bots, views.agents, self._seeds, views.slots, views.plies,
-            self._cells, self._sets, self._frames, self._extras, out,
-        )  # fmt: skip
+        _act(self.arrays, views.agents, views.slots, views.plies, self._cells, self._sets, self._moves, out)
         return out
 
     def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from engine.games.shogi.attacks import threats
 from engine.games.shogi.bits import int64, lowest
 from engine.games.shogi.moves import MOST_MOVES, list_moves
-from engine.games.shogi.play import FROM, PROMOTING, TARGET, make
+from engine.games.shogi.play import FROM, PROMOTING, TARGET, copy_position, make
 from engine.games.shogi.tables import ACTIONS, CELLS, HANDS, KING, KINGS, OCCUPIED, PROMOTED, SETS, SIDE, TYPES
-from engine.kernels import inline, kernel
+from engine.kernels import bare, row
 
 MATE, ENDLESS = 30_000, 32_000
 DEEPEST, TAIL = 8, 8  # moves that may be searched, and captures after them
@@ -43,7 +43,7 @@ for _square in range(81):
     HOME[_square] = -22 * max(7 - _square // 9, 0) + 16 * min(abs(_square % 9 - 4), 3) + 8 * (_square // 9 == 8)
 
 
-@kernel
+@bare
 def evaluate(cells, sets):  # type: ignore[no-untyped-def]
     """Worth of the position for the side to move: material, pieces near the kings, and where the kings stand."""
     total = int64(0)
@@ -63,7 +63,7 @@ def evaluate(cells, sets):  # type: ignore[no-untyped-def]
     return total
 
 
-@inline
+@row
 def gain_of(cells, move):  # type: ignore[no-untyped-def]
     """What a move wins at once: what it takes, on the board and in hand, and its promotion."""
     gain = SWAP[int64(cells[move >> TARGET & 127]) & 15]
@@ -73,7 +73,7 @@ def gain_of(cells, move):  # type: ignore[no-untyped-def]
     return gain
 
 
-@inline
+@row
 def _rank(cells, moves, ranks, count, first, second, history):  # type: ignore[no-untyped-def]
     """Numbers by which moves are ordered: gains, cheap takers first; then killers; then what was good elsewhere."""
     side = int64(cells[SIDE])
@@ -89,7 +89,7 @@ def _rank(cells, moves, ranks, count, first, second, history):  # type: ignore[n
             ranks[k] = history[side, move & 0xFFF]
 
 
-@inline
+@row
 def _next(moves, ranks, k, count):  # type: ignore[no-untyped-def]
     """Bring the best of the moves that are left to place k: few are ever needed."""
     best = k
@@ -101,7 +101,7 @@ def _next(moves, ranks, k, count):  # type: ignore[no-untyped-def]
     return int64(moves[k])
 
 
-@inline
+@row
 def _enter(frames, ply):  # type: ignore[no-untyped-def]
     """Look at the position of a frame for the first time; whether its worth is known already."""
     cells, sets, moves, ranks, killers, history, states, nodes = frames
@@ -131,7 +131,7 @@ def _enter(frames, ply):  # type: ignore[no-untyped-def]
     return False
 
 
-@inline
+@row
 def _descend(frames, ply):  # type: ignore[no-untyped-def]
     """Make the next move of a frame that could change its worth in the frame below; False when there is none."""
     cells, sets, moves, ranks, _, _, states, _ = frames
@@ -149,15 +149,14 @@ def _descend(frames, ply):  # type: ignore[no-untyped-def]
             continue
         found = True
         state[MOVE] = move
-        cells[ply + 1] = cells[ply]
-        sets[ply + 1] = sets[ply]
+        copy_position(cells[ply], sets[ply], cells[ply + 1], sets[ply + 1])
         make(cells[ply + 1], sets[ply + 1], move)
         below = states[ply + 1]
         below[DEPTH], below[ALPHA], below[BETA] = state[DEPTH] - 1, -state[BETA], -state[ALPHA]
     return found
 
 
-@inline
+@row
 def _learn(frames, ply, worth):  # type: ignore[no-untyped-def]
     """The move that a frame tried last is worth this much."""
     cells, _, _, _, killers, history, states, _ = frames
@@ -175,7 +174,7 @@ def _learn(frames, ply, worth):  # type: ignore[no-untyped-def]
                     killers[ply, 0] = move
 
 
-@inline
+@row
 def _worth(frames, depth, alpha, beta):  # type: ignore[no-untyped-def]
     """Worth of frame 1 for its side to move, exact between alpha and beta and a bound outside.
 
@@ -197,7 +196,7 @@ def _worth(frames, depth, alpha, beta):  # type: ignore[no-untyped-def]
         _learn(frames, ply, worth)
 
 
-@kernel
+@bare
 def search(frames, depth, extras):  # type: ignore[no-untyped-def]
     """The best move in frame 0; `extras[action]` is added to each one's worth, to choose among equals."""
     cells, sets, moves, ranks, killers, history, _, _ = frames
@@ -211,8 +210,7 @@ def search(frames, depth, extras):  # type: ignore[no-untyped-def]
         for k in range(count):
             move = _next(moves[0], ranks[0], k, count)
             extra = extras[move & 0xFFF]
-            cells[1] = cells[0]
-            sets[1] = sets[0]
+            copy_position(cells[0], sets[0], cells[1], sets[1])
             make(cells[1], sets[1], move)
             worth = extra - _worth(frames, reach - 1, -ENDLESS, -(alpha - extra))
             if worth > alpha:
