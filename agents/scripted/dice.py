@@ -12,16 +12,16 @@ from engine.play.match import AgentSpec, MatchResult
 from engine.seeding import draw, purpose
 
 ROLL = purpose("dice.roll")
-BLOCK = 64  # actions
+BLOCK = 128  # actions; below 256, so that a byte can count them
 
 
 @row
-def _count(flags, first, last):  # type: ignore[no-untyped-def]
-    """How many flags are set; without a branch, so that the machine takes many at a time."""
-    count = np.int32(0)
-    for action in range(first, last):
-        count += np.int32(flags[action])
-    return count
+def _count(flags, first):  # type: ignore[no-untyped-def]
+    """How many flags of a block are set; bytes, unsigned indices and no branch, so 32 are added at a time."""
+    count = np.uint8(0)
+    for action in range(np.uint64(first), np.uint64(min(first + BLOCK, flags.size))):
+        count = np.uint8(count + flags[action])
+    return np.int64(count)
 
 
 @row
@@ -29,10 +29,13 @@ def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-
     """One of the actions whose flag in `legal` is set."""
     (seeds,) = arrays
     actions = legal.size
-    left = np.int64(draw(seeds[slot], ROLL, 0, ply, 0) % np.uint64(_count(legal, 0, actions)))
-    first = 0
+    total = np.int64(0)
     for place in range(0, actions, BLOCK):  # a game may have thousands of actions
-        held = _count(legal, place, min(place + BLOCK, actions))
+        total += _count(legal, place)
+    left = np.int64(draw(seeds[slot], ROLL, 0, ply, 0) % np.uint64(total))
+    first = 0
+    for place in range(0, actions, BLOCK):
+        held = _count(legal, place)
         if left < held:
             first = place
             break
