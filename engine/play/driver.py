@@ -24,7 +24,7 @@ MOST_STEPS = 1024  # between two looks at the clock: a look takes 25 ns
 
 SOURCE = """
 def march({arguments}):
-    start = nanoseconds(clock)
+    start = looked = nanoseconds(clock)
     seats = {seats}
     ends = odds = 0
     longest = uint32(0)
@@ -73,10 +73,13 @@ def march({arguments}):
                 ends += 1
                 break
             if ply == look:
-                late = nanoseconds(clock) - start > budget
+                now = nanoseconds(clock)
+                late = now - start > budget
                 if late:
                     break
-                stride = min(uint32(4) * stride, uint32({most_steps}))
+                if now - looked < budget >> 6:  # where steps are slow, look after each
+                    stride = min(uint32(4) * stride, uint32({most_steps}))
+                looked = now
                 look = ply + stride
         record.ply = ply
         record.logged = place
