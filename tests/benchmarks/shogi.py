@@ -1,4 +1,4 @@
-"""Shogi: random play, counting and searching on one core, beside cshogi where that is installed."""
+"""Shogi: random play, counting, searching and whole matches on one core, beside cshogi where that is installed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from agents.scripted import dice
+from agents.scripted.shogi import SAMPLES, agent
 from agents.scripted.shogi_search import new_frames, search
 from engine.game import Bools, Ints, Seeds
 from engine.games.shogi.game import Shogi, ShogiOptions
@@ -18,7 +19,10 @@ from engine.games.shogi.moves import perft
 from engine.games.shogi.notation import START, read_sfen
 from engine.games.shogi.tables import SIDE
 from engine.kernels import kernel
-from engine.seeding import draw, purpose
+from engine.play.executors import SequentialMatchExecutor
+from engine.play.march import Marching
+from engine.play.match import AgentSpec, MatchResult, MatchSpec, run_digest
+from engine.seeding import derive, draw, purpose
 from tests.benchmarks.measure import Figure, in_turns, ratio
 
 FESTIVAL = "l6nl/5+P1gk/2np1S3/p1p4Pp/3P2Sp1/1PPb2P1P/P5GS1/R8/LN4bKL w GR5pnsg 1"
@@ -33,6 +37,7 @@ def figures(quick: bool) -> Iterator[Figure]:
     yield from counting(cshogi, quick)
     yield from random_play(cshogi, quick)
     yield from searching(quick)
+    yield from whole_matches(quick)
 
 
 def oracle() -> ModuleType | None:
@@ -107,7 +112,7 @@ def _play_lanes(plies: int, masks: bool) -> None:
         if masks:
             boards.legal(every, seats, legal)
             flags, plies_now = legal.view(np.uint8), np.full(LANES, ply, np.uint32)
-            dice._roll(seeds, every, plies_now, flags, True, game.info.actions, out)
+            dice.roll((seeds,), every, plies_now, flags, True, out)
             actions[:] = out[:, None]
         else:
             _pick(boards.moves, boards.lanes, boards.cells, seeds, ply, actions)
@@ -143,6 +148,33 @@ def searching(quick: bool) -> Iterator[Figure]:
         yield from _figures(
             f"Shogi alpha-beta {depth} from {name}", "million nodes/s", nodes / 1e6, {"ours": job}, quick
         )
+
+
+def whole_matches(quick: bool) -> Iterator[Figure]:
+    """Of equal players, from spec to result: marched, and one move of all matches at a time."""
+    game = Shogi(ShogiOptions())
+    for name, matches in (("Dice", 1000), ("Pebble", 1000), ("Magpie", 1000), ("Merchant", 250)):
+        player = AgentSpec(name, "dice") if name == "Dice" else agent(name, SAMPLES[name])
+        count = 10 if quick else matches
+        specs = [MatchSpec(str(n), game.spec, (player, player), derive("bench", n)) for n in range(count)]
+        found = {how: _whole(specs, how) for how in (Marching.NEVER, Marching.AT_ONCE)}  # compiles
+        if len({run_digest(results) for results in found.values()}) != 1:
+            raise AssertionError(f"matches of {name} differ in a march: the figures would mean nothing")
+        jobs = {
+            "ticks": lambda s=specs: _whole(s, Marching.NEVER),
+            "march": lambda s=specs: _whole(s, Marching.AT_ONCE),
+        }  # type: ignore[misc]
+        taken = in_turns(jobs, 1 if quick else 7)
+        rate = count / statistics.median(taken["march"])
+        note = f"{rate * sum(one.steps for one in found[Marching.NEVER]) / count / 1e6:.2f} million plies/s"
+        yield Figure(
+            f"Shogi, whole matches of {name}", rate, "matches/s", ratio(taken, "march", "ticks"), "ticks", note
+        )
+
+
+def _whole(specs: list[MatchSpec], marching: Marching) -> list[MatchResult]:
+    with SequentialMatchExecutor(LANES, marching=marching) as executor:
+        return executor.execute_matches(specs)
 
 
 def _figures(
