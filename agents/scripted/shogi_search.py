@@ -35,8 +35,9 @@ NEAR_OWN, NEAR_OTHER = np.zeros((TYPES, 9), np.int64), np.zeros((TYPES, 9), np.i
 for _distance in range(1, 5):
     NEAR_OWN[:, _distance] = _GUARD * max(3 - _distance, 0)
     NEAR_OTHER[:, _distance] = _STORM * (5 - _distance) // 2
+NEAR_OWN += VALUE[:, None]
 DISTANCE = np.array(
-    [[max(abs(a // 9 - b // 9), abs(a % 9 - b % 9)) for b in range(81)] for a in range(81)], np.int64
+    [[max(abs(a // 9 - b // 9), abs(a % 9 - b % 9)) for b in range(81)] for a in range(81)], np.uint8
 )  # in king's steps
 HOME = np.zeros(81, np.int64)  # what a square is worth to Black's king: at home, and off the middle
 for _square in range(81):
@@ -56,7 +57,7 @@ def evaluate(cells, sets):  # type: ignore[no-untyped-def]
                 square = int64(lowest(word)) + 64 * w
                 word &= word - uint64(1)
                 kind = int64(cells[square]) & 15
-                worth += VALUE[kind] + NEAR_OWN[kind, DISTANCE[square, own]] + NEAR_OTHER[kind, DISTANCE[square, other]]
+                worth += NEAR_OWN[kind, DISTANCE[square, own]] + NEAR_OTHER[kind, DISTANCE[square, other]]
         for kind in range(1, 8):
             worth += HELD[kind] * int64(cells[HANDS + 8 * side + kind])
         total += worth if side == int64(cells[SIDE]) else -worth
@@ -92,13 +93,15 @@ def _rank(cells, moves, ranks, count, first, second, history):  # type: ignore[n
 @row
 def _next(moves, ranks, k, count):  # type: ignore[no-untyped-def]
     """Bring the best of the moves that are left to place k: few are ever needed."""
-    best = k
-    for j in range(k + 1, count):
-        if ranks[j] > ranks[best]:
-            best = j
-    moves[k], moves[best] = moves[best], moves[k]
-    ranks[k], ranks[best] = ranks[best], ranks[k]
-    return int64(moves[k])
+    first = best = uint64(k)
+    rank = ranks[first]
+    for j in range(first + uint64(1), uint64(count)):
+        if ranks[j] > rank:
+            best, rank = j, ranks[j]
+    moves[first], moves[best] = moves[best], moves[first]
+    ranks[best] = ranks[first]
+    ranks[first] = rank
+    return int64(moves[first])
 
 
 @row
