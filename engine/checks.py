@@ -16,14 +16,25 @@ import numpy as np
 
 from engine import codec
 from engine.errors import BadValue
-from engine.game import AgentKind, Boards, Bools, Game, Indices, Ints, Observations, Position, StyledBoards
+from engine.game import (
+    AgentKind,
+    Boards,
+    Bools,
+    CompiledBoards,
+    Game,
+    Indices,
+    Ints,
+    Observations,
+    Position,
+    StyledBoards,
+)
 from engine.play.arena import Arena
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.group import Tick
 from engine.play.lanes import bits_for
 from engine.play.march import Marching
 from engine.play.match import AgentSpec, GameSpec, Limits, MatchResult, MatchSpec, run_digest
 from engine.play.replay import verified
+from engine.play.tick import Tick
 from engine.play.witness import witness
 from engine.registry import game_of
 from engine.scene import Scene
@@ -141,6 +152,16 @@ def _check_rows(game: Game, matches: int) -> None:
         ticked, marched = _results(specs, lanes=3), _results(specs, lanes=3, marching=Marching.AT_ONCE)
     for spec, one, other in zip(specs, ticked, marched, strict=True):
         assert one.digest() == other.digest(), f"seed {spec.seed}: row functions and batch kernels play differently"
+    boards = cast(CompiledBoards, game.boards(1))
+    score_row, lane = boards.rows.score_row, np.array([0], np.uint32)
+    if score_row is not None:
+        boards.deal(lane, np.array([5], np.uint64), [None])
+        for _ in range(STEPS):
+            found = [float(score_row(boards.arrays, lane[0], np.uint32(seat))) for seat in range(game.info.seats)]
+            assert found == boards.scores()[0].tolist(), f"score_row gives {found}, scores() {boards.scores()[0]}"
+            if boards.over()[0]:
+                break
+            _step(boards, game, lane, 1)
 
 
 def _check_info(game: Game) -> None:

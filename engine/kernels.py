@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import marshal
 import os
 import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -47,19 +49,28 @@ def generated(name: str, source: str, names: dict[str, Any]) -> Any:
     """A bare kernel from generated source; `names` are the globals that it uses.
 
     numba caches only functions that come from a file. The source is therefore written next to the cached kernels, under
-    a name that is the same in every process that generates the same source.
+    a name that is the same in every process that generates the same source from the same functions.
     """
+    functions = {key: inlined for key, value in names.items() if (inlined := getattr(value, "py_func", None))}
     packages = {"engine"}
-    for value in names.values():
-        if (inlined := getattr(value, "py_func", None)) is not None:
-            _packages(inlined, packages)
-    folder = _cache_folder(frozenset(packages))
+    for function in functions.values():
+        _packages(function, packages)
+    lasting = "__main__" not in packages and not any(function.__closure__ for function in functions.values())
+    folder = _cache_folder(frozenset(packages)) if lasting else None
+    codes = [f"# {key}: {function.__module__}.{function.__qualname__} {_code_hash(function)}"
+             for key, function in functions.items()]  # fmt: skip
+    source = "\n".join([*codes, source])
     title = f"{name}_{hashlib.blake2b(source.encode(), digest_size=8).hexdigest()}"
     path = _write_source(folder / "generated" / f"{title}.py", source) if folder is not None else None
     module = sys.modules[title] = ModuleType(title)  # numba imports it by this name when it loads a cached kernel
+    module.__spec__ = ModuleSpec(title, None)
     vars(module).update(names)
     exec(compile(source, path or f"<{title}>", "exec"), vars(module))
     return _compiled(vars(module)[name], folder if path else None, NO_ALLOCATION)
+
+
+def _code_hash(function: Any) -> str:
+    return hashlib.blake2b(marshal.dumps(function.__code__), digest_size=8).hexdigest()
 
 
 def _write_source(file: Path, source: str) -> str | None:
@@ -68,11 +79,24 @@ def _write_source(file: Path, source: str) -> str | None:
     try:
         if not file.exists():
             file.parent.mkdir(exist_ok=True)
-            draft.write_text(source)
+            draft.write_text(source, encoding="utf-8")
             draft.replace(file)
     except OSError:
+        draft.unlink(missing_ok=True)
         return None
     return str(file)
+
+
+@contextlib.contextmanager
+def compiled_once(dispatcher: Any) -> Iterator[None]:
+    """Only one process at a time compiles this kernel; the next one then finds it in the cache."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ImportError, OSError):  # no locks on Windows, or no place for one
+            import fcntl
+
+            path = f"{dispatcher.py_func.__code__.co_filename}.lock"
+            fcntl.flock(stack.enter_context(open(path, "w")), fcntl.LOCK_EX)
+        yield
 
 
 def signature_of(dispatcher: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:

@@ -46,6 +46,10 @@ class Mlp:
 
     def check(self, inputs: int, actions: int) -> None:
         """Raise BadValue unless it fits a game with so many observed numbers and actions."""
+        if len(self.weights) != len(self.biases):
+            raise BadValue("biases", len(self.biases), f"{len(self.weights)} arrays, one for each array of weights")
+        if self.temperature != 0.0 and not 1e-3 <= self.temperature <= 1e3:
+            raise BadValue("temperature", self.temperature, "0, or from 0.001 to 1000")
         sizes = [inputs, *(len(bias) for bias in self.biases)]
         for layer, weights in enumerate(self.weights):
             wanted = (sizes[layer], sizes[layer + 1])

@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.game import Floats
-from engine.play.match import UNRATED
-from engine.play.results import CODES, ResultBatch
-
-UNRATED_CODES = [CODES[kind] for kind in UNRATED]
+from engine.play.results import UNRATED_CODES, ResultBatch
 
 
 class Merits:
-    """By match and seat; meaningful where something was `shown`."""
+    """By match and seat. The numbers count only where `shown` is True."""
 
     def __init__(self, results: ResultBatch) -> None:
         ranks, scores = results.columns.ranks.astype(np.int64), results.columns.scores

@@ -159,9 +159,10 @@ class Rated:
         number = {id: place for place, id in enumerate(players)}
         found = Merits(results)
         seated = np.array([[number[one.id] for one in spec.players] for spec in results.specs], np.int64)
-        one, other = np.tril_indices(seated.shape[1], -1)  # every two seats
+        one, other = np.tril_indices(results.shape[0], -1)  # every two seats
         both = found.shown[:, one] & found.shown[:, other]
         points = np.clip(0.5 + 0.5 * (found.merits[:, one] - found.merits[:, other]), 0.0, 1.0)
+        seated = seated.reshape(-1, results.shape[0])
         first, second = seated[:, one][both], seated[:, other][both]
         own = len(course.evolution.genomes)
         elo = rerate(np.full(len(players), START), first, second, points[both], SPREAD)[:own]

@@ -257,7 +257,7 @@ def observe_row(arrays, lane, seat, out):  # type: ignore[no-untyped-def]
     _sort(arrays.window, flat, 0)
     turn = arrays.lanes[lane].turn
     for age in range(1, r.older + 1):
-        if age > turn:  # nobody remembers what was before the first turn
+        if age > turn:  # there is no frame before the first turn
             flat[KINDS * age : KINDS * age + KINDS] = 0.0
         else:
             _sort(arrays.seen[lane, seat, (turn - age) % r.older], flat, KINDS * age)

@@ -87,7 +87,7 @@ class Book:
             self.plan.extend(self._scores)
 
     def _mark(self, places: Sequence[int]) -> None:
-        """These are played."""
+        """Note that these places of the plan have been played."""
         if not 0 < min(places) <= max(places) <= MOST_MATCHES:
             wrong = next(place for place in places if not 0 < place <= MOST_MATCHES)
             raise BadLeague(f"{self.league.path} is damaged: no plan has a match {self.tournament.number}.{wrong}")
@@ -192,7 +192,7 @@ class Book:
         return added
 
     def _note(self, entries: Entries) -> None:
-        """These are on the disk."""
+        """Take over what has just been written to the file."""
         self._mark(entries.places)
         for at, ending in entries.results.told.items():
             if ending.kind is EndingKind.QUARANTINED:

@@ -15,7 +15,7 @@ from engine.play.results import ResultBatch, batches_of
 
 
 class Entry(NamedTuple):
-    """One of them."""
+    """One result on its way into the league file."""
 
     place: int  # in the plan
     spec: MatchSpec
@@ -24,7 +24,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Entries(Sequence[Entry]):
-    """Many of them; an Entry is made when one is looked at."""
+    """Many results on their way into the league file; an Entry is made when one is read."""
 
     places: Sequence[int]
     results: ResultBatch

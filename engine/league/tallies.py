@@ -8,13 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.play.match import UNRATED
-from engine.play.results import CODES, ResultBatch
+from engine.play.results import UNRATED_CODES, ResultBatch
 
 Agents = NDArray[np.int64]  # [n, seats]: numbers in the league
 Sums = dict[tuple[int, int], list[float]]  # by pair, the older first: a row of `tallies` from `wins` on
 Halves = dict[int, float | None]  # by encounter: what the older one has made of the first game that is known
-UNRATED_CODES = [CODES[kind] for kind in UNRATED]
 FIGURES = 10
 
 

@@ -8,11 +8,12 @@ from types import TracebackType
 
 from engine.errors import BadSpec
 from engine.game import GameInfo
-from engine.play.group import Group, Tick
+from engine.play.group import Group
 from engine.play.march import Marching
 from engine.play.marks import Marks, private
 from engine.play.match import GameSpec, MatchResult, MatchSpec
 from engine.play.results import ResultBatch
+from engine.play.tick import Tick
 from engine.registry import game_of
 
 DEFAULT_LANES = 1024
@@ -85,8 +86,11 @@ class Arena:
         self.queue(spec)
 
     def queue(self, spec: MatchSpec) -> None:
-        """Queue a match that has been checked."""
-        self._group(spec.game).queue.append(spec)
+        """Queue a match that has been checked; again, if its group was closed in between."""
+        group = self._group(spec.game)
+        if not group.knows(spec):
+            group.check(spec)
+        group.queue.append(spec)
 
     def new_run(self) -> None:
         """From now on an agent's id may stand for another agent."""
@@ -103,16 +107,17 @@ class Arena:
         Ticks end early, after a short sleep, when no lane moves: their players are still thinking.
         """
         until = time.perf_counter() + seconds
-        ticking = [group for group in self._groups.values() if not group.idle and group.march(seconds)]
-        ticks = 0
+        busy = [group for group in self._groups.values() if not group.idle]
+        ticking = [group for group in busy if group.march(seconds / len(busy))]
+        marched, ticks = any([group.marched for group in busy]), 0  # noqa: C419 - a list is faster
         while ticking:
             ticks += 1
-            if sum(group.tick(marching=True).moved.size for group in ticking):
-                self._waits = 0
-            elif len(ticking) == len(self._groups):
+            if not sum(group.tick(marching=True).moved.size for group in ticking):
                 self._waits += 1
-                time.sleep(min(self._waits, 250) * 2e-5)  # up to 5 ms: an engine may think for long
+                if not marched:
+                    time.sleep(min(self._waits, 250) * 2e-5)  # up to 5 ms: an engine may think for long
                 break
+            self._waits = 0
             if time.perf_counter() >= until:
                 break
             ticking = [group for group in ticking if not group.idle]

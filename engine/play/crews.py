@@ -92,6 +92,10 @@ class Crews:
             elif known is not player and known != player:
                 raise BadSpec(f"match {spec.id!r}: two different agents have the id {player.id!r}")
 
+    def knows(self, players: tuple[AgentSpec, ...]) -> bool:
+        """Whether `check` has seen all of them in this run."""
+        return all([player.id in self._known for player in players])  # noqa: C419 - a list is much faster here
+
     def of(self, player: AgentSpec) -> Crew:
         """The crew for an agent. Making its pilot is the agent's own code, which may fail."""
         crew = self._crews.get(player.kind)
@@ -138,7 +142,7 @@ class Crews:
                     raise crew
                 one = (crew, crew.number(player))
                 seating.append(one)
-                if crew.pilot.capacity is None:
+                if crew.pilot.capacity is None and self._known.get(player.id) is player:  # not each copy of it
                     self._seats[id(player)] = (player, one)
             except AGENT_ERRORS as error:  # as above
                 seating.append(None)

@@ -21,7 +21,7 @@ from engine.game import BoardRows, GameInfo
 from engine.kernels import generated, row
 from engine.play.marks import ROW, SEQUENCE
 
-MOST_STEPS = 1024  # between two looks at the clock: a look takes 25 ns
+MOST_STEPS = 128  # between two looks at the clock: a look takes 25 ns
 
 SOURCE = """
 def march({arguments}):
@@ -133,9 +133,7 @@ def driver(info: GameInfo, rows: BoardRows, players: tuple[Player, ...]) -> Any:
 
 def composed(name: str, source: str, rows: BoardRows, names: dict[str, Any]) -> Any:
     """A kernel from source that calls the row functions of a game and of players."""
-    names = {"np": np, "uint32": uint32, "uint64": uint64, **names, **rows._asdict()}
-    parts = [f"# {name}: {one.__module__}.{one.__qualname__}" for name, one in names.items() if hasattr(one, "py_func")]
-    return generated(name, "\n".join(parts) + source, names)
+    return generated(name, source, {"np": np, "uint32": uint32, "uint64": uint64, **names, **rows._asdict()})
 
 
 def source_of(info: GameInfo, rows: BoardRows, players: tuple[Player, ...]) -> str:

@@ -158,7 +158,7 @@ class SequentialMatchExecutor(MatchExecutor):
 
 
 def one_by_one(batches: Iterator[ResultBatch]) -> Iterator[MatchResult]:
-    """The results of batches; who stops asking ends the run."""
+    """The results of batches, one by one. Closing this iterator ends the run."""
     try:
         for batch in batches:
             yield from batch

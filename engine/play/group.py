@@ -8,39 +8,32 @@ is asked by itself and a failure is that seat's forfeit.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
 from engine.errors import BadSpec
-from engine.game import BROKEN, PENDING, Boards, Bools, Floats, Game, Indices, Ints, Seeds, check_match
+from engine.game import BROKEN, PENDING, Boards, Bools, Game, Indices, Seeds, check_match
 from engine.play.answers import Answers
 from engine.play.clocks import Clocks
 from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, blame, log, told
 from engine.play.guarded import GuardedBoards
-from engine.play.lanes import EVERY, FAILED, SLOT, find_running, gather, settle
+from engine.play.lanes import EVERY, FAILED, SLOT, find_running, gather, settle, slots_of
 from engine.play.march import Combination, March, Marching
 from engine.play.marks import Call, Marks, number_of
 from engine.play.match import EndingKind, MatchSpec
 from engine.play.records import Records
 from engine.play.results import Picked, ResultBatch
+from engine.play.tick import Tick
 
 NOBODY = -1  # pilot of a slot on which no match is going on
 MOST_DEALT = 1 << 30
+GATHER = 0.1  # seconds that results may wait for others to be collected with
 ABREAST = 64  # matches that are begun or collected together in a march: more gain nothing
-
-
-class Tick(NamedTuple):
-    """What one tick did to a group; the arrays are valid until the next one."""
-
-    group: Group
-    moved: Indices  # lanes
-    actions: Ints  # [lanes, seats], meaningful where a seat acted on a lane that moved
-    rewards: Floats | None  # [lanes, seats]: what this step added to the scores, if rewards are counted
-    ended: Indices  # lanes, forfeited ones too; their last observation stays readable until the next tick
 
 
 class Group:
@@ -71,7 +64,9 @@ class Group:
         self._slots["pilot"] = NOBODY
         self._live: Indices | None = None  # lanes that are ticked, found again when some have begun or ended
         self._ticking = EVERY  # how the lanes in `_live` are played
-        self._slow = False  # whether some lanes are played by ticks
+        self._ticks_due = False  # whether some lanes are played by ticks
+        self.marched = False  # whether the last march played any lane
+        self._collected = time.perf_counter()  # when results were last collected
         self._break_offs = 0  # how often matches were broken off
         self._steady = False  # whether everybody's rows are those of the last tick
         self._everyone: Bools = np.ones((lanes, seats), np.bool_)
@@ -97,6 +92,10 @@ class Group:
     def spent(self) -> bool:
         """Idle, with nothing left to take."""
         return self.idle and not self._results and not self.suspects
+
+    def knows(self, spec: MatchSpec) -> bool:
+        """Whether all players of a match have been checked in this run."""
+        return self._crews.knows(spec.players)
 
     def check(self, spec: MatchSpec) -> None:
         """Raise an error that names what is wrong, unless this match can be played here."""
@@ -140,47 +139,63 @@ class Group:
 
     def march(self, seconds: float) -> bool:
         """Play the lanes that have a driver for about so long; whether ticks are due for others."""
+        self.marched = False
         if not self._march.possible:
             return True
-        running = self.running
-        if self.queue and self._ended and (len(self._ended) >= ABREAST or not running):
+        running, overdue = self.running, time.perf_counter() - self._collected > GATHER
+        if self.queue and self._ended and (len(self._ended) >= ABREAST or not running or overdue):
             self._collect()
         if self._free and self.queue and not self._full:
-            if self._slow:  # ticks are the cheaper the more lanes there are
+            if self._ticks_due:  # ticks are the cheaper the more lanes there are
                 self._deal()
             elif 2 * running <= min(ABREAST, len(self._specs)):
                 self._deal(ABREAST - running)
-        for combination in self._march.ready():
-            self._advance(combination, seconds)
-        self._slow = self._find_live(self._march.ticked).size > 0
-        return self._slow
+        ready = self._march.ready()
+        self.marched = bool(ready)
+        for combination in ready:
+            self._advance(combination, seconds / len(ready))
+        self._ticks_due = self._find_live(self._march.ticked).size > 0
+        return self._ticks_due
 
     def _advance(self, combination: Combination, seconds: float) -> None:
         try:
             ended, odd = self._march.play(combination, self._numbers, seconds)
         except AGENT_ERRORS:  # the reason is found when the match is played alone
-            live, row, known = combination.live, self._marks.asked, set(self._ended)
-            assert live is not None
-            self._ended += [lane for lane in live[self._lanes["running"][live] == 0].tolist() if lane not in known]
-            self._suspect([int(live[row])] if row is not None else live.tolist())
+            if self._marks.asked is None:
+                raise
+            self._march_failed(combination, self._marks.asked)
             return
         self._ended += ended
         for lane in odd:
             self._judge(lane)
+
+    def _march_failed(self, combination: Combination, row: int) -> None:
+        """The match that was being asked is suspect. Others of this call begin anew: some of their players may have
+        been asked for a step that was not made."""
+        live, known = combination.live, set(self._ended)
+        assert live is not None
+        running = self._lanes["running"][live] != 0
+        self._ended += [lane for lane in live[~running].tolist() if lane not in known]
+        guilty = int(live[row])
+        others = [lane for lane in live[running].tolist() if lane != guilty]
+        self.queue.extend([spec for lane in others if (spec := self._specs[lane])])
+        self._break_off(others)
+        self._suspect(guilty)
 
     def _judge(self, lane: int) -> None:
         """A row function on this lane answered what is not a legal action."""
         acting = self._everyone[0] if self.info.simultaneous else self.boards.acting()[lane]
         seats = np.flatnonzero(acting).astype(np.uint32)
         if np.isin(self._answers.played[lane, seats], (BROKEN, PENDING)).any():  # alone, its pilot says why, or thinks
-            self._suspect([lane])
+            self._suspect(lane)
         else:
             self._answers.check(lane, seats)
             self._forfeit([lane])
 
-    def _suspect(self, lanes: list[int]) -> None:
-        self.suspects += [spec for lane in lanes if (spec := self._specs[lane])]
-        self._break_off(lanes)
+    def _suspect(self, lane: int) -> None:
+        if (spec := self._specs[lane]) is not None:
+            self.suspects.append(spec)
+        self._break_off([lane])
 
     def actions_since(self, count: int) -> list[int]:
         """The actions on the first lane after so many."""
@@ -201,7 +216,7 @@ class Group:
 
     def take_results(self) -> list[ResultBatch]:
         """The matches that ended since the last call."""
-        if self._ended and not self.queue:
+        if self._ended and (not self.queue or time.perf_counter() - self._collected > GATHER):
             self._collect()
         taken, self._results = self._results, []
         return taken
@@ -364,7 +379,7 @@ class Group:
     def _break_off(self, lanes: list[int]) -> None:
         self._break_offs += 1
         self._free_lanes(lanes)
-        slots = self._slots_of(np.array(lanes, np.uint32))
+        slots = slots_of(lanes, self.info.seats)
         for crew in self._crews:
             mine = slots[self._slots["pilot"][slots] == crew.index]
             if mine.size:
@@ -392,9 +407,11 @@ class Group:
 
     def _collect(self) -> None:
         """Turn ended lanes into results, tell their pilots, and free the lanes."""
+        self._collected = time.perf_counter()
         ended = list(self._ended)
-        batch = self._results_of(ended)
-        slots = self._slots_of(np.array(ended, np.uint32))
+        boards, crews, specs = self.boards, self._crews, self._specs
+        batch = self._records.results(ended, specs, boards, crews.repeatable)
+        slots = slots_of(ended, self.info.seats)
         for crew in self._crews:
             mine = np.flatnonzero(self._slots["pilot"][slots] == crew.index)
             for part in mine[:, None] if self._alone else [mine] if mine.size else []:
@@ -403,18 +420,10 @@ class Group:
                 self._call(Call.END, crew, slots[part], lambda: crew.pilot.end(slots[part], ends))  # noqa: B023
         kept = self._ended  # without those that a failure has just sent back
         if self._alone and self._records.faulty(kept):
-            batch = self._results_of(kept)  # a player may have failed at the very end
+            batch = self._records.results(kept, specs, boards, crews.repeatable)  # one may have failed at the very end
         elif len(kept) < len(ended):
             batch = batch.select([ended.index(lane) for lane in kept])
         if kept:
             self._results.append(batch)
         self._ended = []
         self._free_lanes(kept)
-
-    def _results_of(self, lanes: list[int]) -> ResultBatch:
-        specs = [spec for lane in lanes if (spec := self._specs[lane])]
-        return self._records.results(lanes, specs, self.boards, self._crews.repeatable)
-
-    def _slots_of(self, lanes: Indices) -> Indices:
-        seats = np.arange(self.info.seats, dtype=np.uint32)
-        return (lanes[:, None] * np.uint32(self.info.seats) + seats).reshape(-1)

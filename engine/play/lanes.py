@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -185,6 +186,12 @@ def end_lanes(lanes, which, log, scores, forfeits, steps, sizes, ranks):  # type
         steps[i] = record.ply
         sizes[i] = (record.logged + uint32(7)) // uint32(8)
     rank(scores, forfeits, ranks)
+
+
+def slots_of(lanes: Sequence[int], seats: int) -> NDArray[np.uint32]:
+    """The slots of all seats on these lanes."""
+    each = np.array(lanes, np.int64)[:, None] * seats + np.arange(seats)
+    return each.reshape(-1).astype(np.uint32)
 
 
 def unpack(log: bytes, bits: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

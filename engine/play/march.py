@@ -10,14 +10,15 @@ import functools
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from engine.game import BoardRows, CompiledBoards, CompiledPilot, GameInfo, Indices, Ints
-from engine.kernels import is_cached, signature_of
+from engine.kernels import compiled_once, is_cached, signature_of
 from engine.play.crews import Crew, Seating
 from engine.play.driver import Player, driver
 from engine.play.lanes import TICKED, WAYS, find_running
@@ -43,37 +44,81 @@ class Marched(NamedTuple):
     odd: list[int]  # lanes on which an answer is not a legal action; the answers are in the group's array
 
 
+class State(Enum):
+    """How far a driver is."""
+
+    NEW = "new"
+    COMPILING = "compiling"
+    READY = "ready"
+    REFUSED = "refused"  # numba cannot compile it
+
+
 class Driver:
     """One driver of this process and whether it can be called."""
 
     def __init__(self, function: Any) -> None:
         self.call = function
-        self.ready = False
+        self.state = State.NEW
         self._asked: float | None = None  # when it was first needed
-        self._compiling = False
 
-    def prepare(self, arguments: Sequence[Any], marching: Marching) -> bool:
-        """Whether it can be called with such arguments now; if not, have it compiled sooner or later."""
-        if self.ready or self._compiling:
-            return self.ready
+    @property
+    def ready(self) -> bool:
+        return self.state is State.READY
+
+    def prepare(self, arguments: Sequence[Any], marching: Marching) -> None:
+        """Load it from the cache, compile it now, or have it compiled in the background once enough has been played."""
+        if self.state is not State.NEW:
+            return
         now, signature = time.perf_counter(), signature_of(self.call, arguments)
         first = self._asked is None
         self._asked = now if self._asked is None else self._asked
         if marching is Marching.AT_ONCE or (first and is_cached(self.call, signature)):
-            self._compile(signature)
+            self.compile(signature)
         elif now - self._asked > PATIENCE:
-            self._compiling = True
-            threading.Thread(target=self._compile, args=(signature,), name="ringside-compiler").start()
-        return self.ready
+            self.state = State.COMPILING
+            COMPILER.submit(self, signature)
 
-    def _compile(self, signature: tuple[Any, ...]) -> None:
-        """Also loads it from the cache."""
+    def compile(self, signature: tuple[Any, ...]) -> None:
+        """Compile it, or load it from the cache."""
         try:
             self.call.compile(signature)
-            self.ready = True
+            self.state = State.READY
         except Exception:  # row functions that numba refuses: their lanes are played by ticks
-            self._compiling = True  # not tried again
+            self.state = State.REFUSED
             log.exception("a march driver could not be compiled; its matches are played step by step")
+
+
+class Compiler:
+    """Compiles drivers in one background thread, which ends when there is nothing left to compile.
+
+    It is no daemon: a thread that is stopped in the middle of LLVM may crash the process. A program that ends waits
+    for the driver that is being compiled, and drops the others.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[Driver, tuple[Any, ...]]] = deque()
+        self._lock = threading.Lock()
+        self.thread: threading.Thread | None = None
+
+    def submit(self, driver: Driver, signature: tuple[Any, ...]) -> None:
+        with self._lock:
+            self._waiting.append((driver, signature))
+            if self.thread is None:
+                self.thread = threading.Thread(target=self._run, name="ringside-compiler")
+                self.thread.start()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting or not threading.main_thread().is_alive():
+                    self.thread = None
+                    return
+                driver, signature = self._waiting.popleft()
+            with compiled_once(driver.call):
+                driver.compile(signature)
+
+
+COMPILER = Compiler()
 
 
 @functools.cache
@@ -149,17 +194,22 @@ class March:
         for one in self._combinations.values():
             one.live = None
 
-    def ready(self) -> Iterator[Combination]:
+    def ready(self) -> list[Combination]:
         """The combinations that have running lanes and a driver; the lanes of others are ticked meanwhile."""
-        for one in tuple(self._combinations.values()):
-            if one.live is None:
-                one.live = find_running(self._records.lanes, 1 << one.way, one.room)
-            if one.live.size:
-                if not one.driver.ready:
-                    one.driver.prepare(self._arguments(one, one.live, 0.0), self._marching)
-                if one.driver.ready:
-                    self.ticked &= ~(1 << one.way)
-                    yield one
+        found = []
+        for one in self._combinations.values():
+            live = self._live(one)
+            if live.size and not one.driver.ready:
+                one.driver.prepare(self._arguments(one, live, 0.0), self._marching)
+            if live.size and one.driver.ready:
+                self.ticked &= ~(1 << one.way)
+                found.append(one)
+        return found
+
+    def _live(self, one: Combination) -> Indices:
+        if one.live is None:
+            one.live = find_running(self._records.lanes, 1 << one.way, one.room)
+        return one.live
 
     def _arguments(self, one: Combination, live: Indices, seconds: float) -> tuple[Any, ...]:
         records, first = self._records, int(live.searchsorted(one.next))
@@ -171,14 +221,16 @@ class March:
 
     def play(self, one: Combination, numbers: Indices, seconds: float) -> Marched:
         """Play its lanes for about so long. What row functions raise is raised here, with the lane in the marks."""
-        assert one.live is not None
+        live = self._live(one)
+        if not live.size:
+            return Marched([], [])
         self._records.make_room()
-        self._marks.enter(Call.ACT, numbers, one.live, owner=one)
+        self._marks.enter(Call.ACT, numbers, live, owner=one)
         try:
-            at, ends, odds, longest = one.driver.call(*self._arguments(one, one.live, seconds))
+            at, ends, odds, longest = one.driver.call(*self._arguments(one, live, seconds))
         finally:
             self._marks.leave()
-        one.next = int(one.live[at])
+        one.next = int(live[at])
         self._records.grown(longest)
         if ends:
             one.live = None

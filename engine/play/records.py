@@ -44,7 +44,7 @@ class Records:
         self._faults: dict[tuple[int, int], tuple[EndingKind, str]] = {}  # by lane and seat
 
     def begin(self, lanes: Indices, limits: Sequence[int], ways: Sequence[int], seeds: Seeds) -> tuple[Seeds, Indices]:
-        """New matches on these lanes; a limit of 0 is none. Returns the seeds and the slots of their seats."""
+        """New matches on these lanes; a limit of 0 means no limit. Returns the seeds and the slots of their seats."""
         own: Seeds = np.empty(lanes.size * self._info.seats, np.uint64)
         slots: Indices = np.empty(own.size, np.uint32)
         begin_lanes(self.lanes, lanes, np.array(limits, np.uint32), np.array(ways, np.uint8), seeds, own, slots)
@@ -91,9 +91,10 @@ class Records:
             self._faults = {place: fault for place, fault in self._faults.items() if place[0] not in gone}
 
     def results(
-        self, ended: list[int], specs: Sequence[MatchSpec], boards: Boards, repeatable: Mapping[str, bool]
+        self, ended: list[int], matches: Sequence[MatchSpec | None], boards: Boards, repeatable: Mapping[str, bool]
     ) -> ResultBatch:
-        """The results of these lanes, in this order; `specs` are those of their matches."""
+        """The results of these lanes, in this order; `matches` are the matches of all lanes."""
+        specs = [spec for lane in ended if (spec := matches[lane])]
         lanes, n = np.array(ended, np.uint32), len(ended)
         scores = np.asarray(boards.scores()[lanes], np.float64)
         steps, sizes = np.empty(n, np.uint32), np.empty(n, np.uint32)

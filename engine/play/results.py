@@ -16,11 +16,12 @@ from typing import Any, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec, length_prefixed
+from engine.play.match import UNRATED, Ending, EndingKind, MatchResult, MatchSpec, length_prefixed
 
 ENDINGS = tuple(EndingKind)
 CODES = {kind: code for code, kind in enumerate(ENDINGS)}  # in `Columns.kinds`
 VALUES = tuple(kind.value for kind in ENDINGS)  # reading them from an Enum is slow
+UNRATED_CODES = [CODES[kind] for kind in UNRATED]
 PLAIN = tuple(Ending(kind) for kind in ENDINGS)  # endings that say nothing but their kind
 Places = Sequence[int] | NDArray[np.integer]
 
@@ -43,7 +44,7 @@ TYPES: tuple[type[np.generic], ...] = (WHOLE, WHOLE, SMALL, np.bool_, SMALL, REA
 
 
 def shapes(n: int, seats: int, stats: int) -> tuple[tuple[int, ...], ...]:
-    """Of the columns."""
+    """The shapes of the columns."""
     return (n,), (n,), (n,), (n,), (n, seats), (n,), (n, seats), (n, seats, stats)
 
 
@@ -167,7 +168,7 @@ class ResultBatch(Sequence[MatchResult]):
         return ResultBatch(self.specs, columns, b"", self.told, self.worker)
 
     def actions(self) -> list[bytes]:
-        """By place."""
+        """The packed actions of each match."""
         if not self.log:
             return [b""] * len(self)
         return [self.log[start:end] for start, end in itertools.pairwise(self._ends)]
@@ -191,7 +192,7 @@ class ResultBatch(Sequence[MatchResult]):
         return np.concatenate([self.columns.scores, stats.reshape(len(stats), -1)], axis=1).astype("<f8", copy=False)
 
     def digests(self) -> list[bytes]:
-        """By place."""
+        """The digest of each match."""
         floats, seats = self._floats(), self.shape[0]
         whole = np.zeros((len(self), seats + 2), "<i8")  # ranks, steps, how many forfeited
         whole[:, :seats] = self.columns.ranks

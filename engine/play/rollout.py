@@ -32,7 +32,7 @@ from engine.game import (
 from engine.play.crews import Crew, Crews, illegal_words
 from engine.play.driver import Player
 from engine.play.guarded import GuardedBoards
-from engine.play.lanes import SLOT, TICKED
+from engine.play.lanes import SLOT, TICKED, slots_of
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
 from engine.play.records import Records
 from engine.play.results import Picked
@@ -110,7 +110,7 @@ class Rollout:
         self.close()
 
     def close(self) -> None:
-        slots = self._slots_of(np.flatnonzero(self._running).astype(np.uint32))
+        slots = slots_of(np.flatnonzero(self._running).tolist(), self._game.info.seats)
         self._running[:] = 0
         for crew in self._crews:
             mine = slots[self._slots["pilot"][slots] == crew.index]
@@ -238,19 +238,14 @@ class Rollout:
         """The results of these lanes; their pilots get them too."""
         if not ended:
             return []
-        specs = [spec for lane in ended if (spec := self._specs[lane])]
-        batch = self._records.results(ended, specs, self._boards, self._crews.repeatable)
+        batch = self._records.results(ended, self._specs, self._boards, self._crews.repeatable)
         self._running[ended] = 0
-        slots = self._slots_of(np.array(ended, np.uint32))
+        slots = slots_of(ended, self._game.info.seats)
         for crew in self._crews:
             mine = np.flatnonzero(self._slots["pilot"][slots] == crew.index)
             if mine.size:
                 crew.pilot.end(slots[mine], Picked(batch, (mine // self._game.info.seats).tolist()))
         return list(zip(ended, batch, strict=True))
-
-    def _slots_of(self, lanes: Indices) -> Indices:
-        seats = np.arange(self._game.info.seats, dtype=np.uint32)
-        return (lanes[:, None] * np.uint32(self._game.info.seats) + seats).reshape(-1)
 
     def _failure(self, lane: int, seat: int) -> str:
         spec, answer = self._specs[lane], int(self._answers[lane, seat])

@@ -25,7 +25,7 @@ def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-
     mixed = 0.0
     for k in range(seen.size):
         mixed = mixed * 0.9375 + seen[k]
-    left = draw(seeds[slot], CHOICE, 0, ply, 0) ^ np.uint64(abs(mixed) * 1024.0)
+    left = draw(seeds[slot], CHOICE, 0, ply, 0) ^ np.uint64(min(abs(mixed) * 1024.0, 1e15))
     count = np.int64(0)
     for action in range(legal.size):
         count += np.int64(legal[action] != 0)

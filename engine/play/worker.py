@@ -127,7 +127,7 @@ class Service:
             self._obey(words, body)
 
     def _specs(self, game: int, words: list[Any], body: bytes) -> list[MatchSpec]:
-        """Matches to be played here; kernels are compiled for them before they are on anybody's clock."""
+        """Matches to be played here; kernels are compiled for them before any player's clock runs."""
         specs = unpack_matches(words, body, self._games[game], self._agents)
         for kind in {player.kind for spec in specs for player in spec.players}:
             make_ready(self._games[game].name, kind)

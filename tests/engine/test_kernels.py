@@ -94,3 +94,37 @@ def test_what_was_compiled_is_known_until_the_sources_change(tmp_path: Path, mon
     monkeypatch.setattr(kernels, "_cache_folder", lambda packages: None)
     kernels.note_compiled("pong bots", "agents")
     assert not kernels.was_compiled("pong bots", "agents"), "where nothing can be written"
+
+
+ROW = "from engine.kernels import generated, row\n\n@row\ndef more(x):\n    return x + {}\n\n"
+GENERATED = """
+def made(function):
+    return generated("add", "def add(x):\\n    return more(x)\\n", {"more": function})
+
+print(made(more)(1))
+"""
+
+
+def test_a_generated_kernel_notices_that_a_script_has_changed(tmp_path: Path) -> None:
+    """What a script defines itself is not among the sources that the cache's folder is named by."""
+    script = tmp_path / "script.py"
+    environment = {
+        **os.environ,
+        "RINGSIDE_CACHE": str(tmp_path / "cache"),
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
+    for amount in (1, 100):
+        script.write_text(ROW.format(amount) + GENERATED)
+        done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == str(1 + amount)
+
+
+def test_generated_kernels_tell_functions_of_one_name_apart() -> None:
+    def adding(amount: int) -> object:
+        @kernels.row
+        def more(x: int) -> int:
+            return x + amount
+
+        return kernels.generated("add", "def add(x):\n    return more(x)\n", {"more": more})
+
+    assert [adding(amount)(1) for amount in (1, 100)] == [2, 101]  # type: ignore[operator]

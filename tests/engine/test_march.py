@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from agents.neat.pilot import KIND as NEAT
 from agents.scripted.pong import KIND as PONG_BOTS
 from agents.scripted.treasure_hunt import KIND as HUNTERS
-from engine.game import Game
+from engine.game import AgentKind, Game
 from engine.play import march
 from engine.play.arena import Arena
 from engine.play.concurrent import ConcurrentMatchExecutor
@@ -28,7 +27,8 @@ from engine.play.march import Driver, Marching
 from engine.play.marks import private
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
 from engine.play.worker import CompilerListener
-from engine.registry import new_game
+from engine.registry import KINDS, new_game
+from tests.plugins import pilots
 from tests.plugins.marchers import marcher
 from tests.plugins.pilots import agent
 
@@ -187,11 +187,11 @@ def test_ticks_move_marched_lanes_too() -> None:
 class Reluctant(Driver):
     """Is compiled only when the test says so."""
 
-    compiled = False
+    allowed = False
 
-    def _compile(self, signature: tuple[object, ...]) -> None:
-        if self.compiled:
-            super()._compile(signature)
+    def compile(self, signature: tuple[object, ...]) -> None:
+        if self.allowed:
+            super().compile(signature)
 
 
 def test_a_new_combination_is_ticked_until_its_driver_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,17 +205,13 @@ def test_a_new_combination_is_ticked_until_its_driver_is_compiled(monkeypatch: p
 
     monkeypatch.setattr(march, "_driver", new_driver)
     results = []
-    with Arena(8) as arena:
+    with Arena(8, marching=Marching.AT_ONCE) as arena:
         for spec in specs:
             arena.add(spec)
         for _ in range(3):
             assert arena.advance(0.0) > 0, "ticks, for the driver is not compiled"
             results += arena.take_results()
-        Reluctant.compiled = True
-        drivers[0]._asked, drivers[0]._compiling = None, False
-        while not drivers[0].ready:
-            arena.advance(0.001)
-            results += arena.take_results()
+        drivers[0].allowed = True
         while not arena.idle:
             assert arena.advance(0.002) == 0, "no more ticks"
             results += arena.take_results()
@@ -291,22 +287,47 @@ def test_a_driver_is_cached_for_the_next_process(tmp_path: Path) -> None:
     assert counts() == "1 0"
 
 
-def test_a_driver_is_compiled_in_the_background_when_play_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_driver_is_compiled_in_the_background_when_play_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is cached, and no match waits: they are ticked, until the thread is done."""
+    compiler, made = march.Compiler(), dict[str, Driver]()
     monkeypatch.setattr(march, "PATIENCE", 0.0)
+    monkeypatch.setattr(march, "COMPILER", compiler)
     monkeypatch.setattr(march, "is_cached", lambda *arguments: False)
     monkeypatch.setattr(march, "_driver", lambda *arguments: made.setdefault("it", Driver(march.driver(*arguments))))
-    made: dict[str, Driver] = {}
     specs = pong_matches(PONG, [DICE], 8, Limits(50))
     wanted = run_digest(play(specs, 4, Marching.NEVER))
     assert run_digest(play(specs, 4, Marching.WHEN_READY)) == wanted
-    until = time.monotonic() + 120
-    while not made["it"].ready:
-        assert time.monotonic() < until, "the thread never ended"
-        time.sleep(0.01)
+    if (thread := compiler.thread) is not None:  # else it has ended already
+        thread.join()
+    assert made["it"].ready
     assert run_digest(play(specs, 4, Marching.WHEN_READY)) == wanted
+
+
+def test_a_raising_row_function_leaves_no_other_lane_half_asked() -> None:
+    """Lanes of the same call begin anew: some of their players were asked for a step that was not made."""
+    players = [marcher(), marcher("illegal", 9), marcher("raise", 12)]
+    specs = [MatchSpec(f"m{n}", PONG.spec, (players[n % 3], players[0]), n, None, Limits(40)) for n in range(12)]
+    both_ways(specs, lanes=12)
+
+
+def test_more_combinations_than_there_are_marks_for_are_ticked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(march, "WAYS", 4)  # room for two combinations
+    specs = pong_matches(PONG, PONG_PLAYERS, 40, Limits(60))
+    both_ways(specs, lanes=8)
+
+
+def test_matches_of_many_rules_are_marked_as_repeatable_as_their_players_are() -> None:
+    """More games at once than an arena keeps idle groups for: what was checked before is checked again."""
+    kind = AgentKind(
+        "moody", 1, lambda game, slots: pilots.RowPilot(pilots.choose), lambda _: True, lambda _: [], False
+    )
+    KINDS.add("moody", kind)
+    try:
+        games = [new_game("pong", points=1, step_limit=60 + n) for n in range(12)]
+        specs = [MatchSpec(f"m{n}", game.spec, (AgentSpec("A", "moody"), DICE), n) for n, game in enumerate(games)]
+        assert [result.repeatable for result in play(specs, 4, Marching.NEVER)] == [False] * 12
+    finally:
+        KINDS.remove("moody")
 
 
 def test_only_compilation_in_the_playing_thread_stops_the_watchdog() -> None:
