@@ -80,7 +80,6 @@ class Arrays(NamedTuple):
     inner: NDArray[np.uint32]  # the cells inside the walls
     within: Floats  # see `gaps`
     guide: NDArray[np.uint32]
-    order: NDArray[np.uint32]  # scratch: seats in the order in which they move
     steps: Ints  # by action, how far a seat moves in `cells`
 
 
@@ -184,18 +183,18 @@ def apply_row(arrays, lane, actions):  # type: ignore[no-untyped-def]
         _remember(arrays, lane)
     own, b = arrays.cells[lane], arrays.lanes[lane]
     places, treasure, counts = arrays.places[lane], arrays.treasure[lane], arrays.counts[lane]
-    order, steps = arrays.order, arrays.steps
-    for seat in range(seats):
-        order[seat] = seat
+    steps = arrays.steps
+    order = uint64(0x9876543210)  # seats in the order in which they move, four bits each
     # Fisher and Yates, on the digits of one number: 56 bits are plenty for the 22 that ten seats need
     bits = draw(b.seed, ORDER, 0, b.turn, 0) >> uint64(8)
     for k in range(seats - uint32(1), uint32(0), -1):
         bits *= uint64(k + 1)
         j = bits >> uint64(56)
         bits &= uint64(0xFFFFFFFFFFFFFF)
-        order[k], order[j] = order[j], order[k]
+        both = (order >> uint64(4 * k) ^ order >> uint64(4) * j) & uint64(15)
+        order ^= both << uint64(4 * k) | both << uint64(4) * j  # swapped
     for k in range(seats):
-        seat = order[k]
+        seat = order >> uint64(4 * k) & uint64(15)
         here = places[seat, 0]
         there = uint32(np.int64(here) + steps[actions[seat]])
         what = own[there]
@@ -213,7 +212,7 @@ def apply_row(arrays, lane, actions):  # type: ignore[no-untyped-def]
                 counts[seat, CONTESTED] += uint32(beside > uint32(1))  # one of them is itself
             counts[seat, DISTANCE] += uint32(1)
             own[here] = EMPTY
-            own[there] = SEAT + seat
+            own[there] = uint64(SEAT) + seat
             places[seat, 0] = there
     b.turn += uint32(1)
     _appear(own, arrays.inner, arrays.within, arrays.guide, b.seed, b.turn)
@@ -314,7 +313,6 @@ class TreasureHuntBoards:
             inner=((down + margin) * stride + across + margin).astype(np.uint32).ravel(),
             within=within,
             guide=guide,
-            order=np.zeros(10, np.uint32),
             steps=steps,
         )
         self._lanes, self._cells, self._places, self._treasure, self._counts, self._seen = self.arrays[:6]
