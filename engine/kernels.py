@@ -77,7 +77,7 @@ def _write_source(file: Path, source: str) -> str | None:
     """The path of a file with this source; None where it cannot be written."""
     draft = file.with_suffix(f".{os.getpid()}")
     try:
-        if not file.exists():
+        if not file.is_file():
             file.parent.mkdir(exist_ok=True)
             draft.write_text(source, encoding="utf-8")
             draft.replace(file)

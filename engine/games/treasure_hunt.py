@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from engine.errors import BadValue
 from engine.game import BoardRows, Bools, Floats, GameInfo, Indices, Ints, Observations, Seeds
 from engine.games.treasure_hunt_scene import GroundPlan, hunt_scene
+from engine.games.treasure_hunt_view import EMPTY, GEM, KINDS, SEAT, SPARE, WALL, copy_window, write_planes
 from engine.kernels import bare, inline, kernel, row
 from engine.options import option, validate
 from engine.registry import spec_of
@@ -29,8 +30,6 @@ from engine.seeding import draw, purpose, unit
 
 GEM_VALUE, BUMP_COST = 10, 1
 UP, DOWN, LEFT, RIGHT = range(4)
-EMPTY, WALL, GEM, SEAT = range(4)  # what a cell holds; SEAT and above: the seat of that number
-KINDS = 3  # planes of an observation: gems, walls, other seats
 STATS = (
     "gems",
     "bumps",  # into walls
@@ -81,9 +80,7 @@ class Arrays(NamedTuple):
     inner: NDArray[np.uint32]  # the cells inside the walls
     within: Floats  # see `gaps`
     guide: NDArray[np.uint32]
-    order: NDArray[np.uint32]  # scratch: seats in the order in which they move
     steps: Ints  # by action, how far a seat moves in `cells`
-    window: NDArray[np.uint8]  # scratch: what one seat sees
 
 
 def gaps(chance: float, cells: int) -> tuple[Floats, NDArray[np.uint32]]:
@@ -167,31 +164,6 @@ def _deal(lanes, cells, places, rules, inner, within, guide, which, seeds):  # t
         _appear(own, inner, within, guide, seed, 0)
 
 
-@inline
-def _look(cells, corner, stride, side, out):  # type: ignore[no-untyped-def]
-    """The window from this corner on, cell by cell."""
-    j = uint32(0)
-    for dy in range(side):
-        at = corner + uint32(dy) * stride
-        for dx in range(side):
-            out[j] = cells[at + uint32(dx)]
-            j += uint32(1)
-
-
-@inline
-def _sort(window, planes, first):  # type: ignore[no-untyped-def]
-    """Gems, walls and others into a plane each. One loop for each: compiled, eight cells are one instruction."""
-    size = uint32(planes.shape[1])
-    gems, walls, others = planes[first], planes[first + 1], planes[first + 2]
-    for j in range(size):
-        gems[uint32(j)] = np.float32(window[uint32(j)] == GEM)
-    for j in range(size):
-        walls[uint32(j)] = np.float32(window[uint32(j)] == WALL)
-    for j in range(size):
-        others[uint32(j)] = np.float32(window[uint32(j)] >= SEAT)
-    others[size // uint32(2)] = 0.0  # itself
-
-
 @row
 def _remember(arrays, lane):  # type: ignore[no-untyped-def]
     """What every seat sees now goes into its ring of older frames."""
@@ -199,7 +171,7 @@ def _remember(arrays, lane):  # type: ignore[no-untyped-def]
     frame = arrays.lanes[lane].turn % r.older
     for seat in range(r.seats):
         corner = arrays.places[lane, seat, 0] - r.radius * r.stride - r.radius
-        _look(arrays.cells[lane], corner, r.stride, 2 * r.radius + 1, arrays.seen[lane, seat, frame])
+        copy_window(arrays.cells[lane], corner, r.stride, 2 * r.radius + 1, arrays.seen[lane, seat, frame])
 
 
 @row
@@ -211,18 +183,18 @@ def apply_row(arrays, lane, actions):  # type: ignore[no-untyped-def]
         _remember(arrays, lane)
     own, b = arrays.cells[lane], arrays.lanes[lane]
     places, treasure, counts = arrays.places[lane], arrays.treasure[lane], arrays.counts[lane]
-    order, steps = arrays.order, arrays.steps
-    for seat in range(seats):
-        order[seat] = seat
+    steps = arrays.steps
+    order = uint64(0x9876543210)  # seats in the order in which they move, four bits each
     # Fisher and Yates, on the digits of one number: 56 bits are plenty for the 22 that ten seats need
     bits = draw(b.seed, ORDER, 0, b.turn, 0) >> uint64(8)
     for k in range(seats - uint32(1), uint32(0), -1):
         bits *= uint64(k + 1)
         j = bits >> uint64(56)
         bits &= uint64(0xFFFFFFFFFFFFFF)
-        order[k], order[j] = order[j], order[k]
+        both = (order >> uint64(4 * k) ^ order >> uint64(4) * j) & uint64(15)
+        order ^= both << uint64(4 * k) | both << uint64(4) * j  # swapped
     for k in range(seats):
-        seat = order[k]
+        seat = order >> uint64(4 * k) & uint64(15)
         here = places[seat, 0]
         there = uint32(np.int64(here) + steps[actions[seat]])
         what = own[there]
@@ -240,7 +212,7 @@ def apply_row(arrays, lane, actions):  # type: ignore[no-untyped-def]
                 counts[seat, CONTESTED] += uint32(beside > uint32(1))  # one of them is itself
             counts[seat, DISTANCE] += uint32(1)
             own[here] = EMPTY
-            own[there] = SEAT + seat
+            own[there] = uint64(SEAT) + seat
             places[seat, 0] = there
     b.turn += uint32(1)
     _appear(own, arrays.inner, arrays.within, arrays.guide, b.seed, b.turn)
@@ -251,16 +223,15 @@ def apply_row(arrays, lane, actions):  # type: ignore[no-untyped-def]
 def observe_row(arrays, lane, seat, out):  # type: ignore[no-untyped-def]
     """`out` is [planes, rows, columns]: the newest frame, then the older ones."""
     r = arrays.rules[0]
-    flat = out.reshape((out.shape[0], out.shape[1] * out.shape[2]))
+    side = uint32(2) * r.radius + uint32(1)
     corner = arrays.places[lane, seat, 0] - r.radius * r.stride - r.radius
-    _look(arrays.cells[lane], corner, r.stride, 2 * r.radius + 1, arrays.window)
-    _sort(arrays.window, flat, 0)
+    write_planes(arrays.cells[lane], corner, r.stride, side, out, 0)
     turn = arrays.lanes[lane].turn
     for age in range(1, r.older + 1):
         if age > turn:  # there is no frame before the first turn
-            flat[KINDS * age : KINDS * age + KINDS] = 0.0
+            out[KINDS * age : KINDS * age + KINDS] = 0.0
         else:
-            _sort(arrays.seen[lane, seat, (turn - age) % r.older], flat, KINDS * age)
+            write_planes(arrays.seen[lane, seat, (turn - age) % r.older], uint32(0), side, side, out, KINDS * age)
 
 
 @row
@@ -333,18 +304,16 @@ class TreasureHuntBoards:
         steps[UP], steps[DOWN], steps[LEFT], steps[RIGHT] = -stride, stride, -1, 1
         self.arrays = Arrays(
             lanes=np.zeros(lanes, LANE),
-            cells=np.zeros((lanes, stride * rows), np.uint8),
+            cells=np.zeros((lanes, stride * rows + SPARE), np.uint8),
             places=np.zeros((lanes, o.seats, 2), np.uint32),
             treasure=np.zeros((lanes, o.seats), np.int32),
             counts=np.zeros((lanes, o.seats, len(STATS)), np.uint32),
-            seen=np.zeros((lanes, o.seats, o.frames - 1, view), np.uint8),
+            seen=np.zeros((lanes, o.seats, o.frames - 1, view + SPARE), np.uint8),
             rules=np.array([(o.seats, stride, margin, o.turns, o.frames - 1, wanted)], RULES),
             inner=((down + margin) * stride + across + margin).astype(np.uint32).ravel(),
             within=within,
             guide=guide,
-            order=np.zeros(10, np.uint32),
             steps=steps,
-            window=np.zeros(view, np.uint8),
         )
         self._lanes, self._cells, self._places, self._treasure, self._counts, self._seen = self.arrays[:6]
         self._lanes["over"] = 1  # nothing is dealt yet

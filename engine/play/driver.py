@@ -78,8 +78,11 @@ def march({arguments}):
                 late = now - start > budget
                 if late:
                     break
-                if now - looked < budget >> 6:  # where steps are slow, look after each
+                words[SEQUENCE] += uint64(1)
+                if now - looked < budget >> 6:
                     stride = min(uint32(4) * stride, uint32({most_steps}))
+                else:  # where steps are slow, look more often
+                    stride = max(stride >> uint32(2), uint32(1))
                 looked = now
                 look = ply + stride
         record.ply = ply

@@ -33,6 +33,7 @@ class Marching(Enum):
     """When lanes may be marched."""
 
     NEVER = "never"
+    IF_CACHED = "if cached"  # drivers are loaded from the cache and never compiled
     WHEN_READY = "when ready"  # drivers are compiled in the background
     AT_ONCE = "at once"  # the first call of a driver waits until it is compiled
 
@@ -74,7 +75,7 @@ class Driver:
         self._asked = now if self._asked is None else self._asked
         if marching is Marching.AT_ONCE or (first and is_cached(self.call, signature)):
             self.compile(signature)
-        elif now - self._asked > PATIENCE:
+        elif marching is Marching.WHEN_READY and now - self._asked > PATIENCE:
             self.state = State.COMPILING
             COMPILER.submit(self, signature)
 

@@ -68,5 +68,6 @@ def _play(name: str, kind: str) -> None:
     game = made(made.Options())
     if plays.plays(game) and (agents := list(plays.samples(game))):
         players = tuple(agents[seat % len(agents)] for seat in range(game.info.seats))
-        with SequentialMatchExecutor(lanes=2) as executor:
-            executor.execute_match(MatchSpec("0", game.spec, players, 1, None, Limits(STEPS)))
+        for marching in (Marching.NEVER, Marching.IF_CACHED):  # no thread: workers are forked from this process
+            with SequentialMatchExecutor(lanes=2, marching=marching) as executor:
+                executor.execute_match(MatchSpec("0", game.spec, players, 1, None, Limits(STEPS)))

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import RingsideError
-from engine.play.match import AgentSpec, Clock, Ending, GameSpec, Limits, MatchSpec
-from engine.play.results import ENDINGS, TYPES, Columns, ResultBatch, shapes
+from engine.play.match import AgentSpec, Clock, Ending, EndingKind, GameSpec, Limits, MatchSpec
+from engine.play.results import CODES, ENDINGS, TYPES, Columns, ResultBatch, shapes
 
 HEADER = struct.Struct("<II")  # bytes of the JSON line, bytes of the body
 LARGEST = 256 << 20  # bytes of a frame
@@ -183,6 +183,22 @@ def pack_results(batch: ResultBatch) -> Message:
     return [len(batch), *batch.shape, told], b"".join([numbers.tobytes(), *columns, batch.log])
 
 
+NOT_PLAYED = [CODES[kind] for kind in (EndingKind.CANCELLED, EndingKind.QUARANTINED)]  # no worker decides that
+
+
+def sound(columns: Columns) -> bool:
+    """Whether these could be results of matches: all that a league file could not hold is refused."""
+    ranks, durations = columns.ranks, columns.durations
+    return not (
+        np.isnan(columns.scores).any()
+        or not np.isfinite(durations).all()
+        or (durations < 0.0).any()
+        or (ranks < 1).any()
+        or (ranks > ranks.shape[1]).any()
+        or np.isin(columns.kinds, NOT_PLAYED).any()
+    )
+
+
 class Arrived:
     """Results as a worker sent them: the numbers of their matches, and columns that are checked."""
 
@@ -203,10 +219,11 @@ class Arrived:
             self._told = {}
             for place, (blamed, reason) in told.items():
                 ending = Ending(ENDINGS[self._columns.kinds[int(place)]], tuple(map(int, blamed)), str(reason))
-                if int(place) < 0 or not all(0 <= seat < seats for seat in ending.seats):
+                distinct = len(set(ending.seats)) == len(ending.seats)
+                if int(place) < 0 or not distinct or not all(0 <= seat < seats for seat in ending.seats):
                     raise ValueError
                 self._told[int(place)] = ending
-            if not n or self._columns.kinds.max() >= len(ENDINGS):
+            if not n or self._columns.kinds.max() >= len(ENDINGS) or not sound(self._columns):
                 raise ValueError
         except (TypeError, ValueError, IndexError, AttributeError, OverflowError):
             raise Broken("sent results that are none") from None

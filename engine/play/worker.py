@@ -20,6 +20,7 @@ from numba.core import event
 
 from engine.errors import BrokenPlugin, GameFailed, RingsideError, UnknownName
 from engine.play.arena import Arena
+from engine.play.march import Marching
 from engine.play.marks import Marks
 from engine.play.match import AgentSpec, GameSpec, MatchSpec
 from engine.play.process import OUT_OF_MEMORY, WorkerSettings
@@ -37,6 +38,7 @@ MESSAGE = 32 << 20  # bytes of actions in one message
 MOMENT = 1 / 60  # seconds: a live match tells what it did this often
 PULSE = 0.2  # seconds: longer than this no match waits without a sign of life
 PONDER = 0.001  # seconds between two questions to a player that is still thinking
+COMPILER_MEMORY = 512 << 20  # bytes: with less for agents, a worker does not compile drivers, which takes up to 100 MB
 HINT = " (in a worker process; what a script registers itself must be in a module, and plugins=[...] must name it)"
 
 
@@ -170,7 +172,10 @@ class Service:
 
     def _company(self) -> Arena:
         if self._arena is None:
-            self._arena = Arena(self._settings.lanes, record=self._settings.record, marks=self._marks)
+            settings = self._settings
+            roomy = settings.memory is None or settings.memory >= COMPILER_MEMORY
+            marching = Marching.WHEN_READY if roomy else Marching.IF_CACHED
+            self._arena = Arena(settings.lanes, record=settings.record, marks=self._marks, marching=marching)
         return self._arena
 
     def _new_run(self) -> None:

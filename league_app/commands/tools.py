@@ -23,6 +23,7 @@ from engine.league.store import League
 from engine.play import replay
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.lanes import compile_general_path
+from engine.play.march import Marching
 from engine.play.match import Limits, MatchSpec
 from engine.play.warming import compile_drivers, note_compiled
 from engine.registry import (
@@ -182,7 +183,7 @@ def compile_all(options: argparse.Namespace) -> Answer:
             players = tuple(agents[seat % len(agents)] for seat in range(game.info.seats))
             spec = MatchSpec("match", game.spec, players, 1, None, Limits(40))
             try:
-                with SequentialMatchExecutor(lanes=2) as executor:
+                with SequentialMatchExecutor(lanes=2, marching=Marching.NEVER) as executor:
                     replay.verified(spec, executor.execute_match(spec))
                 note_compiled(name, agents[0].kind)
             except RingsideError as error:  # a plug-in that cannot be played is no reason not to start

@@ -9,6 +9,7 @@ from agents.scripted.treasure_hunt import KIND, SAMPLES, Bot, HunterPilot, agent
 from engine.errors import RingsideError
 from engine.game import Views
 from engine.registry import new_game
+from tests.agents.plain_hunters import PlainHunter
 from tests.agents.strength import share
 
 
@@ -83,6 +84,26 @@ def test_one_that_remembers_goes_back_for_what_it_no_longer_sees() -> None:
         rows = np.stack([both, lane, both, agents, np.full(2, turn, np.uint32)])
         boards.apply(lane[:1], pilot.act(Views(boards, rows, out, None))[None])
     assert boards.stats(lane[:1])[0, 0, 0] == 4
+
+
+@pytest.mark.parametrize("radius", range(1, 7))
+@pytest.mark.parametrize("style", ["random", "greedy", "memory", "territorial"])
+def test_hunters_answer_as_those_in_plain_python_do(style: str, radius: int) -> None:
+    """In windows of every size, on a board that is full of gems, walls and others."""
+    bots = [Bot(style, hold=hold, memory=memory, reach=hold) for hold, memory in ((1, 9), (2, 3), (4, 50), (3, 1))]
+    game = new_game("treasure-hunt", seats=4, width=9, height=7, radius=radius, gem_chance=0.05, pillars=0.15)
+    boards, pilot = game.boards(1), HunterPilot(game, 4)
+    lane, seats = np.zeros(4, np.uint32), np.arange(4, dtype=np.uint32)
+    boards.deal(lane[:1], np.array([radius], np.uint64), [None])
+    agents = np.array([pilot.load(agent(str(k), bot)) for k, bot in enumerate(bots)], np.uint32)
+    pilot.begin(seats, agents, seats.astype(np.uint64) + 5)
+    plain = [PlainHunter(bot, seat + 5) for seat, bot in enumerate(bots)]
+    out = np.zeros((4, *game.info.observation), np.float32)
+    for turn in range(100):
+        rows = np.stack([seats, lane, seats, agents, np.full(4, turn, np.uint32)])
+        actions = pilot.act(Views(boards, rows, out, None)).copy()
+        assert actions.tolist() == [one.act(turn, out[seat]) for seat, one in enumerate(plain)], turn
+        boards.apply(lane[:1], actions[None])
 
 
 def test_a_payload_says_what_a_hunter_is() -> None:

@@ -13,6 +13,7 @@ from engine.games.treasure_hunt import TreasureHunt, TreasureHuntOptions
 from engine.league.plan import Plan
 from engine.league.records import Lineup, Settings
 from engine.play.executors import SequentialMatchExecutor
+from engine.play.march import Marching
 from engine.play.match import MatchResult, MatchSpec
 from engine.registry import kind_of
 from engine.seeding import derive
@@ -62,8 +63,8 @@ def random_players(quick: bool) -> Iterator[Figure]:
     yield Figure("Treasure Hunt, five random players, plain Python", slow / 1e6, "million turns/s")
 
 
-def whole(specs: Sequence[MatchSpec]) -> list[MatchResult]:
-    with SequentialMatchExecutor(LANES) as executor:
+def whole(specs: Sequence[MatchSpec], marching: Marching = Marching.AT_ONCE) -> list[MatchResult]:
+    with SequentialMatchExecutor(LANES, marching=marching) as executor:
         return executor.execute_matches(specs)
 
 
@@ -95,11 +96,17 @@ def greedy_tournament(quick: bool) -> Iterator[Figure]:
     plan.extend(lambda *_: ())
     specs = [one.spec for one in plan.matches(agents)]
     random = [MatchSpec(spec.id, spec.game, (ANYONE,) * 5, spec.seed) for spec in specs]
-    jobs = {"greedy": lambda: whole(specs), "random": lambda: whole(random)}
+    jobs = {
+        "march": lambda: whole(specs),
+        "ticks": lambda: whole(specs, Marching.NEVER),
+        "random": lambda: whole(random),
+    }
     for job in jobs.values():
-        job()
+        job()  # compiled, and warm
     taken = in_turns(jobs, 1 if quick else 5)
-    rate = len(specs) / statistics.median(taken["greedy"])
-    note = f"{rate * GAME.options.turns / 1e6:.2f} million turns/s"
     what = f"Treasure Hunt, a tournament of {len(specs):,} matches of greedy bots"
-    yield Figure(what, rate, "matches/s", ratio(taken, "greedy", "random"), "random players", note)
+    for name, title, against in (("march", what, "random"), ("ticks", f"{what}, by ticks", "march")):
+        rate = len(specs) / statistics.median(taken[name])
+        note = f"{rate * GAME.options.turns / 1e6:.2f} million turns/s"
+        other = "random players" if against == "random" else "the march"
+        yield Figure(title, rate, "matches/s", ratio(taken, name, against), other, note)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.play.match import AgentSpec, Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec
-from engine.play.results import ResultBatch
+from engine.play.results import CODES, ResultBatch
 from engine.play.wire import LARGEST, Arrived, Broken, Channel, frame, pack_matches, pack_results, unpack_matches
 from engine.registry import new_game
 
@@ -81,6 +81,7 @@ def test_what_came_before_nonsense_is_heard_first(ends: tuple[socket.socket, Cha
 
 
 numbers = st.floats(allow_nan=False)
+PLAYED = [kind for kind in EndingKind if kind not in (EndingKind.CANCELLED, EndingKind.QUARANTINED)]
 results = st.builds(
     MatchResult,
     st.integers(0, 2**32 - 1).map(str),
@@ -88,7 +89,7 @@ results = st.builds(
     st.tuples(numbers, numbers),
     st.tuples(st.integers(1, 2), st.integers(1, 2)),
     st.integers(0, 2**32 - 1),
-    st.builds(Ending, st.sampled_from(EndingKind), st.sampled_from([(), (0,), (0, 1)]), st.text(max_size=20)),
+    st.builds(Ending, st.sampled_from(PLAYED), st.sampled_from([(), (0,), (0, 1)]), st.text(max_size=20)),
     st.tuples(st.tuples(numbers, numbers), st.tuples(numbers, numbers)),
     st.binary(max_size=50),
     st.booleans(),
@@ -146,6 +147,7 @@ def test_results_of_matches_that_were_broken_off_are_left_out(sent: list[MatchRe
         {3: {"-1": [[], ""]}},
         {3: {"0": [[2], ""]}},
         {3: {"0": [["x"], ""]}},
+        {3: {"0": [[0, 0], ""]}},
         {3: {"0": [[], "", 1]}},
     ],
 )
@@ -187,3 +189,17 @@ def test_matches_survive_the_columns(sent: list[MatchSpec]) -> None:
     players = [PLAYERS.index(player) for spec in sent for player in spec.players]
     words, body = pack_matches([int(spec.id) for spec in sent], sent, players)
     assert unpack_matches(json.loads(json.dumps(words)), body, GAME, agents) == sent
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("scores", np.nan), ("durations", np.nan), ("durations", np.inf), ("durations", -1.0), ("ranks", 0), ("ranks", 3)]
+    + [("kinds", CODES[kind]) for kind in (EndingKind.CANCELLED, EndingKind.QUARANTINED)],
+)
+def test_results_that_no_league_file_could_hold_are_the_senders_error(column: str, value: float) -> None:
+    one = MatchResult("7", ("a", "b"), (1.0, 2.0), (2, 1), 5, Ending(EndingKind.FINISHED), ((3.0,), (4.0,)), b"xy")
+    batch = ResultBatch.of(specs_of([one]), [one])
+    Arrived(*pack_results(batch))
+    getattr(batch.columns, column).flat[0] = value
+    with pytest.raises(Broken, match="sent results"):
+        Arrived(*pack_results(batch))
