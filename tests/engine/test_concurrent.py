@@ -114,6 +114,9 @@ def test_what_workers_import(two: ConcurrentMatchExecutor) -> None:
         assert any("multiarray" in name for name in mapped), "numpy is there, so one can see libraries in this way"
         assert not [name for name in mapped if "Qt6" in name or "pygame" in name or "SDL" in name or "torch" in name]
         assert psutil.Process(worker.pid).nice() == 10
+        until = time.monotonic() + 120
+        while psutil.Process(worker.pid).num_threads() > 1 and time.monotonic() < until:
+            time.sleep(0.05)  # a driver may just be compiled in the background
         assert psutil.Process(worker.pid).num_threads() == 1, "nor a pool of threads for numbers"
 
 
