@@ -8,7 +8,7 @@ from types import TracebackType
 
 from engine.errors import BadSpec
 from engine.game import GameInfo
-from engine.play.group import Group
+from engine.play.group import ABREAST, Group
 from engine.play.march import Marching
 from engine.play.marks import Marks, private
 from engine.play.match import GameSpec, MatchResult, MatchSpec
@@ -188,9 +188,16 @@ class Arena:
     def _new_group(self, spec: GameSpec) -> Group:
         alone, record, rewards = self._alone, self._record, self._rewards
         game = game_of(spec)
-        lanes = lanes_for(game.info, self.lanes)
+        lanes, spare = lanes_for(game.info, self.lanes), lanes_for(game.info, max(self.lanes, ABREAST))
         return Group(
-            game, lanes, alone=alone, record=record, rewards=rewards, marks=self._marks, marching=self._marching
+            game,
+            lanes,
+            spare,
+            alone=alone,
+            record=record,
+            rewards=rewards,
+            marks=self._marks,
+            marching=self._marching,
         )
 
 

@@ -12,6 +12,7 @@ from typing import Protocol, Self, cast
 from engine.errors import BadSpec, RingsideError
 from engine.play.arena import DEFAULT_LANES, Arena
 from engine.play.conduct import STRIKES, Conduct
+from engine.play.group import ABREAST
 from engine.play.march import Marching
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.results import ResultBatch
@@ -66,6 +67,9 @@ class SequentialMatchExecutor(MatchExecutor):
         marching: Marching = Marching.WHEN_READY,
     ) -> None:
         self._arena = Arena(lanes, record=record, marching=marching)
+        self._ahead = max(
+            lanes, 2 * ABREAST
+        )  # matches in the queue: while there are any, results are collected together
         self._record, self._quarantine_after = record, quarantine_after
         self._suspects: deque[MatchSpec] = deque()
         self._conduct = Conduct(quarantine_after)
@@ -97,7 +101,7 @@ class SequentialMatchExecutor(MatchExecutor):
         try:
             while True:
                 if not self._recalled:
-                    for spec in itertools.islice(coming, max(self._arena.lanes - self._arena.queued, 0)):
+                    for spec in itertools.islice(coming, max(self._ahead - self._arena.queued, 0)):
                         self._enter(spec, checked)
                 if self._arena.idle and not self._suspects:
                     return

@@ -40,10 +40,23 @@ class Group:
     """Lanes, their queue, and the pilots that play on them; `tick` until it is idle."""
 
     def __init__(
-        self, game: Game, lanes: int, *, alone: bool, record: bool, rewards: bool, marks: Marks, marching: Marching
+        self,
+        game: Game,
+        lanes: int,
+        spare: int = 0,
+        *,
+        alone: bool,
+        record: bool,
+        rewards: bool,
+        marks: Marks,
+        marching: Marching,
     ) -> None:
+        """`lanes`: matches at once. `spare`: lanes that there is room for, which may be more."""
         self.game, self.info = game, game.info
+        self._most = lanes  # matches at once
         self._guarded = GuardedBoards(game, lanes)
+        if marching is not Marching.NEVER and spare > lanes and hasattr(self._guarded.raw, "rows"):
+            lanes, self._guarded = spare, GuardedBoards(game, spare)  # for ended matches, which are collected together
         self.boards = cast(Boards, self._guarded)
         self.queue: deque[MatchSpec] = deque()
         self.suspects: list[MatchSpec] = []
@@ -143,13 +156,13 @@ class Group:
         if not self._march.possible:
             return True
         running, overdue = self.running, time.perf_counter() - self._collected > GATHER
-        if self.queue and self._ended and (len(self._ended) >= ABREAST or not running or overdue):
+        if self.queue and self._ended and (len(self._ended) >= ABREAST or not self._free or self._full or overdue):
             self._collect()
         if self._free and self.queue and not self._full:
             if self._ticks_due:  # ticks are the cheaper the more lanes there are
                 self._deal()
-            elif 2 * running <= min(ABREAST, len(self._specs)):
-                self._deal(ABREAST - running)
+            elif 2 * running <= min(ABREAST, self._most):
+                self._deal(ABREAST)
         ready = self._march.ready()
         self.marched = bool(ready)
         for combination in ready:
@@ -247,7 +260,9 @@ class Group:
 
     # Dealing
 
-    def _deal(self, most: int = MOST_DEALT) -> None:
+    def _deal(self, abreast: int = MOST_DEALT) -> None:
+        """Begin matches until so many are being played, or as many as may be."""
+        most = min(abreast, self._most) - self.running
         seatings: list[Seating] = []
         dealt: list[int] = []
         blocked: list[MatchSpec] = []

@@ -12,17 +12,18 @@ from rich.console import Console
 from rich.table import Table
 
 TOPICS = ("engine", "executor", "league", "neat", "gui")
+PARTS = ("hunt", "shogi", "plain", "rollout")  # of engine: each can be measured by itself
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="launch.py bench", description=__doc__)
-    parser.add_argument("topics", nargs="*", help=f"{', '.join(TOPICS)} (all)")
+    parser.add_argument("topics", nargs="*", help=f"{', '.join(TOPICS)} (all); {', '.join(PARTS)}: parts of engine")
     parser.add_argument("--json", action="store_true", help="as data")
     parser.add_argument("--quick", action="store_true", help="a few seconds, to see that it works; not to be quoted")
     options = parser.parse_args()
     for topic in options.topics:
-        if topic not in TOPICS:
-            parser.error(f"unknown topic {topic!r}: known are {', '.join(TOPICS)}")
+        if topic not in (*TOPICS, *PARTS):
+            parser.error(f"unknown topic {topic!r}: known are {', '.join((*TOPICS, *PARTS))}")
     rows = []
     for topic in options.topics or TOPICS:
         rows += [(topic, figure) for figure in import_module(f"tests.benchmarks.{topic}").figures(options.quick)]

@@ -148,10 +148,10 @@ def worth(result: MatchResult) -> float:
 def evaluating(quick: bool) -> Iterator[Figure]:
     """Every genome against a bot and against another genome, from both sides; workers are up, kernels compiled. Ours
     is everything from neat-python's genomes to their fitness: encoding, sending, loading, playing, results back."""
-    size, rounds, steps = (20, 1, 300) if quick else (100, 2, 3000)
+    size, rounds, steps = (20, 1, 300) if quick else (100, 3, 3000)
     before = 2 if quick else 8
     feed_forward = Contest(bred(size, before), rounds, 2, steps)
-    recurrent = Contest(bred(size, before, feed_forward=False), 1, 1, steps)
+    recurrent = Contest(bred(size, before, feed_forward=False), rounds, 1, steps)
     yield from side_by_side("feed-forward", feed_forward, (1, 2))
     yield from side_by_side("recurrent", recurrent, (2,))
 

@@ -29,32 +29,39 @@ def network(number: int) -> np.ndarray:
 
 
 @inline
-def _node(inputs, count, net, node):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for k in range(count):
-        total += float(inputs[k]) * net.weight[node, k]
+def _activated(total, net, node):  # type: ignore[no-untyped-def]
     return math.tanh(min(max(2.5 * (net.bias[node] + total), -60.0), 60.0))
 
 
+@inline
+def _hidden(obs, net, node):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(8):
+        total += float(obs[k]) * net.weight[node, k]
+    return _activated(total, net, node)
+
+
+@inline
+def _output(a, b, c, net, node):  # type: ignore[no-untyped-def]
+    """Of the three hidden nodes, which stay in registers."""
+    return _activated(0.0 + a * net.weight[node, 0] + b * net.weight[node, 1] + c * net.weight[node, 2], net, node)
+
+
 @row
-def act_row(state, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]
-    nets, hidden = state
-    net = nets[agent]
-    for node in range(3):
-        hidden[node] = _node(obs, 8, net, node)
-    best = _node(hidden, 3, net, 3)
+def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]
+    net = arrays[0][agent]
+    a, b, c = _hidden(obs, net, 0), _hidden(obs, net, 1), _hidden(obs, net, 2)
+    best, second, third = _output(a, b, c, net, 3), _output(a, b, c, net, 4), _output(a, b, c, net, 5)
     action = 0
-    for node in range(4, 6):
-        value = _node(hidden, 3, net, node)
-        action = node - 3 if value > best else action  # selected, not branched: see agents/scripted/pong.py
-        best = max(value, best)
-    return action
+    if second > best:
+        best, action = second, 1
+    return 2 if third > best else action
 
 
 @bare
-def _act(nets, hidden, agents, obs, out):  # type: ignore[no-untyped-def]
+def _act(arrays, agents, obs, out):  # type: ignore[no-untyped-def]
     for i in range(out.size):
-        out[i] = act_row((nets, hidden), 0, agents[i], 0, obs[i], None, None)
+        out[i] = act_row(arrays, 0, agents[i], 0, obs[i], None, None)
 
 
 class SixNodePilot:
@@ -67,11 +74,10 @@ class SixNodePilot:
     def __init__(self, game: Game, slots: int) -> None:
         self._nets = np.zeros(0, NET)
         self._out: Ints = np.zeros(slots, np.int64)
-        self._hidden = np.zeros(3)
 
     @property
-    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._nets, self._hidden
+    def arrays(self) -> tuple[np.ndarray]:
+        return (self._nets,)
 
     def load(self, agent: AgentSpec) -> int:
         self._nets = np.append(self._nets, network(int(agent.payload)))
@@ -82,7 +88,7 @@ class SixNodePilot:
 
     def act(self, views: Views) -> Ints:
         out = self._out[: len(views)]
-        _act(self._nets, self._hidden, views.agents, views.obs, out)
+        _act(self.arrays, views.agents, views.obs, out)
         return out
 
     def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:
