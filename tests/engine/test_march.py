@@ -45,7 +45,7 @@ def play(specs: Sequence[MatchSpec], lanes: int, marching: Marching, record: boo
         return executor.execute_matches(specs)
 
 
-def both_ways(specs: Sequence[MatchSpec], lanes: int = 4) -> list[MatchResult]:
+def check_both_ways(specs: Sequence[MatchSpec], lanes: int = 4) -> list[MatchResult]:
     """The results, which must be the same by ticks and by marches."""
     ticked, marched = (play(specs, lanes, how) for how in (Marching.NEVER, Marching.AT_ONCE))
     for one, other in zip(ticked, marched, strict=True):
@@ -102,7 +102,7 @@ def test_treasure_hunt_is_the_same_marched_and_ticked(
     game = new_game("treasure-hunt", seats=seats, frames=frames, radius=radius, turns=turns)
     known = {one.id: one for one in (*HUNTERS.samples(game), DICE, agent("fast"))}
     players = tuple(known[names[seat % len(names)]] for seat in range(seats))
-    both_ways([MatchSpec(f"m{n}", game.spec, players, seed ^ n) for n in range(4)])
+    check_both_ways([MatchSpec(f"m{n}", game.spec, players, seed ^ n) for n in range(4)])
 
 
 @settings(max_examples=15)
@@ -117,7 +117,7 @@ def test_a_masked_game_of_turns_with_failing_players_is_the_same_marched_and_tic
 ) -> None:
     game = new_game("takeaway", seats=seats, stones=stones)
     players = tuple(marcher(*deeds[seat % len(deeds)]) for seat in range(seats))
-    both_ways([MatchSpec(f"m{n}", game.spec, players, seed ^ n) for n in range(3)])
+    check_both_ways([MatchSpec(f"m{n}", game.spec, players, seed ^ n) for n in range(3)])
 
 
 ENDINGS = {
@@ -132,7 +132,7 @@ ENDINGS = {
 def test_a_failing_row_function_forfeits_its_own_match_and_no_other(deed: str) -> None:
     good = pong_matches(PONG, [marcher(), DICE], 6, Limits(200))
     bad = MatchSpec("bad", PONG.spec, (marcher(), marcher(deed, 7)), 1)
-    results = {result.id: result for result in both_ways([*good[:3], bad, *good[3:]])}
+    results = {result.id: result for result in check_both_ways([*good[:3], bad, *good[3:]])}
     kind, reason = ENDINGS[deed]
     assert (results["bad"].ending.kind, results["bad"].ending.seats, results["bad"].steps) == (kind, (1,), 7)
     assert results["bad"].ending.reason.startswith(reason)
@@ -143,7 +143,7 @@ def test_a_failing_row_function_forfeits_its_own_match_and_no_other(deed: str) -
 def test_an_action_that_is_masked_is_illegal_in_a_march_too() -> None:
     game = new_game("takeaway", stones=4)
     players = (marcher("forbidden", 0, "a"), marcher("forbidden", 0, "b"))
-    results = both_ways([MatchSpec(f"m{seed}", game.spec, players, seed) for seed in range(8)])
+    results = check_both_ways([MatchSpec(f"m{seed}", game.spec, players, seed) for seed in range(8)])
     forfeits = [result for result in results if result.ending.kind is EndingKind.ILLEGAL_ACTION]
     assert len(forfeits) in range(1, 8), "three stones are there at times, and at times they are not"
     assert {result.ending.reason for result in forfeits} == {"answered 2, which was not legal then"}
@@ -152,13 +152,13 @@ def test_an_action_that_is_masked_is_illegal_in_a_march_too() -> None:
 def test_lanes_of_both_sorts_are_played_side_by_side() -> None:
     players = (*PONG_BOTS.samples(PONG), agent("slow"), agent("fast"))
     specs = pong_matches(PONG, players, 40, Limits(150))
-    both_ways(specs, lanes=16)
+    check_both_ways(specs, lanes=16)
 
 
 def test_a_match_longer_than_its_row_of_the_log_keeps_all_actions() -> None:
     predictor = next(bot for bot in PONG_BOTS.samples(PONG) if bot.id == "Predictor")
     game = new_game("pong", paddle_height=300.0)
-    [result] = both_ways([MatchSpec("m", game.spec, (predictor, predictor), 3)])
+    [result] = check_both_ways([MatchSpec("m", game.spec, (predictor, predictor), 3)])
     assert result.steps == 20_000
     assert len(result.actions) == 10_000
 
@@ -307,13 +307,13 @@ def test_a_raising_row_function_leaves_no_other_lane_half_asked() -> None:
     """Lanes of the same call begin anew: some of their players were asked for a step that was not made."""
     players = [marcher(), marcher("illegal", 9), marcher("raise", 12)]
     specs = [MatchSpec(f"m{n}", PONG.spec, (players[n % 3], players[0]), n, None, Limits(40)) for n in range(12)]
-    both_ways(specs, lanes=12)
+    check_both_ways(specs, lanes=12)
 
 
 def test_more_combinations_than_there_are_marks_for_are_ticked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(march, "WAYS", 4)  # room for two combinations
     specs = pong_matches(PONG, PONG_PLAYERS, 40, Limits(60))
-    both_ways(specs, lanes=8)
+    check_both_ways(specs, lanes=8)
 
 
 def test_matches_of_many_rules_are_marked_as_repeatable_as_their_players_are() -> None:
