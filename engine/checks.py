@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 
 from engine import codec
-from engine.errors import BadValue
+from engine.errors import BadValue, DriverRefused
 from engine.game import (
     AgentKind,
     Boards,
@@ -85,7 +85,7 @@ def check_kind(kind: AgentKind, game: Game, *, matches: int = 6, agents: Sequenc
     ]
     together = _results(specs, lanes=len(specs))
     if hasattr(kind.pilot(game, 1), "act_row") and hasattr(game.boards(1), "rows"):
-        marched = _results(specs, lanes=len(specs), marching=Marching.AT_ONCE)
+        marched = _marched(specs, lanes=len(specs))
         for one, other in zip(together, marched, strict=True):
             assert one.digest() == other.digest(), f"{one.players}: act_row and act answer differently (match {one.id})"
     for result in together:
@@ -143,13 +143,20 @@ def _results(specs: Sequence[MatchSpec], lanes: int, marching: Marching = Marchi
         return executor.execute_matches(specs)
 
 
+def _marched(specs: Sequence[MatchSpec], lanes: int) -> list[MatchResult]:
+    try:
+        return _results(specs, lanes, Marching.AT_ONCE)
+    except DriverRefused as error:
+        raise AssertionError(str(error)) from error
+
+
 def _check_rows(game: Game, matches: int) -> None:
     """Matches of players who go by all that they see must be the same by row functions and by batch kernels."""
     with witness() as player:
         specs = [
             MatchSpec(f"m{n}", game.spec, (player,) * game.info.seats, n, None, Limits(ROWS)) for n in range(matches)
         ]
-        ticked, marched = _results(specs, lanes=3), _results(specs, lanes=3, marching=Marching.AT_ONCE)
+        ticked, marched = _results(specs, lanes=3), _marched(specs, lanes=3)
     for spec, one, other in zip(specs, ticked, marched, strict=True):
         assert one.digest() == other.digest(), f"seed {spec.seed}: row functions and batch kernels play differently"
     boards = cast(CompiledBoards, game.boards(1))

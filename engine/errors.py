@@ -9,6 +9,7 @@ RingsideError
 ├── BrokenPlugin      an installed plug-in that cannot be loaded; the rest goes on without it
 ├── WorkersFailed     worker processes cannot be started here
 ├── GameFailed        rules that raise an error while a match is played: nobody's forfeit, and no result can be trusted
+├── DriverRefused     row functions that numba cannot compile; its last lines say why
 ├── PolicyFailed      an answer that is not a legal action while trajectories are collected; names agent and stream
 ├── BadReplay         a replay that is malformed, or that does not lead to the result it states
 ├── BadAgentFile      an .agent file that is malformed or hostile; names the field, and nothing of it is used
@@ -23,6 +24,7 @@ RingsideError
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 
 LISTED = 12  # names that are told of a table
@@ -118,6 +120,14 @@ class WorkersFailed(RingsideError):  # noqa: N818
             f"{tries} worker processes in a row could not be started: {reason}. "
             "Nothing was lost; mend that and run again, or play in this process with SequentialMatchExecutor"
         )
+
+
+class DriverRefused(RingsideError):  # noqa: N818
+    """Row functions that cannot be compiled into a driver."""
+
+    def __init__(self, told: str) -> None:
+        lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", told).splitlines() if line.strip()]
+        super().__init__(f"row functions cannot be compiled: {' | '.join(lines[-4:])[:600]}")
 
 
 class PolicyFailed(RingsideError):  # noqa: N818

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import marshal
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, cast
 
 import numba
@@ -70,7 +69,18 @@ def generated(name: str, source: str, names: dict[str, Any]) -> Any:
 
 
 def _code_hash(function: Any) -> str:
-    return hashlib.blake2b(marshal.dumps(function.__code__), digest_size=8).hexdigest()
+    """The same in every process, whatever has been compiled there; `marshal` would depend on reference counts."""
+    return hashlib.blake2b(repr(_code_parts(function.__code__)).encode(), digest_size=8).hexdigest()
+
+
+def _code_parts(code: CodeType) -> list[object]:
+    parts: list[object] = [code.co_code, code.co_names, code.co_varnames, code.co_freevars]
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            parts.append(_code_parts(constant))
+        else:  # the order of a set differs from process to process
+            parts.append(sorted(map(repr, constant)) if isinstance(constant, frozenset) else repr(constant))
+    return parts
 
 
 def _write_source(file: Path, source: str) -> str | None:

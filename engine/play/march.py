@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from engine.errors import DriverRefused
 from engine.game import BoardRows, CompiledBoards, CompiledPilot, GameInfo, Indices, Ints
 from engine.kernels import compiled_once, is_cached, signature_of
 from engine.play.crews import Crew, Seating
@@ -35,7 +36,7 @@ class Marching(Enum):
     NEVER = "never"
     IF_CACHED = "if cached"  # drivers are loaded from the cache and never compiled
     WHEN_READY = "when ready"  # drivers are compiled in the background
-    AT_ONCE = "at once"  # the first call of a driver waits until it is compiled
+    AT_ONCE = "at once"  # the first call of a driver waits until it is compiled; DriverRefused if it cannot be
 
 
 class Marched(NamedTuple):
@@ -60,6 +61,7 @@ class Driver:
     def __init__(self, function: Any) -> None:
         self.call = function
         self.state = State.NEW
+        self.error: str | None = None  # why numba refused it
         self._asked: float | None = None  # when it was first needed
 
     @property
@@ -73,7 +75,11 @@ class Driver:
         now, signature = time.perf_counter(), signature_of(self.call, arguments)
         first = self._asked is None
         self._asked = now if self._asked is None else self._asked
-        if marching is Marching.AT_ONCE or (first and is_cached(self.call, signature)):
+        if marching is Marching.AT_ONCE:
+            self.compile(signature)
+            if self.error is not None:
+                raise DriverRefused(self.error)
+        elif first and is_cached(self.call, signature):
             self.compile(signature)
         elif marching is Marching.WHEN_READY and now - self._asked > PATIENCE:
             self.state = State.COMPILING
@@ -84,8 +90,8 @@ class Driver:
         try:
             self.call.compile(signature)
             self.state = State.READY
-        except Exception:  # row functions that numba refuses: their lanes are played by ticks
-            self.state = State.REFUSED
+        except Exception as error:  # row functions that numba refuses: their lanes are played by ticks
+            self.state, self.error = State.REFUSED, str(error)
             log.exception("a march driver could not be compiled; its matches are played step by step")
 
 

@@ -3,6 +3,14 @@
 A *stream* is a sequence of matches that are played one after the other on one lane. What a stream gives depends on its
 plan and its agents alone: not on the other streams, nor on the process, nor on where segments begin and end. So streams
 can be distributed over any number of workers.
+
+    def plan(stream, k):  # the k-th match of a stream
+        return MatchSpec(f"{stream}.{k}", game.spec, (net, net), derive("train", stream, k))
+
+    with Rollout(game, range(64), plan, learners=[net.id]) as rollout:
+        segment = rollout.collect(128)  # segment.obs[stream, step, seat], segment.actions, segment.rewards, ...
+
+`net` is an AgentSpec whose kind has a pilot with compiled policies, such as one that makes an `agents.nets.mlp.MlpPilot`.
 """
 
 from __future__ import annotations

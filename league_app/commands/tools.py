@@ -188,8 +188,11 @@ def compile_all(options: argparse.Namespace) -> Answer:
                 note_compiled(name, agents[0].kind)
             except RingsideError as error:  # a plug-in that cannot be played is no reason not to start
                 say(f"{name}: {error}")
-        if name in GAMES.own():
-            compile_drivers(game)
+        try:
+            if name in GAMES.own():
+                compile_drivers(game)
+        except RingsideError as error:  # its matches are played step by step
+            say(f"{name}: {error}")
         times[name] = time.perf_counter() - since
         if not options.json:
             line(f"kernels of {name}: {times[name]:.1f} s")

@@ -10,9 +10,10 @@ import pytest
 from engine.checks import check_game, check_kind
 from engine.game import AgentKind
 from engine.games.pong import Pong, PongBoards, PongOptions
+from engine.kernels import row
 from engine.plain import PlainPilot
 from engine.registry import GAMES, KINDS, new_game
-from tests.plugins import bids, pilots, tictactoe
+from tests.plugins import bids, marchers, pilots, tictactoe
 
 GAME_NAMES = GAMES.names()
 OTHERS = ("usi",)  # other people's programs, none of them ready-made: see tests/agents/test_usi_play.py
@@ -138,9 +139,9 @@ class Forgetful(PlainPilot):
 
     def act(self, views: pilots.Views) -> np.ndarray:
         answers = []
-        for row in range(len(views)):
+        for at in range(len(views)):
             Forgetful.count += 1
-            legal = np.flatnonzero(views.legal[row])
+            legal = np.flatnonzero(views.legal[at])
             answers.append(int(legal[Forgetful.count % legal.size]))
         return np.array(answers)
 
@@ -169,3 +170,24 @@ def test_a_kind_that_fails_is_told_by_its_own_words() -> None:
 def test_samples_must_be_of_the_kinds_own_version() -> None:
     with pytest.raises(AssertionError, match="version"):
         check_kind(dataclasses.replace(KINDS.get("bidder"), version=2), new_game("bids"))
+
+
+def test_a_row_function_that_cannot_be_compiled_is_found_out() -> None:
+    """In a league it would be played by ticks, correctly and slowly, without a word."""
+
+    @row
+    def allocating(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]
+        return np.zeros(ply + 1).size - 1
+
+    class Allocating(marchers.MarcherPilot):
+        act_row = staticmethod(allocating)
+
+    kind = dataclasses.replace(marchers.KIND, pilot=Allocating)
+    KINDS.remove(kind.name)
+    KINDS.add(kind.name, kind)
+    try:
+        with pytest.raises(AssertionError, match="row functions cannot be compiled"):
+            check_kind(kind, new_game("pong", points=1), matches=2)
+    finally:
+        KINDS.remove(kind.name)
+        KINDS.add(kind.name, marchers.KIND)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -18,6 +20,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from agents.neat.pilot import KIND as NEAT
 from agents.scripted.pong import KIND as PONG_BOTS
 from agents.scripted.treasure_hunt import KIND as HUNTERS
+from engine.errors import DriverRefused
 from engine.game import AgentKind, Game
 from engine.play import march
 from engine.play.arena import Arena
@@ -222,17 +225,29 @@ def test_a_driver_that_cannot_be_compiled_leaves_its_lanes_to_ticks(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Refused:
+        overloads: ClassVar[dict[object, object]] = {}
+
         def compile(self, signature: object) -> None:
             raise TypeError("numba does not know this")
 
         def typeof_pyval(self, value: object) -> None:
             return None
 
-    monkeypatch.setattr(march, "_driver", lambda *arguments: Driver(Refused()))
+    compiler, made = march.Compiler(), Driver(Refused())
+    monkeypatch.setattr(march, "PATIENCE", 0.0)
+    monkeypatch.setattr(march, "COMPILER", compiler)
+    monkeypatch.setattr(march, "_driver", lambda *arguments: made)
+    monkeypatch.setattr(march, "compiled_once", lambda call: contextlib.nullcontext())
     specs = pong_matches(PONG, [DICE], 6, Limits(100))
-    results = play(specs, 3, Marching.AT_ONCE)
-    assert run_digest(results) == run_digest(play(specs, 3, Marching.NEVER))
+    wanted = run_digest(play(specs, 3, Marching.NEVER))
+    assert run_digest(play(specs, 3, Marching.WHEN_READY)) == wanted
+    if (thread := compiler.thread) is not None:  # else it has ended already
+        thread.join()
     assert "could not be compiled" in caplog.text
+    assert run_digest(play(specs, 3, Marching.WHEN_READY)) == wanted
+    monkeypatch.setattr(march, "_driver", lambda *arguments: Driver(Refused()))
+    with pytest.raises(DriverRefused, match="numba does not know this"):
+        play(specs, 3, Marching.AT_ONCE)
 
 
 def test_a_row_function_that_never_returns_is_found_and_judged() -> None:
@@ -258,11 +273,11 @@ def test_any_number_of_workers_gives_the_records_of_ticks() -> None:
 
 
 COUNT = """
-from engine.play import march
-from tests.engine.test_march import DICE, PONG, Limits, Marching, play, pong_matches
-play(pong_matches(PONG, [DICE], 2, Limits(3)), 2, Marching.AT_ONCE)
-[driver] = [one for one in made if one.ready]
-print(driver.call.stats.cache_hits.total(), driver.call.stats.cache_misses.total())
+from tests.engine.test_march import DICE, PONG, PONG_PLAYERS, Limits, Marching, play, pong_matches
+for players in ([DICE], [PONG_PLAYERS[0]], [DICE, PONG_PLAYERS[0]]):  # each after the one before it was compiled
+    play(pong_matches(PONG, players, 4, Limits(3)), 2, Marching.AT_ONCE)
+found = [one.call.stats for one in made if one.ready]
+print(len(found), sum(one.cache_hits.total() for one in found), sum(one.cache_misses.total() for one in found))
 """
 KEEP = """
 from engine.play import march
@@ -283,8 +298,8 @@ def test_a_driver_is_cached_for_the_next_process(tmp_path: Path) -> None:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         return done.stdout.strip()
 
-    assert counts() == "0 1"
-    assert counts() == "1 0"
+    assert counts() == "3 0 3"
+    assert counts() == "3 3 0"
 
 
 def test_a_driver_is_compiled_in_the_background_when_play_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
