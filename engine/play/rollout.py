@@ -10,7 +10,7 @@ can be distributed over any number of workers.
     with Rollout(game, range(64), plan, learners=[net.id]) as rollout:
         segment = rollout.collect(128)  # segment.obs[stream, step, seat], segment.actions, segment.rewards, ...
 
-`net` is an AgentSpec whose kind has a pilot with compiled policies, such as one that makes an `agents.nets.mlp.MlpPilot`.
+`net` is an AgentSpec whose pilot has compiled policies, such as an `agents.nets.mlp.MlpPilot`.
 """
 
 from __future__ import annotations
