@@ -45,6 +45,7 @@ class LeagueState:
         self.notices = Notices()  # subscribe to hear of changes
         self._lock = threading.RLock()
         self._job: TournamentJob | None = None
+        self.latest_job: TournamentJob | None = None  # the same, and still when it has ended
         self._stage: Stage | None = None
         self._closed = False
         self.locked = ""  # why it is read-only, for whoever did not ask for that
@@ -298,7 +299,7 @@ class LeagueState:
             if not self.person:
                 people.check_nobody_needed(self.league, number)
             shown = self._show_visuals
-            self._job = job = TournamentJob(self, number)
+            self._job = self.latest_job = job = TournamentJob(self, number)
             self._show_visuals = job.run.visual
         if job.run.visual != shown:  # a person plays
             self._remember_use()

@@ -47,7 +47,7 @@ SERVE_SIDE, SERVE_ANGLE = purpose("pong.serve_side"), purpose("pong.serve_angle"
 @dataclass(frozen=True)
 class PongOptions:
     points: int = option(5, low=1, high=99, help="points that win the match")
-    step_limit: int = option(20_000, low=60, high=10_000_000, help="steps after which the match is called off")
+    step_limit: int = option(20_000, low=60, high=2_000_000_000, help="steps after which the match is called off")
     paddle_height: float = option(100.0, low=20.0, high=300.0, help="units")
     paddle_speed: float = option(4.0, low=0.5, high=60.0, help="units a step")
     serve_speed: float = option(7.0, low=1.0, high=60.0, help="speed of the ball when served, units a step")

@@ -198,6 +198,8 @@ class LogDock(QDockWidget):
     @Slot()
     def _open(self) -> None:
         self._gatherer, self._job, self._asking = Gatherer(), None, False
+        state = self.desk.state
+        self._latest = None if state is None or state.running else state.latest_job
         self._timer.stop()
         if self.desk.state is not None:
             locked = ", for looking only" if self.desk.state.league.read_only else ""
@@ -208,20 +210,25 @@ class LogDock(QDockWidget):
         state = self.desk.state
         if state is None:
             return
-        job = state.job
-        if job is not self._job:
-            over, self._job = self._job, job
-            if over is not None:
-                self.desk.ask("log end", partial(_ended, number=over.number), self._told_end)
-                self._look(over)
-            if job is not None:
-                self.add(f"{job.name} began")
+        job, latest = state.job, state.latest_job
+        if self._job is not None and self._job is not job:
+            self._tell_end(self._job)
+        if latest is not None and latest is not self._latest:
+            self._latest = latest
+            self.add(f"{latest.name} began")
+            if latest is not job:  # it began and ended between two notices
+                self._tell_end(latest)
+        self._job = job
         if job is not None or state.training.jobs:
             if not self._timer.isActive():
                 self._timer.start()
         elif self._timer.isActive():
             self._timer.stop()
             self._look()
+
+    def _tell_end(self, job: TournamentJob) -> None:
+        self.desk.ask(f"log end {job.number}", partial(_ended, number=job.number), self._told_end)
+        self._look(job)
 
     @Slot(object)
     def _told_end(self, told: tuple[str, str]) -> None:

@@ -28,7 +28,7 @@ from tests.plugins.pilots import agent
 
 PLUGINS = ("tests.plugins.everyone",)
 QUICK = new_game("pong", points=1, step_limit=300)
-ENDLESS = new_game("pong", step_limit=10_000_000, paddle_height=300.0, top_speed=7.0)
+ENDLESS = new_game("pong", step_limit=2_000_000_000, paddle_height=300.0, top_speed=7.0)
 
 
 def all_sorts(count: int) -> list[MatchSpec]:

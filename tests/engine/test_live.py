@@ -17,7 +17,7 @@ from engine.registry import KINDS, new_game
 from tests.plugins.pilots import agent
 
 PONG = new_game("pong", points=2)
-LONG = new_game("pong", step_limit=10_000_000, paddle_height=300.0, top_speed=7.0)
+LONG = new_game("pong", step_limit=2_000_000_000, paddle_height=300.0, top_speed=7.0)
 
 
 @pytest.fixture(scope="module")

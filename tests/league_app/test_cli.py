@@ -222,7 +222,8 @@ def test_a_match_that_goes_on_and_on_is_told(
     where: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(replays, "LONG_WAIT", 0.05)
-    main(["match", "pong", "Still", "Still", "-o", "points=99", "-o", "step_limit=500000", *where])
+    endless = ("paddle_height=300", "top_speed=7", "step_limit=20000000")
+    main(["match", "pong", "Predictor", "Tracker", *(part for one in endless for part in ("-o", one)), *where])
     told = capsys.readouterr()
     assert "still playing after 0.1 s: Ctrl-C stops it" in told.err
     assert "Pong: " in told.out

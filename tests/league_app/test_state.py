@@ -32,7 +32,7 @@ from tests.faults.league import within, worker_pids
 
 SITE = str(Path(__file__).parents[1] / "faults" / "site")
 QUICK = new_game("pong", points=1, step_limit=300).spec
-LONG = new_game("pong", step_limit=10_000_000, paddle_height=300.0, top_speed=7.0).spec
+LONG = new_game("pong", step_limit=2_000_000_000, paddle_height=300.0, top_speed=7.0).spec
 BOTS = ("Lazy", "Tracker", "Shaky", "Predictor")
 PLAN = {"game": QUICK, "agents": BOTS, "options": {"rounds": 10}}
 MATCHES = 120

@@ -22,10 +22,10 @@ from league_app.state import LeagueState
 from tests.faults.league import within
 
 QUICK = new_game("pong", points=1, step_limit=300).spec
-ENDLESS = new_game("pong", step_limit=10_000_000, paddle_height=300.0, top_speed=7.0).spec
+ENDLESS = new_game("pong", step_limit=2_000_000_000, paddle_height=300.0, top_speed=7.0).spec
 HOUR = new_game("pong", points=1, step_limit=200_000, paddle_height=300.0, top_speed=7.0).spec  # at its usual pace
 BOTS = ("Lazy", "Tracker", "Shaky", "Predictor")
-PLAN = {"game": QUICK, "agents": BOTS, "options": {"rounds": 10}}
+PLAN = {"game": QUICK, "agents": BOTS, "options": {"rounds": 1000}}  # 12,000 matches, which take seconds
 SHOWN = {"game": HOUR, "agents": ("Predictor", "Tracker")}
 
 
@@ -158,7 +158,7 @@ def test_turned_on_idle_workers_say_why_and_then_it_is_live(state: LeagueState, 
 def test_flipping_back_cancels_that_and_dispatch_goes_on_at_once(state: LeagueState) -> None:
     """One match never ends, in the first round: whoever waited for it would wait for ever."""
     still = state.league.spec(state.league.agent("Still").id)
-    crowd = [state.add_agent(f"Still {n}", "pong", still.kind, still.payload).name for n in range(14)]
+    crowd = [state.add_agent(f"Still {n}", "pong", still.kind, still.payload).name for n in range(110)]
     job = state.start_tournament(game=ENDLESS, agents=("Predictor", *crowd, "Tracker"), swap=False)
     until(lambda: job.progress().played > 3)
     assert any("Predictor - Tracker" in one.playing for one in state.status().workers)
