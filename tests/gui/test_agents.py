@@ -398,8 +398,8 @@ def test_a_match_against_another_is_shown_live(desk: Desk, page: AgentPage, ears
 
 
 def test_a_person_joins_the_league(desk: Desk, dock: AgentsDock, ears: Ears, qtbot: QtBot) -> None:
-    dock.add_person()
-    dock.add_person()
-    qtbot.waitUntil(lambda: sum(one.kind == PERSON for one in desk.league.agents()) > 0)
     joined = "You are in: choose yourself for a tournament, and play"
+    dock.add_person()
     qtbot.waitUntil(lambda: any(said[0] == joined for said in ears.said))
+    dock.add_person()
+    qtbot.waitUntil(lambda: sum(one.kind == PERSON for one in desk.league.agents()) == 2)
