@@ -16,21 +16,10 @@ import numpy as np
 
 from engine import codec
 from engine.errors import BadValue, DriverRefused
-from engine.game import (
-    AgentKind,
-    Boards,
-    Bools,
-    CompiledBoards,
-    Game,
-    Indices,
-    Ints,
-    Observations,
-    Position,
-    StyledBoards,
-)
+from engine.game import (AgentKind, Boards, Bools, CompiledBoards, Game, Indices, Ints, Observations, Position, StyledBoards)
 from engine.play.arena import Arena
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.lanes import bits_for
+from engine.play.lane_kernels import bits_for
 from engine.play.march import Marching
 from engine.play.match import AgentSpec, GameSpec, Limits, MatchResult, MatchSpec, run_digest
 from engine.play.replay import verified

@@ -14,17 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadSpec
-from engine.play.match import (
-    SEED_LIMIT,
-    AgentSpec,
-    Clock,
-    Ending,
-    EndingKind,
-    GameSpec,
-    MatchResult,
-    MatchSpec,
-    TimeLeft,
-)
+from engine.play.match import (SEED_LIMIT, AgentSpec, Clock, Ending, EndingKind, GameSpec, MatchResult, MatchSpec, TimeLeft)
 from engine.scene import Scene
 
 Floats = NDArray[np.float64]

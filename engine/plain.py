@@ -17,20 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.errors import BadValue
-from engine.game import (
-    RESIGN,
-    AgentKind,
-    Bools,
-    Floats,
-    GameInfo,
-    Indices,
-    Ints,
-    NoAction,
-    Observations,
-    Position,
-    Seeds,
-    Views,
-)
+from engine.game import (RESIGN, AgentKind, Bools, Floats, GameInfo, Indices, Ints, NoAction, Observations, Position, Seeds, Views)
 from engine.play.match import AgentSpec, MatchResult
 from engine.registry import spec_of
 from engine.scene import Scene, Text

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from engine.errors import BadValue
 from engine.files import write_whole
-from engine.league import tables
+from engine.league import standings as tables
 from engine.play import replay
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.registry import game_of

@@ -174,7 +174,7 @@ def _plugins() -> Iterator[Finding]:
 def _machine() -> Iterator[Finding]:
     import psutil
 
-    from engine.play.process import cores
+    from engine.processes.bootstrap import cores
 
     yield Finding("cores", "good", f"{cores()} can be used")
     memory = psutil.virtual_memory()

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.errors import NotConfirmed, NotNow, RingsideError
-from engine.league import tables
+from engine.league import standings as tables
 from engine.league.estimate import Estimate, estimate, rate_name
-from engine.league.plan import Plan, fingerprint
+from engine.league.schedule import Plan, fingerprint
 from engine.league.records import Lineup, Settings, check_name
 from engine.options import Value, option
 from engine.play.match import SEED_LIMIT, Clock, GameSpec, Limits

@@ -12,7 +12,7 @@ from agents.usi.protocol import Identity, ask_engine, check_options
 from engine.errors import BadValue
 from engine.files import check_path
 from engine.league.records import NAME_LENGTH, Agent, check_name
-from engine.league.store import League
+from engine.league.storage.league import League
 from engine.registry import KINDS, all_games
 from league_app.state import LeagueState
 from league_app.terms import check_playable

@@ -9,7 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from engine.places import home
+from engine.user_dirs import home
 from engine.registry import KINDS
 from league_app import travel
 from league_app.desk import Desk

@@ -10,11 +10,11 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from engine.league import tables
+from engine.league import standings as tables
 from engine.league.records import State, Tournament
-from engine.league.rows import unpack_players
-from engine.league.schema import PLACES
-from engine.league.store import League
+from engine.league.storage.match_rows import unpack_players
+from engine.league.storage.schema import PLACES
+from engine.league.storage.league import League
 from engine.play.match import FAILURES, EndingKind, GameSpec
 from engine.registry import usual_game
 from league_app.words import lasting, many

@@ -12,7 +12,7 @@ from engine.errors import StorageFailed
 from engine.league.entries import Entry
 from engine.league.estimate import rate_name
 from engine.league.records import Tournament
-from engine.league.tournament import Progress, TournamentRun
+from engine.league.tournament_runner import Progress, TournamentRun
 from engine.play.concurrent import MOST_WORKERS
 from league_app.changes import Change
 

@@ -11,7 +11,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from engine.errors import LeagueHeld, ReadOnly, RingsideError
-from engine.league.file import SUFFIX
+from engine.league.storage.database import SUFFIX
 from engine.registry import game_of, usual_game
 from league_app import places, sample
 from league_app.desk import Desk, open_league, pools

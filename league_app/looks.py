@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from engine.league import tables
-from engine.league.rows import pack_players, unpack_players
-from engine.league.schema import PLACES
-from engine.league.store import League
+from engine.league import standings as tables
+from engine.league.storage.match_rows import pack_players, unpack_players
+from engine.league.storage.schema import PLACES
+from engine.league.storage.league import League
 from engine.play.match import EndingKind, GameSpec
 from league_app.terms import unconfirmed
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from engine.league.tournament import Progress
+from engine.league.tournament_runner import Progress
 from league_app.desk import Desk
 from league_app.state import LeagueState
 from league_app.words import many

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from agents.human import person
 from engine.errors import BadSpec, BadValue, NotNow
-from engine.league import tables
-from engine.league.book import UNFINISHED, Book
-from engine.league.store import League
+from engine.league import standings as tables
+from engine.league.storage.tournaments import UNFINISHED, Book
+from engine.league.storage.league import League
 from engine.play.match import AgentSpec, GameSpec, MatchSpec
 from engine.registry import game_of, is_person, kind_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from engine.places import home
+from engine.user_dirs import home
 
 
 def settings_file() -> Path:

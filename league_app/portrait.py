@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.errors import RingsideError
-from engine.league import tables
+from engine.league import standings as tables
 from engine.league.records import Agent
-from engine.league.store import League
-from engine.league.tables import Row
+from engine.league.storage.league import League
+from engine.league.standings import Row
 from engine.play.match import GameSpec
 from engine.registry import new_game
 from league_app import looks

@@ -14,7 +14,7 @@ import psutil
 
 from agents.training.events import Progress as Trained
 from engine.league.records import Tournament
-from engine.league.tournament import Progress
+from engine.league.tournament_runner import Progress
 from engine.telemetry import Machine, Monitor, RunView, WorkerStatus
 from league_app.job import TournamentJob
 from league_app.state import LeagueState

@@ -13,11 +13,11 @@ from typing import Self
 
 from agents.usi.transcript import FOLDER
 from engine.errors import BadValue, NotNow
-from engine.league import tables
-from engine.league.plan import fingerprint
+from engine.league import standings as tables
+from engine.league.schedule import fingerprint
 from engine.league.records import Agent, Settings, Tournament
-from engine.league.store import League
-from engine.league.tournament import lift
+from engine.league.storage.league import League
+from engine.league.tournament_runner import lift
 from engine.play.arena import DEFAULT_LANES
 from engine.play.live import LiveMatch
 from engine.play.match import SEED_LIMIT, AgentSpec, GameSpec, MatchSpec

@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.errors import BadValue
 from engine.files import check_path, write_whole
-from engine.league.session_rows import Series
+from engine.league.storage.session_rows import Series
 
 POLYNOMIAL = 0x82F63B78  # Castagnoli, reflected
 

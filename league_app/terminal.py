@@ -22,9 +22,9 @@ from rich.text import Text
 
 from engine.game import Game
 from engine.league.records import PlayedMatch, Tournament
-from engine.league.session_rows import Series
+from engine.league.storage.session_rows import Series
 from engine.league.statistics import Comparison
-from engine.league.tables import Row, Standings
+from engine.league.standings import Row, Standings
 from engine.play.match import MatchResult
 from league_app.words import lasting as lasting
 from league_app.words import many as many

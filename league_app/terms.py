@@ -8,7 +8,7 @@ from dataclasses import replace
 from engine.errors import BadValue, NotConfirmed, RingsideError
 from engine.game import GameInfo
 from engine.league.records import Agent, Settings
-from engine.league.store import League
+from engine.league.storage.league import League
 from engine.options import build, items, parse
 from engine.play.match import AgentSpec, GameSpec, Limits
 from engine.registry import FORMATS, GAMES, KINDS, kind_of, new_game, usual_game

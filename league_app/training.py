@@ -15,9 +15,9 @@ from agents.training.events import Champion, Checkpoint, Ended, Event, How, Leve
 from agents.training.session import TrainingSession
 from engine.errors import BadLeague, BadValue, LeagueError, NotNow, StorageFailed
 from engine.league.records import NAME_LENGTH, Agent, State, content_hash
-from engine.league.session_rows import Measured, SavedCheckpoint, Session
-from engine.league.sessions import Sessions
-from engine.league.store import League
+from engine.league.storage.session_rows import Measured, SavedCheckpoint, Session
+from engine.league.storage.sessions import Sessions
+from engine.league.storage.league import League
 from engine.options import Value, items
 from engine.play.concurrent import MOST_WORKERS
 from engine.play.match import AgentSpec, GameSpec

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from engine.errors import BadValue, RingsideError
 from engine.files import check_path
-from engine.league import bundles
+from engine.league.storage import agent_file as bundles
 from engine.league.records import NAME_LENGTH, Agent, content_hash
-from engine.league.store import League
+from engine.league.storage.league import League
 from engine.play.match import AgentSpec
 from league_app.changes import Change
 from league_app.state import LeagueState

@@ -14,7 +14,7 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QTabBar, QWidget
 
 from engine.errors import NotConfirmed, RingsideError, StorageFailed
-from engine.league.file import SUFFIX
+from engine.league.storage.database import SUFFIX
 from league_app import theme
 from league_app.actions import Actions
 from league_app.changes import Change

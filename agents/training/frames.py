@@ -1,4 +1,4 @@
-"""Events as frames of `engine.play.wire`: how a trainer's process tells its session what happened. Nothing is pickled.
+"""Events as frames of `engine.processes.channel`: how a trainer's process tells its session what happened. Nothing is pickled.
 
 Encoding is kind to trainers (a numpy number will do), decoding is strict: plug-ins run in that process, and it may send
 anything.
@@ -13,7 +13,7 @@ from typing import Any
 
 from agents.training.events import Champion, Checkpoint, Ended, Event, How, Level, Log, Metrics, Player, Progress
 from engine.errors import BadValue
-from engine.play.wire import Broken
+from engine.processes.channel import Broken
 
 MOST = 2**63  # whole numbers are below, as in the league's file
 

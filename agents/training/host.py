@@ -20,8 +20,8 @@ from agents.training.task import Task
 from engine.errors import BadValue, BrokenPlugin, RingsideError, UnknownName
 from engine.options import build
 from engine.play.match import AgentSpec, GameSpec
-from engine.play.process import below, kill_all, leave
-from engine.play.wire import LARGEST, Broken, Channel
+from engine.processes.bootstrap import below, kill_all, leave
+from engine.processes.channel import LARGEST, Broken, Channel
 from engine.registry import TRAINERS
 
 REASON = 400  # letters of an error that a reason keeps; all of it is in the log

@@ -18,10 +18,10 @@ from typing import Any
 from agents.training.events import Ended, Event, How, Level, Log
 from agents.training.frames import decode
 from agents.training.task import Task
-from engine.play import nursery
-from engine.play.process import below, kill_all
-from engine.play.wire import Broken, Channel, Gone
-from engine.play.workers import exit_words, kill_group
+from engine.processes import launcher as nursery
+from engine.processes.bootstrap import below, kill_all
+from engine.processes.channel import Broken, Channel, Gone
+from engine.play.workers.handle import exit_words, kill_group
 
 TAIL = 1 << 13  # bytes of what it printed last
 LAST_LINES = 6  # of them that a reason quotes

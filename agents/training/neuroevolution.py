@@ -17,17 +17,7 @@ from agents.neat.config import advice, config_text, read_config
 from agents.neat.pilot import KIND, MOST_LINKS, inputs_of
 from agents.training.concurrent import ConcurrentTrainingExecutor
 from agents.training.course import Best, Course
-from agents.training.events import (
-    Champion,
-    Context,
-    Ended,
-    Event,
-    How,
-    Level,
-    Log,
-    Metrics,
-    Progress,
-)
+from agents.training.events import Champion, Context, Ended, Event, How, Level, Log, Metrics, Progress
 from agents.training.modes import MODES, Judgement, outcomes_of
 from agents.training.opponents import Encounter, encounter_of, matches, ready_bots
 from engine.errors import BadValue

@@ -19,7 +19,7 @@ from typing import Any
 from agents.usi.payload import Engine, engine_of
 from engine.errors import BadValue, NotConfirmed
 from engine.files import write_whole
-from engine.places import home
+from engine.user_dirs import home
 from engine.play.match import AgentSpec
 
 LARGEST = 4 << 20  # bytes of the file of confirmations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from engine.scene import Circle, Item, Line, Point, Polygon, Rect, Scene, Text, is_hollow, seat_colour, seat_corners
+from engine.scene import (Circle, Item, Line, Point, Polygon, Rect, Scene, Text, is_hollow, seat_colour, seat_corners)
 
 GROUND, TILE, PILLAR, PILLAR_TOP, GEM, GLINT, INK = "101826", "1A2436", "3A4860", "4A5A76", "FFD24D", "FFF0BF", "101826"
 MARGIN = 0.02

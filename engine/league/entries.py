@@ -8,7 +8,7 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
-from engine.league.rows import pack_players
+from engine.league.storage.match_rows import pack_players
 from engine.league.tallies import Agents
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.results import ResultBatch, batches_of

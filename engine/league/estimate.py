@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine import codec
-from engine.league.plan import Plan
+from engine.league.schedule import Plan
 from engine.league.ratings import errors_to_expect
 from engine.league.records import content_hash
-from engine.league.store import League
+from engine.league.storage.league import League
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchSpec
 from engine.registry import is_person

@@ -9,12 +9,12 @@ import numpy as np
 
 from engine.game import PENDING, RESIGN, Boards, Bools, GameInfo, Indices, Ints, NoAction, Views
 from engine.play.clocks import Clocks
-from engine.play.crews import AGENT_ERRORS, Crew, illegal_words
-from engine.play.guarded import GuardedBoards
-from engine.play.lanes import FAILED, ILLEGAL, commit, commit_all, hold
-from engine.play.marks import Call, Marks
+from engine.play.pilots import AGENT_ERRORS, Crew, illegal_words
+from engine.play.guarded_boards import GuardedBoards
+from engine.play.lane_kernels import FAILED, ILLEGAL, commit, commit_all, hold
+from engine.play.heartbeat import Call, Marks
 from engine.play.match import EndingKind
-from engine.play.records import Records
+from engine.play.lane_log import Records
 
 CLOCK_GRACE = 1.0  # seconds beyond its clock after which a call is taken to hang
 Fail = Callable[[Crew, Indices, BaseException], None]  # what to do when a pilot fails on these slots

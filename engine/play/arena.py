@@ -8,9 +8,9 @@ from types import TracebackType
 
 from engine.errors import BadSpec
 from engine.game import GameInfo
-from engine.play.group import ABREAST, Group
+from engine.play.lane_group import ABREAST, Group
 from engine.play.march import Marching
-from engine.play.marks import Marks, private
+from engine.play.heartbeat import Marks, private
 from engine.play.match import GameSpec, MatchResult, MatchSpec
 from engine.play.results import ResultBatch
 from engine.play.tick import Tick

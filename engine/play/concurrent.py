@@ -16,16 +16,16 @@ from typing import Protocol
 from engine.errors import BadSpec, BadValue, RingsideError
 from engine.game import Game, check_match
 from engine.play.arena import DEFAULT_LANES, MOST_LANES
-from engine.play.conduct import STRIKES, unplayed
-from engine.play.crews import Crews
-from engine.play.dispatcher import Dispatcher
+from engine.play.failures import STRIKES, unplayed
+from engine.play.pilots import Crews
+from engine.play.workers.dispatcher import Dispatcher
 from engine.play.executors import MatchExecutor, distinct, one_by_one
 from engine.play.live import LiveMatch, check_pace
 from engine.play.match import SEED_LIMIT, AgentSpec, EndingKind, GameSpec, Limits, MatchResult, MatchSpec
-from engine.play.process import WorkerSettings, cores
+from engine.processes.bootstrap import WorkerSettings, cores
 from engine.play.results import ResultBatch
-from engine.play.runs import Run
-from engine.play.workers import Watch
+from engine.play.workers.run import Run
+from engine.play.workers.handle import Watch
 from engine.registry import game_of
 from engine.telemetry import Event, Monitor, Status
 

@@ -19,7 +19,7 @@ from numba import types, uint32, uint64
 
 from engine.game import BoardRows, GameInfo
 from engine.kernels import generated, row
-from engine.play.marks import ROW, SEQUENCE
+from engine.play.heartbeat import ROW, SEQUENCE
 
 MOST_STEPS = 128  # between two looks at the clock: a look takes 25 ns
 

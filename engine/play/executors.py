@@ -11,8 +11,8 @@ from typing import Protocol, Self, cast
 
 from engine.errors import BadSpec, RingsideError
 from engine.play.arena import DEFAULT_LANES, Arena
-from engine.play.conduct import STRIKES, Conduct
-from engine.play.group import ABREAST
+from engine.play.failures import STRIKES, Conduct
+from engine.play.lane_group import ABREAST
 from engine.play.march import Marching
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.results import ResultBatch

@@ -20,11 +20,11 @@ import numpy as np
 from engine.errors import DriverRefused
 from engine.game import BoardRows, CompiledBoards, CompiledPilot, GameInfo, Indices, Ints
 from engine.kernels import compiled_once, is_cached, signature_of
-from engine.play.crews import Crew, Seating
+from engine.play.pilots import Crew, Seating
 from engine.play.driver import Player, driver
-from engine.play.lanes import TICKED, WAYS, find_running
-from engine.play.marks import Call, Marks
-from engine.play.records import Records
+from engine.play.lane_kernels import TICKED, WAYS, find_running
+from engine.play.heartbeat import Call, Marks
+from engine.play.lane_log import Records
 
 log = logging.getLogger("ringside")
 PATIENCE = 0.3  # seconds of play by ticks before a driver is compiled: short runs end sooner

@@ -17,7 +17,7 @@ from engine import codec
 from engine.errors import BadReplay, BadValue, RingsideError
 from engine.files import write_whole
 from engine.game import Floats, Game, Indices, Ints, NotedBoards, StyledBoards, check_match
-from engine.play.lanes import bits_for, rank, unpack
+from engine.play.lane_kernels import bits_for, rank, unpack
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
 from engine.registry import game_of
 from engine.scene import Scene

@@ -23,26 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadSpec, BadValue, PolicyFailed
-from engine.game import (
-    BROKEN,
-    RESIGN,
-    Boards,
-    Bools,
-    CompiledBoards,
-    CompiledPilot,
-    CompiledPolicy,
-    Game,
-    Indices,
-    Ints,
-    Observations,
-    check_match,
-)
-from engine.play.crews import Crew, Crews, illegal_words
+from engine.game import (BROKEN, RESIGN, Boards, Bools, CompiledBoards, CompiledPilot, CompiledPolicy, Game, Indices, Ints, Observations, check_match)
+from engine.play.pilots import Crew, Crews, illegal_words
 from engine.play.driver import Player
-from engine.play.guarded import GuardedBoards
-from engine.play.lanes import SLOT, TICKED, slots_of
+from engine.play.guarded_boards import GuardedBoards
+from engine.play.lane_kernels import SLOT, TICKED, slots_of
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
-from engine.play.records import Records
+from engine.play.lane_log import Records
 from engine.play.results import Picked
 from engine.play.rollout_driver import Policy, driver
 

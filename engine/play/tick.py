@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from engine.game import Floats, Indices, Ints
 
 if TYPE_CHECKING:
-    from engine.play.group import Group
+    from engine.play.lane_group import Group
 
 
 class Tick(NamedTuple):

@@ -17,7 +17,7 @@ from engine.errors import BadSpec, BadValue, NotNow, RingsideError, UnknownName
 from engine.files import check_path
 from engine.game import Game
 from engine.league.records import NAME_LENGTH
-from engine.league.store import League
+from engine.league.storage.league import League
 from engine.play.match import SEED_LIMIT, AgentSpec
 from engine.registry import KINDS, agents_for, new_game, usual_game
 from league_app.people import ELSEWHERE

@@ -17,10 +17,11 @@ from rich.text import Text
 
 from engine.errors import BadValue
 from engine.files import check_path, settle
-from engine.league import bundles, tables
-from engine.league.file import create
+from engine.league.storage import agent_file as bundles
+from engine.league import standings as tables
+from engine.league.storage.database import create
 from engine.league.records import Agent
-from engine.league.store import League
+from engine.league.storage.league import League
 from engine.play.match import GameSpec
 from league_app import travel
 from league_app.commands import command, engines, looking, topic
@@ -122,7 +123,7 @@ def spoken(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def new(options: argparse.Namespace) -> Answer:
-    from engine.league.file import SUFFIX
+    from engine.league.storage.database import SUFFIX
     from engine.registry import new_game
 
     if not options.league.endswith(SUFFIX):

@@ -9,26 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BadValue, NotNow
-from engine.league import tables
-from engine.league.file import SUFFIX
+from engine.league import standings as tables
+from engine.league.storage.database import SUFFIX
 from engine.league.records import State
 from engine.league.statistics import compare
-from engine.league.store import League
+from engine.league.storage.league import League
 from engine.play.arena import DEFAULT_LANES, MOST_LANES
 from engine.play.concurrent import MOST_WORKERS, default_workers
 from engine.play.match import Limits, MatchSpec
 from engine.registry import KINDS, is_person, new_game
-from league_app.commands import (
-    check_seed,
-    check_whole,
-    command,
-    joint_name,
-    log,
-    pairs_of,
-    ready_made,
-    replays,
-    seeded,
-)
+from league_app.commands import (check_seed, check_whole, command, joint_name, log, pairs_of, ready_made, replays, seeded)
 from league_app.commands.replays import is_league, last_caption, played, result_data, save, spec_data
 from league_app.commands.tournaments import finish, play
 from league_app.people import ELSEWHERE

@@ -13,9 +13,9 @@ from typing import Any
 
 from engine.errors import BadValue, RingsideError
 from engine.files import check_path, write_whole
-from engine.league import tables
-from engine.league.file import SUFFIX
-from engine.league.store import League
+from engine.league import standings as tables
+from engine.league.storage.database import SUFFIX
+from engine.league.storage.league import League
 from engine.play import replay
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import MatchExecutor, SequentialMatchExecutor

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.errors import BadValue
-from engine.league import tables
-from engine.league.formats.sequential import Options as TestOptions
-from engine.league.formats.sequential import evaluate
+from engine.league import standings as tables
+from engine.league.formats.sprt import Options as TestOptions
+from engine.league.formats.sprt import evaluate
 from engine.league.statistics import Sprt, compare, sprt
 from engine.options import build
 from engine.play.concurrent import MOST_WORKERS

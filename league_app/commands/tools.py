@@ -16,27 +16,17 @@ from engine.checks import check_game, check_kind
 from engine.errors import BadLeague, RingsideError, UnknownName
 from engine.game import Game
 from engine.kernels import sweep_cache
-from engine.league import tables
-from engine.league.book import Book
-from engine.league.sessions import Sessions
-from engine.league.store import League
+from engine.league import standings as tables
+from engine.league.storage.tournaments import Book
+from engine.league.storage.sessions import Sessions
+from engine.league.storage.league import League
 from engine.play import replay
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.lanes import compile_general_path
+from engine.play.lane_kernels import compile_general_path
 from engine.play.march import Marching
 from engine.play.match import Limits, MatchSpec
-from engine.play.warming import compile_drivers, note_compiled
-from engine.registry import (
-    FAMILIES,
-    FORMATS,
-    GAMES,
-    KINDS,
-    TRAINERS,
-    Registry,
-    agents_for,
-    all_games,
-    new_game,
-)
+from engine.play.workers.warmup import compile_drivers, note_compiled
+from engine.registry import FAMILIES, FORMATS, GAMES, KINDS, TRAINERS, Registry, agents_for, all_games, new_game
 from league_app import doctor
 from league_app.commands import command
 from league_app.terminal import Answer, called, console, line, many, say, table, words

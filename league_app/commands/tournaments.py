@@ -11,28 +11,18 @@ from types import FrameType
 from typing import Any
 
 from engine.errors import BadValue
-from engine.league import tables
+from engine.league import standings as tables
 from engine.league.estimate import Estimate, estimate
-from engine.league.plan import Plan
+from engine.league.schedule import Plan
 from engine.league.records import Lineup, State, Tournament, check_name
-from engine.league.store import League
+from engine.league.storage.league import League
 from engine.play.concurrent import MOST_WORKERS, default_workers
 from engine.play.match import Clock, Limits
 from engine.registry import FORMATS, new_game
 from league_app.commands import check_whole, command, log, looking, pairs_of, seeded, topic
 from league_app.job import TournamentJob
 from league_app.state import LeagueState
-from league_app.terminal import (
-    Answer,
-    lasting,
-    line,
-    many,
-    progress,
-    say,
-    show_failures,
-    show_standings,
-    show_tournaments,
-)
+from league_app.terminal import (Answer, lasting, line, many, progress, say, show_failures, show_standings, show_tournaments)
 from league_app.terms import make_settings
 
 SHOWN = 30  # pairings of a dry run

@@ -19,10 +19,10 @@ from rich.progress import TaskID
 from agents.training.events import Level, Progress
 from engine.errors import BadValue
 from engine.files import check_path
-from engine.league.file import SUFFIX
+from engine.league.storage.database import SUFFIX
 from engine.league.records import State
-from engine.league.session_rows import Series, Session
-from engine.league.sessions import Sessions
+from engine.league.storage.session_rows import Series, Session
+from engine.league.storage.sessions import Sessions
 from engine.options import parse
 from engine.play.concurrent import MOST_WORKERS, default_workers
 from engine.registry import TRAINERS, new_game

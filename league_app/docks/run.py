@@ -16,14 +16,7 @@ from engine.league.records import State
 from league_app import highlights
 from league_app.changes import Change
 from league_app.desk import Desk
-from league_app.docks.cards import (
-    MARGIN,
-    QueueCard,
-    RunCard,
-    SummaryCard,
-    TrainingCard,
-    WaitingCard,
-)
+from league_app.docks.cards import MARGIN, QueueCard, RunCard, SummaryCard, TrainingCard, WaitingCard
 from league_app.docks.workers import WorkersCard
 from league_app.highlights import Summary
 from league_app.job import TournamentJob

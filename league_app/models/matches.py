@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
 from engine.league.records import State
-from engine.league.rows import unpack_players
-from engine.league.schema import PLACES
+from engine.league.storage.match_rows import unpack_players
+from engine.league.storage.schema import PLACES
 from league_app import looks
 from league_app.looks import Failed, Found, Person, Row
 from league_app.models.table import Column, TableModel

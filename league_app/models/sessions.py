@@ -14,8 +14,8 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 
 from engine.errors import RingsideError
 from engine.league.records import State
-from engine.league.session_rows import SavedCheckpoint, Series, Session, series_of
-from engine.league.store import League
+from engine.league.storage.session_rows import SavedCheckpoint, Series, Session, series_of
+from engine.league.storage.league import League
 from engine.play.match import GameSpec
 from league_app.state import LeagueState
 from league_app.widgets.basics import plain

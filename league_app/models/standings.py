@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.errors import BadValue
 from engine.game import Floats
-from engine.league import tables
+from engine.league import standings as tables
 from engine.league.ratings import START
 from engine.play.match import GameSpec
 from league_app.looks import called, games, unsteady

@@ -25,18 +25,7 @@ from league_app.portrait import Opponent, Portrait, portrait
 from league_app.sheets.enter import PERSON
 from league_app.sheets.pick import PickSheet
 from league_app.state import LeagueState
-from league_app.widgets.basics import (
-    Card,
-    Elided,
-    Empty,
-    IconButton,
-    breakable,
-    button,
-    column,
-    label,
-    plain,
-    row,
-)
+from league_app.widgets.basics import Card, Elided, Empty, IconButton, breakable, button, column, label, plain, row
 from league_app.widgets.chart import Chart, Line
 from league_app.widgets.colours import colour_of
 from league_app.widgets.facts import Pairs

@@ -9,8 +9,8 @@ from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QProgressBar, QScrollArea, QSizePolicy, QWidget
 
-from engine.league import tables
-from engine.league.store import League
+from engine.league import standings as tables
+from engine.league.storage.league import League
 from engine.play.match import GameSpec
 from league_app.desk import Desk
 from league_app.highlights import Result, Upset, recent, upsets

@@ -10,7 +10,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QStackedWidget, QWidget
 
 from engine.errors import RingsideError
-from engine.league import tables
+from engine.league import standings as tables
 from engine.play.match import GameSpec
 from engine.play.replay import Playback, verified
 from league_app import places

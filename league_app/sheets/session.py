@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QLineEdit, QScrollAr
 
 from agents.human import KIND
 from engine.errors import RingsideError
-from engine.league.session_rows import Session
+from engine.league.storage.session_rows import Session
 from engine.options import Value, build
 from engine.play.concurrent import MOST_WORKERS
 from engine.play.match import GameSpec

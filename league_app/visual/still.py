@@ -9,7 +9,7 @@ import pygame
 from numpy.typing import NDArray
 
 from engine.errors import RingsideError
-from engine.quiet import SILENCE, given
+from engine.pygame_headless import SILENCE, given
 from engine.scene import Scene
 from league_app.visual.paint import paint, picture
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from PySide6.QtGui import QFontMetrics
 
 from engine.game import Floats, Ints
-from engine.league.tables import Row
+from engine.league.standings import Row
 from league_app import theme
 from league_app.widgets.matrix import Matrix, MatrixModel, Who
 

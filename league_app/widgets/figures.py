@@ -6,7 +6,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from engine.league.tables import Row
+from engine.league.standings import Row
 from league_app import theme
 from league_app.looks import games, words_of
 from league_app.widgets.basics import Card, column, label, plain, row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from engine.game import AgentKind
-from engine.league.plan import Plan
+from engine.league.schedule import Plan
 from engine.league.records import Lineup, Settings
 from engine.play.executors import SequentialMatchExecutor
 from engine.registry import new_game

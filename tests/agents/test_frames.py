@@ -9,7 +9,7 @@ import pytest
 from agents.training.events import Champion, Checkpoint, Ended, How, Log, Metrics, Player, Progress
 from agents.training.frames import decode, encode
 from engine.errors import RingsideError
-from engine.play.wire import Broken
+from engine.processes.channel import Broken
 
 PLAYER = ["dice", 1, "so far"]
 

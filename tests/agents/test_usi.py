@@ -20,7 +20,7 @@ from agents.usi.process import EngineProcess
 from agents.usi.protocol import Conversation, Option, ask_engine, go_line, read_option
 from engine.errors import BadValue, UnknownName
 from engine.game import AgentFault
-from engine.play.conduct import Conduct
+from engine.play.failures import Conduct
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, Clock, EndingKind, Limits, MatchResult, MatchSpec, TimeLeft
 from engine.registry import new_game

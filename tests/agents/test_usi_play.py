@@ -18,7 +18,7 @@ from agents.usi.pilot import KIND
 from agents.usi.protocol import ask_engine
 from engine.checks import check_kind
 from engine.errors import NotConfirmed
-from engine.league import tables
+from engine.league import standings as tables
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import Clock, EndingKind, Limits, MatchSpec, run_digest

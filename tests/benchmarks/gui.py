@@ -17,10 +17,10 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 
-from engine.league.book import Book
+from engine.league.storage.tournaments import Book
 from engine.league.entries import Entry
 from engine.league.records import State
-from engine.league.store import League
+from engine.league.storage.league import League
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchSpec
 from engine.registry import KINDS, new_game

@@ -10,7 +10,7 @@ import numpy as np
 from agents.scripted.treasure_hunt import Bot, agent
 from engine.game import Views
 from engine.games.treasure_hunt import TreasureHunt, TreasureHuntOptions
-from engine.league.plan import Plan
+from engine.league.schedule import Plan
 from engine.league.records import Lineup, Settings
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.march import Marching

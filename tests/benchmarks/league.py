@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.league import tables
-from engine.league.book import Book
+from engine.league import standings as tables
+from engine.league.storage.tournaments import Book
 from engine.league.entries import Entries, Entry
 from engine.league.ratings import rate
 from engine.league.records import State
-from engine.league.store import League
+from engine.league.storage.league import League
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchResult, run_digest
@@ -50,7 +50,7 @@ def new_book(league: League, rounds: int, seed: int) -> Book:
 
 def recording(quick: bool) -> Iterator[Figure]:
     """The same tournament of scripted bots, its results thrown away and its results recorded, in turns."""
-    from engine.league.tournament import TournamentRun
+    from engine.league.tournament_runner import TournamentRun
 
     rounds, turns = (10, 2) if quick else (200, 7)
     stages = {workers: Stage(workers) for workers in ((1,) if quick else (1, 2))}

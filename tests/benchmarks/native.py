@@ -13,7 +13,7 @@ import numpy as np
 
 from agents.scripted.pong import ERROR, MOVE, STYLES, parse_bot
 from engine.games.pong import RULES, SERVE_ANGLE, SERVE_SIDE, PongOptions
-from engine.play.lanes import AGENT_SEED
+from engine.play.lane_kernels import AGENT_SEED
 from engine.play.match import MatchSpec
 from tests.benchmarks.players import NET, network
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from agents.scripted.treasure_hunt import HEADING
 from engine.games.treasure_hunt import APPEAR, ORDER, PILLAR, PLACE, TreasureHuntOptions
-from engine.play.lanes import AGENT_SEED
+from engine.play.lane_kernels import AGENT_SEED
 from tests.benchmarks.reference import draw, unit
 
 MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))  # up, down, left, right

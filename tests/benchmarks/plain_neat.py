@@ -11,7 +11,7 @@ import neat
 
 from agents.scripted.pong import Bot
 from engine.games.pong import PongOptions
-from engine.play.lanes import AGENT_SEED
+from engine.play.lane_kernels import AGENT_SEED
 from tests.benchmarks.reference import Match, bot_act, draw
 
 HIT, STEP = 0.01, 0.0001  # what they are worth, beside points

@@ -13,7 +13,7 @@ import numpy as np
 
 from agents.scripted.pong import ERROR, MOVE, Bot
 from engine.games.pong import SERVE_ANGLE, SERVE_SIDE, PongOptions
-from engine.play.lanes import AGENT_SEED
+from engine.play.lane_kernels import AGENT_SEED
 
 MASK = 2**64 - 1
 

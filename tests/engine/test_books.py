@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from engine.errors import BadValue, NotNow, ReadOnly, StorageFailed
-from engine.league import tables
-from engine.league.book import Book
+from engine.league import standings as tables
+from engine.league.storage.tournaments import Book
 from engine.league.entries import Entry
-from engine.league.plan import Planned
+from engine.league.schedule import Planned
 from engine.league.ratings import UNKNOWN, many_seats
 from engine.league.records import Settings, State
-from engine.league.rows import points
+from engine.league.storage.match_rows import points
 from engine.league.statistics import Z
-from engine.league.store import League
-from engine.league.tournament import lift
-from engine.play.conduct import unplayed
+from engine.league.storage.league import League
+from engine.league.tournament_runner import lift
+from engine.play.failures import unplayed
 from engine.play.match import Ending, EndingKind, MatchResult, run_digest
 from engine.registry import new_game
 from tests.plugins.pilots import agent

@@ -22,8 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import BadAgentFile
-from engine.league import bundles
-from engine.league.bundles import Bundle
+from engine.league.storage import agent_file as bundles
+from engine.league.storage.agent_file import Bundle
 
 F32 = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 Changes = dict[str, object] | None

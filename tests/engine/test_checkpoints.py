@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from engine.errors import BadValue, NotNow, UnknownName
-from engine.league import session_rows
+from engine.league.storage import session_rows
 from engine.league.records import State, content_hash
-from engine.league.sessions import KEPT, Sessions
-from engine.league.store import League
+from engine.league.storage.sessions import KEPT, Sessions
+from engine.league.storage.league import League
 from engine.play.match import AgentSpec
 from engine.registry import new_game
 

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from engine.errors import BadSpec, BadValue, RingsideError, UnknownName
-from engine.play import nursery
+from engine.processes import launcher as nursery
 from engine.play.concurrent import ConcurrentMatchExecutor, default_workers
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest

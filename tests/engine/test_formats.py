@@ -17,10 +17,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from engine.errors import BadValue
-from engine.league.formats import Board, Meeting, gauntlet, round_robin, sequential
-from engine.league.plan import MOST_MATCHES, Plan, Planned
+from engine.league.formats import Board, Meeting
+from engine.league.formats import gauntlet
+from engine.league.formats import round_robin
+from engine.league.formats import sprt as sequential
+from engine.league.schedule import MOST_MATCHES, Plan, Planned
 from engine.league.records import Lineup, Settings
-from engine.league.store import League
+from engine.league.storage.league import League
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import FORMATS, new_game
 from tests.plugins.pilots import agent

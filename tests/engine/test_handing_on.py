@@ -13,13 +13,13 @@ import pytest
 from engine.errors import BadSpec, RingsideError
 from engine.play.concurrent import ConcurrentMatchExecutor, Entry
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.floor import Floor
+from engine.play.workers.scheduler import Floor
 from engine.play.match import AgentSpec, Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec, run_digest
-from engine.play.process import WorkerSettings
+from engine.processes.bootstrap import WorkerSettings
 from engine.play.results import ResultBatch
-from engine.play.runs import Run
-from engine.play.wire import Arrived, Broken, pack_results
-from engine.play.workers import Job, Watch, Worker
+from engine.play.workers.run import Run
+from engine.processes.channel import Arrived, Broken, pack_results
+from engine.play.workers.handle import Job, Watch, Worker
 from engine.registry import KINDS, new_game
 
 GAME, HUNT = new_game("pong"), new_game("treasure-hunt")

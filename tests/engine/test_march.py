@@ -27,9 +27,9 @@ from engine.play.arena import Arena
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.march import Driver, Marching
-from engine.play.marks import private
+from engine.play.heartbeat import private
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
-from engine.play.worker import CompilerListener
+from engine.play.workers.main import CompilerListener
 from engine.registry import KINDS, new_game
 from tests.plugins import pilots
 from tests.plugins.marchers import marcher

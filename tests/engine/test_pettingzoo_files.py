@@ -14,8 +14,8 @@ import pytest
 
 from engine.errors import BrokenPlugin
 from engine.games.pettingzoo import boards, loading, probe
-from engine.league import tables
-from engine.league.book import Book
+from engine.league import standings as tables
+from engine.league.storage.tournaments import Book
 from engine.league.entries import Entry
 from engine.league.records import Settings, State
 from engine.play.match import AgentSpec, Ending, EndingKind, GameSpec, MatchResult

@@ -18,7 +18,7 @@ from engine.errors import BadValue, BrokenPlugin, UnknownName
 from engine.games.pettingzoo import family
 from engine.games.pettingzoo.boards import ZooGame
 from engine.games.pettingzoo.loading import MISSING
-from engine.league.store import League
+from engine.league.storage.league import League
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, MatchSpec, run_digest

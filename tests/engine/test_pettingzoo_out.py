@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import quiet
+from engine import pygame_headless as quiet
 from engine.errors import BadValue, NotNow, RingsideError
 from engine.games.pettingzoo import env
 from engine.games.pettingzoo.loading import aside, require

@@ -13,7 +13,7 @@ from engine.game import RESIGN, Boards, Indices, NoAction, Observations, Views
 from engine.games.pong import Pong, PongOptions
 from engine.plain import NO_ACTION, PlainPilot, View, plain_kind
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.marks import Call, private
+from engine.play.heartbeat import Call, private
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
 from engine.registry import KINDS
 from engine.seeding import derive

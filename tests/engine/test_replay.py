@@ -17,7 +17,7 @@ from engine.game import AgentKind
 from engine.plain import View, plain_kind
 from engine.play import replay
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.lanes import bits_for, unpack
+from engine.play.lane_kernels import bits_for, unpack
 from engine.play.match import Ending, EndingKind, Limits, MatchResult, MatchSpec
 from engine.registry import GAMES, KINDS, new_game
 from tests.plugins import bids

@@ -13,9 +13,9 @@ import pytest
 
 from engine.errors import BadValue, NotNow, ReadOnly, RingsideError, UnknownName
 from engine.league.records import NOTES_LENGTH, State
-from engine.league.session_rows import Measured
-from engine.league.sessions import Sessions
-from engine.league.store import League
+from engine.league.storage.session_rows import Measured
+from engine.league.storage.sessions import Sessions
+from engine.league.storage.league import League
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import new_game
 

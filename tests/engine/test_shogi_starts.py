@@ -15,7 +15,7 @@ from engine.games.shogi.game import Shogi, ShogiOptions
 from engine.games.shogi.notation import START
 from engine.games.shogi.openings import LINES, STARTS
 from engine.games.shogi.position import ShogiPosition
-from engine.league.plan import Plan
+from engine.league.schedule import Plan
 from engine.league.records import Lineup, Settings
 from engine.seeding import pick
 from tests.engine.shogi import CHECKS, ONE, SHUFFLE, dealt, ended, play

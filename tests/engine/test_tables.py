@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from engine.game import Floats
-from engine.league import tables
-from engine.league.book import Book
+from engine.league import standings as tables
+from engine.league.storage.tournaments import Book
 from engine.league.entries import Entry
 from engine.league.estimate import estimate, rate_name
 from engine.league.ratings import START, rate
 from engine.league.records import Settings, State
-from engine.league.store import League
+from engine.league.storage.league import League
 from engine.play.match import Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec
 from engine.registry import KINDS, new_game
 

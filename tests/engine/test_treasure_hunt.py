@@ -13,20 +13,7 @@ from hypothesis import strategies as st
 from agents.scripted.treasure_hunt import Bot, agent
 from engine.checks import check_game
 from engine.errors import BadValue
-from engine.games.treasure_hunt import (
-    DOWN,
-    EMPTY,
-    GEM,
-    LEFT,
-    RIGHT,
-    SEAT,
-    STATS,
-    UP,
-    WALL,
-    TreasureHunt,
-    TreasureHuntBoards,
-    TreasureHuntOptions,
-)
+from engine.games.treasure_hunt import (DOWN, EMPTY, GEM, LEFT, RIGHT, SEAT, STATS, UP, WALL, TreasureHunt, TreasureHuntBoards, TreasureHuntOptions)
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import EndingKind, MatchSpec
 from engine.registry import new_game

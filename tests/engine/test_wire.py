@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from engine.play.match import AgentSpec, Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec
 from engine.play.results import CODES, ResultBatch
-from engine.play.wire import LARGEST, Arrived, Broken, Channel, frame, pack_matches, pack_results, unpack_matches
+from engine.processes.channel import LARGEST, Arrived, Broken, Channel, frame, pack_matches, pack_results, unpack_matches
 from engine.registry import new_game
 
 

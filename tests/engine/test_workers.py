@@ -8,13 +8,14 @@ from concurrent.futures import Future
 
 import pytest
 
-from engine.play import records, workers
-from engine.play.conduct import CutShort
+from engine.play import lane_log as records
+from engine.play.workers import handle as workers
+from engine.play.failures import CutShort
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, Ending, EndingKind, Limits, MatchSpec
-from engine.play.process import WorkerSettings
+from engine.processes.bootstrap import WorkerSettings
 from engine.play.replay import verified
-from engine.play.workers import Directory, Job, Worker
+from engine.play.workers.handle import Directory, Job, Worker
 from engine.registry import new_game
 
 GAME = new_game("pong")

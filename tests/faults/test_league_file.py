@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from engine.errors import BadLeague, LeagueError, LeagueHeld, ReadOnly, StorageFailed
-from engine.league import file as league_file
-from engine.league import schema, tables
-from engine.league.store import League
+from engine.league.storage import database as league_file
+from engine.league.storage import schema
+from engine.league import standings as tables
+from engine.league.storage.league import League
 from engine.play.match import AgentSpec
 from engine.registry import new_game
 from league_app.cli import main

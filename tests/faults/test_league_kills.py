@@ -21,9 +21,10 @@ import psutil
 import pytest
 
 from engine.errors import LeagueHeld, ReadOnly, StorageFailed
-from engine.league import recorder, tables
+from engine.league import result_writer as recorder
+from engine.league import standings as tables
 from engine.league.records import State
-from engine.league.store import League
+from engine.league.storage.league import League
 from engine.registry import new_game
 from league_app.cli import main
 from league_app.state import LeagueState

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import LeagueError
-from engine.league.store import League
+from engine.league.storage.league import League
 
 
 def test_a_file_that_is_closed_while_others_read_it_tells_them_so(tmp_path: Path) -> None:

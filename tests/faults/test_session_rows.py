@@ -15,12 +15,12 @@ import pytest
 
 from engine import codec
 from engine.errors import BadLeague
-from engine.league import session_rows
+from engine.league.storage import session_rows
 from engine.league.records import State, content_hash
-from engine.league.seals import seal_of
-from engine.league.session_rows import SavedCheckpoint
-from engine.league.sessions import Sessions
-from engine.league.store import League
+from engine.league.storage.checksums import seal_of
+from engine.league.storage.session_rows import SavedCheckpoint
+from engine.league.storage.sessions import Sessions
+from engine.league.storage.league import League
 from engine.play.match import AgentSpec
 from engine.registry import new_game
 from league_app.cli import main

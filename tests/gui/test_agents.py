@@ -11,7 +11,8 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QDialog, QLabel
 from pytestqt.qtbot import QtBot
 
-from engine.league import bundles, tables
+from engine.league.storage import agent_file as bundles
+from engine.league import standings as tables
 from league_app import looks, theme, travel
 from league_app.desk import Desk
 from league_app.docks.agents import AgentsDock

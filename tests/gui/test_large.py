@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics
 from pytestqt.qtbot import QtBot
 
-from engine.league.tables import Tally
+from engine.league.standings import Tally
 from league_app import looks, theme
 from league_app.desk import Desk
 from league_app.docks.agents import AgentsDock

@@ -13,7 +13,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from engine.league import tables
+from engine.league import standings as tables
 from engine.play import replay
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.live import LiveMatch

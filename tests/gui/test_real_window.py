@@ -21,8 +21,8 @@ import psutil
 import pytest
 
 from engine.league.records import State
-from engine.league.sessions import Sessions
-from engine.league.store import League
+from engine.league.storage.sessions import Sessions
+from engine.league.storage.league import League
 from league_app import sample
 
 ROOT = Path(__file__).parents[2]

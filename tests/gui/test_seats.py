@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from agents.human import person
 from engine.errors import NotNow
 from engine.game import RESIGN
-from engine.league import tables
+from engine.league import standings as tables
 from engine.registry import new_game
 from engine.scene import Circle, Scene, Sprite, seat_colour
 from league_app import placement

@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
-from engine.league.tables import Row, Tally
+from engine.league.standings import Row, Tally
 from league_app.desk import Desk
 from league_app.widgets.crosstable import Crosstable, crossed
 from league_app.widgets.heatmap import Heatmap, percent

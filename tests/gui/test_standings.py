@@ -12,7 +12,7 @@ from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
 from engine.errors import BadLeague
-from engine.league.tables import Tally
+from engine.league.standings import Tally
 from engine.registry import new_game
 from league_app import theme
 from league_app.cli import main

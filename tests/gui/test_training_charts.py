@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from engine.league.sessions import Sessions
+from engine.league.storage.sessions import Sessions
 from league_app.desk import Desk
 from league_app.models.sessions import news
 from league_app.models.training import export

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from engine.league.records import State
-from engine.league.sessions import Sessions
+from engine.league.storage.sessions import Sessions
 from league_app import placement
 from league_app.desk import Desk
 from league_app.models.sessions import Glance, SessionsModel, glances, places

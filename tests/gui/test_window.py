@@ -212,7 +212,7 @@ def test_f5_switches_visual_mode_wherever_it_is_pressed(playing: Window, qtbot: 
 
 
 def test_twenty_presses_in_a_run_leave_the_same_records(playing: Window, qtbot: QtBot) -> None:
-    from engine.league import tables
+    from engine.league import standings as tables
 
     state = playing.desk.league
     state.stage(2).speed = 0.0

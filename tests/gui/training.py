@@ -11,8 +11,8 @@ from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
 from engine.league.records import State
-from engine.league.session_rows import Measured
-from engine.league.sessions import Sessions
+from engine.league.storage.session_rows import Measured
+from engine.league.storage.sessions import Sessions
 from engine.play.match import AgentSpec
 from engine.registry import TRAINERS
 from league_app.desk import Desk

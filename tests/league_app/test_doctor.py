@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from engine.play import nursery
+from engine.processes import launcher as nursery
 from engine.registry import GAMES
 from league_app import doctor
 from league_app.doctor import Finding

@@ -12,7 +12,7 @@ import pytest
 from agents.human import person
 from agents.training.events import Player
 from engine.errors import BadSpec, BadValue, NotNow, UnknownName
-from engine.league import tables
+from engine.league import standings as tables
 from engine.league.records import State
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import EndingKind, MatchSpec

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.league import tables
+from engine.league import standings as tables
 from engine.league.records import State
-from engine.league.schema import PLACES
-from engine.league.store import League
+from engine.league.storage.schema import PLACES
+from engine.league.storage.league import League
 from engine.registry import new_game
 from league_app import highlights
 from league_app.state import LeagueState

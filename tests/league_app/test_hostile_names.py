@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from engine.errors import BadValue, RingsideError
-from engine.league import bundles, tables
-from engine.league.store import League
+from engine.league.storage import agent_file as bundles
+from engine.league import standings as tables
+from engine.league.storage.league import League
 from engine.play.match import AgentSpec
 from engine.registry import new_game
 from league_app.cli import main

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.league import tables
+from engine.league import standings as tables
 from engine.league.records import State
-from engine.league.seals import agent_row
-from engine.league.store import League
+from engine.league.storage.checksums import agent_row
+from engine.league.storage.league import League
 from league_app import terminal
 from league_app.cli import main
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.lanes import bits_for, unpack
+from engine.play.lane_kernels import bits_for, unpack
 from engine.play.live import LiveMatch
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.replay import verified

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import BadValue, GameFailed, LeagueError, NotNow, RingsideError, StorageFailed
-from engine.league import tables
-from engine.league.book import Book
+from engine.league import standings as tables
+from engine.league.storage.tournaments import Book
 from engine.league.records import State
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.live import LiveMatch

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import BadValue
-from engine.league.session_rows import MOST_STEPS, Series
+from engine.league.storage.session_rows import MOST_STEPS, Series
 from league_app.tensorboard import crc32c, events, export, record
 
 BEGUN = 1_700_000_000.25

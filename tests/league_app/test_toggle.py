@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from engine.errors import NotNow
-from engine.league import tables
-from engine.league.book import Book
+from engine.league import standings as tables
+from engine.league.storage.tournaments import Book
 from engine.league.records import State
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.live import LiveMatch

@@ -13,8 +13,8 @@ from agents.training.events import Champion, Event
 from agents.training.session import TrainingSession
 from engine.errors import BadValue, NotNow, RingsideError, StorageFailed, UnknownName
 from engine.league.records import State
-from engine.league.sessions import Sessions
-from engine.league.store import League
+from engine.league.storage.sessions import Sessions
+from engine.league.storage.league import League
 from engine.registry import TRAINERS, new_game
 from league_app import training
 from league_app.changes import Change

@@ -15,9 +15,9 @@ import psutil
 import pytest
 
 from engine.league.records import State
-from engine.league.session_rows import session_row
-from engine.league.sessions import SESSION, Sessions
-from engine.league.store import League
+from engine.league.storage.session_rows import session_row
+from engine.league.storage.sessions import SESSION, Sessions
+from engine.league.storage.league import League
 from engine.play.match import AgentSpec
 from engine.registry import TRAINERS, new_game
 from league_app.cli import main

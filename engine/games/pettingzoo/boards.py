@@ -17,7 +17,7 @@ from engine.games.pettingzoo.shelf import Shelf
 from engine.games.pettingzoo.tables import Table, dealt, mask_of, numbers
 from engine.games.pettingzoo.trial import STATS, Traits, Trial
 from engine.plain import PlainBoard, PlainGame
-from engine.quiet import SILENCE
+from engine.pygame_headless import SILENCE
 from engine.registry import game_of
 from engine.scene import Scene, Sprite
 

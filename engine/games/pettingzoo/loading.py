@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import BrokenPlugin
-from engine.quiet import SILENCE
+from engine.pygame_headless import SILENCE
 
 SHELVES = ("classic", "butterfly", "atari", "sisl")  # nothing else is ever imported, whatever a league file names
 MEMBER = re.compile(r"[a-z0-9_]+_v[0-9]+")

@@ -17,7 +17,7 @@ from typing import Any
 
 from engine.errors import RingsideError
 from engine.play.match import GameSpec
-from engine.play.process import die_with_parent
+from engine.processes.bootstrap import die_with_parent
 from engine.registry import GAMES, game_of
 
 PATIENCE = 20.0  # seconds; starting takes one of them, and making any that is installed with us less than one

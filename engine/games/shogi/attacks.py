@@ -5,25 +5,7 @@ from __future__ import annotations
 from numba import uint64
 
 from engine.games.shogi.bits import int64, lowest, ones
-from engine.games.shogi.tables import (
-    BIT,
-    KING,
-    KINGS,
-    NEAR,
-    OCCUPIED,
-    OPPOSITE,
-    PAWN,
-    RAY,
-    REACH,
-    ROOM,
-    SHIFT,
-    SLIDER,
-    SLIDERS,
-    SLIDES,
-    STEP,
-    TO,
-    WHITE,
-)
+from engine.games.shogi.tables import (BIT, KING, KINGS, NEAR, OCCUPIED, OPPOSITE, PAWN, RAY, REACH, ROOM, SHIFT, SLIDER, SLIDERS, SLIDES, STEP, TO, WHITE)
 from engine.kernels import bare, inline
 
 

@@ -15,23 +15,7 @@ from engine.game import Bools, Floats
 from engine.games.shogi.bits import int64, ones
 from engine.games.shogi.moves import can_move, list_moves
 from engine.games.shogi.play import FROM, PROMOTING, copy_position, make, unpack
-from engine.games.shogi.tables import (
-    BISHOP,
-    BIT,
-    CELLS,
-    DRAGON,
-    DROPS,
-    HANDS,
-    HORSE,
-    KEY,
-    KINGS,
-    MOST,
-    OCCUPIED,
-    ROOK,
-    SETS,
-    SIDE,
-    ZONE,
-)
+from engine.games.shogi.tables import (BISHOP, BIT, CELLS, DRAGON, DROPS, HANDS, HORSE, KEY, KINGS, MOST, OCCUPIED, ROOK, SETS, SIDE, ZONE)
 from engine.kernels import bare, kernel, row
 from engine.seeding import draw, purpose
 

@@ -12,25 +12,7 @@ from numba import uint64
 from engine.games.shogi.attacks import goals, in_way, pawn_mates, threats
 from engine.games.shogi.bits import int64, lowest, ones
 from engine.games.shogi.play import FROM, PROMOTING, TARGET, make
-from engine.games.shogi.tables import (
-    BIT,
-    BOARD,
-    CELLS,
-    FILES,
-    HANDS,
-    KING,
-    KINGS,
-    OCCUPIED,
-    PAWN,
-    PAWNS,
-    PROMOTES,
-    SETS,
-    SIDE,
-    STEP,
-    STUCK,
-    TO,
-    ZONE,
-)
+from engine.games.shogi.tables import (BIT, BOARD, CELLS, FILES, HANDS, KING, KINGS, OCCUPIED, PAWN, PAWNS, PROMOTES, SETS, SIDE, STEP, STUCK, TO, ZONE)
 from engine.kernels import bare, inline, kernel
 
 MOST_MOVES = 600  # a position has at most 593

@@ -11,20 +11,7 @@ from engine.errors import BadValue
 from engine.games.shogi.attacks import threats
 from engine.games.shogi.moves import MOST_MOVES, list_moves
 from engine.games.shogi.play import FROM, PROMOTING, TARGET, settle
-from engine.games.shogi.tables import (
-    BIT,
-    CELLS,
-    HANDS,
-    KING,
-    MOST,
-    PAWN,
-    PROMOTED,
-    ROOK,
-    SETS,
-    SIDE,
-    STUCK,
-    WHITE,
-)
+from engine.games.shogi.tables import BIT, CELLS, HANDS, KING, MOST, PAWN, PROMOTED, ROOK, SETS, SIDE, STUCK, WHITE
 
 Cells = NDArray[np.uint8]
 Sets = NDArray[np.uint64]

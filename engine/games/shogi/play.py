@@ -8,29 +8,7 @@ from __future__ import annotations
 from numba import uint64
 
 from engine.games.shogi.bits import int64
-from engine.games.shogi.tables import (
-    BIT,
-    CELLS,
-    HAND_KEYS,
-    HANDS,
-    KEY,
-    KEYS,
-    KING,
-    KINGS,
-    OCCUPIED,
-    OPPOSITE,
-    PAWN,
-    PAWNS,
-    PROMOTED,
-    ROOM,
-    SETS,
-    SHIFT,
-    SIDE,
-    SLIDER,
-    SLIDERS,
-    TURN_KEY,
-    WHITE,
-)
+from engine.games.shogi.tables import (BIT, CELLS, HAND_KEYS, HANDS, KEY, KEYS, KING, KINGS, OCCUPIED, OPPOSITE, PAWN, PAWNS, PROMOTED, ROOM, SETS, SHIFT, SIDE, SLIDER, SLIDERS, TURN_KEY, WHITE)
 from engine.kernels import bare, inline
 
 FROM, TARGET, PROMOTING = 12, 19, 26  # where these parts of a move begin

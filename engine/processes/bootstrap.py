@@ -128,7 +128,7 @@ def enter(end: socket.socket, output: socket.socket | None, memory: Any, setting
     os.environ.update(settings.variables)
     for name in settings.plugins:
         importlib.import_module(name)
-    worker = importlib.import_module("engine.play.worker")
+    worker = importlib.import_module("engine.play.workers.main")
     if settings.memory is not None:
         limit_memory(settings.memory)
     leave(worker.work(end, memory, settings))

@@ -18,29 +18,8 @@ from typing import Any
 
 from engine.errors import BadValue, NotNow, UnknownName
 from engine.league.records import Agent, State, check_name, check_text, content_hash
-from engine.league.session_rows import (
-    STATES,
-    Best,
-    Measured,
-    SavedCheckpoint,
-    Series,
-    Session,
-    check_best,
-    check_config,
-    check_metric,
-    check_step,
-    checkpoint_of,
-    checkpoint_row,
-    clean_note,
-    damaged,
-    metric_rows,
-    pack_state,
-    series_of,
-    session_of,
-    session_row,
-    unpack_state,
-)
-from engine.league.store import League
+from engine.league.storage.session_rows import (STATES, Best, Measured, SavedCheckpoint, Series, Session, check_best, check_config, check_metric, check_step, checkpoint_of, checkpoint_row, clean_note, damaged, metric_rows, pack_state, series_of, session_of, session_row, unpack_state)
+from engine.league.storage.league import League
 from engine.options import Value
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import game_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from engine.play.lanes import bits_for, unpack
+from engine.play.lane_kernels import bits_for, unpack
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
 from engine.play.replay import Playback, ranks_after
 from engine.registry import needs_a_core

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from engine.errors import RingsideError
-from engine.play.floor import Floor
+from engine.play.workers.scheduler import Floor
 from engine.play.live import LiveMatch
 from engine.play.match import EndingKind, MatchSpec
-from engine.play.process import WorkerSettings
+from engine.processes.bootstrap import WorkerSettings
 from engine.play.results import ResultBatch
-from engine.play.runs import Run, in_batches
-from engine.play.workers import Watch
+from engine.play.workers.run import Run, in_batches
+from engine.play.workers.handle import Watch
 from engine.telemetry import Event, RunView, WorkerView
 
 LOOK = 0.05  # seconds between two looks at marks, memory and the dead

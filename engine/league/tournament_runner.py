@@ -13,13 +13,13 @@ from enum import IntEnum
 from typing import Protocol
 
 from engine.errors import NotNow, RingsideError, StorageFailed
-from engine.league.book import Book
+from engine.league.storage.tournaments import Book
 from engine.league.entries import Entries, Entry
-from engine.league.plan import Planned
-from engine.league.recorder import Recorder
+from engine.league.schedule import Planned
+from engine.league.result_writer import Recorder
 from engine.league.records import State, Tournament
-from engine.league.store import League
-from engine.play.conduct import Conduct, unplayed
+from engine.league.storage.league import League
+from engine.play.failures import Conduct, unplayed
 from engine.play.executors import Executor
 from engine.play.live import LiveMatch
 from engine.play.match import EndingKind, MatchResult, MatchSpec

@@ -10,9 +10,9 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from engine.league.ratings import Skill, update_skills
-from engine.league.rows import unpack_players
-from engine.league.schema import PLACES
-from engine.league.store import League
+from engine.league.storage.match_rows import unpack_players
+from engine.league.storage.schema import PLACES
+from engine.league.storage.league import League
 from engine.play.match import UNRATED
 
 Finish = tuple[Sequence[int], Sequence[int]] | None  # players and their ranks; None for a match that does not count

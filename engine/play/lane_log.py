@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.game import Boards, Bools, Floats, GameInfo, Indices, Seeds
-from engine.play.lanes import LANE, begin_lanes, bits_for, end_lanes, unpack
-from engine.play.marks import Marks
+from engine.play.lane_kernels import LANE, begin_lanes, bits_for, end_lanes, unpack
+from engine.play.heartbeat import Marks
 from engine.play.match import Ending, EndingKind, MatchSpec
 from engine.play.results import CODES, Columns, ResultBatch
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.play.lanes import LANE
+from engine.play.lane_kernels import LANE
 from engine.play.match import MatchSpec
 
 Words = NDArray[np.uint64]

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 from engine.errors import RingsideError
-from engine.play.conduct import Conduct, CutShort, unplayed
+from engine.play.failures import Conduct, CutShort, unplayed
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
 from engine.play.results import ResultBatch, batches_of
-from engine.play.workers import Directory, Isolated, Job
+from engine.play.workers.handle import Directory, Isolated, Job
 
 FEW = 32  # suspects that are played alone at once; more go into companies of this size first
 

@@ -20,13 +20,13 @@ from engine.errors import BadSpec
 from engine.game import BROKEN, PENDING, Boards, Bools, Game, Indices, Seeds, check_match
 from engine.play.answers import Answers
 from engine.play.clocks import Clocks
-from engine.play.crews import AGENT_ERRORS, Crew, Crews, Seating, blame, log, told
-from engine.play.guarded import GuardedBoards
-from engine.play.lanes import EVERY, FAILED, SLOT, find_running, gather, settle, slots_of
+from engine.play.pilots import AGENT_ERRORS, Crew, Crews, Seating, blame, log, told
+from engine.play.guarded_boards import GuardedBoards
+from engine.play.lane_kernels import EVERY, FAILED, SLOT, find_running, gather, settle, slots_of
 from engine.play.march import Combination, March, Marching
-from engine.play.marks import Call, Marks, number_of
+from engine.play.heartbeat import Call, Marks, number_of
 from engine.play.match import EndingKind, MatchSpec
-from engine.play.records import Records
+from engine.play.lane_log import Records
 from engine.play.results import Picked, ResultBatch
 from engine.play.tick import Tick
 

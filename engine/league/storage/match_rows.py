@@ -10,7 +10,7 @@ from zlib import crc32
 
 from engine.errors import BadLeague
 from engine.league.records import PlayedMatch, Settings
-from engine.league.schema import PLACES
+from engine.league.storage.schema import PLACES
 from engine.play.match import AgentSpec, Ending, EndingKind, MatchResult, MatchSpec
 from engine.play.results import VALUES, ResultBatch
 

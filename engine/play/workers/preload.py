@@ -8,7 +8,7 @@ is compiled. Code of plug-ins is not run here: if it breaks, it should break a w
 
 from __future__ import annotations
 
-from engine.play import process
+from engine.processes import bootstrap as process
 
 process.use_one_thread()
 process.die_with_parent(None)
@@ -18,9 +18,9 @@ import gc  # noqa: E402 - numpy reads the number of threads when it is imported
 import os  # noqa: E402
 import traceback  # noqa: E402
 
-import engine.play.worker  # noqa: E402, F401
-from engine.play.lanes import compile_general_path  # noqa: E402
-from engine.play.warming import make_ready, own_pairs, was_compiled  # noqa: E402
+import engine.play.workers.main
+from engine.play.lane_kernels import compile_general_path  # noqa: E402
+from engine.play.workers.warmup import make_ready, own_pairs, was_compiled  # noqa: E402
 
 process.server = os.getpid()
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from engine.errors import StorageFailed
-from engine.league.book import Book
+from engine.league.storage.tournaments import Book
 from engine.league.entries import Entries
 
 GATHER = 0.1  # seconds for which results are collected into one transaction

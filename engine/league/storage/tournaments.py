@@ -14,14 +14,14 @@ from math import isclose
 
 from engine.errors import BadLeague, NotNow
 from engine.league.entries import Entries, Entry, Seating, Seatings, agents_of
-from engine.league.file import insert_many
+from engine.league.storage.database import insert_many
 from engine.league.formats import Group
-from engine.league.plan import MOST_MATCHES, Plan, Planned
+from engine.league.schedule import MOST_MATCHES, Plan, Planned
 from engine.league.records import State, Tournament
-from engine.league.rows import pack_matches, points, unpack_players
-from engine.league.schema import PLACES
-from engine.league.skills import Finish, SkillBook, rebuild
-from engine.league.store import League
+from engine.league.storage.match_rows import pack_matches, points, unpack_players
+from engine.league.storage.schema import PLACES
+from engine.league.multiplayer_ratings import Finish, SkillBook, rebuild
+from engine.league.storage.league import League
 from engine.league.tallies import Halves, Sums, add_encounters, add_games, pair_up
 from engine.play.match import AgentSpec, EndingKind
 from engine.play.results import CODES, ENDINGS
@@ -236,7 +236,7 @@ class Book:
 
     def audit(self) -> list[str]:
         """What is kept and does not follow from the matches; nothing, if all is well."""
-        from engine.league.tables import every_match  # it reads what this module writes
+        from engine.league.standings import every_match  # it reads what this module writes
 
         seen, halves, sums, agents = 0, Halves(), Sums(), Seatings(self.league.numbers())
         forfeits: Counter[Row] = Counter()
@@ -284,7 +284,7 @@ class Book:
         """Its new state; where it ends, the ratings of its pool are kept for the history."""
         if self.tournament.state is State.CANCELLED:
             raise NotNow(f"{self.tournament.name!r} was cancelled")
-        from engine.league.tables import snapshot  # it reads what this module writes
+        from engine.league.standings import snapshot  # it reads what this module writes
 
         with self.league.file.transaction() as db:
             self.league.update_tournament(self.tournament.number, state, note, self.plan.length)

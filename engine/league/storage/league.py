@@ -14,22 +14,11 @@ from typing import Any, Self
 
 from engine import codec
 from engine.errors import BadLeague, BadValue, NotNow, RingsideError, UnknownName
-from engine.league.file import SUFFIX, LeagueFile, create
-from engine.league.lock import held
-from engine.league.plan import Plan
-from engine.league.records import (
-    Agent,
-    Lineup,
-    Settings,
-    State,
-    Tournament,
-    check_colour,
-    check_name,
-    check_tags,
-    check_text,
-    content_hash,
-)
-from engine.league.seals import Numbered, agent_row, seal_of
+from engine.league.storage.database import SUFFIX, LeagueFile, create
+from engine.league.storage.lock import held
+from engine.league.schedule import Plan
+from engine.league.records import (Agent, Lineup, Settings, State, Tournament, check_colour, check_name, check_tags, check_text, content_hash)
+from engine.league.storage.checksums import Numbered, agent_row, seal_of
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import game_of, kind_of
 
@@ -92,7 +81,7 @@ class League:
         for one in self.tournaments():
             if one.state in (State.RUNNING, State.PAUSED):
                 self.update_tournament(one.number, State.STOPPED, "the program ended before it did")
-        from engine.league.sessions import Sessions  # it needs this module
+        from engine.league.storage.sessions import Sessions  # it needs this module
 
         Sessions(self).after_a_crash()
 
@@ -326,7 +315,7 @@ class League:
 
     def change_entrants(self, number: int, join: Iterable[str], leave: Iterable[str]) -> Tournament:
         """By id, from the next round on; rounds of which something was played are finished by those who began them."""
-        from engine.league.book import Book  # it needs this module
+        from engine.league.storage.tournaments import Book  # it needs this module
 
         with self.file.transaction() as db:
             tournament, book = self.tournament(number), Book(self, number)

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import psutil
 
-from engine.play import nursery
-from engine.play.conduct import CutShort, unplayed
-from engine.play.marks import Call, Mark, Marks, size_of
+from engine.processes import launcher as nursery
+from engine.play.failures import CutShort, unplayed
+from engine.play.heartbeat import Call, Mark, Marks, size_of
 from engine.play.match import AgentSpec, Ending, EndingKind, GameSpec, MatchResult, MatchSpec
-from engine.play.process import OUT_OF_MEMORY, WorkerSettings
-from engine.play.wire import Channel, pack_matches
+from engine.processes.bootstrap import OUT_OF_MEMORY, WorkerSettings
+from engine.processes.channel import Channel, pack_matches
 from engine.telemetry import WorkerView
 
 TAIL = 1 << 14  # bytes of what a worker last printed

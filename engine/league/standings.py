@@ -13,11 +13,11 @@ from engine.errors import BadLeague, BadValue
 from engine.game import Floats
 from engine.league.ratings import START, UNKNOWN, Ratings, ahead, rate, running_elo, superior, tier
 from engine.league.records import PlayedMatch, Snapshot, Tournament
-from engine.league.rows import COLUMNS, unpack_match, unpack_players
-from engine.league.schema import PLACES
-from engine.league.skills import pool_skills
+from engine.league.storage.match_rows import COLUMNS, unpack_match, unpack_players
+from engine.league.storage.schema import PLACES
+from engine.league.multiplayer_ratings import pool_skills
 from engine.league.statistics import Z, expected
-from engine.league.store import League
+from engine.league.storage.league import League
 from engine.play.match import AgentSpec, EndingKind, GameSpec, joint_digest
 from engine.registry import usual_game
 

@@ -1,6 +1,6 @@
 """The worker's side: an arena that is kept full, or one match by itself, and messages in between.
 
-It answers the dispatcher (`engine.play.dispatcher`) and takes no decisions about guilt: it marks what it is doing and,
+It answers the dispatcher (`engine.play.workers.dispatcher`) and takes no decisions about guilt: it marks what it is doing and,
 if an agent breaks it, it breaks.
 """
 
@@ -21,12 +21,12 @@ from numba.core import event
 from engine.errors import BrokenPlugin, GameFailed, RingsideError, UnknownName
 from engine.play.arena import Arena
 from engine.play.march import Marching
-from engine.play.marks import Marks
+from engine.play.heartbeat import Marks
 from engine.play.match import AgentSpec, GameSpec, MatchSpec
-from engine.play.process import OUT_OF_MEMORY, WorkerSettings
+from engine.processes.bootstrap import OUT_OF_MEMORY, WorkerSettings
 from engine.play.results import ResultBatch
-from engine.play.warming import make_ready
-from engine.play.wire import Broken, Channel, pack_results, unpack_matches
+from engine.play.workers.warmup import make_ready
+from engine.processes.channel import Broken, Channel, pack_results, unpack_matches
 from engine.registry import FAMILIES, FORMATS, GAMES, KINDS, TRAINERS, Registry
 
 SLICE = 0.002  # seconds of play between two looks at the messages

@@ -18,7 +18,7 @@ from multiprocessing.process import BaseProcess
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-from engine.play.process import WorkerSettings, enter, enter_program
+from engine.processes.bootstrap import WorkerSettings, enter, enter_program
 
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 WINDOWS = sys.platform == "win32"
@@ -50,7 +50,7 @@ def _launcher(method: str) -> Any:
     launcher: Any = importlib.import_module(f"multiprocessing.{module}").Popen
     if method == "forkserver":
         server = forkserver.ForkServer()
-        server.set_forkserver_preload(["engine.play.preload"])
+        server.set_forkserver_preload(["engine.play.workers.preload"])
         own = {**vars(forkserver), "connect_to_new_process": server.connect_to_new_process}
         names["forkserver"] = SimpleNamespace(**own)
         atexit.register(server._stop)  # type: ignore[attr-defined]  # and wait for its end

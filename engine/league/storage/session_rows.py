@@ -18,8 +18,8 @@ from engine import codec
 from engine.errors import BadLeague, BadValue, RingsideError
 from engine.game import Floats, Ints
 from engine.league.records import NOTES_LENGTH, State, check_name
-from engine.league.seals import seal_of
-from engine.league.store import LARGEST_PAYLOAD
+from engine.league.storage.checksums import seal_of
+from engine.league.storage.league import LARGEST_PAYLOAD
 from engine.options import Value
 from engine.play.match import GameSpec
 

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from engine.play.process import WorkerSettings
-from engine.play.wire import Broken
-from engine.play.workers import Worker, memory_for
+from engine.processes.bootstrap import WorkerSettings
+from engine.processes.channel import Broken
+from engine.play.workers.handle import Worker, memory_for
 from engine.telemetry import Trace
 
 FAREWELL = 2.0  # seconds that a worker with nothing left may take to end

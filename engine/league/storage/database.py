@@ -13,8 +13,8 @@ from typing import Any
 
 from engine.errors import BadLeague, BadValue, LeagueError, LeagueHeld, ReadOnly, StorageFailed
 from engine.files import check_path, settle
-from engine.league import schema
-from engine.league.lock import Lock
+from engine.league.storage import schema
+from engine.league.storage.lock import Lock
 
 SUFFIX = ".league"
 WHOLE = (

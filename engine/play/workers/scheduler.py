@@ -11,16 +11,16 @@ import time
 from typing import Any
 
 from engine.errors import GameFailed, RingsideError, WorkersFailed
-from engine.play.conduct import CutShort, unplayed
+from engine.play.failures import CutShort, unplayed
 from engine.play.live import LiveMatch
-from engine.play.marks import Call
+from engine.play.heartbeat import Call
 from engine.play.match import EndingKind, MatchResult
-from engine.play.process import WorkerSettings, cores
+from engine.processes.bootstrap import WorkerSettings, cores
 from engine.play.results import ResultBatch
-from engine.play.runs import Run
-from engine.play.staff import Staff
-from engine.play.wire import Arrived, Broken, Gone
-from engine.play.workers import Directory, Isolated, Job, Watch, Worker
+from engine.play.workers.run import Run
+from engine.play.workers.pool import Staff
+from engine.processes.channel import Arrived, Broken, Gone
+from engine.play.workers.handle import Directory, Isolated, Job, Watch, Worker
 from engine.telemetry import Trace
 
 STARTS = 3  # workers in a row that may fail to start
