@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from agents.usi.approvals import approve, approved
-from agents.usi.payload import NAME, Engine, engine_of, payload_of
-from agents.usi.payload import agent as agent_of
+from agents.usi.engine_spec import NAME, Engine, engine_of, payload_of
+from agents.usi.engine_spec import agent as agent_of
 from agents.usi.protocol import Identity, ask_engine, check_options
 from engine.errors import BadValue
 from engine.files import check_path

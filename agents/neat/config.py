@@ -15,7 +15,7 @@ from neat.genome import DefaultGenomeConfig
 from neat.math_util import stat_functions
 
 from agents.neat.genome import ACTIVATIONS, AGGREGATIONS
-from agents.neat.mended import DefaultGenome, DefaultReproduction
+from agents.neat.neat_python_fixes import DefaultGenome, DefaultReproduction
 from agents.neat.pilot import inputs_of
 from agents.neat.species import DefaultSpeciesSet
 from engine.errors import BadValue, RingsideError, UnknownName

@@ -19,7 +19,7 @@ from neat.species import Species
 
 from agents.neat import genome as genomes
 from agents.neat.genome import Genome
-from agents.neat.wiring import wire
+from agents.neat.topology import wire
 from engine.errors import BadValue, RingsideError
 
 

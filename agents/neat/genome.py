@@ -88,7 +88,7 @@ def load(payload: bytes | str) -> Genome:
     """The genome in a payload: one that `dump` wrote, or one that neat-python exported. Anything else is refused."""
     raw = codec.read(payload, LARGEST)
     if isinstance(raw, dict) and "format_version" in raw:
-        from agents.neat.export import imported  # rarely needed
+        from agents.neat.json_import import imported  # rarely needed
 
         return imported(raw)
     return of_plain(raw)

@@ -15,9 +15,9 @@ import numpy as np
 from numba import uint32
 from numpy.typing import NDArray
 
-from agents.neat.functions import SQUARE, SUM, TANH, activation, aggregated, between
+from agents.neat.activations import SQUARE, SUM, TANH, activation, aggregated, between
 from agents.neat.genome import ACTIVATIONS, AGGREGATIONS, Genome
-from agents.neat.wiring import wire
+from agents.neat.topology import wire
 from engine.errors import BadValue
 from engine.game import BROKEN, Bools, Floats, Indices, Ints, Observations
 from engine.kernels import bare, row

@@ -14,7 +14,7 @@ import numpy as np
 from numba import uint32
 from numpy.typing import NDArray
 
-from agents.scripted.bots import Bots
+from agents.scripted.base import Bots
 from engine.game import Game, Indices, Ints, Seeds, Views
 from engine.games.pong import DOWN, GOAL, UP, WALL, Pong
 from engine.games.pong_scene import HEIGHT, WIDTH

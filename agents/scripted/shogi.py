@@ -13,7 +13,7 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from agents.scripted.bots import Bots
+from agents.scripted.base import Bots
 from agents.scripted.shogi_search import DEEPEST, SWAP, gain_of, new_frames, search
 from engine.game import Game, Indices, Ints, Seeds, Views
 from engine.games.shogi.bits import int64

@@ -15,7 +15,7 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from agents.scripted.bots import Bots
+from agents.scripted.base import Bots
 from engine.bits import lowest, ones, where_not_zero
 from engine.game import Game, Indices, Ints, Seeds, Views
 from engine.games.treasure_hunt import DOWN, LEFT, RIGHT, UP, TreasureHunt

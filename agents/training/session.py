@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 from agents.training.events import Ended, Event, Trainer
-from agents.training.keeper import Keeper
-from agents.training.task import Task
+from agents.training.trainer_process import Keeper
+from agents.training.job_spec import Task
 from engine.errors import BadValue, RingsideError
 from engine.options import build, items
 from engine.play.concurrent import MOST_WORKERS, check_number, check_plugins, default_workers

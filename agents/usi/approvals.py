@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from agents.usi.payload import Engine, engine_of
+from agents.usi.engine_spec import Engine, engine_of
 from engine.errors import BadValue, NotConfirmed
 from engine.files import write_whole
 from engine.user_dirs import home

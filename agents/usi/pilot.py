@@ -9,7 +9,7 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 
 from agents.usi.approvals import admit
-from agents.usi.payload import LONGEST_START, NAME, VERSION, Engine, engine_of, repeatable, timed
+from agents.usi.engine_spec import LONGEST_START, NAME, VERSION, Engine, engine_of, repeatable, timed
 from agents.usi.protocol import Conversation
 from agents.usi.transcript import Transcript
 from engine.errors import BadValue

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from agents.usi.payload import Engine
+from agents.usi.engine_spec import Engine
 from engine.errors import BadValue
 from engine.game import AgentFault
 from engine.play.match import EndingKind

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agents.usi.payload import Engine
+from agents.usi.engine_spec import Engine
 from agents.usi.process import EngineProcess
 from agents.usi.transcript import Transcript
 from engine.errors import BadValue, RingsideError, UnknownName

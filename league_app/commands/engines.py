@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from typing import Any
 
-from agents.usi.payload import LONGEST_MOVE, MOST_NODES, Engine
+from agents.usi.engine_spec import LONGEST_MOVE, MOST_NODES, Engine
 from agents.usi.protocol import Identity
 from engine.errors import BadValue, RingsideError
 from league_app import engines

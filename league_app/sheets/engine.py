@@ -11,7 +11,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QDialog, QFrame, QLineEdit, QPlainTextEdit, QScrollArea, QWidget
 
-from agents.usi.payload import LONGEST_MOVE, LONGEST_START, Engine
+from agents.usi.engine_spec import LONGEST_MOVE, LONGEST_START, Engine
 from agents.usi.protocol import Identity, Option
 from engine.errors import BadValue, RingsideError
 from engine.league.records import Agent, check_name

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from agents.training.events import Champion, Checkpoint, Ended, How, Log, Metrics, Player, Progress
-from agents.training.frames import decode, encode
+from agents.training.event_codec import decode, encode
 from engine.errors import RingsideError
 from engine.processes.channel import Broken
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from agents.training.course import Course
-from agents.training.modes import MODES, Judgement, merits_of, outcomes_of
-from agents.training.neuroevolution import Neuroevolution
+from agents.training.neat.state import Course
+from agents.training.neat.modes import MODES, Judgement, merits_of, outcomes_of
+from agents.training.neat.trainer import Neuroevolution
 from agents.training.novelty import Archive
-from agents.training.opponents import curriculum, groups, matches, ready_bots, share_of, shuffled
+from agents.training.matchmaking import curriculum, groups, matches, ready_bots, share_of, shuffled
 from engine.errors import BadValue, UnknownName
 from engine.league.ratings import START, rerate
 from engine.league.statistics import interval

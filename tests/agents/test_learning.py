@@ -9,9 +9,9 @@ import pytest
 
 from agents.training.concurrent import ConcurrentTrainingExecutor
 from agents.training.events import Champion, Checkpoint, Event, Player
-from agents.training.modes import MODES, outcomes_of
-from agents.training.neuroevolution import Neuroevolution
-from agents.training.opponents import Encounter, matches, ready_bots
+from agents.training.neat.modes import MODES, outcomes_of
+from agents.training.neat.trainer import Neuroevolution
+from agents.training.matchmaking import Encounter, matches, ready_bots
 from engine.checks import check_game, check_kind
 from engine.league.statistics import interval
 from engine.play.match import AgentSpec, GameSpec, Limits
@@ -128,7 +128,7 @@ def test_a_game_for_three_is_learned_without_special_cases(
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_everybody_sits_at_each_of_three_seats_equally_often(mode: str, trio: GameSpec, tmp_path: Any) -> None:
-    from agents.training.course import Course
+    from agents.training.neat.state import Course
 
     names = {"bots": "Shy,Greedy", "validate_bots": "Greedy", "neat_config": written(tmp_path / "crowd.txt")}
     one = Neuroevolution(**{**QUICK, **names, "mode": mode, "population": 9})

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.training.merits import Merits, rewarded
-from agents.training.modes import merits_of, outcomes_of
+from agents.training.neat.modes import merits_of, outcomes_of
 from engine.play.match import AgentSpec, Ending, EndingKind, MatchResult, MatchSpec
 from engine.play.results import ResultBatch
 from engine.registry import new_game

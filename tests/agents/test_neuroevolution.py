@@ -15,11 +15,11 @@ import pytest
 
 from agents.neat.genome import dump, load
 from agents.neat.pilot import KIND
-from agents.training import neuroevolution
-from agents.training.course import Course
+from agents.training.neat import trainer as neuroevolution
+from agents.training.neat.state import Course
 from agents.training.events import Champion, Checkpoint, Ended, How, Log, Metrics, Progress
-from agents.training.modes import MODES
-from agents.training.neuroevolution import Neuroevolution
+from agents.training.neat.modes import MODES
+from agents.training.neat.trainer import Neuroevolution
 from engine.errors import BadValue, RingsideError, UnknownName
 from engine.options import build
 from engine.play.match import AgentSpec

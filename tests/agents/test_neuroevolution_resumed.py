@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agents.training.events import Checkpoint, Ended, Event, How
-from agents.training.modes import MODES
-from agents.training.neuroevolution import Neuroevolution
+from agents.training.neat.modes import MODES
+from agents.training.neat.trainer import Neuroevolution
 from tests.agents.training import Pretended, last_state, measured, of, stay_in_process, trained, trainer, written
 
 

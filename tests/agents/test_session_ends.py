@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agents.training import keeper
+from agents.training import trainer_process as keeper
 from agents.training.events import Ended, Event, How, Level, Log, Metrics, Progress
 from agents.training.session import TrainingSession
 from tests.agents.sessions import (

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from agents.training import host
+from agents.training import trainer_main as host
 from agents.training.events import Champion, Checkpoint, Ended, Event, How, Log, Metrics, Player, Progress
 from agents.training.session import TrainingSession
 from engine.errors import RingsideError

@@ -12,9 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agents.usi import process, transcript
+from agents.usi import process
+from agents.usi import transcript
 from agents.usi.approvals import approve
-from agents.usi.payload import Engine, agent, engine_of, payload_of
+from agents.usi.engine_spec import Engine, agent, engine_of, payload_of
 from agents.usi.pilot import KIND
 from agents.usi.process import EngineProcess
 from agents.usi.protocol import Conversation, Option, ask_engine, go_line, read_option

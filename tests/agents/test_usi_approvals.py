@@ -11,7 +11,7 @@ import pytest
 
 from agents.usi import approvals
 from agents.usi.approvals import admit, approve, approved
-from agents.usi.payload import Engine, agent
+from agents.usi.engine_spec import Engine, agent
 from engine.errors import BadValue, NotConfirmed
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchSpec

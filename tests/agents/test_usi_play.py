@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.usi import approvals, transcript
+from agents.usi import approvals
+from agents.usi import transcript
 from agents.usi.approvals import approve
-from agents.usi.payload import Engine, payload_of
+from agents.usi.engine_spec import Engine, payload_of
 from agents.usi.pilot import KIND
 from agents.usi.protocol import ask_engine
 from engine.checks import check_kind

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from agents.neat.config import advice, config_text
-from agents.training import neuroevolution
+from agents.training.neat import trainer as neuroevolution
 from agents.training.events import Checkpoint, Ended, Event, Metrics
-from agents.training.modes import MODES
-from agents.training.neuroevolution import Neuroevolution
+from agents.training.neat.modes import MODES
+from agents.training.neat.trainer import Neuroevolution
 from engine.game import Game
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, GameSpec, MatchResult, MatchSpec

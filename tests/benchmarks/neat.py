@@ -26,11 +26,11 @@ from agents.neat.species import DefaultSpeciesSet
 from agents.scripted.pong import KIND as BOTS
 from agents.scripted.pong import parse_bot
 from agents.training.concurrent import ConcurrentTrainingExecutor
-from agents.training.course import Course
+from agents.training.neat.state import Course
 from agents.training.events import Metrics
-from agents.training.modes import MODES, Judgement, Mode, merits_of
-from agents.training.neuroevolution import Neuroevolution
-from agents.training.opponents import matches
+from agents.training.neat.modes import MODES, Judgement, Mode, merits_of
+from agents.training.neat.trainer import Neuroevolution
+from agents.training.matchmaking import matches
 from engine.games.pong import Pong, PongOptions
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, GameSpec, Limits, MatchResult, MatchSpec

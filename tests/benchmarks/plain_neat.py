@@ -54,7 +54,7 @@ def play(trial: Trial, seed: int, minds: Sequence[Mind]) -> Match:
 
 
 def worth(match: Match, seat: int) -> float:
-    """As `agents.training.modes.merits_of` has it, and something for hits and for lasting."""
+    """As `agents.training.neat.modes.merits_of` has it, and something for hits and for lasting."""
     own, other = match.score[seat], match.score[1 - seat]
     won = 1.0 if own > other else 0.5 if own == other else 0.0
     merit = 0.5 * won + 0.25 + 0.25 * ((own - other) / max(own, other, 1))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.scripted import dice
+from agents.scripted import random_agent as dice
 from agents.scripted.shogi import SAMPLES, agent
 from agents.scripted.shogi_search import new_frames, search
 from engine.game import Bools, Ints, Seeds

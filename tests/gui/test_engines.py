@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from agents.usi.approvals import approve, approved
-from agents.usi.payload import Engine, engine_of, payload_of
+from agents.usi.engine_spec import Engine, engine_of, payload_of
 from agents.usi.protocol import Identity, Option
 from agents.usi.transcript import FOLDER
 from engine.errors import BadValue

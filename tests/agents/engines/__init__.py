@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agents.usi.approvals import approve
-from agents.usi.payload import Engine, agent
+from agents.usi.engine_spec import Engine, agent
 from engine.play.match import AgentSpec
 
 FAULTY = str(Path(__file__).parent / "faulty.py")

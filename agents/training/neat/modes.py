@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from agents.training.course import HALL, Best, Course
+from agents.training.neat.state import HALL, Best, Course
 from agents.training.merits import Merits, rewarded
 from agents.training.novelty import Archive, behaviour_of
-from agents.training.opponents import Encounter, curriculum, encounter_of, groups, ready_bots, share_of
+from agents.training.matchmaking import Encounter, curriculum, encounter_of, groups, ready_bots, share_of
 from engine.errors import BadValue, UnknownName
 from engine.game import Floats, Game
 from engine.league.ratings import START, rerate
@@ -20,7 +20,7 @@ from engine.play.results import ResultBatch
 from engine.seeding import derive, pick, purpose
 
 if TYPE_CHECKING:
-    from agents.training.neuroevolution import Neuroevolution
+    from agents.training.neat.trainer import Neuroevolution
 
 SPREAD = 200.0  # Elo: how far a genome may be expected to be from the mean
 FAMOUS = purpose("training.famous")

@@ -18,8 +18,8 @@ from engine.game import Game
 from engine.play.match import AgentSpec
 
 if TYPE_CHECKING:
-    from agents.training.modes import Judgement
-    from agents.training.neuroevolution import Neuroevolution
+    from agents.training.neat.modes import Judgement
+    from agents.training.neat.trainer import Neuroevolution
 
 FORMAT, VERSION = "ringside-neat-checkpoint", 1
 LARGEST = 512 << 20  # bytes of JSON

@@ -16,8 +16,8 @@ from contextlib import suppress
 from typing import Any
 
 from agents.training.events import Ended, Event, How, Level, Log
-from agents.training.frames import decode
-from agents.training.task import Task
+from agents.training.event_codec import decode
+from agents.training.job_spec import Task
 from engine.processes import launcher as nursery
 from engine.processes.bootstrap import below, kill_all
 from engine.processes.channel import Broken, Channel, Gone
@@ -53,7 +53,7 @@ class Keeper:
         self._output, printed = socket.socketpair()
         self._output.setblocking(False)
         self._channel = Channel(ours)
-        self._birth = nursery.start_program("agents.training.host:serve", task, theirs, printed)
+        self._birth = nursery.start_program("agents.training.trainer_main:serve", task, theirs, printed)
         self._thread = threading.Thread(target=self._keep, daemon=True, name="ringside-session")
         self._thread.start()
 

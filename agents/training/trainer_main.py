@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agents.training.events import Ended, Event, How, Level, Log
-from agents.training.frames import encode
-from agents.training.task import Task
+from agents.training.event_codec import encode
+from agents.training.job_spec import Task
 from engine.errors import BadValue, BrokenPlugin, RingsideError, UnknownName
 from engine.options import build
 from engine.play.match import AgentSpec, GameSpec

@@ -1,7 +1,7 @@
 """NEAT for any game that is not too large for it: against bots, in competition, or in self-play.
 
 The loop of `train` is the whole method: play, judge, validate, breed. How a generation meets and is judged in each mode
-is in `agents.training.modes`; who meets whom in `agents.training.opponents`.
+is in `agents.training.neat.modes`; who meets whom in `agents.training.matchmaking`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 from agents.neat.config import advice, config_text, read_config
 from agents.neat.pilot import KIND, MOST_LINKS, inputs_of
 from agents.training.concurrent import ConcurrentTrainingExecutor
-from agents.training.course import Best, Course
+from agents.training.neat.state import Best, Course
 from agents.training.events import Champion, Context, Ended, Event, How, Level, Log, Metrics, Progress
-from agents.training.modes import MODES, Judgement, outcomes_of
-from agents.training.opponents import Encounter, encounter_of, matches, ready_bots
+from agents.training.neat.modes import MODES, Judgement, outcomes_of
+from agents.training.matchmaking import Encounter, encounter_of, matches, ready_bots
 from engine.errors import BadValue
 from engine.game import Game
 from engine.league.statistics import interval
