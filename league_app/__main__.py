@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     """The command line; its modules take a moment to load, in which somebody may press Ctrl-C."""
     try:
-        from league_app.cli import main as run
+        from league_app.cli.main import main as run
     except KeyboardInterrupt:
         sys.stderr.write("ringside: stopped\n")
         raise SystemExit(130) from None

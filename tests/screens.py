@@ -19,7 +19,7 @@ from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchSpec
 from engine.play.replay import Playback, verified
 from engine.registry import KINDS, new_game
-from league_app.visual.paint import save_png
+from league_app.rendering.painter import save_png
 
 ROOT = Path(__file__).parents[1]
 README, EVERYTHING = ROOT / "assets" / "screens", ROOT / ".screens"
@@ -75,8 +75,8 @@ class Studio:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
         os.environ["RINGSIDE_HOME"] = str(folder / "home")
         import tests.plugins.everyone  # noqa: F401 - registers the agent that breaks
-        from league_app.app import Application, make_application
-        from league_app.state import LeagueState
+        from league_app.gui.application import Application, make_application
+        from league_app.core.state import LeagueState
 
         app = make_application()
         assert app is not None
@@ -181,7 +181,7 @@ class Studio:
     @contextmanager
     def _hunting(self) -> Iterator[None]:
         """A match of four, well under way; the other game is looked at again after the picture."""
-        from league_app.desk import pools
+        from league_app.gui.context import pools
 
         before, page = self.desk.pool, self.window.page("match")
         hunt = next(pool for pool in pools(self.state) if pool.name == "treasure-hunt")

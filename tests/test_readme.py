@@ -17,9 +17,9 @@ from engine.plain import plain_kind
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, MatchSpec
 from engine.registry import FORMATS, GAMES, KINDS, TRAINERS, new_game
-from league_app.cli import main
-from league_app.state import LeagueState
-from league_app.visual.paint import save_png
+from league_app.cli.main import main
+from league_app.core.state import LeagueState
+from league_app.rendering.painter import save_png
 from tests import screens
 
 ROOT = Path(__file__).parents[1]

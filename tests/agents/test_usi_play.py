@@ -24,8 +24,8 @@ from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import Clock, EndingKind, Limits, MatchSpec, run_digest
 from engine.registry import agents_for, new_game
-from league_app.cli import main
-from league_app.state import LeagueState
+from league_app.cli.main import main
+from league_app.core.state import LeagueState
 from tests.agents.engines import FAIRY, confirmed, needs_fairy
 
 pytestmark = needs_fairy

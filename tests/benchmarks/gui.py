@@ -24,7 +24,7 @@ from engine.league.storage.league import League
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchSpec
 from engine.registry import KINDS, new_game
-from league_app.state import make_settings
+from league_app.core.state import make_settings
 from tests.benchmarks.measure import Figure, ratio
 
 GAME = new_game("pong")

@@ -29,9 +29,9 @@ def tell(found: object) -> None:
 def opened(league: str, whole: str = "") -> None:
     """As `python -m league_app window LEAGUE` does it; a line when the window has been painted, and one at the end."""
     since = time.perf_counter()
-    import league_app.window
-    from league_app import app
-    from league_app.cli import main
+    import league_app.gui.main_window
+    from league_app.gui import application as app
+    from league_app.cli.main import main
     from tests.benchmarks.gui_watch import Clock, Painted, until
 
     imported = time.perf_counter()
@@ -84,7 +84,7 @@ def bare() -> None:
 
 def settled(window: Any) -> bool:
     """Whether it shows its league and has made all of its pages."""
-    from league_app.window import DOCKS, PAGES
+    from league_app.gui.main_window import DOCKS, PAGES
 
     desk = window.desk
     made = len(window.docks) == len(DOCKS) and len(window.pages) == len(PAGES)
@@ -95,7 +95,7 @@ class Opened:
     """The window with a league, until it is closed; what it reports as wrong ends the measuring."""
 
     def __init__(self, league: str) -> None:
-        from league_app import app
+        from league_app.gui import application as app
         from tests.benchmarks.gui_watch import until
 
         self._until = until

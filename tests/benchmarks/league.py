@@ -23,8 +23,8 @@ from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchResult, run_digest
 from engine.registry import KINDS, new_game
-from league_app.stage import Stage
-from league_app.terms import make_settings
+from league_app.core.match_runner import Stage
+from league_app.core.validation import make_settings
 from tests.benchmarks.measure import Figure, in_turns, ratio
 
 GAME = new_game("pong")

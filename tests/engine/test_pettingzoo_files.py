@@ -20,10 +20,10 @@ from engine.league.entries import Entry
 from engine.league.records import Settings, State
 from engine.play.match import AgentSpec, Ending, EndingKind, GameSpec, MatchResult
 from engine.registry import GAMES, new_game, usual_game
-from league_app.commands.leagues import match_rows
-from league_app.portrait import portrait
-from league_app.state import LeagueState
-from league_app.visual.bill import bill_of
+from league_app.cli.leagues import match_rows
+from league_app.core.queries.agent_profile import portrait
+from league_app.core.state import LeagueState
+from league_app.gui.match.info import bill_of
 from tests.engine.moody import Moody, MoodyGame, moody
 
 NAME = "pettingzoo:moody_v0"

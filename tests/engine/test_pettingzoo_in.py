@@ -25,7 +25,7 @@ from engine.play.match import AgentSpec, EndingKind, MatchSpec, run_digest
 from engine.play.replay import verified
 from engine.registry import GAMES, all_games, game_of, new_game, usual_game
 from engine.scene import Sprite, Text
-from league_app.cli import main
+from league_app.cli.main import main
 from tests.engine.ladder import LadderGame, ladder
 
 LANE = np.zeros(1, np.uint32)

@@ -21,7 +21,7 @@ from engine.games.pettingzoo.shelf import MOST, Shelf, twin
 from engine.play.match import AgentSpec, GameSpec, MatchSpec
 from engine.play.replay import KEYS, Playback
 from engine.registry import GAMES, all_games, new_game, usual_game
-from league_app import highlights
+from league_app.core.queries import highlights
 from tests.engine.moody import LATE, Moody, MoodyGame, moody
 
 LANE = np.zeros(1, np.uint32)

@@ -19,7 +19,7 @@ from engine.games.pettingzoo import env
 from engine.games.pettingzoo.loading import aside, require
 from engine.registry import GAMES, PAINTERS, new_game
 from engine.seeding import pick, purpose
-from league_app.visual import still
+from league_app.rendering import images as still
 from tests.engine.relay import RelayGame
 
 require()

@@ -24,8 +24,8 @@ from engine.league import standings as tables
 from engine.league.storage.league import League
 from engine.play.match import AgentSpec
 from engine.registry import new_game
-from league_app.cli import main
-from league_app.state import LeagueState
+from league_app.cli.main import main
+from league_app.core.state import LeagueState
 
 FLIPS, CUTS = 250, 60
 

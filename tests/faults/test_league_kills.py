@@ -26,8 +26,8 @@ from engine.league import standings as tables
 from engine.league.records import State
 from engine.league.storage.league import League
 from engine.registry import new_game
-from league_app.cli import main
-from league_app.state import LeagueState
+from league_app.cli.main import main
+from league_app.core.state import LeagueState
 from tests.faults.league import within
 from tests.faults.test_league_file import disk
 

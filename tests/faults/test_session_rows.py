@@ -23,7 +23,7 @@ from engine.league.storage.sessions import Sessions
 from engine.league.storage.league import League
 from engine.play.match import AgentSpec
 from engine.registry import new_game
-from league_app.cli import main
+from league_app.cli.main import main
 
 GAME = new_game("tictactoe").spec
 RANDOM = np.random.default_rng(1).bytes(50_000)

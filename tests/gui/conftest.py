@@ -12,14 +12,14 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from engine.registry import new_game
-from league_app import theme
-from league_app.collecting import Collector
-from league_app.desk import Desk
-from league_app.settings import Settings
-from league_app.state import LeagueState
+from league_app.gui import theme
+from league_app.gui.garbage_collection import Collector
+from league_app.gui.context import Desk
+from league_app.core.preferences import Settings
+from league_app.core.state import LeagueState
 
 if TYPE_CHECKING:
-    from league_app.window import Window
+    from league_app.gui.main_window import Window
 
 QUICK = new_game("pong", points=2, step_limit=2000).spec
 BOTS = ("Tracker", "Shaky", "Predictor", "Lazy", "Random", "Still")
@@ -61,7 +61,7 @@ def played(template: Path, tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def hall(tmp_path_factory: pytest.TempPathFactory, qapp: QApplication) -> Iterator[Window]:
     """One window for a whole file of tests, at home in a folder of its own; no league is open in it."""
-    from league_app.window import Window
+    from league_app.gui.main_window import Window
 
     folder = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:

@@ -15,7 +15,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QPoint, QSocketNotifier, Slot
 from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QApplication, QLabel, QLineEdit, QTabBar, QWidget
 
-from league_app.app import Application, make_application
+from league_app.gui.application import Application, make_application
 
 
 class Probe(QObject):

@@ -26,9 +26,9 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from league_app.sheets.telling import Question, Trouble
-from league_app.state import LeagueState
-from league_app.window import DOCKS, PAGES, Window
+from league_app.gui.dialogs.messages import Question, Trouble
+from league_app.core.state import LeagueState
+from league_app.gui.main_window import DOCKS, PAGES, Window
 
 CONTROLS = (
     QAbstractButton,

@@ -13,16 +13,18 @@ from pytestqt.qtbot import QtBot
 
 from engine.league.storage import agent_file as bundles
 from engine.league import standings as tables
-from league_app import looks, theme, travel
-from league_app.desk import Desk
-from league_app.docks.agents import AgentsDock
-from league_app.pages.agent import AgentPage
-from league_app.portrait import portrait
-from league_app.sheets.agent import EditSheet
-from league_app.sheets.enter import PERSON, EnterSheet, ReadyMadeSheet
-from league_app.sheets.pick import PickSheet
-from league_app.state import LeagueState
-from league_app.widgets.colours import colour_of
+from league_app.core.queries import matches as looks
+from league_app.gui import theme
+from league_app.core import agent_files as travel
+from league_app.gui.context import Desk
+from league_app.gui.docks.agents import AgentsDock
+from league_app.gui.pages.agent import AgentPage
+from league_app.core.queries.agent_profile import portrait
+from league_app.gui.dialogs.edit_agent import EditSheet
+from league_app.gui.dialogs.add_agents import PERSON, EnterSheet, ReadyMadeSheet
+from league_app.gui.dialogs.choose_agent import PickSheet
+from league_app.core.state import LeagueState
+from league_app.gui.widgets.agent_colours import colour_of
 from tests.gui.conftest import BOTS, QUICK
 from tests.gui.test_history import HOSTILE, Ears, fail_some
 

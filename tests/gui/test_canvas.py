@@ -15,9 +15,9 @@ from engine.play.match import MatchSpec
 from engine.play.replay import Playback, verified
 from engine.registry import KINDS, new_game
 from engine.scene import Circle, Line, Polygon, Rect, Scene, Text
-from league_app import theme
-from league_app.visual.canvas import NOTHING, Canvas
-from league_app.visual.paint import CALM, Painter, paint
+from league_app.gui import theme
+from league_app.gui.match.canvas import NOTHING, Canvas
+from league_app.rendering.painter import CALM, Painter, paint
 
 GROUND, LEFT, RIGHT = 0x101826, 0x4A9BFF, 0xFF7A33
 

@@ -18,9 +18,9 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from engine.errors import BadValue
-from league_app import theme
-from league_app.widgets.chart import Chart, Line, Reference
-from league_app.widgets.lines import alone, drawn, elapsed, nice, number, smoothed, time_span
+from league_app.gui import theme
+from league_app.gui.widgets.chart.chart import Chart, Line, Reference
+from league_app.gui.widgets.chart.series import alone, drawn, elapsed, nice, number, smoothed, time_span
 
 STEPS = np.arange(1.0, 51.0)
 
@@ -159,7 +159,7 @@ def test_a_logarithmic_axis_passes_over_what_is_not_above_zero(qtbot: QtBot) -> 
 
 
 def test_names_at_the_ends_do_not_lie_over_each_other(qtbot: QtBot) -> None:
-    from league_app.widgets.plot import ROW, spread
+    from league_app.gui.widgets.chart.plot import ROW, spread
 
     one = drawn(Line("a", [1], [1]), 0, False)
     for ends in ([50.0] * 5, [0.0, 1.0, 99.0, 100.0, 100.0], [100.0] * 30):

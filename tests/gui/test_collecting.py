@@ -9,8 +9,8 @@ import weakref
 from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
-from league_app.collecting import Collector
-from league_app.sweeping import no_sweeping
+from league_app.gui.garbage_collection import Collector
+from league_app.gui.gc_pause import no_sweeping
 
 
 class Knot(QObject):

@@ -8,8 +8,8 @@ from typing import Any
 from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
-from league_app.desk import Desk, pools
-from league_app.jobs import Asker
+from league_app.gui.context import Desk, pools
+from league_app.gui.background import Asker
 from tests.gui.conftest import BOTS, QUICK
 
 

@@ -17,18 +17,18 @@ from agents.usi.protocol import Identity, Option
 from agents.usi.transcript import FOLDER
 from engine.errors import BadValue
 from engine.registry import new_game
-from league_app import looks
-from league_app.actions import ACTIONS
-from league_app.desk import Desk
-from league_app.draft import Draft, Drawing
-from league_app.handling import Handling
-from league_app.pages.agent import AgentPage
-from league_app.sheets.engine import Consent, EngineSheet, confirm_sheet, options_of, settings_type
-from league_app.sheets.pick import PickSheet
-from league_app.sheets.telling import Question
-from league_app.sheets.tournament import TournamentSheet
-from league_app.widgets.checklist import ID
-from league_app.widgets.form import Form
+from league_app.core.queries import matches as looks
+from league_app.gui.actions import ACTIONS
+from league_app.gui.context import Desk
+from league_app.core.tournament_draft import Draft, Drawing
+from league_app.gui.agent_actions import Handling
+from league_app.gui.pages.agent import AgentPage
+from league_app.gui.dialogs.usi_engine import Consent, EngineSheet, confirm_sheet, options_of, settings_type
+from league_app.gui.dialogs.choose_agent import PickSheet
+from league_app.gui.dialogs.messages import Question
+from league_app.gui.dialogs.tournament import TournamentSheet
+from league_app.gui.widgets.checklist import ID
+from league_app.gui.widgets.form import Form
 from tests.agents.engines import FAULTY
 from tests.gui.test_history import Ears
 

@@ -9,12 +9,12 @@ from pytestqt.qtbot import QtBot
 
 from engine.play.match import GameSpec
 from engine.registry import new_game
-from league_app import leagues
-from league_app.desk import Desk, pools
-from league_app.gamebox import game_words
-from league_app.sheets.enter import ReadyMadeSheet
-from league_app.sheets.session import choices
-from league_app.sheets.tournament import TournamentSheet
+from league_app.gui import league_files as leagues
+from league_app.gui.context import Desk, pools
+from league_app.gui.game_selector import game_words
+from league_app.gui.dialogs.add_agents import ReadyMadeSheet
+from league_app.gui.dialogs.training_session import choices
+from league_app.gui.dialogs.tournament import TournamentSheet
 
 RPS = "pettingzoo:rps_v2"
 

@@ -16,9 +16,9 @@ from agents.scripted.pong import Bot
 from engine.errors import BadValue, UnknownName
 from engine.options import items, option, validate
 from engine.registry import FORMATS, GAMES, TRAINERS
-from league_app import theme
-from league_app.widgets.fields import NumberBox
-from league_app.widgets.form import Form
+from league_app.gui import theme
+from league_app.gui.widgets.fields import NumberBox
+from league_app.gui.widgets.form import Form
 
 KINDS: dict[str, Any] = {
     **{f"game {name}": kind.Options for name, kind in GAMES.working().items()},

@@ -16,11 +16,11 @@ from engine.game import RESIGN
 from engine.play.match import MatchSpec
 from engine.play.replay import HEAD
 from engine.registry import KINDS, new_game
-from league_app.desk import Desk
-from league_app.pages.match import MatchPage
-from league_app.sheets.exhibition import YOU, ExhibitionSheet
-from league_app.visual.hands import Hands
-from league_app.widgets.human import WAIT, HumanBar
+from league_app.gui.context import Desk
+from league_app.gui.match.page import MatchPage
+from league_app.gui.dialogs.exhibition import YOU, ExhibitionSheet
+from league_app.gui.match.key_bindings import Hands
+from league_app.gui.match.human_input import WAIT, HumanBar
 from tests.gui.test_match import LONG, PATIENCE, stub
 from tests.plugins.tictactoe import TicTacToe
 

@@ -16,13 +16,13 @@ from engine.league.storage.tournaments import Book
 from engine.league.entries import Entry
 from engine.league.records import State
 from engine.play.match import Ending, EndingKind, MatchResult
-from league_app import looks
-from league_app.desk import Desk
-from league_app.looks import Wanted
-from league_app.models.matches import MatchModel
-from league_app.pages.history import HistoryPage
-from league_app.sheets.entrants import EntrantsSheet
-from league_app.sheets.telling import Question
+from league_app.core.queries import matches as looks
+from league_app.gui.context import Desk
+from league_app.core.queries.matches import Wanted
+from league_app.gui.models.matches import MatchModel
+from league_app.gui.history.page import HistoryPage
+from league_app.gui.dialogs.entrants import EntrantsSheet
+from league_app.gui.dialogs.messages import Question
 from tests.gui.conftest import BOTS, QUICK
 
 HOSTILE = "<b>bold</b> \u05e9\u05dc\u05d5\u05dd " + "x" * 90

@@ -11,17 +11,18 @@ from PySide6.QtGui import QFontMetrics
 from pytestqt.qtbot import QtBot
 
 from engine.league.standings import Tally
-from league_app import looks, theme
-from league_app.desk import Desk
-from league_app.docks.agents import AgentsDock
-from league_app.models.matches import TournamentRow
-from league_app.models.table import VALUE
-from league_app.pages.history import HistoryPage
-from league_app.pages.matches import MatchesView
-from league_app.pages.standings import StandingsPage
-from league_app.state import LeagueState
-from league_app.widgets.cells import PAD, fitting
-from league_app.words import compact
+from league_app.core.queries import matches as looks
+from league_app.gui import theme
+from league_app.gui.context import Desk
+from league_app.gui.docks.agents import AgentsDock
+from league_app.gui.models.matches import TournamentRow
+from league_app.gui.widgets.table.model import VALUE
+from league_app.gui.history.page import HistoryPage
+from league_app.gui.history.matches import MatchesView
+from league_app.gui.pages.standings import StandingsPage
+from league_app.core.state import LeagueState
+from league_app.gui.widgets.table.delegates import PAD, fitting
+from league_app.core.formatting import compact
 from tests.gui.test_history import fail_some
 
 TIP = Qt.ItemDataRole.ToolTipRole

@@ -12,19 +12,19 @@ from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from league_app.desk import Desk
-from league_app.models.table import Column, TableModel
-from league_app.pages.dashboard import DashboardPage
-from league_app.pages.match import MatchPage
-from league_app.pages.standings import StandingsPage
-from league_app.sheets.palette import Entry, PaletteSheet
-from league_app.sheets.telling import Trouble
-from league_app.widgets import basics
-from league_app.widgets.basics import Combo, Elided, button
-from league_app.widgets.cells import BarCell
-from league_app.widgets.table import Table
-from league_app.widgets.toasts import Toasts
-from league_app.window import Window
+from league_app.gui.context import Desk
+from league_app.gui.widgets.table.model import Column, TableModel
+from league_app.gui.pages.dashboard import DashboardPage
+from league_app.gui.match.page import MatchPage
+from league_app.gui.pages.standings import StandingsPage
+from league_app.gui.dialogs.command_palette import Entry, PaletteSheet
+from league_app.gui.dialogs.messages import Trouble
+from league_app.gui.widgets import basics
+from league_app.gui.widgets.basics import Combo, Elided, button
+from league_app.gui.widgets.table.delegates import BarCell
+from league_app.gui.widgets.table.view import Table
+from league_app.gui.widgets.toasts import Toasts
+from league_app.gui.main_window import Window
 from tests.gui.conftest import BOTS
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")

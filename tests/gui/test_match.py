@@ -19,12 +19,12 @@ from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.live import LiveMatch
 from engine.play.match import Ending, EndingKind, MatchSpec
 from engine.registry import GAMES, KINDS, new_game
-from league_app import theme
-from league_app.desk import Desk
-from league_app.pages.match import MatchPage
-from league_app.sheets.exhibition import ExhibitionSheet
-from league_app.visual.show import Show
-from league_app.widgets.ringside import NOTHING
+from league_app.gui import theme
+from league_app.gui.context import Desk
+from league_app.gui.match.page import MatchPage
+from league_app.gui.dialogs.exhibition import ExhibitionSheet
+from league_app.gui.match.player import Show
+from league_app.gui.match.view import NOTHING
 from tests.faults.conftest import SITE
 from tests.faults.league import sick
 

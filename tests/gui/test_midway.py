@@ -13,12 +13,12 @@ from pytestqt.qtbot import QtBot
 from engine.errors import NotNow, ReadOnly, StorageFailed
 from engine.league.records import State
 from engine.registry import KINDS
-from league_app import desk as desks
-from league_app import leagues
-from league_app.sheets.telling import Trouble
-from league_app.sheets.tournament import TournamentSheet
-from league_app.state import LeagueState
-from league_app.window import Window
+from league_app.gui import context as desks
+from league_app.gui import league_files as leagues
+from league_app.gui.dialogs.messages import Trouble
+from league_app.gui.dialogs.tournament import TournamentSheet
+from league_app.core.state import LeagueState
+from league_app.gui.main_window import Window
 from tests.faults.league import worker_pids
 from tests.gui.conftest import BOTS, QUICK
 from tests.gui.test_window import home, playing, window  # noqa: F401 - fixtures

@@ -13,10 +13,10 @@ from pytestqt.qtbot import QtBot
 from agents.human import person
 from engine.errors import NotNow
 from engine.play.match import GameSpec
-from league_app.desk import Desk
-from league_app.pages.match import MatchPage
-from league_app.state import LeagueState
-from league_app.visual.show import Show
+from league_app.gui.context import Desk
+from league_app.gui.match.page import MatchPage
+from league_app.core.state import LeagueState
+from league_app.gui.match.player import Show
 from tests.gui.test_match import LIVE, LONG, PATIENCE, opened, watching
 
 

@@ -23,7 +23,7 @@ import pytest
 from engine.league.records import State
 from engine.league.storage.sessions import Sessions
 from engine.league.storage.league import League
-from league_app import sample
+from league_app.core import sample_league as sample
 
 ROOT = Path(__file__).parents[2]
 NEEDED = ("Xvfb", "openbox", "xdotool")

@@ -15,14 +15,14 @@ from pytestqt.qtbot import QtBot
 from agents.training.events import Level, Log
 from engine.league.records import State
 from engine.telemetry import Event, Machine, RunView, WorkerStatus
-from league_app import theme
-from league_app.desk import Desk
-from league_app.docks.log import KEPT, Gatherer, LogDock
-from league_app.docks.run import RunDock
-from league_app.pulse import Look, Pulse, TrainingView
-from league_app.widgets import meters
-from league_app.widgets.meters import Cores, TimeLine
-from league_app.widgets.switch import Switch
+from league_app.gui import theme
+from league_app.gui.context import Desk
+from league_app.gui.docks.log import KEPT, Gatherer, LogDock
+from league_app.gui.docks.run import RunDock
+from league_app.core.run_monitor import Look, Pulse, TrainingView
+from league_app.gui.widgets import meters
+from league_app.gui.widgets.meters import Cores, TimeLine
+from league_app.gui.widgets.switch import Switch
 from tests.gui.conftest import BOTS, QUICK
 
 LONG = {"game": QUICK, "agents": BOTS, "options": {"rounds": 400}, "seed": 9}
@@ -132,8 +132,8 @@ def test_after_a_short_run_its_figures_stay(shown: Shown, desk: Desk, qtbot: QtB
 def test_an_upset_can_be_played_and_failures_can_be_looked_at(shown: Shown, desk: Desk, qtbot: QtBot) -> None:
     from dataclasses import replace
 
-    from league_app import highlights
-    from league_app.docks.cards import UpsetLine
+    from league_app.core.queries import highlights
+    from league_app.gui.docks.run_cards import UpsetLine
 
     dock, wanted = shown(), list[tuple[str, object]]()
     desk.wanted.connect(lambda page, what: wanted.append((page, what)))
@@ -231,7 +231,7 @@ def test_it_never_gets_wider_than_it_is(shown: Shown, desk: Desk, theme_name: st
     state.league.change_agent("Tracker", name=name)
     theme.apply(theme_name)
     dock = shown()
-    from league_app import highlights
+    from league_app.core.queries import highlights
 
     dock.done.show_summary(highlights.summary(state.league, 1))
     dock._take(look_of(workers=12, cores=64))

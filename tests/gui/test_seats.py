@@ -18,27 +18,27 @@ from engine.game import RESIGN
 from engine.league import standings as tables
 from engine.registry import new_game
 from engine.scene import Circle, Scene, Sprite, seat_colour
-from league_app import placement
-from league_app.desk import Desk
-from league_app.highlights import best_match, recent, upsets
-from league_app.leagues import Leagues
-from league_app.models.standings import Movements, columns, longest, look, rating_words
-from league_app.pages.dashboard import DashboardPage
-from league_app.pages.history import HistoryPage
-from league_app.pages.match import MatchPage
-from league_app.pages.standings import StandingsPage
-from league_app.pages.welcome import WelcomePage
-from league_app.portrait import portrait
-from league_app.sheets.enter import ReadyMadeSheet
-from league_app.sheets.exhibition import ExhibitionSheet
-from league_app.state import LeagueState
-from league_app.visual.bill import Bill, Player, leaders
-from league_app.visual.hands import Hands, room
-from league_app.widgets.basics import Telling
-from league_app.widgets.figures import Figures
-from league_app.widgets.human import HumanBar
-from league_app.widgets.plates import Head, in_our_colours
-from league_app.words import listed, outcome
+from league_app.gui import placement_matches as placement
+from league_app.gui.context import Desk
+from league_app.core.queries.highlights import best_match, recent, upsets
+from league_app.gui.league_files import Leagues
+from league_app.gui.models.standings import Movements, columns, longest, look, rating_words
+from league_app.gui.pages.dashboard import DashboardPage
+from league_app.gui.history.page import HistoryPage
+from league_app.gui.match.page import MatchPage
+from league_app.gui.pages.standings import StandingsPage
+from league_app.gui.pages.welcome import WelcomePage
+from league_app.core.queries.agent_profile import portrait
+from league_app.gui.dialogs.add_agents import ReadyMadeSheet
+from league_app.gui.dialogs.exhibition import ExhibitionSheet
+from league_app.core.state import LeagueState
+from league_app.gui.match.info import Bill, Player, leaders
+from league_app.gui.match.key_bindings import Hands, room
+from league_app.gui.widgets.basics import Telling
+from league_app.gui.widgets.key_figures import Figures
+from league_app.gui.match.human_input import HumanBar
+from league_app.gui.match.header import Head, in_our_colours
+from league_app.core.formatting import listed, outcome
 
 HUNT = new_game("treasure-hunt", turns=30)
 HUNTERS = ("Dice", "Drifter", "Badger", "Magpie", "Squirrel")

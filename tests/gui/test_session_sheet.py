@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from league_app.desk import Desk
-from league_app.sheets.session import ResumeSheet, SessionSheet
+from league_app.gui.context import Desk
+from league_app.gui.dialogs.training_session import ResumeSheet, SessionSheet
 from tests.gui.conftest import QUICK
 from tests.gui.training import our_trainers, page_of, until, with_trainers
 

@@ -12,10 +12,10 @@ from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
 from engine.league.standings import Row, Tally
-from league_app.desk import Desk
-from league_app.widgets.crosstable import Crosstable, crossed
-from league_app.widgets.heatmap import Heatmap, percent
-from league_app.widgets.matrix import Matrix, Who
+from league_app.gui.context import Desk
+from league_app.gui.widgets.crosstable import Crosstable, crossed
+from league_app.gui.widgets.heatmap import Heatmap, percent
+from league_app.gui.widgets.matrix import Matrix, Who
 from tests.gui.conftest import QUICK
 from tests.gui.test_standings import NASTY, shown, wanted
 

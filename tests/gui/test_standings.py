@@ -14,17 +14,17 @@ from pytestqt.qtbot import QtBot
 from engine.errors import BadLeague
 from engine.league.standings import Tally
 from engine.registry import new_game
-from league_app import theme
-from league_app.cli import main
-from league_app.desk import Desk
-from league_app.models import standings as model
-from league_app.models.standings import Line, Movements, forfeit_words, look, number, rating_words
-from league_app.pages import standings
-from league_app.pages.standings import ALL, StandingsPage
-from league_app.state import LeagueState
-from league_app.sweeping import no_sweeping
-from league_app.widgets.cells import NOTHING
-from league_app.widgets.sliding import MOST, STILL, motion
+from league_app.gui import theme
+from league_app.cli.main import main
+from league_app.gui.context import Desk
+from league_app.gui.models import standings as model
+from league_app.gui.models.standings import Line, Movements, forfeit_words, look, number, rating_words
+from league_app.gui.pages import standings
+from league_app.gui.pages.standings import ALL, StandingsPage
+from league_app.core.state import LeagueState
+from league_app.gui.gc_pause import no_sweeping
+from league_app.gui.widgets.table.delegates import NOTHING
+from league_app.gui.widgets.table.row_animation import MOST, STILL, motion
 from tests.gui.conftest import BOTS, QUICK
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")  # no screen, so no window manager either

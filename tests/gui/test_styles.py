@@ -13,8 +13,8 @@ from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, Limits, MatchSpec
 from engine.registry import new_game
 from engine.scene import Text
-from league_app.desk import Desk
-from league_app.pages.match import MatchPage
+from league_app.gui.context import Desk
+from league_app.gui.match.page import MatchPage
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QDialog, QMenu, QPushButton, QVBoxLayout
 from pytestqt.qtbot import QtBot
 
-from league_app import theme
-from league_app.models.table import Column, TableModel
-from league_app.settings import Settings
-from league_app.widgets.cells import AgentCell, BarCell, RankCell, RatingCell, RecordCell, ToneCell
-from league_app.widgets.table import Filtered, Table
+from league_app.gui import theme
+from league_app.gui.widgets.table.model import Column, TableModel
+from league_app.core.preferences import Settings
+from league_app.gui.widgets.table.delegates import AgentCell, BarCell, RankCell, RatingCell, RecordCell, ToneCell
+from league_app.gui.widgets.table.view import Filtered, Table
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")  # no screen, so no keyboard to grab either
 HOSTILE = (

@@ -17,14 +17,14 @@ from engine.play import replay
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchSpec
 from engine.registry import KINDS, new_game
-from league_app import theme
-from league_app.desk import Desk
-from league_app.pages.match import MatchPage
-from league_app.sheets.exhibition import ExhibitionSheet
-from league_app.visual.bill import Bill, Player
-from league_app.visual.guests import choice
-from league_app.widgets.basics import Elided
-from league_app.widgets.plates import Head, in_our_colours
+from league_app.gui import theme
+from league_app.gui.context import Desk
+from league_app.gui.match.page import MatchPage
+from league_app.gui.dialogs.exhibition import ExhibitionSheet
+from league_app.gui.match.info import Bill, Player
+from league_app.gui.match.actions import choice
+from league_app.gui.widgets.basics import Elided
+from league_app.gui.match.header import Head, in_our_colours
 from tests.gui.test_match import PATIENCE, opened, replayed, shown
 
 SHOGI = new_game("shogi")

@@ -16,12 +16,12 @@ from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 import league_app
-from league_app import theme
-from league_app.desk import Desk
-from league_app.pages.standings import StandingsPage
-from league_app.stylesheet import SHEET, stylesheet
-from league_app.theme import DARK, LIGHT, Palette
-from league_app.widgets.matrix import shades
+from league_app.gui import theme
+from league_app.gui.context import Desk
+from league_app.gui.pages.standings import StandingsPage
+from league_app.gui.stylesheet import SHEET, stylesheet
+from league_app.gui.theme import DARK, LIGHT, Palette
+from league_app.gui.widgets.matrix import shades
 
 Floats = npt.NDArray[np.float64]
 both = pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
@@ -269,7 +269,7 @@ def test_another_theme_changes_a_page_that_is_shown(desk: Desk, qtbot: QtBot) ->
 
 
 def test_a_label_has_the_colour_of_its_tone(bare: Desk, qtbot: QtBot) -> None:
-    from league_app.widgets.basics import label, set_tone
+    from league_app.gui.widgets.basics import label, set_tone
 
     made: QLabel = label("x", tone="good")
     qtbot.addWidget(made)

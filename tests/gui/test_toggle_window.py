@@ -9,10 +9,10 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from engine.registry import new_game
-from league_app.pages.match import MatchPage
-from league_app.state import LeagueState
-from league_app.training import Trainings
-from league_app.window import Window
+from league_app.gui.match.page import MatchPage
+from league_app.core.state import LeagueState
+from league_app.core.training_jobs import Trainings
+from league_app.gui.main_window import Window
 from tests.agents.sessions import PLUGINS
 from tests.faults.league import worker_pids
 from tests.gui.conftest import BOTS, QUICK

@@ -13,11 +13,11 @@ from agents.human import person
 from engine.league.estimate import rate_name
 from engine.league.records import State
 from engine.play.match import Clock
-from league_app import draft as drafts
-from league_app.desk import Desk
-from league_app.draft import Draft, Drawing, Terms
-from league_app.sheets.tournament import TournamentSheet
-from league_app.widgets.picks import PickModel
+from league_app.core import tournament_draft as drafts
+from league_app.gui.context import Desk
+from league_app.core.tournament_draft import Draft, Drawing, Terms
+from league_app.gui.dialogs.tournament import TournamentSheet
+from league_app.gui.widgets.agent_picker import PickModel
 from tests.gui.conftest import BOTS, QUICK
 
 RATE = 100.0  # matches a second of one worker, so that nothing need be tried
@@ -187,7 +187,7 @@ def test_the_list_of_agents_is_a_sound_model(sheet: Open) -> None:
 
 
 def test_a_league_for_looking_only_cannot_be_played_in(bare: Desk, played: object, qtbot: QtBot) -> None:
-    from league_app.state import LeagueState
+    from league_app.core.state import LeagueState
 
     bare.adopt(LeagueState(str(played), read_only=True))
     one = TournamentSheet(bare)

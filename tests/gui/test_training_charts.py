@@ -11,10 +11,10 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from engine.league.storage.sessions import Sessions
-from league_app.desk import Desk
-from league_app.models.sessions import news
-from league_app.models.training import export
-from league_app.pages.curves import Curve, panels
+from league_app.gui.context import Desk
+from league_app.gui.training.sessions_model import news
+from league_app.gui.training.queries import export
+from league_app.gui.training.charts import Curve, panels
 from tests.gui.training import Ear, chart_of, our_trainers, page_of, recorded, until, with_trainers
 
 

@@ -14,12 +14,12 @@ from pytestqt.qtbot import QtBot
 
 from engine.league.records import State
 from engine.league.storage.sessions import Sessions
-from league_app import placement
-from league_app.desk import Desk
-from league_app.models.sessions import Glance, SessionsModel, glances, places
-from league_app.sheets.session import SessionSheet
-from league_app.state import LeagueState
-from league_app.words import ordinal
+from league_app.gui import placement_matches as placement
+from league_app.gui.context import Desk
+from league_app.gui.training.sessions_model import Glance, SessionsModel, glances, places
+from league_app.gui.dialogs.training_session import SessionSheet
+from league_app.core.state import LeagueState
+from league_app.core.formatting import ordinal
 from tests.agents.sessions import FOREVER, OURS, PLUGINS
 from tests.gui.conftest import BOTS, QUICK
 from tests.gui.training import Ear, chart_of, our_trainers, page_of, recorded, until, with_trainers

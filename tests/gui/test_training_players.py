@@ -10,11 +10,11 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from agents.human import person
-from league_app import placement
-from league_app.desk import Desk
-from league_app.models.sessions import players
-from league_app.state import LeagueState
-from league_app.widgets.network import sketch
+from league_app.gui import placement_matches as placement
+from league_app.gui.context import Desk
+from league_app.gui.training.sessions_model import players
+from league_app.core.state import LeagueState
+from league_app.gui.training.network_sketch import sketch
 from tests.gui.conftest import BOTS, QUICK
 from tests.gui.training import Ear, our_trainers, page_of, recorded, until, with_trainers
 

@@ -15,15 +15,17 @@ from pytestqt.qtbot import QtBot
 
 from engine.errors import BadValue
 from engine.league.records import State
-from league_app import places, sample, theme
-from league_app.actions import ACTIONS
-from league_app.desk import Desk
-from league_app.pages.page import Page
-from league_app.settings import Settings
-from league_app.sheets.palette import PaletteSheet, rank
-from league_app.sheets.telling import About, Question, Trouble
-from league_app.state import LeagueState
-from league_app.window import PAGES, Window
+from league_app.core import paths as places
+from league_app.core import sample_league as sample
+from league_app.gui import theme
+from league_app.gui.actions import ACTIONS
+from league_app.gui.context import Desk
+from league_app.gui.page import Page
+from league_app.core.preferences import Settings
+from league_app.gui.dialogs.command_palette import PaletteSheet, rank
+from league_app.gui.dialogs.messages import About, Question, Trouble
+from league_app.core.state import LeagueState
+from league_app.gui.main_window import PAGES, Window
 from tests.faults.league import worker_pids
 from tests.gui.conftest import BOTS, QUICK
 

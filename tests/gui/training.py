@@ -15,9 +15,9 @@ from engine.league.storage.session_rows import Measured
 from engine.league.storage.sessions import Sessions
 from engine.play.match import AgentSpec
 from engine.registry import TRAINERS
-from league_app.desk import Desk
-from league_app.pages.training import TrainingPage
-from league_app.state import LeagueState
+from league_app.gui.context import Desk
+from league_app.gui.training.page import TrainingPage
+from league_app.core.state import LeagueState
 from tests.agents.sessions import OURS, PLUGINS
 from tests.gui.conftest import QUICK
 

@@ -10,8 +10,8 @@ import pytest
 from engine.errors import BadValue
 from engine.play import replay
 from engine.registry import new_game
-from league_app.again import Reproduce, SaveReplay
-from league_app.state import LeagueState
+from league_app.core.reproduce import Reproduce, SaveReplay
+from league_app.core.state import LeagueState
 
 
 @pytest.fixture

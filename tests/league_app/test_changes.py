@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from league_app.changes import NOTICE, Change, Notices
+from league_app.core.changes import NOTICE, Change, Notices
 
 
 def test_a_thousand_changes_are_a_few_notices_and_none_is_lost() -> None:

@@ -19,8 +19,8 @@ from engine.play import replay
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, Limits, MatchSpec
 from engine.registry import KINDS, new_game
-from league_app.cli import main
-from league_app.commands import replays
+from league_app.cli.main import main
+from league_app.cli import replays
 
 
 def ringside(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:

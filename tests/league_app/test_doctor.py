@@ -19,8 +19,8 @@ import pytest
 
 from engine.processes import launcher as nursery
 from engine.registry import GAMES
-from league_app import doctor
-from league_app.doctor import Finding
+from league_app.core import doctor
+from league_app.core.doctor import Finding
 
 EXAMINED = """
 import dataclasses, json, sys

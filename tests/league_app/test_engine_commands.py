@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from league_app.cli import main
+from league_app.cli.main import main
 from tests.agents.engines import FAULTY
 
 pytestmark = pytest.mark.usefixtures("only_ours")

@@ -18,7 +18,7 @@ from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import EndingKind, MatchSpec
 from engine.play.replay import Playback, verified
 from engine.registry import KINDS, new_game
-from league_app.state import LeagueState
+from league_app.core.state import LeagueState
 from tests.faults.league import within
 
 QUICK = new_game("pong", points=1, step_limit=300).spec

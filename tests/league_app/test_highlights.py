@@ -12,9 +12,9 @@ from engine.league.records import State
 from engine.league.storage.schema import PLACES
 from engine.league.storage.league import League
 from engine.registry import new_game
-from league_app import highlights
-from league_app.state import LeagueState
-from league_app.words import each_second, weighing
+from league_app.core.queries import highlights
+from league_app.core.state import LeagueState
+from league_app.core.formatting import each_second, weighing
 
 QUICK = new_game("pong", points=2, step_limit=2000).spec
 OTHER = new_game("pong", points=1, step_limit=300).spec

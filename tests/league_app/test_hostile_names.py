@@ -18,8 +18,8 @@ from engine.league import standings as tables
 from engine.league.storage.league import League
 from engine.play.match import AgentSpec
 from engine.registry import new_game
-from league_app.cli import main
-from league_app.state import LeagueState
+from league_app.cli.main import main
+from league_app.core.state import LeagueState
 
 ACCEPTED = {
     "quotes": """O'Neil "the `hand`" \\ """.strip(),
@@ -141,7 +141,7 @@ def state_of(path: Path) -> object:
 def test_a_strange_name_comes_back_as_it_was_given(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("league_app.terminal.console.width", 400)
+    monkeypatch.setattr("league_app.cli.output.console.width", 400)
     monkeypatch.chdir(tmp_path)
     path = play(tmp_path / "x.league", [name, "Other"], name)
     with League(path) as league:

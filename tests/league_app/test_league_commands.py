@@ -14,8 +14,8 @@ from engine.league import standings as tables
 from engine.league.records import State
 from engine.league.storage.checksums import agent_row
 from engine.league.storage.league import League
-from league_app import terminal
-from league_app.cli import main
+from league_app.cli import output as terminal
+from league_app.cli.main import main
 
 pytestmark = pytest.mark.usefixtures("only_ours")
 QUICK = ["-o", "points=1", "-o", "step_limit=400"]

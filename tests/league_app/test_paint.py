@@ -12,7 +12,7 @@ from engine.play.match import MatchSpec
 from engine.play.replay import verified
 from engine.registry import KINDS, new_game
 from engine.scene import Circle, Line, Polygon, Rect, Scene, Sprite, Text
-from league_app.visual.paint import paint, picture, save_png
+from league_app.rendering.painter import paint, picture, save_png
 
 
 def test_a_pong_board_is_drawn_to_a_picture(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from engine.play.live import LiveMatch
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.replay import verified
 from engine.registry import KINDS, new_game
-from league_app.visual.show import FASTEST, SPEEDS, Show
+from league_app.gui.match.player import FASTEST, SPEEDS, Show
 
 FRAME = 1 / 60
 PONG = new_game("pong", points=3)

@@ -22,12 +22,12 @@ from engine.play.live import LiveMatch
 from engine.play.match import EndingKind, run_digest
 from engine.play.replay import Playback
 from engine.registry import GAMES, KINDS, new_game
-from league_app import job as jobs
-from league_app.budget import Budget
-from league_app.changes import Change
-from league_app.stage import Stage
-from league_app.state import LeagueState
-from league_app.terms import make_settings
+from league_app.core import tournament_job as jobs
+from league_app.core.cpu_budget import Budget
+from league_app.core.changes import Change
+from league_app.core.match_runner import Stage
+from league_app.core.state import LeagueState
+from league_app.core.validation import make_settings
 from tests.faults.league import within, worker_pids
 
 SITE = str(Path(__file__).parents[1] / "faults" / "site")

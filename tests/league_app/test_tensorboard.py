@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from engine.errors import BadValue
 from engine.league.storage.session_rows import MOST_STEPS, Series
-from league_app.tensorboard import crc32c, events, export, record
+from league_app.core.tensorboard import crc32c, events, export, record
 
 BEGUN = 1_700_000_000.25
 LARGEST = float(np.finfo(np.float32).max)

@@ -17,8 +17,8 @@ from engine.play.executors import SequentialMatchExecutor
 from engine.play.live import LiveMatch
 from engine.play.match import run_digest
 from engine.registry import new_game
-from league_app.cli import main
-from league_app.state import LeagueState
+from league_app.cli.main import main
+from league_app.core.state import LeagueState
 from tests.faults.league import within
 
 QUICK = new_game("pong", points=1, step_limit=300).spec

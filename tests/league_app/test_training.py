@@ -16,10 +16,10 @@ from engine.league.records import State
 from engine.league.storage.sessions import Sessions
 from engine.league.storage.league import League
 from engine.registry import TRAINERS, new_game
-from league_app import training
-from league_app.changes import Change
-from league_app.state import LeagueState
-from league_app.training import TrainingJob
+from league_app.core import training_jobs as training
+from league_app.core.changes import Change
+from league_app.core.state import LeagueState
+from league_app.core.training_jobs import TrainingJob
 from tests.agents.sessions import FOREVER, GAME, OURS, PLUGINS, assert_gone
 from tests.faults.league import within, worker_pids
 from tests.league_app.test_state import until

@@ -20,8 +20,8 @@ from engine.league.storage.sessions import SESSION, Sessions
 from engine.league.storage.league import League
 from engine.play.match import AgentSpec
 from engine.registry import TRAINERS, new_game
-from league_app.cli import main
-from league_app.state import LeagueState
+from league_app.cli.main import main
+from league_app.core.state import LeagueState
 from tests.agents.sessions import OURS, runs
 from tests.faults.league import within
 from tests.league_app.test_hostile_names import ACCEPTED, REFUSED

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from league_app.cli import main
+from league_app.cli.main import main
 
 PLACES = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
 

@@ -1,0 +1,303 @@
+"""What is worth telling about what was played: surprises, close matches, the latest results, a run in a few words.
+
+Cheap for a hundred thousand matches: tallies say where to look, and only then single matches are read, without their
+actions. Nothing here knows a window.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from engine.league import standings as tables
+from engine.league.records import State, Tournament
+from engine.league.storage.match_rows import unpack_players
+from engine.league.storage.schema import PLACES
+from engine.league.storage.league import League
+from engine.play.match import FAILURES, EndingKind, GameSpec
+from engine.registry import usual_game
+from league_app.core.formatting import lasting, many
+
+SURPRISE = 0.36  # who was given less than that and won, has surprised: a hundred points of Elo
+LOOKED_AT = 4000  # matches among the best that are compared
+WORTH = 60.0  # seconds of watching beyond which a match is not more exciting for being longer
+FAIR = (EndingKind.FINISHED.value, EndingKind.STEP_LIMIT.value, EndingKind.RESIGNED.value)
+
+
+@dataclass(frozen=True)
+class Upset:
+    """Somebody won against somebody who is rated much higher."""
+
+    winner: str  # ids of agents
+    loser: str
+    winner_name: str
+    loser_name: str
+    winner_rating: float
+    loser_rating: float
+    chance: float  # that the winner had, by the ratings
+    match: str  # its reference, to be watched
+    times: int  # that it happened here
+
+    @property
+    def text(self) -> str:
+        return f"Upset: {self.winner_name} beat {self.loser_name}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A match in a line: no actions, no statistics."""
+
+    match: str  # its reference
+    at: float  # seconds since 1970
+    players: tuple[str, ...]  # ids by seat
+    names: tuple[str, ...]
+    scores: tuple[float, ...]
+    ranks: tuple[int, ...]
+    ending: str
+    failed: bool
+    steps: int
+
+    @property
+    def winner(self) -> int | None:
+        """The seat that won alone."""
+        best = [seat for seat, rank in enumerate(self.ranks) if rank == 1]
+        return best[0] if len(best) == 1 else None
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a short table."""
+
+    agent: str
+    name: str
+    rating: float
+    error: float
+    points: float
+    played: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A run when it is over, or a tournament as it stands."""
+
+    tournament: int
+    name: str
+    game: GameSpec
+    state: State
+    played: int  # of the whole tournament
+    total: int
+    matches: int  # of this run
+    seconds: float  # that it took
+    watched: int  # of its matches, those that were shown
+    batch_seconds: float  # that the others took
+    top: tuple[Place, ...]
+    upsets: tuple[Upset, ...]
+    failures: int
+    failing: tuple[str, ...]  # names
+    overload: str
+    identical: int
+    note: str
+
+    @property
+    def rate(self) -> float:
+        """Matches a second, of those that nobody watched."""
+        batch = self.matches - self.watched
+        return batch / self.batch_seconds if batch and self.batch_seconds > 0 else 0.0
+
+    @property
+    def sentence(self) -> str:
+        batch = self.matches - self.watched
+        if self.watched and batch:
+            return f"{self.watched:,} watched, {batch:,} in {lasting(self.batch_seconds)}"
+        return f"{many(self.matches, 'match')}{' watched' if self.watched else ''} in {lasting(self.seconds)}"
+
+
+# Surprises
+
+
+def upsets(
+    league: League,
+    tournament: int | None,
+    game: GameSpec,
+    limit: int = 3,
+    table: tables.Standings | None = None,
+) -> list[Upset]:
+    """The most surprising first, each pair once; of one tournament or of everything played under these rules.
+
+    `table` is that of the pool, for whoever has it: who is how strong is best known from all that was played.
+    """
+    pool = league.pool(game)
+    if pool is None or limit < 1:
+        return []
+    table = table or tables.standings(league, game)
+    ratings, ids = {row.agent: row for row in table.rows if row.total.played}, league.ids()
+    found: list[tuple[float, int, int, int]] = []  # chance, winner and loser by number, times
+    sql = "SELECT first, second, wins, losses FROM tallies WHERE pool = ? AND tournament = ?"
+    for first, second, wins, losses in league.file.read(sql, pool, tournament or 0):
+        for winner, loser, times in ((first, second, wins), (second, first, losses)):
+            a, b = ratings.get(ids[winner]), ratings.get(ids[loser])
+            if times and a is not None and b is not None and (chance := table.chance(a, b)) < SURPRISE:
+                found.append((chance, winner, loser, times))
+    told: list[Upset] = []
+    for chance, winner, loser, times in sorted(found):
+        reference = _won(league, pool, tournament, winner, loser)
+        if reference is not None:
+            up, down = ratings[ids[winner]], ratings[ids[loser]]
+            names = up.agent, down.agent, up.name, down.name
+            told.append(Upset(*names, up.rating, down.rating, chance, reference, times))
+        if len(told) == limit:
+            break
+    return told
+
+
+def _won(league: League, pool: int, tournament: int | None, winner: int, loser: int) -> str | None:
+    """The latest match that the one won against the other by playing, and that can be shown."""
+    low, high = tables.span(tournament) if tournament else (0, 2**63 - 1)
+    sql = f"""SELECT m.number, m.players, m.ranks FROM seats a JOIN seats b ON b.match = a.match AND b.agent = ?
+        JOIN matches m ON m.number = a.match JOIN tournaments t ON t.number = m.number >> 32
+        WHERE a.agent = ? AND a.match BETWEEN ? AND ? AND t.pool = ? AND m.steps > 0
+        AND (m.blamed = 0 OR m.ending = 'resigned') AND m.ending IN ({",".join("?" * len(FAIR))})
+        AND EXISTS (SELECT 1 FROM actions WHERE match = m.number)
+        ORDER BY a.match DESC"""
+    for number, players, ranks in league.file.stream(sql, loser, winner, low, high, pool, *FAIR):
+        seats = unpack_players(players)
+        if ranks[seats.index(winner)] < ranks[seats.index(loser)]:
+            return _reference(number)
+    return None
+
+
+# A match to begin with
+
+
+def best_match(league: League, game: GameSpec) -> str | None:
+    """The most exciting match between highly rated agents that can be replayed: close, long, and played to its end."""
+    pool = league.pool(game)
+    if pool is None:
+        return None
+    table, pace = tables.standings(league, game), _pace(game)
+    rows = [row for row in table.rows if row.total.played]
+    if not rows:
+        return None
+    best = {row.agent: row.rating for row in rows[: max(3, table.seats, len(rows) // 3)]}
+    numbers = league.numbers()
+    sql = """SELECT m.number, m.players, m.ranks, m.numbers, m.steps FROM seats s JOIN matches m ON m.number = s.match
+        JOIN tournaments t ON t.number = m.number >> 32 WHERE s.agent = ? AND t.pool = ? AND m.ending = 'finished'
+        AND m.blamed = 0 AND m.steps > 0 AND EXISTS (SELECT 1 FROM actions WHERE match = m.number)
+        ORDER BY s.match DESC LIMIT ?"""
+    known = {numbers[one]: rating for one, rating in best.items()}
+    found: dict[int, float] = {}
+    for agent in known:
+        for number, players, ranks, figures, steps in league.file.read(sql, agent, pool, LOOKED_AT // len(known)):
+            seats = unpack_players(players)
+            if number not in found and len(set(seats)) > 1 and all(one in known for one in seats):
+                scores = struct.unpack_from(f"<{len(seats)}d", figures)
+                strength = min(known[one] for one in seats) - min(known.values())
+                found[number] = _excitement(scores, ranks, steps, pace) + strength / 1000.0
+    return _reference(max(found, key=lambda number: (found[number], number))) if found else None
+
+
+def _excitement(scores: Sequence[float], ranks: Iterable[int], steps: int, pace: float) -> float:
+    """Close is good, long too, up to a minute; nobody likes a draw."""
+    order = sorted(scores, reverse=True)
+    largest = max(abs(one) for one in order)
+    close = 1.0 - min((order[0] - order[1]) / (largest + 1e-9), 1.0) if largest else 0.0
+    long = min(steps / max(pace, 1e-9) / WORTH, 1.0)
+    return close + long - (0.5 if sorted(ranks).count(1) > 1 else 0.0)
+
+
+def _pace(game: GameSpec) -> float:
+    usual = usual_game(game.name)  # not with the options of a file: what those make must not be made to be looked at
+    return usual.info.pace if usual is not None else 1.0
+
+
+# What was played last
+
+
+def recent(league: League, game: GameSpec, limit: int = 10) -> list[Result]:
+    """The latest results, newest first: of the latest tournament, then of the one before."""
+    names, ids, found = league.names(), league.ids(), list[Result]()
+    sql = "SELECT number FROM tournaments WHERE pool = ? AND played > 0 ORDER BY number DESC LIMIT ?"
+    for (tournament,) in league.file.read(sql, league.pool(game), limit):
+        columns = "number, at, players, ranks, numbers, ending, blamed, steps"
+        page = f"SELECT {columns} FROM matches WHERE number BETWEEN ? AND ? ORDER BY number DESC LIMIT ?"
+        for number, at, players, ranks, figures, ending, blamed, steps in league.file.read(
+            page, *tables.span(tournament), limit - len(found)
+        ):
+            seated = tuple(ids[one] for one in unpack_players(players))
+            scores = struct.unpack_from(f"<{len(seated)}d", figures)
+            failed = bool(blamed) and ending != EndingKind.RESIGNED.value
+            told = tuple(names[one] for one in seated)
+            found.append(Result(_reference(number), at, seated, told, scores, tuple(ranks), ending, failed, steps))
+        if len(found) >= limit:
+            break
+    return found
+
+
+# A run in a few words
+
+
+def summary(league: League, tournament: int, began: float = 0.0, before: int = 0, seconds: float = 0.0) -> Summary:
+    """Of a tournament; `began` (seconds since 1970), `before` and `seconds` say what of it was this run."""
+    one = league.tournament(tournament)
+    game = one.settings.game
+    table = tables.standings(league, game, tournament)
+    failures = [
+        (failure.agent, failure.times)
+        for failure in tables.failures(league, tournament)
+        if EndingKind(failure.ending) in FAILURES or failure.ending == EndingKind.ILLEGAL_ACTION.value
+    ]
+    seconds = seconds or _lasted(league, one, began)
+    watched, batch_seconds = _watched(league, tournament, began, seconds)
+    top = [
+        Place(row.agent, row.name, row.rating, row.error, row.total.points, row.total.played)
+        for row in table.rows[:3]
+        if row.total.played
+    ]
+    return Summary(
+        tournament,
+        one.name,
+        game,
+        one.state,
+        one.played,
+        max(one.total or 0, one.played),
+        one.played - before,
+        seconds,
+        watched,
+        batch_seconds,
+        tuple(top),
+        tuple(upsets(league, tournament, game)),
+        sum(times for _, times in failures),
+        tuple(dict.fromkeys(agent for agent, _ in failures)),
+        tables.overload(league, one) or "",
+        tables.identical_games(league, tournament),
+        one.note,
+    )
+
+
+def _lasted(league: League, one: Tournament, began: float) -> float:
+    """From its begin, or that of the run, to its last match."""
+    [(last,)] = league.file.read("SELECT max(at) FROM matches WHERE number BETWEEN ? AND ?", *tables.span(one.number))
+    return max((last or 0.0) - (began or one.created), 0.0)
+
+
+def _watched(league: League, tournament: int, began: float, seconds: float) -> tuple[int, float]:
+    """How many matches of a run were shown, and how long the others took: all the time in between that was theirs.
+
+    Matches that are shown are played by workers with numbers below -1.
+    """
+    low, high = tables.span(tournament)
+    where = "number BETWEEN ? AND ? AND at >= ?"
+    [(shown,)] = league.file.read(f"SELECT count(*) FROM matches WHERE {where} AND worker < -1", low, high, began)
+    if not shown:
+        return 0, seconds
+    spent, last = 0.0, began
+    sql = f"SELECT at, worker < -1 FROM matches WHERE {where} ORDER BY at"
+    for at, live in league.file.stream(sql, low, high, began):
+        spent += 0.0 if live or not last else at - last
+        last = at
+    return shown, spent
+
+
+def _reference(number: int) -> str:
+    return f"{number // PLACES}.{number % PLACES}"

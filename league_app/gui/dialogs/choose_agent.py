@@ -1,0 +1,72 @@
+"""One agent out of many, by typing a part of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QDialog, QLineEdit, QListWidget, QListWidgetItem, QWidget
+
+from league_app.core.queries.matches import Listed
+from league_app.gui.widgets.basics import Elided, button, column, plain, row
+from league_app.gui.widgets.checklist import ID, dot
+from league_app.gui.widgets.agent_colours import colour_of
+
+
+class PickSheet(QDialog):
+    """`chosen` is given the id of the one that was."""
+
+    def __init__(
+        self, title: str, yes: str, agents: Sequence[Listed], chosen: Callable[[str], object], parent: QWidget | None
+    ) -> None:
+        super().__init__(parent)
+        self._chosen = chosen
+        self.setWindowTitle(title)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.resize(420, 460)
+        self.field = QLineEdit()
+        self.field.setPlaceholderText("Filter")
+        self.field.setAccessibleName("Filter agents")
+        self.list = QListWidget()
+        self.list.setAccessibleName("Agents")
+        self.list.setIconSize(QSize(12, 12))
+        self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        for one in agents:
+            rating = f"   {one.rating:z.0f}" if one.rating is not None else ""
+            item = QListWidgetItem(dot(colour_of(one.id, one.colour)), f"{one.name}   {one.kind}{rating}")
+            item.setData(ID, one.id)
+            item.setToolTip(plain(one.name))
+            self.list.addItem(item)
+        self.list.setCurrentRow(0)
+        self.yes = button(yes, self._take, primary=True)
+        self.yes.setDefault(True)
+        buttons = row(1, button("Cancel", self.reject), self.yes)
+        self.setLayout(column(Elided(title, "title"), self.field, self.list, buttons, margin=24, gap=12))
+        self.field.textChanged.connect(self._filter)
+        self.list.itemActivated.connect(self._take)
+
+    @Slot(str)
+    def _filter(self, text: str) -> None:
+        words = text.casefold().split()
+        shown = None
+        for place in range(self.list.count()):
+            item = self.list.item(place)
+            item.setHidden(not all(word in item.text().casefold() for word in words))
+            shown = place if shown is None and not item.isHidden() else shown
+        self.list.setCurrentRow(-1 if shown is None else shown)
+        self.yes.setEnabled(shown is not None)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        if event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Up) and self.field.hasFocus():
+            self.list.setFocus()
+            return
+        super().keyPressEvent(event)
+
+    @Slot()
+    def _take(self, *_: object) -> None:
+        item = self.list.currentItem()
+        if item is not None:
+            self.accept()
+            self._chosen(str(item.data(ID)))

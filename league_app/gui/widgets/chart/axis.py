@@ -1,0 +1,74 @@
+"""An axis with few, round ticks: numbers, percentages, time since a start, dates, powers of ten."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+
+import pyqtgraph as pg
+
+from league_app.gui.widgets.chart.series import Axis, elapsed, nice, time_span
+
+
+class Scale(pg.AxisItem):  # type: ignore[misc] # pyqtgraph has no types
+    """An axis with few, round ticks."""
+
+    def __init__(self, side: str) -> None:
+        super().__init__(side, maxTickLength=0)
+        self.kind: Axis = "number"
+        self.percent = False
+        self.log = False
+        self.setStyle(tickAlpha=0.15 if side == "left" else 0.0, hideOverlappingLabels=False)
+        self.setGrid(255 if side == "left" else False)
+
+    def tickValues(self, low: float, high: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N802
+        span = high - low
+        if not (math.isfinite(span) and span > 0):
+            return []
+        count = size / (36 if self.orientation == "left" else 64)
+        if self.log:
+            return _decades(low, high, count)
+        shift, step = 0.0, nice(span, count)
+        if self.kind in ("elapsed", "date"):
+            step = time_span(span, count)
+        if self.kind == "date":
+            shift = -float(time.localtime(low).tm_gmtoff)  # days begin at midnight here
+            step = max(step, 86400.0) if span > 2 * 86400 else step
+        if self.kind == "step":
+            step = max(step, 1.0)
+        first = math.ceil((low - shift) / step)
+        return [(step, [(first + n) * step + shift for n in range(int((high - shift) / step - first + 1.000001))])]
+
+    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
+        return [self._told(one, spacing) for one in values]
+
+    def _told(self, value: float, spacing: float) -> str:
+        if self.log:
+            value = 10.0**value
+        elif abs(value) < spacing * 1e-6:
+            value = 0.0
+        if self.percent:
+            return f"{round(value * 100, 6):g} %"
+        if self.kind == "elapsed":
+            return elapsed(value)
+        if self.kind == "date":
+            at = time.localtime(value)
+            day = spacing >= 86400 or at[3:6] == (0, 0, 0)
+            return time.strftime("%d %b" if day else "%H:%M" if spacing >= 60 else "%H:%M:%S", at)
+        return f"{float(f'{value:.9g}'):,.10g}".replace("-", "\u2212")
+
+
+def _decades(low: float, high: float, count: float) -> list[tuple[float, list[float]]]:
+    """Powers of ten, with 2 and 5 between them where there is room."""
+    span = high - low
+    step = max(1, math.ceil(span / max(count, 1)))
+    parts = (0.0,) if span > count / 2 or step > 1 else (0.0, math.log10(2), math.log10(5))
+    ticks = [power + part for power in range(math.floor(low), math.ceil(high) + 1, step) for part in parts]
+    found = [one for one in ticks if low <= one <= high]
+    if len(found) < 2:  # less than a decade: round values, wherever they are
+        left, right = 10.0**low, 10.0**high
+        distance = nice(right - left, count)
+        values = [n * distance for n in range(math.ceil(left / distance), int(right / distance) + 1)]
+        found = [math.log10(one) for one in values if one > 0]
+    return [(1.0, found)]

@@ -1,0 +1,93 @@
+"""Who is stronger than whom, and how sure that is: blue where the row is, orange where the column is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import QEvent, QRect, QSize, Qt
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtWidgets import QWidget
+
+from engine.game import Floats
+from league_app.gui import theme
+from league_app.gui.widgets.matrix import Matrix, MatrixModel, Who, picture
+
+SMALLEST, LARGEST, READABLE = 18, 64, 34
+
+
+def percent(share: float) -> str:
+    """Never 0 or 100: no number of games makes it certain."""
+    return "<1" if share < 0.005 else ">99" if share > 0.995 else f"{share * 100:.0f}"
+
+
+class SuperiorityModel(MatrixModel):
+    def __init__(self) -> None:
+        super().__init__()
+        self._values: Floats = np.zeros((0, 0))
+
+    def set_values(self, who: Sequence[Who], superiority: Floats) -> None:
+        """Those who have played, in the order of the table."""
+        self._values = superiority
+        self.changed(who)
+
+    def text(self, one: int, other: int) -> str:
+        return "" if one == other else percent(float(self._values[one, other]))
+
+    def words(self, one: int, other: int) -> str:
+        if one == other:
+            return ""
+        share, first, second = float(self._values[one, other]), self.who[one].name, self.who[other].name
+        if abs(share - 0.5) < 0.005:
+            return f"{first} and {second} are equally strong, as far as the games tell"
+        if share < 0.5:
+            first, second, share = second, first, 1 - share
+        return f"{first} is stronger than {second} with {percent(share)} %"
+
+    def values(self) -> npt.NDArray[np.float64]:
+        return self._values
+
+
+class Heatmap(Matrix):
+    """Squares with their number, as long as there is room for one."""
+
+    def __init__(self) -> None:
+        self.cells = SuperiorityModel()
+        super().__init__(self.cells, "Superiority")
+
+    def cell_size(self, count: int, room: int) -> tuple[int, int]:
+        side = min(max(room // count, SMALLEST), LARGEST)
+        self.texts = side >= READABLE
+        return side, min(side, 44)
+
+
+class Legend(QWidget):
+    """How to read the colours."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFixedHeight(20)
+        self.setAccessibleName("Blue: the row is stronger. Orange: the column is stronger.")
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        return QSize(420, 20)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        painter = QPainter(self)
+        painter.setFont(theme.font("caption"))
+        painter.setPen(theme.colour("muted"))
+        metrics, x = QFontMetrics(painter.font()), 0
+        for part in ("column is stronger  0 %", "", "100 %  row is stronger"):
+            width = metrics.horizontalAdvance(part) if part else 120
+            rect = QRect(x, 0, width, self.height())
+            if part:
+                painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, part)
+            else:
+                painter.drawImage(rect.adjusted(0, 5, 0, -5), picture(np.linspace(0, 1, 120)[None, :]))
+            x += width + 8
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self.update()
