@@ -1,4 +1,4 @@
-"""Rules, matches, tournaments and ratings: everything that needs no window, no picture and no network library.
+"""Rules, matches, tournaments and ratings: everything that works without a GUI, graphics or neural networks.
 
-To add a game, write one file as in `engine/games/` and one line under `ringside.games` in `pyproject.toml`.
+`engine.game` defines the vocabulary. `engine.games` says how to add a game.
 """

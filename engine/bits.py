@@ -1,7 +1,8 @@
-"""Bits of 64-bit words, and eight cells of an array at a time: instructions that numba does not offer.
+"""Instructions that numba lacks, for use in kernels: on bits of 64-bit words, and on eight array elements at a time.
 
-The functions on eight cells take an array in C order and the flat index of the first cell. They check no bounds. LLVM
-translates them for any processor; plain loops over so few cells are not vectorised and take five times as long.
+The functions on eight elements take an array in C order and the flat index of the first element. They do not check
+bounds. LLVM compiles them for any processor; plain loops over so few elements are not vectorised and take five times as
+long.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from llvmlite import ir
+from numba import int64 as numba_int64
 from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
@@ -19,8 +21,8 @@ EIGHT_BYTES, EIGHT_FLOATS = ir.VectorType(ir.IntType(8), 8), ir.VectorType(ir.Fl
 BYTE, WORD = ir.IntType(8), ir.IntType(64)
 
 
-def _lowest(typing: Any, word: Any) -> Any:
-    """The place of the lowest bit that is set; the word must not be 0."""
+def _lowest_bit(typing: Any, word: Any) -> Any:
+    """The index of the lowest set bit; the word must not be 0."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
@@ -28,8 +30,8 @@ def _lowest(typing: Any, word: Any) -> Any:
     return types.uint64(types.uint64), emit
 
 
-def _ones(typing: Any, word: Any) -> Any:
-    """How many bits are set."""
+def _popcount(typing: Any, word: Any) -> Any:
+    """The number of set bits."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -38,7 +40,7 @@ def _ones(typing: Any, word: Any) -> Any:
 
 
 def _where_between(typing: Any, cells: Any, at: Any, low: Any, high: Any) -> Any:
-    """Which of eight uint8 are from `low` to `high`; the first one is the lowest bit of the result."""
+    """A mask of the eight uint8 that are from `low` to `high`; the lowest bit is the first element."""
     _require(cells, types.uint8)
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -52,7 +54,7 @@ def _where_between(typing: Any, cells: Any, at: Any, low: Any, high: Any) -> Any
 
 
 def _where_not_zero(typing: Any, floats: Any, at: Any) -> Any:
-    """Which of eight float32 are not zero; the first one is the lowest bit of the result."""
+    """A mask of the eight float32 that are not zero; the lowest bit is the first element."""
     _require(floats, types.float32)
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -64,7 +66,7 @@ def _where_not_zero(typing: Any, floats: Any, at: Any) -> Any:
 
 
 def _write_bits(typing: Any, floats: Any, at: Any, bits: Any) -> Any:
-    """Write the eight lowest bits as float32: 1.0 or 0.0, the lowest bit first."""
+    """Write the eight lowest bits as float32 (1.0 or 0.0), lowest bit first."""
     _require(floats, types.float32)
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -82,7 +84,7 @@ def _require(array: Any, element: Any) -> None:
 
 
 def _address(context: Any, builder: Any, signature: Any, arguments: Any, eight: Any) -> Any:
-    """Of the eight elements from flat index `arguments[1]` of the array `arguments[0]` on."""
+    """The address of the element at flat index `arguments[1]` of the array `arguments[0]`."""
     array = context.make_array(signature.args[0])(context, builder, arguments[0])
     return builder.bitcast(builder.gep(array.data, [arguments[1]]), eight.as_pointer())
 
@@ -94,8 +96,9 @@ def _eight_times(builder: Any, byte: Any) -> Any:
     return builder.shuffle_vector(one, ir.Constant(EIGHT_BYTES, ir.Undefined), everywhere)
 
 
-lowest = cast(Compiled, intrinsic(_lowest))
-ones = cast(Compiled, intrinsic(_ones))
+int64 = cast(Compiled, numba_int64)  # a conversion, in a form that mypy understands
+lowest_bit = cast(Compiled, intrinsic(_lowest_bit))
+popcount = cast(Compiled, intrinsic(_popcount))
 where_between = cast(Compiled, intrinsic(_where_between))
 where_not_zero = cast(Compiled, intrinsic(_where_not_zero))
 write_bits = cast(Compiled, intrinsic(_write_bits))

@@ -1,4 +1,4 @@
-"""Frozen dataclasses to and from JSON, strictly: no code, no surprises, and errors that name the field."""
+"""Strict conversion of frozen dataclasses to and from JSON; errors name the field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 from engine.errors import BadValue
 
 T = TypeVar("T")
-LIMIT = 16 * 1024 * 1024  # bytes of JSON that will be read
+MAX_BYTES = 16 * 1024 * 1024  # most bytes of JSON that are read
 
 
 def dump(value: object) -> str:
@@ -22,18 +22,18 @@ def dump(value: object) -> str:
     return json.dumps(_plain(value), allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
-def load(kind: type[T], text: str | bytes, /, limit: int = LIMIT, **header: object) -> T:
-    """The dataclass that `dump` wrote; anything else is refused, first of all another `header`."""
+def load(kind: type[T], text: str | bytes, /, limit: int = MAX_BYTES, **header: object) -> T:
+    """The dataclass that `dump` wrote. Raises BadValue for anything else; fields in `header` are checked first."""
     raw = read(text, limit)
-    for name, wanted in header.items():
+    for name, expected in header.items():
         found = raw.get(name) if isinstance(raw, dict) else None
-        if type(found) is not type(wanted) or found != wanted:
-            raise BadValue(f"file.{name}", found, f"{wanted!r}: this version can read nothing else")
+        if type(found) is not type(expected) or found != expected:
+            raise BadValue(f"file.{name}", found, f"{expected!r}, the only one that this version can read")
     return cast(T, _typed(kind, raw, "file"))
 
 
-def read(text: str | bytes, limit: int = LIMIT) -> Any:
-    """JSON without duplicate keys and without what is no finite number."""
+def read(text: str | bytes, limit: int = MAX_BYTES) -> Any:
+    """Parsed JSON; duplicate keys and numbers that are not finite are errors."""
     if len(text) > limit:
         raise BadValue("file", f"{len(text)} bytes", f"at most {limit} bytes")
     try:
@@ -46,7 +46,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"the key {name!r} stands twice")
+            raise ValueError(f"duplicate key {name!r}")
         found[name] = value
     return found
 
@@ -70,7 +70,7 @@ def _plain(value: object) -> object:
 def _typed(kind: Any, raw: Any, where: str) -> object:
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
-        return _one_of(get_args(kind), raw, where)
+        return _union(get_args(kind), raw, where)
     if origin is tuple:
         return _tuple(get_args(kind), raw, where)
     if dataclasses.is_dataclass(kind):
@@ -94,11 +94,11 @@ def _typed(kind: Any, raw: Any, where: str) -> object:
     return raw
 
 
-def _one_of(kinds: tuple[Any, ...], raw: Any, where: str) -> object:
+def _union(kinds: tuple[Any, ...], raw: Any, where: str) -> object:
     if raw is None and type(None) in kinds:
         return None
     plain = [kind for kind in kinds if kind is not type(None)]
-    exact = [kind for kind in plain if type(raw) is kind]  # 1 is an int and True is a bool, whatever the order
+    exact = [kind for kind in plain if type(raw) is kind]  # exact types: True is not an int
     return _typed(exact[0] if exact else plain[0], raw, where)
 
 
@@ -120,8 +120,8 @@ def _dataclass(kind: type, raw: Any, where: str) -> object:
     names = [field.name for field in fields]
     for name in raw:
         if name not in names:
-            raise BadValue(where, name, f"without that key; it knows {', '.join(names)}")
-    for field in fields:  # what has a default may be absent: a file may be older than the field
+            raise BadValue(where, name, f"one of {', '.join(names)}")
+    for field in fields:  # fields with a default may be absent: the file may be older than the field
         if field.name not in raw and field.default is field.default_factory is dataclasses.MISSING:
             raise BadValue(f"{where}.{field.name}", None, "given")
     return kind(**{name: _typed(hints[name], raw[name], f"{where}.{name}") for name in names if name in raw})

@@ -1,24 +1,24 @@
-"""What can go wrong, and how it is said.
+"""The errors of Ringside.
 
 RingsideError
-├── UnknownName       no such game, agent kind, format, trainer or option; names the nearest known one
-├── BadValue          a value of the wrong type or out of its range; names the field and the value
-├── NotConfirmed      a program that nobody has allowed to run on this machine; shows its whole command
-├── BadSpec           a match that cannot be played as it is described
-├── VersionMismatch   a record made by other rules, or by other code, than those installed here
-├── BrokenPlugin      an installed plug-in that cannot be loaded; the rest goes on without it
-├── WorkersFailed     worker processes cannot be started here
-├── GameFailed        rules that raise an error while a match is played: nobody's forfeit, and no result can be trusted
-├── DriverRefused     row functions that numba cannot compile; its last lines say why
-├── PolicyFailed      an answer that is not a legal action while trajectories are collected; names agent and stream
-├── BadReplay         a replay that is malformed, or that does not lead to the result it states
-├── BadAgentFile      an .agent file that is malformed or hostile; names the field, and nothing of it is used
-└── LeagueError       a league file
-    ├── BadLeague     it is no league, it is damaged, or a newer Ringside made it
-    ├── LeagueHeld    another program has it open for writing; names it
-    ├── ReadOnly      it was opened for looking only
-    ├── StorageFailed what was to be written is not on the disk: it is full, or gone; nothing acknowledged is lost
-    └── NotNow        what was asked for does not fit what is going on, such as resuming what is finished
+├── UnknownName       no such game, agent kind, format, trainer or option; suggests the nearest known name
+├── BadValue          a value of the wrong type or out of range; names the field and the value
+├── NotConfirmed      an external program that the user has not allowed to run; shows its whole command
+├── BadSpec           a match spec that cannot be played
+├── VersionMismatch   a record made with another version of the rules or of the agent's code
+├── BrokenPlugin      an installed plug-in that cannot be loaded; everything else still works
+├── WorkersFailed     worker processes cannot be started
+├── GameFailed        the rules raised an error during a match: no agent forfeits, and no result is recorded
+├── DriverRefused     numba cannot compile row functions; shows the last lines of its message
+├── PolicyFailed      an agent gave no legal action while trajectories were collected; names agent and stream
+├── BadReplay         a replay that is malformed, or that does not lead to its recorded result
+├── BadAgentFile      an .agent file that is malformed or hostile; names the field, and nothing is imported
+└── LeagueError       an error about a league file
+    ├── BadLeague     not a league file, damaged, or written by a newer Ringside
+    ├── LeagueHeld    another program has the file open for writing; names it
+    ├── ReadOnly      the file was opened read-only
+    ├── StorageFailed a write failed, for example on a full disk; nothing that was acknowledged is lost
+    └── NotNow        not possible in the current state, such as resuming a finished tournament
 """
 
 from __future__ import annotations
@@ -27,45 +27,45 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
-LISTED = 12  # names that are told of a table
-ALIKE = 0.75  # of the letters of two names: with less, a guess is more often wrong than right
-BEGUN = 0.5  # of the letters of a name, from its first one on, that stand for all of it
+MAX_LISTED = 12  # most names listed in a message
+MIN_SIMILARITY = 0.75  # of two names (difflib ratio): below it, most suggestions are wrong
+MIN_PREFIX = 0.5  # share of a name that a prefix must cover to be suggested for it
 
 
 class RingsideError(Exception):
-    """Base of every error that is meant for a person: its text says what happened and what to do."""
+    """Base of all errors meant for the user: the text says what happened and what to do."""
 
 
-class UnknownName(RingsideError):  # noqa: N818 - reads as what it is
-    """A name that is not in a table, with the nearest one that is, or else with those that are."""
+class UnknownName(RingsideError):  # noqa: N818
+    """An unknown name, with the nearest known name or a list of known names."""
 
     def __init__(
         self, noun: str, name: object, known: Iterable[str], more: Iterable[str] = (), otherwise: str = ""
     ) -> None:
-        """`more` are names that are suggested where they are near, but too many to be listed; `otherwise` is said in
-        place of a list where nothing is near."""
+        """`more` are names that are suggested but too many to be listed; `otherwise` replaces the list if no name is
+        near."""
         names = sorted(known)
         text = repr(name)
         text = text if len(text) <= 120 else text[:117] + "..."
-        listed = f"known: {', '.join(names[:LISTED]) or 'none'}{', ...' if len(names) > LISTED else ''}"
+        listed = f"known: {', '.join(names[:MAX_LISTED]) or 'none'}{', ...' if len(names) > MAX_LISTED else ''}"
         near = _nearest(str(name)[:120], [*names, *more])
         hint = f"did you mean {near!r}?" if near else otherwise or listed
-        if near and noun.startswith("option") and len(names) <= LISTED:  # so few that all of them may be meant
+        if near and noun.startswith("option") and len(names) <= MAX_LISTED:  # few enough to list all of them as well
             hint += f" ({listed})"
         super().__init__(f"unknown {noun} {text}: {hint}")
 
 
 def _nearest(name: str, known: Sequence[str]) -> str | None:
-    """The one that was probably meant; what comes before a colon, such as a family of games, says nothing."""
-    ends = {one.rpartition(":")[2]: one for one in reversed(known)}
-    wanted = name.rpartition(":")[2]
-    begun = [end for end in ends if end.startswith(wanted) and len(wanted) >= BEGUN * len(end)]
-    near = difflib.get_close_matches(wanted, ends, n=1, cutoff=ALIKE) or begun[:1]
+    """The name that was probably meant; compares only the part after a colon, so not the family of a game."""
+    ends = {full.rpartition(":")[2]: full for full in reversed(known)}
+    own = name.rpartition(":")[2]
+    completed = [end for end in ends if end.startswith(own) and len(own) >= MIN_PREFIX * len(end)]
+    near = difflib.get_close_matches(own, ends, n=1, cutoff=MIN_SIMILARITY) or completed[:1]
     return ends[near[0]] if near else None
 
 
 class BadValue(RingsideError):  # noqa: N818
-    """A value that its field cannot take."""
+    """A value that its field does not accept."""
 
     def __init__(self, field: str, value: object, needed: str) -> None:
         text = repr(value)
@@ -73,65 +73,65 @@ class BadValue(RingsideError):  # noqa: N818
 
 
 class NotConfirmed(RingsideError):  # noqa: N818
-    """A program of somebody else's that a person on this machine has to look at first."""
+    """An external program that the user of this machine must confirm first."""
 
     def __init__(self, agent: str, text: str) -> None:
         super().__init__(text)
-        self.agent = agent  # its id
+        self.agent = agent  # the id of the agent that would run it
 
 
 class BadSpec(RingsideError):  # noqa: N818
-    """A match that cannot be played."""
+    """A match spec that cannot be played."""
 
 
 class VersionMismatch(RingsideError):  # noqa: N818
-    """Recorded by one version, asked of another."""
+    """A record of one version, used with another."""
 
     def __init__(self, noun: str, name: str, recorded: object, installed: object) -> None:
         super().__init__(
-            f"{noun} {name!r} was recorded under version {recorded}, version {installed} is installed: "
-            f"it would not be the same; install the version that made it"
+            f"{noun} {name!r} was recorded with version {recorded}, but version {installed} is installed "
+            f"and would play differently: install version {recorded}"
         )
 
 
 class BrokenPlugin(RingsideError):  # noqa: N818
-    """An entry point whose code does not load."""
+    """An entry point that cannot be loaded."""
 
 
 class GameFailed(RingsideError):  # noqa: N818
-    """The rules themselves broke."""
+    """The rules of a game raised an error."""
 
     def __init__(self, name: str, error: Exception) -> None:
         super().__init__(f"the game {name!r} failed: {type(error).__name__}: {error}")
 
     @classmethod
-    def retold(cls, text: str) -> GameFailed:
-        """The same error, from another process: only its text has come across."""
+    def from_text(cls, text: str) -> GameFailed:
+        """Recreates an error of another process from its text."""
         error = cls.__new__(cls)
         Exception.__init__(error, text)
         return error
 
 
 class WorkersFailed(RingsideError):  # noqa: N818
-    """No worker process comes up."""
+    """Worker processes cannot be started."""
 
     def __init__(self, tries: int, reason: str) -> None:
         super().__init__(
             f"{tries} worker processes in a row could not be started: {reason}. "
-            "Nothing was lost; mend that and run again, or play in this process with SequentialMatchExecutor"
+            "No result was lost. Fix the cause and run again, or play in this process with SequentialMatchExecutor"
         )
 
 
 class DriverRefused(RingsideError):  # noqa: N818
-    """Row functions that cannot be compiled into a driver."""
+    """Row functions that numba cannot compile into a driver."""
 
-    def __init__(self, told: str) -> None:
-        lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", told).splitlines() if line.strip()]
+    def __init__(self, message: str) -> None:
+        lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", message).splitlines() if line.strip()]
         super().__init__(f"row functions cannot be compiled: {' | '.join(lines[-4:])[:600]}")
 
 
 class PolicyFailed(RingsideError):  # noqa: N818
-    """A player that cannot go on in a rollout."""
+    """An agent that cannot continue in a rollout."""
 
 
 class BadReplay(RingsideError):  # noqa: N818
@@ -139,28 +139,28 @@ class BadReplay(RingsideError):  # noqa: N818
 
 
 class BadAgentFile(RingsideError):  # noqa: N818
-    """An agent that cannot be imported."""
+    """An agent file that cannot be imported."""
 
 
 class LeagueError(RingsideError):
-    """Something about a league file."""
+    """Base of errors about a league file."""
 
 
 class BadLeague(LeagueError):  # noqa: N818
-    """A file that is not, or no longer, a league of ours."""
+    """A file that is not a readable league."""
 
 
 class LeagueHeld(LeagueError):  # noqa: N818
-    """Somebody else writes to it."""
+    """Another program has the league open for writing."""
 
 
 class ReadOnly(LeagueError):  # noqa: N818
-    """Looking is all that is allowed."""
+    """The league was opened read-only."""
 
 
 class StorageFailed(LeagueError):  # noqa: N818
-    """The disk did not take it."""
+    """A write to the disk failed."""
 
 
 class NotNow(LeagueError):  # noqa: N818
-    """Right in itself, but not in the present state."""
+    """Valid, but not possible in the current state."""

@@ -1,4 +1,4 @@
-"""Files that are whole or not there at all: written under a temporary name, brought to the disk, then put in place."""
+"""Atomic file writes: write to a temporary name, flush to the disk, then rename. Also finds asset files."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from engine.errors import BadValue
 
 
 def check_path(field: str, path: Path | str) -> Path:
-    """A path that the system could know; whether anything is there is another question."""
+    """Raise BadValue unless the operating system accepts this path. The file need not exist."""
     try:
         os.lstat(path)
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise BadValue(field, str(path), "a shorter name") from None
-    except ValueError:  # a zero byte, or letters that no file name can have
-        raise BadValue(field, str(path), "the name of a file") from None
+            raise BadValue(field, str(path), "a shorter path") from None
+    except ValueError:  # a null byte, or characters that cannot be encoded
+        raise BadValue(field, str(path), "a valid path") from None
     return Path(path)
 
 
 def asset(name: str) -> Path | None:
-    """A file that comes with Ringside: beside the packages in a checkout, inside this one when it is installed."""
+    """The path of an asset: next to the packages in a checkout, inside this package when installed; None if missing."""
     here = Path(__file__).parent
-    places = (here.parent / "assets" / name, here / "assets" / name)
-    return next((place for place in places if place.is_file()), None)
+    paths = (here.parent / "assets" / name, here / "assets" / name)
+    return next((path for path in paths if path.is_file()), None)
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """A crash leaves the old file or the new one."""
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write a file so that a crash leaves either the old or the new content."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        settle(Path(name), path)
+        move_into_place(Path(name), path)
     finally:
         Path(name).unlink(missing_ok=True)
 
 
-def settle(made: Path, path: Path, replace: bool = True) -> None:
-    """Give a finished temporary file its name. FileExistsError if something is there and must not be replaced."""
-    with made.open("rb") as file:
+def move_into_place(temporary: Path, path: Path, replace: bool = True) -> None:
+    """Flush a temporary file and rename it to `path`. Raises FileExistsError if `path` exists and not `replace`."""
+    with temporary.open("rb") as file:
         os.fsync(file.fileno())
     umask = os.umask(0)
     os.umask(umask)
-    os.chmod(made, 0o666 & ~umask)  # as any new file; temporary ones are for their owner alone
+    os.chmod(temporary, 0o666 & ~umask)  # as any new file; temporary files are readable by their owner only
     if replace:
-        os.replace(made, path)
+        os.replace(temporary, path)
     else:
-        _link(made, path)
+        _link_new(temporary, path)
     if os.name == "posix":
         folder = os.open(path.parent, os.O_RDONLY)
         try:
@@ -59,13 +59,13 @@ def settle(made: Path, path: Path, replace: bool = True) -> None:
             os.close(folder)
 
 
-def _link(made: Path, path: Path) -> None:
-    """In one step with the look whether something is there, where the file system can do that."""
+def _link_new(temporary: Path, path: Path) -> None:
+    """Rename unless `path` exists, atomically on file systems that support hard links."""
     try:
-        os.link(made, path)
+        os.link(temporary, path)
     except FileExistsError:
         raise
     except OSError:
         if path.exists():
             raise FileExistsError(path) from None
-        os.replace(made, path)
+        os.replace(temporary, path)

@@ -27,7 +27,7 @@ NO_ALLOCATION: dict[str, Any] = {"_nrt": False}  # the option is numba's own and
 
 
 def inline(function: Compiled) -> Compiled:
-    """A small function that other kernels take in whole."""
+    """A small function that numba inlines into other kernels."""
     return cast(Compiled, numba.njit(error_model="numpy", inline="always")(function))
 
 
@@ -54,8 +54,8 @@ def generated(name: str, source: str, names: dict[str, Any]) -> Any:
     packages = {"engine"}
     for function in functions.values():
         _packages(function, packages)
-    lasting = "__main__" not in packages and not any(function.__closure__ for function in functions.values())
-    folder = _cache_folder(frozenset(packages)) if lasting else None
+    cacheable = "__main__" not in packages and not any(function.__closure__ for function in functions.values())
+    folder = _cache_folder(frozenset(packages)) if cacheable else None
     codes = [f"# {key}: {function.__module__}.{function.__qualname__} {_code_hash(function)}"
              for key, function in functions.items()]  # fmt: skip
     source = "\n".join([*codes, source])
@@ -69,7 +69,7 @@ def generated(name: str, source: str, names: dict[str, Any]) -> Any:
 
 
 def _code_hash(function: Any) -> str:
-    """The same in every process, whatever has been compiled there; `marshal` would depend on reference counts."""
+    """Returns a hash that is the same in every process; that of `marshal` would depend on reference counts."""
     return hashlib.blake2b(repr(_code_parts(function.__code__)).encode(), digest_size=8).hexdigest()
 
 
@@ -84,7 +84,7 @@ def _code_parts(code: CodeType) -> list[object]:
 
 
 def _write_source(file: Path, source: str) -> str | None:
-    """The path of a file with this source; None where it cannot be written."""
+    """Returns the path of a file with this source; None if it cannot be written."""
     draft = file.with_suffix(f".{os.getpid()}")
     try:
         if not file.is_file():
@@ -99,23 +99,24 @@ def _write_source(file: Path, source: str) -> str | None:
 
 @contextlib.contextmanager
 def compiled_once(dispatcher: Any) -> Iterator[None]:
-    """Only one process at a time compiles this kernel; the next one then finds it in the cache."""
+    """Holds a lock so that one process at a time compiles this kernel; the next one finds it in the cache."""
+    source = dispatcher.py_func.__code__.co_filename
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(ImportError, OSError):  # no locks on Windows, or no place for one
-            import fcntl
+        if os.path.isfile(source):  # without a file nothing is cached, and there is nothing to wait for
+            with contextlib.suppress(ImportError, OSError):  # Windows has no such locks; the folder may be read-only
+                import fcntl
 
-            path = f"{dispatcher.py_func.__code__.co_filename}.lock"
-            fcntl.flock(stack.enter_context(open(path, "w")), fcntl.LOCK_EX)
+                fcntl.flock(stack.enter_context(open(f"{source}.lock", "w")), fcntl.LOCK_EX)
         yield
 
 
 def signature_of(dispatcher: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """The numba types of these arguments."""
+    """Returns the numba types of these arguments."""
     return tuple([dispatcher.typeof_pyval(argument) for argument in arguments])
 
 
 def is_cached(dispatcher: Any, signature: tuple[Any, ...]) -> bool:
-    """Whether calls with this signature need no compilation: it is loaded, or in the cache on disk."""
+    """Returns whether a call with this signature needs no compilation: it is loaded, or in the cache on disk."""
     if signature in dispatcher.overloads:
         return True
     try:
@@ -134,20 +135,20 @@ def _compiled(function: Compiled, folder: Path | None, options: dict[str, Any]) 
     if folder is not None:
         before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)  # type: ignore[attr-defined]
         try:
-            return _mend(numba.njit(error_model="numpy", cache=True, **options)(function))
-        except RuntimeError:  # typed at a prompt: there is no file to tell when it changes
+            return _make_robust(numba.njit(error_model="numpy", cache=True, **options)(function))
+        except RuntimeError:  # defined at a prompt: there is no file whose changes could be noticed
             pass
         finally:
             numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
     return cast(Compiled, numba.njit(error_model="numpy", **options)(function))
 
 
-def _mend(dispatcher: Any) -> Compiled:
-    """A damaged cache file is compiled anew, and a full disk leaves the kernel uncached: neither ends the program."""
+def _make_robust(dispatcher: Any) -> Compiled:
+    """Makes the cache robust: a damaged file is compiled again, and on a full disk the kernel is not cached."""
     cache = dispatcher._cache
     load, save = cache.load_overload, cache.save_overload
 
-    def load_or_forget(signature: object, context: object) -> object:
+    def load_or_flush(signature: object, context: object) -> object:
         try:
             return load(signature, context)
         except Exception:  # whatever reading a torn file may raise
@@ -155,29 +156,29 @@ def _mend(dispatcher: Any) -> Compiled:
                 cache.flush()
             return None
 
-    def save_or_not(signature: object, data: object) -> None:
+    def save_if_possible(signature: object, data: object) -> None:
         with contextlib.suppress(OSError):
             save(signature, data)
 
-    cache.load_overload, cache.save_overload = load_or_forget, save_or_not
+    cache.load_overload, cache.save_overload = load_or_flush, save_if_possible
     return cast(Compiled, dispatcher)
 
 
 def _packages(function: Any, seen: set[str] | None = None) -> set[str]:
-    """The packages whose code ends up in a kernel: its own, and those of what it takes in."""
+    """Returns the packages whose code is part of a kernel: its own, and those of functions that it inlines."""
     seen = {"engine"} if seen is None else seen
     package = function.__module__.partition(".")[0]
     if package not in seen or package == "engine":
         seen.add(package)
         for value in list(function.__globals__.values()):
-            taken_in = getattr(value, "py_func", None)
-            if taken_in is not None and taken_in.__module__.partition(".")[0] not in seen:
-                _packages(taken_in, seen)
+            inlined = getattr(value, "py_func", None)
+            if inlined is not None and inlined.__module__.partition(".")[0] not in seen:
+                _packages(inlined, seen)
     return seen
 
 
 def cache_root() -> Path:
-    """Where compiled kernels are kept; `RINGSIDE_CACHE` moves it."""
+    """Returns the folder of compiled kernels; the environment variable `RINGSIDE_CACHE` overrides it."""
     if chosen := os.environ.get("RINGSIDE_CACHE"):
         return Path(chosen) / "ringside-kernels"
     if sys.platform == "win32":
@@ -190,7 +191,7 @@ def cache_root() -> Path:
 
 
 def sweep_cache(days: float = 14) -> None:
-    """Remove what was compiled from sources that have not been in use for some time; nothing else."""
+    """Removes kernels compiled from sources that were not used for some days; nothing else."""
     limit = time.time() - days * 86_400
     for folder in cache_root().glob("*"):
         if re.fullmatch(r"[0-9a-f]{16}", folder.name) and folder.stat().st_mtime < limit:
@@ -198,7 +199,7 @@ def sweep_cache(days: float = 14) -> None:
 
 
 def note_compiled(what: str, package: str) -> None:
-    """All that this draws on of the engine and of that package has been compiled from the sources as they are now."""
+    """Records that all kernels of this name have been compiled from the current sources of engine and package."""
     stamp = _stamp(what, package)
     if stamp is not None:
         with contextlib.suppress(OSError):
@@ -206,7 +207,7 @@ def note_compiled(what: str, package: str) -> None:
 
 
 def was_compiled(what: str, package: str) -> bool:
-    """Whether `note_compiled` said so: then it is at hand in hundredths of a second, and not in many seconds."""
+    """Returns whether `note_compiled` was called for it: then loading is quick."""
     stamp = _stamp(what, package)
     return stamp is not None and stamp.exists()
 
@@ -218,10 +219,10 @@ def _stamp(what: str, package: str) -> Path | None:
 
 @functools.cache
 def _cache_folder(packages: frozenset[str]) -> Path | None:
-    """One folder for each state of the sources; None where nothing can be written.
+    """Returns a folder for the current state of the sources; None if it cannot be written.
 
-    numba looks only at the file of the function itself, so a change to an inlined function of another module would
-    go unnoticed: the sources of all packages that a kernel draws on are therefore part of the folder's name.
+    numba checks only the file of the function itself, so a change to an inlined function of another module would go
+    unnoticed. The folder's name is therefore a hash of the sources of all packages that the kernel uses.
     """
     sources = hashlib.blake2b(digest_size=8)
     for name in sorted(packages - {"__main__"}):

@@ -1,10 +1,10 @@
-"""Options and configurations: frozen dataclasses whose fields say their type, range and meaning.
+"""Options and configurations: frozen dataclasses whose fields declare type, range and help text.
 
     @dataclass(frozen=True)
     class Options:
         points: int = option(5, low=1, high=99, help="points that win the match")
 
-`build(Options, {"points": 7})` gives the dataclass or an error that names the field, the value and what it must be.
+`build(Options, {"points": 7})` returns the dataclass, or raises an error that names the field, the value and its range.
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ Value = bool | int | float | str
 def option(
     default: Value,
     *,
-    help: str,  # the word a person looks for, as in argparse
+    help: str,  # named as in argparse
     low: float | None = None,
     high: float | None = None,
     choices: tuple[Value, ...] | None = None,
 ) -> Any:
-    """A field with its range or choices; what `dataclasses.field` is to a plain one."""
+    """A dataclass field with a default, a help text, and a range or choices."""
     return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high, "choices": choices})
 
 
 def build(kind: type[T], values: Mapping[str, object], noun: str = "option") -> T:
-    """The dataclass from these values; unknown names, wrong types and values out of range are errors."""
+    """The dataclass with these values. Unknown names, wrong types and values out of range are errors."""
     known = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     hints = get_type_hints(kind)
     for name in values:
         if name not in known:
             raise UnknownName(noun, name, known)
-    wide = {name: _float(name, value) if hints[name] is float else value for name, value in values.items()}
-    made = kind(**wide)
-    validate(made)
-    return made
+    converted = {name: _float(name, value) if hints[name] is float else value for name, value in values.items()}
+    options = kind(**converted)
+    validate(options)
+    return options
 
 
 def validate(options: object) -> None:
-    """Raise BadValue unless every field has its type and is in its range; call it in `__post_init__`."""
+    """Raise BadValue unless every field has the right type and is in range. Call it in `__post_init__`."""
     hints = get_type_hints(type(options))
     for field in dataclasses.fields(options):  # type: ignore[arg-type]
         _check(field.name, getattr(options, field.name), hints[field.name], field.metadata)
 
 
 def parse(kind: type[T], texts: Mapping[str, str], noun: str = "option") -> T:
-    """The dataclass from texts, as given on a command line."""
+    """The dataclass from texts, as on the command line."""
     hints = get_type_hints(kind)
-    return build(kind, {name: _read(name, text, hints.get(name, str)) for name, text in texts.items()}, noun)
+    return build(kind, {name: _parse_text(name, text, hints.get(name, str)) for name, text in texts.items()}, noun)
 
 
 def read_json(kind: type[T], payload: bytes, noun: str = "option") -> T:
-    """The dataclass from a JSON object, as in an agent's payload; nothing at all stands for all defaults."""
+    """The dataclass from a JSON object, such as an agent's payload; an empty payload means all defaults."""
     try:
         values = json.loads(payload or b"{}")
     except (ValueError, RecursionError):
@@ -71,12 +71,12 @@ def read_json(kind: type[T], payload: bytes, noun: str = "option") -> T:
 
 
 def items(options: object) -> tuple[tuple[str, Value], ...]:
-    """Names and values in alphabetical order: the same options always give the same tuple."""
+    """Names and values in alphabetical order, so that equal options give equal tuples."""
     return tuple(sorted(dataclasses.asdict(options).items()))  # type: ignore[call-overload]
 
 
 def _float(name: str, value: object) -> object:
-    """A whole number will do where a fraction is asked for."""
+    """Convert an int to float for a float option."""
     if type(value) is not int:
         return value
     try:
@@ -87,7 +87,7 @@ def _float(name: str, value: object) -> object:
 
 def _check(name: str, value: object, kind: type, rules: Mapping[str, Any]) -> None:
     if kind not in (bool, int, float, str):
-        raise TypeError(f"option {name!r} is declared as {kind}: only bool, int, float and str can be")
+        raise TypeError(f"option {name!r} is declared as {kind}; only bool, int, float and str are supported")
     if type(value) is not kind:
         raise BadValue(name, value, f"of type {kind.__name__}")
     if isinstance(value, float) and not math.isfinite(value):
@@ -109,7 +109,7 @@ def _range(low: float | None, high: float | None) -> str:
     return f"from {low} to {high}"
 
 
-def _read(name: str, text: str, kind: type) -> object:
+def _parse_text(name: str, text: str, kind: type) -> object:
     if kind is bool:
         words = {
             "true": True,

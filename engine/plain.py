@@ -1,7 +1,7 @@
-"""Plain Python in lanes: one board and one player at a time, lifted into what the arena needs.
+"""Games and bots in plain Python, one board and one player at a time; adapters run them in lanes.
 
-This is how a newcomer writes a game or a bot; nothing else changes. A game is a subclass of `PlainGame` whose `new`
-returns a `PlainBoard`; a bot is an object, or a module, with `act(view) -> int`.
+This is the easiest way to write a game or a bot. A game is a subclass of `PlainGame` whose `new` returns a
+`PlainBoard`. A bot is an object, or a module, with `act(view) -> int`.
 """
 
 from __future__ import annotations
@@ -17,49 +17,63 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.errors import BadValue
-from engine.game import (RESIGN, AgentKind, Bools, Floats, GameInfo, Indices, Ints, NoAction, Observations, Position, Seeds, Views)
+from engine.game import (
+    RESIGN,
+    AgentKind,
+    Bools,
+    Floats,
+    GameInfo,
+    Indices,
+    Ints,
+    NoAction,
+    Observations,
+    Position,
+    Seeds,
+    Views,
+)
 from engine.play.match import AgentSpec, MatchResult
 from engine.registry import spec_of
 from engine.scene import Scene, Text
 from engine.seeding import pick, purpose
 
 BOT_CHOICE = purpose("plain.bot")
-BLOCK = 4096  # bytes of observations that stay in memory as long as a bot keeps one of them
-RELEARN = 256  # calls
-NO_ACTION = 2**62  # beyond the actions of any game: a plain bot cannot say that it is still thinking
+BLOCK_BYTES = 4096  # observations that share one block; a bot that keeps one of them keeps the whole block
+PREFILL_CALLS = 256  # calls of `act` until the use of observations is measured again
+NO_ACTION = 2**62  # illegal in every game: a plain bot cannot answer PENDING
 
 
 class PlainBoard(ABC):
-    """One match. Whatever it draws comes from `engine.seeding` and the seed it was given."""
+    """One match. Random numbers must come from `engine.seeding` and the seed of the match."""
 
-    truncated = False  # set it when the match ended by a limit rather than by the rules
-    no_contest = False  # set it when the match ended with no result
+    truncated = False  # set it if a limit ended the match, not the rules
+    no_contest = False  # set it if the match ended without a result
 
     @abstractmethod
     def acting(self) -> Sequence[int]:
-        """The seats that move now; none when the match is over."""
+        """The seats that must act now; empty when the match is over."""
 
     @abstractmethod
     def play(self, actions: Mapping[int, int]) -> None:
-        """One step: an action for each acting seat."""
+        """Play one step; `actions` holds one action for each acting seat."""
 
     @abstractmethod
     def scores(self) -> Sequence[float]:
-        """By seat."""
+        """The score so far of each seat."""
 
     @abstractmethod
     def observe(self, seat: int) -> ArrayLike:
-        """What this seat sees, in the shape that the game's info says."""
+        """The observation of this seat, in the shape `info.observation`."""
 
     def legal(self, seat: int) -> Sequence[int]:
-        """What this seat may do; asked only of games that are `masked`."""
+        """The legal actions of this seat. Called only if the game is `masked`."""
         return ()
 
     def stats(self, seat: int) -> Sequence[float]:
-        """In the order of `info.stats`."""
+        """The statistics of this seat, in the order of `info.stats`."""
         return ()
 
     def position(self, seat: int) -> Position | None:
+        """The position, for agents that search; None if the game has hidden information."""
         return None
 
     def scene(self) -> Scene:
@@ -68,7 +82,7 @@ class PlainBoard(ABC):
 
 
 class PlainGame(ABC):
-    """The rules with their options. Subclasses set name, version, Options and info, and make boards."""
+    """The rules with their options. Subclasses set name, version, Options and info, and define `new`."""
 
     name: ClassVar[str]
     version: ClassVar[int]
@@ -81,18 +95,18 @@ class PlainGame(ABC):
 
     @abstractmethod
     def new(self, seed: int, start: str | None) -> PlainBoard:
-        """A fresh match."""
+        """The board of a new match."""
 
     def check_start(self, start: str | None) -> None:
         if start is not None:
-            raise BadValue("start", start, f"None: {self.name} always begins in the same way")
+            raise BadValue("start", start, f"None: {self.name} has only one start")
 
     def boards(self, lanes: int) -> PlainBoards:
         return PlainBoards(self, lanes)
 
 
 class PlainBoards:
-    """Plain boards, one for each lane."""
+    """Implements `engine.game.Boards` with one PlainBoard per lane."""
 
     def __init__(self, game: PlainGame, lanes: int) -> None:
         self._game = game
@@ -157,24 +171,24 @@ class PlainBoards:
         self._over[lane] = 0 if acting else 3 if board.no_contest else 2 if board.truncated else 1
         scores = list(board.scores())
         if len(scores) != self._game.info.seats:
-            raise ValueError(f"scores() must return {self._game.info.seats} numbers, one for each seat, not {scores}")
+            raise ValueError(f"scores() must return {self._game.info.seats} numbers, one per seat, not {scores}")
         self._scores[lane] = scores
 
 
 class View:
-    """What a plain bot sees when it has to move."""
+    """What a plain bot sees when it must act."""
 
     __slots__ = ("_call", "_number", "_obs")
 
     _call: _Call
-    _number: int  # of its row, from 1
-    _obs: Observations | None  # a copy that was made beforehand, until it is read
+    _number: int  # of the row, from 1
+    _obs: Observations | None  # a copy made in advance, until it is read
 
     @property
     def obs(self) -> Observations:
-        """A new copy each time: a bot may keep and change it."""
-        ready, self._obs = self._obs, None
-        return self._call.look(self._number - 1) if ready is None else ready
+        """The observation; a new copy on each access, which the bot may keep and change."""
+        prefilled, self._obs = self._obs, None
+        return self._call.copy_observation(self._number - 1) if prefilled is None else prefilled
 
     @property
     def seat(self) -> int:
@@ -190,7 +204,7 @@ class View:
 
     @property
     def legal(self) -> list[int] | None:
-        """The legal actions; None when all are."""
+        """The legal actions; None if all are always legal."""
         legal = self._call.views.legal
         return None if legal is None else np.flatnonzero(legal[self._number - 1]).tolist()
 
@@ -199,16 +213,18 @@ class View:
         return self._call.views.position(self._number - 1)
 
     def pick(self, count: int, k: int = 0) -> int:
-        """A random number below `count`: always the same one for this match, seat, ply and k."""
+        """A random number below `count`, which depends only on match, seat, ply and k."""
         return pick(count, self.seed, BOT_CHOICE, 0, self.ply, k)
 
 
 class PlainBot(Protocol):
+    """A bot that plays one match."""
+
     def act(self, view: View) -> int: ...
 
 
 def _action(answer: object) -> int:
-    """A plain bot answers at once: an action, or RESIGN."""
+    """The answer of a bot as an int: an action, RESIGN, or NO_ACTION for any other number."""
     try:
         action = operator.index(answer)  # type: ignore[arg-type]
     except TypeError:
@@ -217,48 +233,48 @@ def _action(answer: object) -> int:
 
 
 class _Call:
-    """One call of a pilot: what its views have in common, in lists, because arrays are slow to read one by one."""
+    """Data shared by the views of one call of `PlainPilot.act`; lists, because reading array elements is slow."""
 
-    __slots__ = ("looked", "plies", "seats", "seeds", "views")
+    __slots__ = ("copied", "plies", "seats", "seeds", "views")
 
     def __init__(self, views: Views, seeds: Sequence[int]) -> None:
         self.views, self.seeds = views, seeds
         self.seats: list[int] = views.seats.tolist()
         self.plies: list[int] = views.plies.tolist()
-        self.looked = 0  # how many observations were copied one by one
+        self.copied = 0  # number of observations copied one by one
 
-    def look(self, row: int) -> Observations:
-        self.looked += 1
-        seen: Observations = self.views.obs[row]
-        return seen.copy()  # the arena overwrites its own row
+    def copy_observation(self, row: int) -> Observations:
+        self.copied += 1
+        obs: Observations = self.views.obs[row]
+        return obs.copy()  # the arena overwrites its own row
 
 
 def _copies(obs: Observations) -> list[Observations]:
-    """A copy of each row. Rows share memory of up to `BLOCK` bytes: one copy each takes three times as long."""
-    rows = max(BLOCK // max(obs.strides[0], 1), 1)
+    """A copy of each row. Rows share blocks of up to `BLOCK_BYTES`: separate copies take three times as long."""
+    rows = max(BLOCK_BYTES // max(obs.strides[0], 1), 1)
     return [row for first in range(0, len(obs), rows) for row in obs[first : first + rows].copy()]
 
 
-def _ask(call: _Call, bots: Sequence[PlainBot], seen: Sequence[Observations | None]) -> list[Any]:
-    """The answers of all rows. Every line of the loop counts: a simple bot takes 0.2 us itself."""
+def _ask_bots(call: _Call, bots: Sequence[PlainBot], observations: Sequence[Observations | None]) -> list[Any]:
+    """The answers of all rows. The loop is optimised, because a simple bot takes only 0.2 us."""
     answers = []
     turn = call.views.turn
-    for number, bot, obs in zip(count(1), bots, seen):
+    for number, bot, obs in zip(count(1), bots, observations):
         turn[0] = number  # as `views.asking` does, without the call
         view = View()
         view._call = call
         view._number = number
         view._obs = obs
-        answers.append(bot.act(view))  # each by itself: no row alters another
+        answers.append(bot.act(view))  # each bot sees only its own row
     return answers
 
 
 def _actions(answers: list[Any], views: Views) -> Ints:
-    """What plain bots answered, a row each."""
-    views.asking(-1)  # an answer may be an object whose code runs here: until it raises, any row may be at fault
+    """The answers of plain bots as actions."""
+    views.asking(-1)  # converting an answer may run its code: until it raises, any row may be at fault
     try:
         return np.frombuffer(bytes(answers), np.uint8).astype(np.int64)  # the fastest way, for actions below 256
-    except Exception:  # find out whose answer it was
+    except Exception:  # convert one by one, to find the row at fault
         actions = []
         for row, answer in enumerate(answers):
             views.asking(row)
@@ -267,9 +283,9 @@ def _actions(answers: list[Any], views: Views) -> Ints:
 
 
 class PlainPilot:
-    """Plays plain bots, each slot with one of its own.
+    """Plays plain bots, one per slot.
 
-    Observations are filled in before the bots are asked if most bots read theirs; one call in `RELEARN` finds out.
+    If most bots read their observation, all are copied in advance; one call in `PREFILL_CALLS` measures this.
     """
 
     capacity = None
@@ -278,38 +294,40 @@ class PlainPilot:
         self._make = make
         self._payloads: list[bytes] = []
         self._bots: dict[int, tuple[PlainBot, int]] = {}  # by slot, with its seed
-        self._slots = b""  # of the last call, and who plays on them:
-        self._asked: Sequence[PlainBot] = ()
-        self._seeds: Sequence[int] = ()
-        self._filled = 0  # calls in which observations are still to be filled in
+        self._current_slots = b""  # of the last call, with their bots and seeds:
+        self._current_bots: Sequence[PlainBot] = ()
+        self._current_seeds: Sequence[int] = ()
+        self._prefill_left = 0  # calls left in which observations are copied in advance
 
     def load(self, agent: AgentSpec) -> int:
-        self._make(agent.payload)  # a payload that cannot be read fails here, not in the middle of a match
+        self._make(agent.payload)  # an unreadable payload fails here, not during a match
         self._payloads.append(agent.payload)
         return len(self._payloads) - 1
 
     def begin(self, slots: Indices, agents: Indices, seeds: Seeds) -> None:
-        self._slots = b""
+        self._current_slots = b""
         for slot, agent, seed in zip(slots.tolist(), agents.tolist(), seeds.tolist(), strict=True):
             self._bots[slot] = (self._make(self._payloads[agent]), seed)
 
     def act(self, views: Views) -> Ints:
         slots = views.slots.tobytes()
-        if slots != self._slots:
-            self._asked, self._seeds = zip(*map(self._bots.__getitem__, views.slots.tolist()), strict=True)
-            self._slots = slots
-        call = _Call(views, self._seeds)
-        if self._filled:
-            self._filled -= 1
-            answers = _ask(call, self._asked, _copies(views.obs))
+        if slots != self._current_slots:
+            self._current_bots, self._current_seeds = zip(
+                *map(self._bots.__getitem__, views.slots.tolist()), strict=True
+            )
+            self._current_slots = slots
+        call = _Call(views, self._current_seeds)
+        if self._prefill_left:
+            self._prefill_left -= 1
+            answers = _ask_bots(call, self._current_bots, _copies(views.obs))
         else:
-            answers = _ask(call, self._asked, [None] * len(views))
-            if 2 * call.looked >= len(views):
-                self._filled = RELEARN - 1
+            answers = _ask_bots(call, self._current_bots, [None] * len(views))
+            if 2 * call.copied >= len(views):
+                self._prefill_left = PREFILL_CALLS - 1
         return _actions(answers, views)
 
     def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:
-        self._slots = b""
+        self._current_slots = b""
         for slot in slots.tolist():
             del self._bots[slot]
 
@@ -320,7 +338,7 @@ class PlainPilot:
 def plain_kind(
     name: str, version: int, make: Callable[[bytes], PlainBot], games: Sequence[str], samples: Mapping[str, bytes]
 ) -> AgentKind:
-    """A kind of agent from `make(payload) -> bot`; `samples` are ready-made agents, name and payload."""
+    """An agent kind from `make(payload) -> bot`; `samples` maps names of ready-made agents to their payloads."""
     return AgentKind(
         name=name,
         version=version,

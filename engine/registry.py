@@ -1,11 +1,11 @@
-"""Lazy tables of games, agent kinds, formats and trainers, filled by entry points: everybody's, ours too.
+"""Lazy tables of games, agent kinds, formats and trainers, filled from the entry points of installed packages.
 
 A plug-in is an installed package with, in its `pyproject.toml`:
 
     [project.entry-points."ringside.games"]
     nim = "my_package.nim:Nim"
 
-A family stands for games that nobody could list one by one: `ringside.families` names it, "family:member" the game.
+A family is a set of games discovered at run time: `ringside.families` names it, and a game is "family:member".
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Names and what they stand for. Nothing is imported before it is asked for by name."""
+    """A table of names and values. A value is imported when it is first requested."""
 
     def __init__(
         self,
@@ -35,17 +35,17 @@ class Registry(Generic[T]):
     ) -> None:
         self.noun = noun
         self.group = group
-        self._check = check  # raises unless a value is what the table is for
+        self._check = check  # raises unless a value has the right type
         self._families = families
         self._points: dict[str, EntryPoint] | None = None
         self._loaded: dict[str, T] = {}
-        self.problems: dict[str, str] = {}  # what could not be loaded, and why
+        self.problems: dict[str, str] = {}  # by name: why it could not be loaded
 
     def names(self) -> list[str]:
         return sorted({*self._found(), *self._loaded})
 
     def members(self) -> list[str]:
-        """What the families have, as "family:member". There may be many, and some may turn out not to work here."""
+        """The members of all families, as "family:member". There may be many, and some may fail to load."""
         families = self._families.working() if self._families is not None else {}
         return [f"{name}:{member}" for name, family in families.items() for member in family.members()]
 
@@ -53,7 +53,7 @@ class Registry(Generic[T]):
         return name in self._loaded or name in self._found() or (self.in_family(name) and name in self.members())
 
     def in_family(self, name: str) -> bool:
-        """Whether such a name is a family's to know: that there is such a member is told when it is asked for."""
+        """Whether the name has the form "family:member" of a known family; the member itself need not exist."""
         family, colon, _ = name.partition(":")
         listed = name in self._loaded or name in self._found()
         return bool(colon) and not listed and self._families is not None and family in self._families
@@ -70,10 +70,7 @@ class Registry(Generic[T]):
         try:
             value: T = point.load()
             self._check(name, value)
-        except (
-            Exception,
-            SystemExit,
-        ) as error:  # a plug-in may fail in any way; it is reported by name and the rest works
+        except (Exception, SystemExit) as error:  # a plug-in may fail in any way: report it, and keep the rest working
             origin = point.dist.name if point.dist else "an unknown package"
             text = f"{self.noun} {name!r} of {origin} cannot be loaded: {type(error).__name__}: {error}"
             self.problems[name] = text
@@ -82,7 +79,7 @@ class Registry(Generic[T]):
         return value
 
     def working(self) -> dict[str, T]:
-        """All that load; the others are left out and told in `problems`."""
+        """All values that can be loaded; `problems` tells why the others cannot."""
         found = {}
         for name in self.names():
             try:
@@ -92,15 +89,15 @@ class Registry(Generic[T]):
         return found
 
     def own(self) -> list[str]:
-        """Those that come with Ringside itself."""
+        """The names that come with Ringside itself."""
         return [name for name, point in self._found().items() if point.dist and point.dist.name == "ringside"]
 
     def rescan(self) -> None:
-        """Look again for what is installed."""
+        """Read the entry points again at the next access."""
         self._points = None
 
     def add(self, name: str, value: T) -> None:
-        """Register for this process alone: for scripts and tests."""
+        """Register a value in this process only, for scripts and tests."""
         self._check(name, value)
         self._loaded[name] = value
 
@@ -114,16 +111,16 @@ class Registry(Generic[T]):
             for point in sorted(points, key=lambda one: one.dist is None or one.dist.name != "ringside"):  # ours first
                 first = self._points.setdefault(point.name, point)
                 if first.value != point.value:
-                    self.problems[f"{point.name} ({point.value})"] = (
-                        f"{self.noun} {point.name!r} is offered twice: {first.value} is used, {point.value} is not"
-                    )
+                    used = f"{first.value} is used, {point.value} is ignored"
+                    text = f"{self.noun} {point.name!r} is registered twice: {used}"
+                    self.problems[f"{point.name} ({point.value})"] = text
         return self._points
 
 
 def _check_game(name: str, value: object) -> None:
     missing = [one for one in ("name", "version", "Options", "__call__") if not hasattr(value, one)]
     if missing or not isinstance(value, type) or getattr(value, "__abstractmethods__", None):
-        raise TypeError(f"{value!r} is not a game class with name, version and Options that can be made")
+        raise TypeError(f"{value!r} is not a game class: it needs name, version, Options and no abstract methods")
     _check_name(name, value.name)  # type: ignore[attr-defined]
 
 
@@ -141,10 +138,10 @@ def _check_format(name: str, value: object) -> None:
 
 
 def _check_trainer(name: str, value: object) -> None:
-    wanted = ("name", "about", "metrics", "presets", "check", "train")
-    missing = [one for one in wanted if not hasattr(value, one)]
+    attributes = ("name", "about", "metrics", "presets", "check", "train")
+    missing = [one for one in attributes if not hasattr(value, one)]
     if missing or not isinstance(value, type) or not is_dataclass(value):
-        lack = f"it has no {', '.join(missing)}" if missing else "it is no dataclass type"
+        lack = f"it has no {', '.join(missing)}" if missing else "it is not a dataclass"
         raise TypeError(f"{value!r} is not a trainer: {lack}")
     _check_name(name, value.name)  # type: ignore[attr-defined]
 
@@ -176,27 +173,27 @@ PAINTERS: Registry[Callable[[], Painter]] = Registry("painter of scenes", "rings
 
 
 def all_games(also: Iterable[str] = ()) -> dict[str, Game]:
-    """Every game that works, with its usual options, and of these names those that families have."""
+    """Every registered game that works, with default options, and those games of families that `also` names."""
     names = dict.fromkeys([*GAMES.names(), *(name for name in also if name in GAMES)])
     games = {name: usual_game(name) for name in names}
     return {name: game for name, game in games.items() if game is not None}
 
 
 def usual_game(name: str) -> Game | None:
-    """A game with its usual options; None where it cannot be had, and `GAMES.problems` says why."""
+    """A game with default options; None if it fails, with the reason in `GAMES.problems`."""
     try:
         return new_game(name)
     except UnknownName:
         return None
     except BrokenPlugin as error:
         GAMES.problems[name] = str(error)
-    except Exception as error:  # a plug-in's own code: reported, and the rest works
-        GAMES.problems[name] = f"game {name!r} cannot be made: {type(error).__name__}: {error}"
+    except Exception as error:  # code of a plug-in: report it, and keep the rest working
+        GAMES.problems[name] = f"game {name!r} cannot be created: {type(error).__name__}: {error}"
     return None
 
 
 def agents_for(game: Game) -> dict[str, list[AgentSpec]]:
-    """The ready-made agents that play a game, by kind."""
+    """The ready-made agents for a game, by kind."""
     found = {}
     for name, kind in KINDS.working().items():
         try:
@@ -208,27 +205,27 @@ def agents_for(game: Game) -> dict[str, list[AgentSpec]]:
 
 
 def new_game(name: str, texts: Mapping[str, str] | None = None, /, **options: object) -> Game:
-    """A game by name with these options; `texts` are options as a command line has them."""
-    made = GAMES.get(name)
+    """A game by name with these options; `texts` are options as given on the command line."""
+    game_class = GAMES.get(name)
     noun = f"option of {name}"
-    return made(parse(made.Options, texts, noun) if texts else build(made.Options, options, noun))
+    return game_class(parse(game_class.Options, texts, noun) if texts else build(game_class.Options, options, noun))
 
 
 def game_of(spec: GameSpec) -> Game:
-    """The game that a spec describes; rules of another version are refused."""
-    made = GAMES.get(spec.name)
-    if made.version != spec.version:
-        raise VersionMismatch("game", spec.name, spec.version, made.version)
-    game = made(build(made.Options, dict(spec.options), f"option of {spec.name}"))
+    """The game that a spec describes. Raises VersionMismatch if another version is installed."""
+    game_class = GAMES.get(spec.name)
+    if game_class.version != spec.version:
+        raise VersionMismatch("game", spec.name, spec.version, game_class.version)
+    game = game_class(build(game_class.Options, dict(spec.options), f"option of {spec.name}"))
     if game.spec != spec:
-        raise BadSpec(f"the options of {spec.name} must all be given, once and in alphabetical order: {spec.options}")
+        raise BadSpec(f"{spec.name}: the spec must list every option once, in alphabetical order: {spec.options}")
     return game
 
 
 def kind_of(agent: AgentSpec) -> AgentKind:
-    """The kind of an agent; code of another version is refused."""
-    if agent.kind not in KINDS:  # it was there when the agent was made: of what is here, none is meant
-        missing = f"{agent.id!r} is of that kind, which is not installed here: its plug-in is missing"
+    """The kind of an agent. Raises VersionMismatch if another version is installed."""
+    if agent.kind not in KINDS:  # suggests no other kind, because its plug-in is missing
+        missing = f"{agent.id!r} is of that kind, which is not installed: its plug-in is missing"
         raise UnknownName("agent kind", agent.kind, KINDS.names(), otherwise=missing)
     kind = KINDS.get(agent.kind)
     if kind.version != agent.version:
@@ -237,12 +234,12 @@ def kind_of(agent: AgentSpec) -> AgentKind:
 
 
 def package_of(kind: AgentKind) -> str:
-    """The package that its code is in, such as ours."""
+    """The top-level package that contains its code."""
     return kind.pilot.__module__.partition(".")[0]
 
 
 def is_person(agent: AgentSpec) -> bool:
-    """Whether somebody has to be there to play it. Of a kind that cannot be had, that is told when it is to play."""
+    """Whether a person plays it. False for a kind that cannot be loaded; that error is raised when it must play."""
     try:
         return KINDS.get(agent.kind).live
     except RingsideError:
@@ -250,7 +247,7 @@ def is_person(agent: AgentSpec) -> bool:
 
 
 def needs_a_core(agent: AgentSpec) -> bool:
-    """Whether it thinks by real time, which others would take from it; see `is_person`."""
+    """Whether it thinks in real time, so that it needs a CPU core of its own; see `is_person` for unknown kinds."""
     try:
         return KINDS.get(agent.kind).timed(agent)
     except RingsideError:

@@ -1,4 +1,4 @@
-"""What a position looks like: shapes and texts that pygame, a test or a thumbnail can draw.
+"""A drawing of a position as shapes and texts, independent of any graphics library.
 
 One unit is the height of the picture: y runs from 0 (top) to 1, x from 0 to `aspect`. Colours are RRGGBB. Items are
 drawn in the order given.
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 Point = tuple[float, float]
-SEATS = ("4A9BFF", "FF7A33", "3CCFA0", "E9A6F2", "FFFFFF")  # colours on a dark ground, in every game and beside it
-CORNERS = (0, 4, 3, 5, 6)  # of a seat's shape; 0 is a disc
-SWELL = {3: 1.28, 4: 1.22, 5: 1.12, 6: 1.08}  # so that all look equally large
+SEATS = ("4A9BFF", "FF7A33", "3CCFA0", "E9A6F2", "FFFFFF")  # colours on a dark background, the same in all games
+CORNERS = (0, 4, 3, 5, 6)  # of the shape of a seat; 0 is a disc
+SWELL = {3: 1.28, 4: 1.22, 5: 1.12, 6: 1.08}  # scale by number of corners, so that all shapes look equally large
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Rect:
     height: float
     colour: str
     radius: float = 0.0  # of its corners
-    outline: float = 0.0  # line width; 0 fills it
+    outline: float = 0.0  # line width; 0 fills the shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Sprite:
-    """A picture that the game itself supplies, as rows of RGB bytes."""
+    """An image supplied by the game, as rows of RGB bytes."""
 
     x: float
     y: float
@@ -83,8 +83,8 @@ class Scene:
     aspect: float
     ground: str
     items: tuple[Item, ...]
-    caption: str = ""  # one line that says the same in words: for screen readers, tests and terminals
-    ending: str = ""  # how the rules ended it, where there is more to say than who won: "checkmate"
+    caption: str = ""  # one line that describes the scene: for screen readers, tests and terminals
+    ending: str = ""  # how the match ended by the rules, if not only by score: "checkmate"
 
 
 def seat_colour(seat: int) -> str:
@@ -92,12 +92,12 @@ def seat_colour(seat: int) -> str:
 
 
 def is_hollow(seat: int) -> bool:
-    """Colours and shapes come again, without their inside."""
+    """Whether the seat reuses the colour and shape of an earlier seat, drawn as an outline."""
     return seat >= len(SEATS)
 
 
 def seat_corners(seat: int) -> tuple[Point, ...]:
-    """Of its shape around a middle at 0, as large as a disc of radius 1; none for a disc."""
+    """The corners of the shape, centred at 0 and as large as a disc of radius 1; empty for a disc."""
     count = CORNERS[seat % len(CORNERS)]
     if not count:
         return ()

@@ -1,7 +1,7 @@
 """Random numbers without a generator: each draw is a function of (seed, purpose, seat, ply, k).
 
-There is no stream to keep in step, so lanes, workers and interruptions cannot change what is drawn, and the global
-generators are never touched. `draw` may be called from kernels; `chance` and `pick` are for plain Python.
+There is no generator state, so lanes, workers and interruptions cannot change what is drawn, and the global generators
+are never used. Kernels call `draw`; plain Python calls `chance` and `pick`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ WORD = 2**64 - 1
 
 
 def purpose(name: str) -> int:
-    """A constant that keeps the draws made for one purpose apart from all others."""
+    """A constant that makes the draws for one purpose independent of all others."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
 
 
 def derive(*parts: int | str) -> int:
-    """A seed from any mixture of numbers and names, such as (tournament seed, pairing, pair)."""
-    text = repr(tuple(part if isinstance(part, str) else int(part) for part in parts))  # quoted, so never ambiguous
+    """A seed derived from numbers and names, such as (tournament seed, pairing, pair)."""
+    text = repr(tuple(part if isinstance(part, str) else int(part) for part in parts))  # quoted, so unambiguous
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
@@ -53,7 +53,7 @@ def unit(bits):  # type: ignore[no-untyped-def]
 
 @lru_cache(4096)
 def _start(seed: int, what: int) -> int:
-    """Where the draws of one purpose begin."""
+    """The SplitMix64 state at which the draws of one purpose begin."""
     return _mixed(seed ^ what)
 
 
@@ -65,10 +65,10 @@ def _mixed(z: int) -> int:
 
 
 def bits(seed: int, what: int, seat: int = 0, ply: int = 0, k: int = 0) -> int:
-    """`draw` for plain Python, in plain Python: calling a kernel takes longer."""
+    """`draw` in plain Python, which is faster than calling a kernel."""
     try:
         together = seed | what | seat | ply | k
-    except (TypeError, OverflowError):  # not all of them are whole numbers of Python's
+    except (TypeError, OverflowError):  # not all are Python ints
         together = -1
     if type(together) is not int or together >> 64:
         seed, what, seat, ply, k = (int(np.uint64(part)) for part in (seed, what, seat, ply, k))  # or OverflowError

@@ -1,4 +1,4 @@
-"""What goes on: machine, workers, rates, and who did what when. For panels; it costs next to nothing to look."""
+"""Status of machine, workers and runs, and a trace of events, for the panels of the GUI. Sampling is cheap."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from typing import NamedTuple
 
 import psutil
 
-KEPT = 20_000  # events
+MAX_EVENTS = 20_000  # events
 
 
 class Event(NamedTuple):
-    """One entry of the trace: for a timeline, a row for each worker."""
+    """One event of a worker or of the run, for a timeline with a row per worker."""
 
     at: float  # time.monotonic()
-    worker: int  # slot; -1 for the run itself, below that for live matches
+    worker: int  # slot; -1 for the run itself, less for live matches
     what: str  # start, ready, play, alone, results, suspects, died, dismissed, broken off; run, stop, stop now, failed
     detail: str
 
 
 class Trace:
-    """The last events, oldest first."""
+    """The most recent events, oldest first."""
 
-    def __init__(self, kept: int = KEPT) -> None:
-        self._events: deque[Event] = deque(maxlen=kept)
-        self.count = 0  # of all events ever
+    def __init__(self, capacity: int = MAX_EVENTS) -> None:
+        self._events: deque[Event] = deque(maxlen=capacity)
+        self.count = 0  # events added so far, including dropped ones
 
     def add(self, worker: int, what: str, detail: str = "") -> None:
         self.count += 1
         self._events.append(Event(time.monotonic(), worker, what, detail))
 
     def since(self, count: int) -> list[Event]:
-        """Those after the first so many; as far as they are still there."""
+        """The events after the first `count`, as far as they are still stored."""
         new = min(self.count - count, len(self._events))
         return [self._events[place] for place in range(len(self._events) - new, len(self._events))] if new > 0 else []
 
@@ -43,77 +43,77 @@ class Trace:
 class Machine:
     """The computer as a whole."""
 
-    cpu: tuple[float, ...]  # per cent, by core
+    cpu: tuple[float, ...]  # percent, by core
     memory: int  # bytes in use
     memory_total: int
 
 
 @dataclass(frozen=True)
 class WorkerView:
-    """A worker as its dispatcher sees it."""
+    """A worker process as its dispatcher sees it."""
 
-    slot: int  # below 0 for one that plays a live match
+    slot: int  # negative for a live match
     pid: int | None
     state: str  # starting, restarting, playing, idle or retiring
-    playing: str  # who against whom, and how many more
+    playing: str  # text: the players, and the number of further matches
     done: int  # matches
     restarts: int
 
 
 @dataclass(frozen=True)
 class WorkerStatus(WorkerView):
-    """One line of the workers' panel."""
+    """A worker with its CPU and memory use: one row of the workers panel."""
 
-    cpu: float  # per cent of one core
+    cpu: float  # percent of one core
     memory: int  # bytes
 
 
 @dataclass(frozen=True)
 class RunView:
-    """How far a run is."""
+    """Progress of a run."""
 
-    total: int | None = None  # matches, where that is known
+    total: int | None = None  # matches, if known
     done: int = 0
-    failures: int = 0  # of agents, among them
-    playing: int = 0  # matches that workers have
-    waiting: int = 0  # matches that they do not have yet
-    suspects: int = 0  # of those, the ones that must be played apart
-    quarantined: tuple[str, ...] = ()  # agents
+    failures: int = 0  # matches among `done` in which an agent failed
+    playing: int = 0  # matches assigned to workers
+    waiting: int = 0  # matches not assigned yet
+    suspects: int = 0  # among `waiting`: matches that must be played alone, to find the agent at fault
+    quarantined: tuple[str, ...] = ()  # ids of agents
 
 
 @dataclass(frozen=True)
 class Status:
-    """Everything that a panel shows, at one moment."""
+    """Everything that a panel shows at one moment."""
 
     machine: Machine
     workers: tuple[WorkerStatus, ...]
     run: RunView
-    rate: float  # matches a second, over the last few seconds
+    rate: float  # matches per second, over the last few seconds
     seconds_left: float | None
 
 
 class Monitor:
-    """Looks at the workers' processes and the machine; call `sample` about twice a second."""
+    """Measures the worker processes and the machine. Call `sample` about twice a second, from one thread."""
 
     def __init__(self, window: float = 5.0) -> None:
         self._window = window
-        self._processes: dict[int, psutil.Process] = {}  # by pid: they remember when they were last looked at
-        self._past: deque[tuple[float, int]] = deque()  # when, and how many were done
+        self._processes: dict[int, psutil.Process] = {}  # by pid; each measures CPU use since its last call
+        self._past: deque[tuple[float, int]] = deque()  # (time, matches done)
         psutil.cpu_percent(None, percpu=True)
 
     def sample(self, workers: Sequence[WorkerView], run: RunView) -> Status:
-        seen = tuple(self._measured(worker) for worker in sorted(workers, key=lambda one: one.slot))
-        alive = {one.pid for one in seen}
+        measured = tuple(self._measure(worker) for worker in sorted(workers, key=lambda worker: worker.slot))
+        alive = {worker.pid for worker in measured}
         self._processes = {pid: process for pid, process in self._processes.items() if pid in alive}
         memory = psutil.virtual_memory()
         machine = Machine(tuple(psutil.cpu_percent(None, percpu=True)), memory.total - memory.available, memory.total)
         rate = self._rate(run.done)
         left = (run.total - run.done) / rate if run.total is not None and rate else None
-        return Status(machine, seen, run, rate, left)
+        return Status(machine, measured, run, rate, left)
 
     def _rate(self, done: int) -> float:
         now = time.monotonic()
-        if self._past and done < self._past[-1][1]:  # another run
+        if self._past and done < self._past[-1][1]:  # a new run has started
             self._past.clear()
         self._past.append((now, done))
         while len(self._past) > 2 and now - self._past[0][0] > self._window:
@@ -121,13 +121,13 @@ class Monitor:
         since, before = self._past[0]
         return (done - before) / (now - since) if now > since else 0.0
 
-    def _measured(self, worker: WorkerView) -> WorkerStatus:
+    def _measure(self, worker: WorkerView) -> WorkerStatus:
         cpu, memory, pid = 0.0, 0, worker.pid
         if pid is not None:
             try:
                 process = self._processes.get(pid) or self._processes.setdefault(pid, psutil.Process(pid))
                 with process.oneshot():
                     cpu, memory = process.cpu_percent(None), process.memory_info().rss
-            except psutil.Error:  # it has just gone
+            except psutil.Error:  # it has just ended
                 self._processes.pop(pid, None)
         return WorkerStatus(**vars(worker), cpu=cpu, memory=memory)

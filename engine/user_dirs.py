@@ -1,4 +1,4 @@
-"""Where Ringside keeps what belongs to a person on this machine, rather than to a league."""
+"""The folder for data that belongs to the user of this machine rather than to a league."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 
-def home() -> Path:
-    """Settings, confirmed engines and the sample league; RINGSIDE_HOME names another folder."""
-    if given := os.environ.get("RINGSIDE_HOME"):
-        return Path(given).expanduser().absolute()
+def data_dir() -> Path:
+    """The folder of settings, confirmed engines and the sample league; RINGSIDE_HOME overrides it."""
+    if path := os.environ.get("RINGSIDE_HOME"):
+        return Path(path).expanduser().absolute()
     if sys.platform == "win32":
         return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming") / "Ringside"
     if sys.platform == "darwin":

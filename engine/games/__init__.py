@@ -1,6 +1,7 @@
 """The games that come with Ringside.
 
-A game is one file here and one line under `ringside.games` in `pyproject.toml`. Write it as a plain-Python board (see
-`engine.plain`), or as kernels over many boards (see `pong`) when it must be fast; `engine.checks.check_game` tells
-whether it keeps its promises. Games of another library are a family under `ringside.families` (see `pettingzoo`).
+To add a game, write one module (or a package, if it needs several) here and add one line under `ringside.games` in
+`pyproject.toml`. Write it in plain Python, one board at a time (`engine.plain`), or as kernels over many boards if it
+must be fast (see `pong`). `engine.checks.check_game` tests whether it keeps the contract of `engine.game`. Games of
+another library are a family under `ringside.families` (see `pettingzoo`).
 """

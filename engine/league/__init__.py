@@ -1,1 +1,1 @@
-"""Leagues: who meets whom, and what came of it."""
+"""Leagues: tournament formats, schedules, ratings, standings, and the file that stores them (`storage`)."""

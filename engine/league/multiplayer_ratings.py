@@ -1,7 +1,7 @@
-"""Skills in games of more than two seats, kept up to date while a tournament is played.
+"""Skill ratings for games of more than two seats, updated while a tournament is played.
 
-Plackett-Luce depends on the order of the matches, so they count in the order of the plan: a result that arrives early
-waits until all before it are there.
+Plackett-Luce depends on the order of the matches, so they count in schedule order: a result that arrives early waits
+until all before it have arrived.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from engine.league.ratings import Skill, update_skills
+from engine.league.storage.league import League
 from engine.league.storage.match_rows import unpack_players
 from engine.league.storage.schema import PLACES
-from engine.league.storage.league import League
 from engine.play.match import UNRATED
 
 Finish = tuple[Sequence[int], Sequence[int]] | None  # players and their ranks; None for a match that does not count
 
 
 def recount(db: sqlite3.Connection, pool: int) -> dict[int, dict[int, Skill]]:
-    """All skills of a pool from its matches, tournament by tournament; under 0 those of everything together."""
+    """All skills of a pool, computed from its matches: by tournament, and under 0 those of the whole pool."""
     unrated = {kind.value for kind in UNRATED}
     scopes: dict[int, dict[int, Skill]] = {0: {}}
     for (number,) in db.execute("SELECT number FROM tournaments WHERE pool = ? ORDER BY number", (pool,)).fetchall():
@@ -28,7 +28,7 @@ def recount(db: sqlite3.Connection, pool: int) -> dict[int, dict[int, Skill]]:
         rows = db.execute(sql, (PLACES - 1, number * PLACES, (number + 1) * PLACES - 1))
         for expected, (place, players, ranks, ending) in enumerate(rows, 1):
             if place != expected:
-                break  # what comes after a gap waits
+                break  # matches after a gap have to wait
             if ending not in unrated:
                 for scope in (0, number):
                     update_skills(scopes[scope], unpack_players(players), ranks)
@@ -36,7 +36,7 @@ def recount(db: sqlite3.Connection, pool: int) -> dict[int, dict[int, Skill]]:
 
 
 def rebuild(db: sqlite3.Connection, pool: int) -> None:
-    """Write them anew: when a tournament that is not the latest of its pool has changed."""
+    """Computes and saves all skills again, after a change in a tournament that is not the latest of its pool."""
     db.execute("DELETE FROM skills WHERE pool = ?", (pool,))
     for scope, skills in recount(db, pool).items():
         rows = [(pool, scope, agent, *skill) for agent, skill in skills.items()]
@@ -44,17 +44,17 @@ def rebuild(db: sqlite3.Connection, pool: int) -> None:
 
 
 def pool_skills(league: League, pool: int) -> dict[int, Skill]:
-    """As they are kept or, while an earlier tournament is played after a later one, from the matches."""
+    """The saved skills of the pool; computed from its matches while a tournament that is not the latest is played."""
     sql = "SELECT agent, mean, deviation FROM skills WHERE pool = ? AND tournament = 0"
-    kept = {agent: (mean, deviation) for agent, mean, deviation in league.file.read(sql, pool)}
-    if kept:
-        return kept
+    saved = {agent: (mean, deviation) for agent, mean, deviation in league.file.read(sql, pool)}
+    if saved:
+        return saved
     with league.file.reading() as db:
         return recount(db, pool)[0]
 
 
-class SkillBook:
-    """The skills of everybody in one tournament and, if it is the latest of its pool, in all of them."""
+class SkillTracker:
+    """The skills of all agents in one tournament and, if it is the latest of its pool, in the whole pool."""
 
     def __init__(self, league: League, pool: int, tournament: int) -> None:
         self._pool = pool
@@ -65,11 +65,11 @@ class SkillBook:
         self._scopes: dict[int, dict[int, Skill]] = {tournament: alone}
         if self._latest:
             self._scopes[0] = pool_skills(league, pool)
-        self._next = 1  # the first place that has not counted yet
+        self._next = 1  # the first place that is not rated yet
         self._waiting: dict[int, Finish] = {}
 
-    def found(self, finishes: Mapping[int, Finish]) -> None:
-        """What was recorded before, by place: all of it without a gap has counted then."""
+    def load(self, finishes: Mapping[int, Finish]) -> None:
+        """Takes the recorded matches, by place: those before the first gap are rated already."""
         self._waiting = dict(finishes)
         while self._next in self._waiting:
             del self._waiting[self._next]
@@ -77,12 +77,12 @@ class SkillBook:
 
     @property
     def latest(self) -> bool:
-        """Whether the pool's skills go on from here; else they are counted anew when they are asked for."""
+        """Whether this tournament updates the pool's skills; else they are computed again when they are read."""
         return self._latest
 
-    def add(self, finishes: Mapping[int, Finish]) -> tuple[SkillBook, list[tuple[object, ...]]]:
-        """The book with these as well, and the rows that change; this one stays as it is until they are saved."""
-        after = SkillBook.__new__(SkillBook)
+    def add(self, finishes: Mapping[int, Finish]) -> tuple[SkillTracker, list[tuple[object, ...]]]:
+        """A new tracker that includes these matches, and the rows to save; this tracker does not change."""
+        after = SkillTracker.__new__(SkillTracker)
         after._pool, after._next, after._latest = self._pool, self._next, self._latest
         after._waiting = {**self._waiting, **finishes}
         after._scopes = {scope: dict(skills) for scope, skills in self._scopes.items()}

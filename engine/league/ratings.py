@@ -1,7 +1,7 @@
-"""A whole table: everybody's strength from everybody's results, together.
+"""Ratings of all agents of a table, computed together from all results.
 
 Ratings derive from the set of results, so the order in which matches finish cannot change them. Running Elo, which does
-depend on the order, is for the live chart and is computed in the order of the plan.
+depend on the order, is for the live chart and is computed in schedule order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from openskill.models import PlackettLuce
 
 T = TypeVar("T", bound=Hashable)
-NATS = 400 / math.log(10)  # Elo in one natural unit of strength
+NATS = 400 / math.log(10)  # Elo per natural unit of strength
 K, START = 32.0, 1200.0
 TIERS = ((1800.0, "Platinum"), (1600.0, "Gold"), (1400.0, "Silver"))
 
@@ -33,20 +33,20 @@ class Ratings:
 
     agents: tuple[str, ...]
     elo: Floats
-    error: Floats  # half of the 95 % interval of each
+    error: Floats  # half-width of each 95 % interval
     superiority: Floats  # [i, j]: likelihood that i is stronger than j
-    anchor: str | None  # who is fixed; None when the mean is
+    anchor: str | None  # the agent with the fixed rating; None if the mean is fixed
     prior: bool  # some have only won, only lost, or never met the rest: a virtual draw with the mean keeps them finite
     groups: int = 1  # of agents that have met, directly or through others
-    losers: tuple[str, ...] = ()  # the fewest who have taken nothing from the others, whatever from each other
-    winners: tuple[str, ...] = ()  # the fewest from whom the others have taken nothing
+    losers: tuple[str, ...] = ()  # the smallest set without a point against the others
+    winners: tuple[str, ...] = ()  # the smallest set against which the others have no point
 
 
 def rate(
     agents: Sequence[str], points: Floats, games: Floats, anchor: str | None = None, level: float = 0.0
 ) -> Ratings:
-    """`points[i, j]` is what i scored against j in `games[i, j]` games; the mean, or the anchor, is put at `level`."""
-    from scipy.sparse import csr_array  # scipy takes half a second to load: only who needs it waits
+    """`points[i, j]` is what i scored against j in `games[i, j]` games; the mean, or the anchor, is set to `level`."""
+    from scipy.sparse import csr_array  # here, because scipy takes half a second to load
     from scipy.sparse.csgraph import connected_components
     from scipy.special import ndtr
 
@@ -54,7 +54,7 @@ def rate(
     _check(agents, points, games, anchor)
     if n == 1:
         return Ratings(tuple(agents), np.array([level]), np.zeros(1), np.full((1, 1), 0.5), anchor, False)
-    beaten = csr_array(points > 0)  # who has taken anything from whom
+    beaten = csr_array(points > 0)  # i has scored against j
     count, label = connected_components(beaten, directed=True, connection="strong")
     prior = bool(count > 1)
     groups = int(connected_components(csr_array(games > 0), directed=False)[0])
@@ -62,7 +62,7 @@ def rate(
     for _ in range(100):
         slope, information = _slope(strength, points, games, prior)
         step = np.linalg.lstsq(information, slope, rcond=None)[0]
-        step *= min(1.0, 2.0 / max(np.abs(step).max(), 1e-300))  # far from the top a full step overshoots
+        step *= min(1.0, 2.0 / max(np.abs(step).max(), 1e-300))  # far from the maximum a full step overshoots
         strength += step
         if np.abs(step).max() < 1e-10:
             break
@@ -82,19 +82,19 @@ def rate(
 
 
 def _fewest(agents: Sequence[str], label: Ints, points: Floats) -> tuple[str, ...]:
-    """Of the sets of agents that `label` numbers, the smallest that has no points from outside; none if it is one."""
+    """Of the components in `label`, the smallest without points against the others; empty if there is just one."""
     member: Floats = (label[:, None] == np.arange(label.max() + 1)).astype(float)
     taken = member.T @ points @ member
     np.fill_diagonal(taken, 0.0)
     if len(taken) == 1:
         return ()
-    without = np.flatnonzero(taken.sum(1) == 0)  # at least one: who beats whom among the sets has an end
+    without = np.flatnonzero(taken.sum(1) == 0)  # at least one: the graph of components has no cycle
     fewest = without[member.sum(0)[without].argmin()]
     return tuple(agent for agent, one in zip(agents, label, strict=True) if one == fewest)
 
 
 def errors_to_expect(games: Floats) -> Floats:
-    """Half of everybody's 95 % interval after so many games, if all are equally strong and nothing is drawn."""
+    """Half-widths of the 95 % intervals after these games, if all are equally strong and no game is drawn."""
     weight = games / 4
     information = np.diag(weight.sum(1)) - weight
     return Z * NATS * np.sqrt(np.maximum(np.diag(np.linalg.pinv(information, hermitian=True)), 0.0))
@@ -121,7 +121,7 @@ def _check(agents: Sequence[str], points: Floats, games: Floats, anchor: str | N
         raise BadValue("points, games", (points.shape, games.shape), f"of shape {(n, n)}, a row and a column each")
     whole = np.allclose(points + points.T, games) and np.allclose(games, games.T) and (points >= 0).all()
     if not whole or np.diag(games).any():
-        raise BadValue("points", points.tolist(), "such that what both score adds up to the games they played")
+        raise BadValue("points", points.tolist(), "such that the points of both add up to their games")
     if anchor is not None and anchor not in agents:
         raise BadValue("anchor", anchor, f"one of {', '.join(agents)}")
 
@@ -129,7 +129,7 @@ def _check(agents: Sequence[str], points: Floats, games: Floats, anchor: str | N
 def running_elo(
     results: Iterable[tuple[str, str, float]], start: Mapping[str, float] | None = None
 ) -> dict[str, list[float]]:
-    """By agent, the rating after each of its games; `results` are (first, second, score of the first) in plan order."""
+    """By agent, the rating after each game; `results` are (first, second, score of the first) in schedule order."""
     lines: dict[str, list[float]] = {agent: [value] for agent, value in (start or {}).items()}
     for first, second, score in results:
         a, b = lines.setdefault(first, [START]), lines.setdefault(second, [START])
@@ -141,8 +141,8 @@ def running_elo(
 
 
 def rerate(before: Floats, first: Ints, second: Ints, points: Floats, spread: float) -> Floats:
-    """Elo after some games, from Elo before them: the most likely strengths (Bradley-Terry) if each is known beforehand
-    to within `spread`. `points` is what `first` took from `second` in each game. Made for many players of few games."""
+    """Elo after some games, from Elo before them: the most likely strengths (Bradley-Terry) with a normal prior of
+    standard deviation `spread`. `points` are those of `first` in each game. For many players with few games."""
     start = before / NATS
     strength, trust, n = start.copy(), (NATS / spread) ** 2, len(start)
     for _ in range(1000):
@@ -150,7 +150,7 @@ def rerate(before: Floats, first: Ints, second: Ints, points: Floats, spread: fl
         surprise, weight = points - scored, scored * (1 - scored)
         slope = np.bincount(first, surprise, n) - np.bincount(second, surprise, n) - trust * (strength - start)
         curvature = np.bincount(first, weight, n) + np.bincount(second, weight, n)
-        step = slope / (2 * curvature + trust)  # twice: all of them move at the same time
+        step = slope / (2 * curvature + trust)  # twice, because all of them move at the same time
         strength += step
         if np.abs(step).max(initial=0.0) < 1e-9:
             break
@@ -162,20 +162,20 @@ def tier(rating: float) -> str:
 
 
 Skill = tuple[float, float]  # mean and deviation
-UNKNOWN: Skill = (25.0, 25.0 / 3)  # openskill's, before the first match
+UNKNOWN: Skill = (25.0, 25.0 / 3)  # the default of openskill
 
 
 @functools.cache
 def _plackett_luce() -> PlackettLuce:
-    from openskill.models import PlackettLuce  # loaded for games of more than two seats only
+    from openskill.models import PlackettLuce  # here, because only games of more than two seats need it
 
     return PlackettLuce()
 
 
 def update_skills(skills: MutableMapping[T, Skill], players: Sequence[T], ranks: Sequence[int]) -> None:
-    """Plackett-Luce for games of more than two seats: what one match says about those who played it."""
+    """Updates skills (Plackett-Luce) after one match of more than two seats."""
     if len(set(players)) != len(players):
-        return  # an agent that sits at several seats says nothing about itself
+        return  # results of an agent against itself carry no information
     model = _plackett_luce()
     teams = [[model.rating(*skills[one]) if one in skills else model.rating()] for one in players]
     for player, [rated] in zip(players, model.rate(teams, ranks=[float(rank) for rank in ranks]), strict=True):
@@ -183,7 +183,7 @@ def update_skills(skills: MutableMapping[T, Skill], players: Sequence[T], ranks:
 
 
 def ahead(first: Skill, second: Skill) -> float:
-    """The chance that the first finishes before the second, as openskill foretells it for a match of the two."""
+    """The probability that the first finishes before the second, as openskill predicts it for a match of the two."""
     spread = math.sqrt(2 * _plackett_luce().beta ** 2 + first[1] ** 2 + second[1] ** 2)
     return (1.0 + math.erf((first[0] - second[0]) / spread / math.sqrt(2.0))) / 2.0
 
@@ -199,7 +199,7 @@ def superior(means: Floats, deviations: Floats) -> Floats:
 
 
 def many_seats(matches: Iterable[tuple[Sequence[str], Sequence[int]]]) -> dict[str, Skill]:
-    """(players, ranks) in plan order; mean and deviation by agent."""
+    """Skills by agent, from (players, ranks) in schedule order."""
     skills: dict[str, Skill] = {}
     for players, ranks in matches:
         update_skills(skills, players, ranks)

@@ -1,4 +1,4 @@
-"""What a league file holds, as data: agents, tournaments, entrants and played matches."""
+"""Records of a league file: agents, tournaments, entrants and played matches, and checks of their fields."""
 
 from __future__ import annotations
 
@@ -14,112 +14,113 @@ from engine.play.match import GameSpec, Limits, MatchResult, MatchSpec
 NAME_LENGTH = 120
 NOTES_LENGTH = 10_000
 TAGS = 32
+LARGEST_PAYLOAD = 512 << 20  # bytes
 NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
 class Agent:
-    """Somebody who plays. What it is made of never changes; what is said about it may."""
+    """A player. Its payload never changes; its name, notes, colour and tags may."""
 
     id: str  # its first name in this league; stays when the agent is renamed
     name: str  # unique within its game
     game: str  # the name of the game it plays
     kind: str
     version: int  # of the kind's code
-    payload: str  # content hash of what the kind makes of it, in hexadecimal
+    payload: str  # content hash, in hexadecimal
     notes: str = ""
-    colour: str = ""  # RRGGBB, or empty for one of the window's own
+    colour: str = ""  # RRGGBB, or empty for a default
     tags: tuple[str, ...] = ()
     created: float = 0.0  # seconds since 1970
-    parents: tuple[str, ...] = ()  # ids or names of those it comes from
-    origin: str = ""  # how it came to be, such as "imported from x.agent"
-    archived: float | None = None  # when it was put away; it still has its matches
+    parents: tuple[str, ...] = ()  # ids or names
+    origin: str = ""  # such as "imported from x.agent"
+    archived: float | None = None  # when; its matches stay
 
 
-class State(Enum):
-    """How far a tournament is."""
+class RunState(Enum):
+    """The state of a tournament or a training session."""
 
-    PLANNED = "planned"  # nothing played yet
-    RUNNING = "running"  # or it was, when its program died: then it can be resumed
+    PLANNED = "planned"  # no match played yet
+    RUNNING = "running"  # or its program died; it can be resumed
     PAUSED = "paused"
     STOPPED = "stopped"  # can be resumed
     FINISHED = "finished"
-    CANCELLED = "cancelled"  # will not be resumed; its matches stay
+    CANCELLED = "cancelled"  # cannot be resumed; its matches stay
 
     @property
     def open(self) -> bool:
-        """Whether there may be more to play."""
-        return self not in (State.FINISHED, State.CANCELLED)
+        """Whether it can be started or resumed."""
+        return self not in (RunState.FINISHED, RunState.CANCELLED)
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What a tournament is made of. The same settings and entrants give the same matches, to the bit, anywhere."""
+class TournamentSettings:
+    """Settings of a tournament. The same settings and entrants give the same matches, to the bit, on any machine."""
 
     game: GameSpec
     format: str = "round-robin"
-    options: tuple[tuple[str, Value], ...] = ()  # of the format, all of them, in alphabetical order
+    options: tuple[tuple[str, Value], ...] = ()  # all options of the format, in alphabetical order
     seed: int = 1
     games: int = 1  # encounters of a group in each round; with sides swapped, each is one game for every seating
     swap: bool = True  # play each encounter from every seat, with one seed and one start
-    starts: tuple[str, ...] = ()  # openings, one drawn for each encounter; none: the game's usual start
+    starts: tuple[str, ...] = ()  # openings, one drawn for each encounter; empty for the game's default start
     limits: Limits = NO_LIMITS
 
 
 @dataclass(frozen=True)
 class Lineup:
-    """Who takes part from a certain round on."""
+    """The entrants from a certain round on."""
 
-    version: int  # of the plan, from 1
+    version: int  # of the schedule, from 1
     first_round: int
     entrants: tuple[str, ...]  # ids of agents, in the order they were entered
 
 
 @dataclass(frozen=True)
 class Tournament:
-    """A tournament as it stands."""
+    """A tournament and its current state."""
 
     number: int
     name: str
-    settings: Settings
+    settings: TournamentSettings
     lineups: tuple[Lineup, ...]
-    state: State
+    state: RunState
     created: float
     finished: float | None = None
     played: int = 0  # matches recorded
-    total: int | None = None  # matches planned, where the format can tell
-    note: str = ""  # why it stopped, for people
+    total: int | None = None  # matches scheduled, if known
+    note: str = ""  # why it stopped
 
     @property
     def entrants(self) -> tuple[str, ...]:
-        """Who is in it now."""
+        """The current ones."""
         return self.lineups[-1].entrants
 
     @property
-    def everybody(self) -> tuple[str, ...]:
-        """Who is or was in it."""
+    def all_entrants(self) -> tuple[str, ...]:
+        """The current and the former ones."""
         return tuple(dict.fromkeys(agent for lineup in self.lineups for agent in lineup.entrants))
 
 
 @dataclass(frozen=True)
 class PlayedMatch:
-    """A match of the league: its place, what was to be played, and what came of it."""
+    """A recorded match: its place in the schedule, its spec and its result."""
 
     tournament: int
-    place: int  # in the tournament's plan, from 1
+    place: int  # in the tournament's schedule, from 1
     spec: MatchSpec
     result: MatchResult
     at: float  # when it was recorded, in seconds since 1970
 
     @property
     def reference(self) -> str:
-        """What a person calls it, as in `reproduce 3.17`."""
+        """Its name in commands, as in `reproduce 3.17`."""
         return f"{self.tournament}.{self.place}"
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Ratings of a pool at one moment."""
+    """Ratings of a pool at one time."""
 
     pool: int
     tournament: int
@@ -128,17 +129,17 @@ class Snapshot:
 
 
 def check_name(field: str, name: object) -> str:
-    """A name as it may be kept: anything a person can read, but nothing that tricks a screen."""
+    """The normalised name; raises BadValue for control characters and others that could disguise it on a screen."""
     if not isinstance(name, str) or not name.strip() or len(name) > NAME_LENGTH:
         raise BadValue(field, name, f"text of 1 to {NAME_LENGTH} characters")
-    given, name = name, unicodedata.normalize("NFC", name)  # two spellings of one name must not be two names
+    given, name = name, unicodedata.normalize("NFC", name)  # two encodings of one name must not be two names
     if len(name) > NAME_LENGTH:
         raise BadValue(field, given, f"text of 1 to {NAME_LENGTH} characters when it is composed")
     for letter in name:
         if unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp", "Cn", "Co") or letter in BIDI:
             raise BadValue(field, name, f"text that can be shown, without {f'U+{ord(letter):04X}'}")
     if name != name.strip():
-        raise BadValue(field, name, "text that neither begins nor ends with a blank")
+        raise BadValue(field, name, "text that neither begins nor ends with a space")
     return name
 
 
@@ -146,7 +147,7 @@ BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # overrides: th
 
 
 def content_hash(payload: bytes) -> str:
-    """What a payload is known by."""
+    """The hash that identifies a payload."""
     return hashlib.blake2b(payload, digest_size=16).hexdigest()
 
 

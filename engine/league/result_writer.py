@@ -1,4 +1,4 @@
-"""Brings results to the disk, a batch at a time, in a thread of its own, while the next ones are being played."""
+"""Saves results in batches, in a thread of its own, while further matches are played."""
 
 from __future__ import annotations
 
@@ -8,61 +8,65 @@ import time
 from collections.abc import Callable
 
 from engine.errors import StorageFailed
-from engine.league.storage.tournaments import Book
-from engine.league.entries import Entries
+from engine.league.storage.result_columns import PlayedEntries
+from engine.league.storage.tournaments import TournamentStore
 
 GATHER = 0.1  # seconds for which results are collected into one transaction
-BATCH = 2000  # and about how many at most
-BACKLOG = 20_000  # results that may wait; beyond that whoever plays must wait too
-RETRY = 1.0  # seconds until a full disk is tried again
+BATCH = 2000  # about the most results in one transaction
+BACKLOG = 20_000  # results that may wait; beyond that `submit` blocks
+RETRY = 1.0  # seconds between attempts to write to a full disk
 
 
-class Recorder:
-    """`put` results from one thread; `saved` hears what is on the disk, `trouble` why nothing gets there."""
+class ResultWriter:
+    """`submit` results from one thread. `on_saved` receives those on the disk, `on_trouble` why none can be saved (None
+    when they can again)."""
 
     def __init__(
-        self, book: Book, saved: Callable[[list[Entries]], None], trouble: Callable[[str | None], None]
+        self,
+        store: TournamentStore,
+        on_saved: Callable[[list[PlayedEntries]], None],
+        on_trouble: Callable[[str | None], None],
     ) -> None:
-        self._book, self._saved, self._trouble = book, saved, trouble
-        self._batches: list[Entries] = []
+        self._store, self._on_saved, self._on_trouble = store, on_saved, on_trouble
+        self._batches: list[PlayedEntries] = []
         self._waiting = 0  # results in them
-        self._news = threading.Condition()
+        self._condition = threading.Condition()
         self._closing = self._hurry = self._busy = self._give_up = False
         self._error: BaseException | None = None
-        self.unsaved = 0  # results that were given up
-        self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
+        self.unsaved = 0  # results that were discarded
+        self._thread = threading.Thread(target=self._work, name="result-writer", daemon=True)
         self._thread.start()
 
-    def put(self, entries: Entries, wait: bool = True) -> None:
-        """Where too many are waiting already, so does this, unless it must not."""
-        with self._news:
+    def submit(self, entries: PlayedEntries, wait: bool = True) -> None:
+        """Queues results; blocks while the backlog is full, unless `wait` is False."""
+        with self._condition:
             if wait and self._waiting >= BACKLOG:
-                self._news.wait_for(lambda: self._waiting < BACKLOG or self._error or self._give_up)
+                self._condition.wait_for(lambda: self._waiting < BACKLOG or self._error or self._give_up)
             self._check()
             before, self._waiting = self._waiting, self._waiting + len(entries)
             self._batches.append(entries)
             if not before or before < BATCH <= self._waiting:
-                self._news.notify_all()
+                self._condition.notify_all()
 
     def drain(self) -> None:
-        """Wait until everything is on the disk, however long that takes; or until it is given up."""
-        with self._news:
+        """Waits until everything is saved or given up."""
+        with self._condition:
             self._hurry = True
-            self._news.notify_all()
-            self._news.wait_for(lambda: (not self._batches and not self._busy) or self._error)
+            self._condition.notify_all()
+            self._condition.wait_for(lambda: (not self._batches and not self._busy) or self._error)
             self._hurry = False
             self._check()
 
     def give_up(self) -> None:
-        """Do not wait for a disk that takes nothing: what it does not take is to be played again."""
-        with self._news:
+        """Stops retrying a full disk: results that cannot be saved are discarded, and their matches played again."""
+        with self._condition:
             self._give_up = True
-            self._news.notify_all()
+            self._condition.notify_all()
 
     def close(self) -> None:
-        with self._news:
+        with self._condition:
             self._closing = True
-            self._news.notify_all()
+            self._condition.notify_all()
         self._thread.join()
 
     def _check(self) -> None:
@@ -73,52 +77,52 @@ class Recorder:
         try:
             while self._collect():
                 self._save()
-        except BaseException as error:  # it is raised again in the thread that plays
-            with self._news:
+        except BaseException as error:  # raised again in the thread that submits
+            with self._condition:
                 self._error, self._busy = error, False
-                self._news.notify_all()
+                self._condition.notify_all()
 
     def _collect(self) -> bool:
-        """Wait for some, and a little for more; whether there are any."""
-        with self._news:
-            self._news.wait_for(lambda: self._batches or self._closing)
+        """Waits for results, and a little for more; returns whether there are any."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._batches or self._closing)
             until = time.monotonic() + GATHER
             while self._waiting < BATCH and not (self._hurry or self._closing):
                 left = until - time.monotonic()
                 if left <= 0:
                     break
-                self._news.wait(left)
+                self._condition.wait(left)
             self._busy = bool(self._batches)
             return self._busy
 
     def _save(self) -> None:
         taken = self._next()
-        added, told = list[Entries](), False
+        added, failed = list[PlayedEntries](), False
         while True:
             try:
-                added = self._book.record_batches(taken)
+                added = self._store.record_batches(taken)
                 break
             except StorageFailed as error:
-                told = True
-                self._trouble(str(error))
-                with self._news:
-                    self._news.wait_for(lambda: self._give_up or self._closing, RETRY)
+                failed = True
+                self._on_trouble(str(error))
+                with self._condition:
+                    self._condition.wait_for(lambda: self._give_up or self._closing, RETRY)
                     if self._give_up or self._closing:
                         self.unsaved += self._waiting
                         self._batches.clear()
                         taken = []
                         break
-        if told:
-            self._trouble(None)
+        if failed:
+            self._on_trouble(None)
         if added:
-            self._saved(added)
-        with self._news:
+            self._on_saved(added)
+        with self._condition:
             del self._batches[: len(taken)]
             self._waiting = sum(map(len, self._batches))
             self._busy = False
-            self._news.notify_all()
+            self._condition.notify_all()
 
-    def _next(self) -> list[Entries]:
-        """What goes into one transaction: at least one batch."""
+    def _next(self) -> list[PlayedEntries]:
+        """The batches of one transaction: at least one."""
         sizes = itertools.accumulate(map(len, list(self._batches)))
         return self._batches[: max(sum(size <= BATCH for size in sizes), 1)]

@@ -1,7 +1,7 @@
-"""From a tournament's settings to its matches: what is to be played, in which order, with which seeds.
+"""Schedule: the matches of a tournament, their order and their seeds.
 
-A plan is a function of settings, entrants and results so far, and of nothing else: whoever draws it up again, here or
-elsewhere, sooner or later, gets the same matches with the same ids.
+A schedule depends only on settings, entrants and results so far: computed again, on any machine, it has the same
+matches with the same ids.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from engine.errors import BadValue
 from engine.game import Game, check_match
 from engine.league.formats import Board, Format, Group, Meeting
 from engine.league.formats.round_robin import turned
-from engine.league.records import Lineup, Settings
+from engine.league.records import Lineup, TournamentSettings
 from engine.options import build
 from engine.play.match import SEED_LIMIT, AgentSpec, Limits, MatchSpec
 from engine.registry import FORMATS, game_of
@@ -26,17 +26,17 @@ Scores = Callable[[int, int, Group], tuple[float, ...]]  # (first place, games, 
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A match and its place in the plan, from 1."""
+class ScheduledMatch:
+    """A match and its place in the schedule, from 1."""
 
     place: int
     spec: MatchSpec
 
 
-class Plan:
-    """The plan of one tournament, as far as it is decided."""
+class Schedule:
+    """The schedule of one tournament, as far as the format has decided it."""
 
-    def __init__(self, settings: Settings, lineups: Sequence[Lineup]) -> None:
+    def __init__(self, settings: TournamentSettings, lineups: Sequence[Lineup]) -> None:
         self.settings = settings
         self.game: Game = game_of(settings.game)
         self._format: Format = FORMATS.get(settings.format)
@@ -47,28 +47,28 @@ class Plan:
             check_entrants(lineup.entrants, self.game)
         self._identity = fingerprint(settings, lineups[0].entrants)
         self.per_meeting = settings.games * (self.game.info.seats if settings.swap else 1)
-        self._rounds: list[tuple[int, int, Sequence[Group]]] = []  # plan version, place before it, groups
-        self._met: list[list[Meeting]] = []  # the same, as the format sees them; kept, because it asks again and again
+        self._rounds: list[tuple[int, int, Sequence[Group]]] = []  # version of the lineup, place before it, groups
+        self._met: list[list[Meeting]] = []  # the same for the format; cached, because they are used many times
         self.length = 0  # matches decided so far
-        self.complete = False  # nothing will be added any more
+        self.complete = False  # no matches will be added
 
     @property
     def rounds(self) -> int:
-        """How many are decided."""
+        """How many are decided so far."""
         return len(self._rounds)
 
     @property
     def adaptive(self) -> bool:
-        """Whether more may follow from results."""
+        """Whether further rounds depend on results."""
         return self._format.adaptive
 
     @property
     def paired(self) -> bool:
-        """Whether two games in a row are one encounter with sides swapped."""
+        """Whether each two consecutive games are one encounter with sides swapped."""
         return self.game.info.seats == 2 and self.settings.swap
 
     def extend(self, scores: Scores) -> bool:
-        """Ask the format for more, once all that is decided has been played; whether there is any."""
+        """Ask the format for more rounds, once all matches so far are played; returns whether there are any."""
         before = self.length
         for place, lineup in enumerate(self._lineups):
             until = self._lineups[place + 1].first_round if place + 1 < len(self._lineups) else None
@@ -80,18 +80,18 @@ class Plan:
                 self._append(lineup.version, groups)
             if self.adaptive and self.length > before:
                 return True
-        self.complete = True  # one that does not depend on results has said everything
+        self.complete = True  # a format that does not depend on results has yielded all rounds
         return self.length > before
 
     def check_change(self, first_round: int, entrants: Sequence[str], scores: Scores) -> None:
-        """Raise BadValue unless the format can go on with these entrants from this round on."""
+        """Raise BadValue unless the format can continue with these entrants from this round on."""
         check_entrants(entrants, self.game)
         next(iter(self._following(entrants, scores, first_round)), None)
 
     def _following(
         self, entrants: Sequence[str], scores: Scores, rounds: int | None = None
     ) -> Iterable[Sequence[Group]]:
-        """What the format says to the rounds so far, or to the first of them."""
+        """The rounds that follow, by the format, from all rounds so far or from the first `rounds` of them."""
         while len(self._met) < len(self._rounds):
             _, first, groups = self._rounds[len(self._met)]
             self._met.append([self._meeting(first, n, group, scores) for n, group in enumerate(groups)])
@@ -109,7 +109,7 @@ class Plan:
         return Meeting(group, self.per_meeting, lambda: scores(at, self.per_meeting, group))
 
     def round_of(self, place: int) -> int:
-        """Which round, from 0, a place of the plan is in."""
+        """The round, from 0, of a place in the schedule."""
         low, high = 0, len(self._rounds) - 1
         while low < high:
             middle = (low + high + 1) // 2
@@ -117,13 +117,13 @@ class Plan:
         return low
 
     def pairings(self) -> Iterator[tuple[int, Group]]:
-        """Round and group, in order: what a dry run shows."""
+        """Round and group of each meeting, in order."""
         for number, (_, _, groups) in enumerate(self._rounds):
             for group in groups:
                 yield number, group
 
-    def matches(self, agents: Mapping[str, AgentSpec], present: bytearray | None = None) -> Iterator[Planned]:
-        """All that is decided, but for the places that are present already."""
+    def matches(self, agents: Mapping[str, AgentSpec], present: bytearray | None = None) -> Iterator[ScheduledMatch]:
+        """All matches so far, without the places that are marked in `present`."""
         seats, settings, limits = self.game.info.seats, self.settings, self.settings.limits
         turns = range(seats) if settings.swap else range(1)
         for number, (version, place, groups) in enumerate(self._rounds):
@@ -136,14 +136,14 @@ class Plan:
                             continue
                         if shared is None:
                             shared = self._shared(number, board, group, encounter)
-                        # without swapping, the seats go round from one encounter to the next
+                        # without swapping, seats rotate from one encounter to the next
                         players = turned(group, turn if settings.swap else encounter)
                         name = self._id(version, number, board, group, encounter, turn)
                         seated = tuple([agents[player] for player in players])
-                        yield Planned(place, MatchSpec(name, settings.game, seated, *shared, limits))
+                        yield ScheduledMatch(place, MatchSpec(name, settings.game, seated, *shared, limits))
 
     def _shared(self, number: int, board: int, group: Group, encounter: int) -> tuple[int, str | None]:
-        """Seed and start of an encounter, whoever sits where in it."""
+        """Seed and start of an encounter, the same for all seatings."""
         seed = derive(self.settings.seed, number, board, *sorted(group), encounter)
         starts = self.settings.starts
         return seed, starts[derive(seed, "start") % len(starts)] if starts else None
@@ -153,31 +153,31 @@ class Plan:
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def fingerprint(settings: Settings, entrants: Sequence[str]) -> str:
-    """What makes a tournament this one rather than another: the same plan in another league is the same tournament."""
+def fingerprint(settings: TournamentSettings, entrants: Sequence[str]) -> str:
+    """Identifies a tournament by its settings and entrants, also across leagues."""
     text = codec.dump(settings) + repr(tuple(entrants))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def check_settings(settings: Settings, game: Game) -> None:
-    """Raise an error that names the field, unless a tournament can be played like this."""
+def check_settings(settings: TournamentSettings, game: Game) -> None:
+    """Raise BadValue, which names the field, if settings are invalid."""
     if game.info.seats < 2:
-        raise BadValue("game", settings.game.name, "a game for at least two: nobody can win against nobody")
+        raise BadValue("game", settings.game.name, "a game with at least two seats")
     for name, value, high in (("games", settings.games, 100_000), ("seed", settings.seed, SEED_LIMIT - 1)):
         low = 1 if name == "games" else 0
         if type(value) is not int or not low <= value <= high:
             raise BadValue(name, value, f"a whole number from {low} to {high:,}")
     if not isinstance(settings.limits, Limits):
         raise BadValue("limits", settings.limits, "Limits")
-    anybody = (AgentSpec("anybody", ""),) * game.info.seats
+    players = (AgentSpec("any player", ""),) * game.info.seats
     for start in settings.starts or (None,):
-        check_match(MatchSpec("of the plan", settings.game, anybody, settings.seed, start, settings.limits), game)
+        check_match(MatchSpec("of the schedule", settings.game, players, settings.seed, start, settings.limits), game)
 
 
 def check_entrants(entrants: Sequence[str], game: Game) -> None:
     if len(set(entrants)) != len(entrants):
         twice = next(one for place, one in enumerate(entrants) if one in entrants[:place])
-        raise BadValue("entrants", twice, "entered once; add a copy under another name to have it play itself")
+        raise BadValue("entrants", twice, "entered once; to let an agent play itself, add a copy under another name")
     if len(entrants) < game.info.seats:
         raise BadValue(
             "entrants", tuple(entrants), f"at least {game.info.seats}: {game.info.title} has that many seats"

@@ -1,38 +1,37 @@
-"""What the matches of a league amount to: standings, ratings over time, pages of history, what is worth knowing."""
+"""The rating table of a pool or a tournament, and ratings over time."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from engine.errors import BadLeague, BadValue
+from engine.errors import BadValue
 from engine.game import Floats
-from engine.league.ratings import START, UNKNOWN, Ratings, ahead, rate, running_elo, superior, tier
-from engine.league.records import PlayedMatch, Snapshot, Tournament
-from engine.league.storage.match_rows import COLUMNS, unpack_match, unpack_players
-from engine.league.storage.schema import PLACES
 from engine.league.multiplayer_ratings import pool_skills
+from engine.league.played_matches import span
+from engine.league.ratings import START, UNKNOWN, Ratings, ahead, rate, running_elo, superior, tier
+from engine.league.records import Snapshot, Tournament
 from engine.league.statistics import Z, expected
 from engine.league.storage.league import League
-from engine.play.match import AgentSpec, EndingKind, GameSpec, joint_digest
+from engine.league.storage.match_rows import unpack_players
+from engine.play.match import EndingKind, GameSpec
 from engine.registry import usual_game
 
-FARTHEST = 4000.0  # Elo apart that is told from farther
-NAMED = 3  # agents that a note tells one by one
+FARTHEST = 4000.0  # larger differences in Elo are treated as this one
+NAMED = 3  # the most agents that a note names
 
 
 @dataclass
 class Tally:
-    """Games of one agent, against another or altogether."""
+    """Game counts of one agent, against another or in total."""
 
     wins: int = 0
     draws: int = 0
     losses: int = 0
-    scored: float = 0.0  # the game's own points
+    scored: float = 0.0  # points as the game counts them
     conceded: float = 0.0
     pairs: tuple[int, ...] = (0, 0, 0, 0, 0)  # LL, LD, DD or WL, WD, WW: encounters with sides swapped
 
@@ -46,7 +45,7 @@ class Tally:
 
     @property
     def score(self) -> float:
-        """Share of what could be won."""
+        """Points per game, from 0 to 1."""
         return self.points / max(self.played, 1)
 
     def add(self, other: Tally) -> None:
@@ -61,7 +60,7 @@ class Tally:
 
 @dataclass
 class Row:
-    """One agent's line."""
+    """One agent's row."""
 
     agent: str  # its id
     name: str
@@ -74,18 +73,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Standings:
-    """A table, best first, and how to read it."""
+    """A rating table, best first, and how to read it."""
 
     game: GameSpec
     rows: tuple[Row, ...]
-    model: str  # in words
-    notes: tuple[str, ...]  # what to keep in mind
-    superiority: Floats  # [i, j]: likelihood that row i is stronger than row j, of those who have played
+    model: str  # a description
+    notes: tuple[str, ...]  # caveats
+    superiority: Floats  # [i, j]: likelihood that row i is stronger than row j; only rows with games
     matches: int
-    seats: int = 2  # beyond two, ratings are skills: they have no zero, and are not Elo
+    seats: int = 2  # beyond two, ratings are Plackett-Luce skills, not Elo
 
     def chance(self, first: Row, second: Row) -> float:
-        """That the first comes out before the second, by their ratings."""
+        """The probability that the first finishes before the second, by their ratings."""
         if self.seats > 2:
             return ahead((first.rating, first.error / Z), (second.rating, second.error / Z))
         return expected(min(max(first.rating - second.rating, -FARTHEST), FARTHEST))
@@ -94,7 +93,7 @@ class Standings:
 def standings(
     league: League, game: GameSpec, tournament: int = 0, anchor: str | None = None, level: float = START
 ) -> Standings:
-    """Of a pool, or of one of its tournaments alone; the mean of the table, or the anchor, is put at `level`."""
+    """The table of a pool, or of one of its tournaments; the mean rating, or that of the anchor, is set to `level`."""
     pool = league.pool(game)
     rows = _rows(league, pool, game, tournament)
     for row in rows.values():
@@ -103,10 +102,10 @@ def standings(
     if anchor is not None:
         anchor = league.agent(anchor, game.name).id
         if anchor not in rows or not rows[anchor].total.played:
-            raise BadValue("anchor", anchor, "somebody who has played in this table")
+            raise BadValue("anchor", anchor, "an agent that has played in this table")
     seats = _seats(league, game, pool)
     if anchor is not None and seats > 2:
-        raise BadValue("anchor", anchor, "for games of two seats: skills of more have no zero")
+        raise BadValue("anchor", anchor, "omitted: with more than two seats ratings have no anchor")
     [(matches,)] = league.file.read(
         "SELECT coalesce(sum(played), 0) FROM tournaments WHERE pool = ? AND (? = 0 OR number = ?)",
         pool,
@@ -119,9 +118,10 @@ def standings(
 
 
 def _seats(league: League, game: GameSpec, pool: int | None) -> int:
-    """As the matches tell: tables outlive the rules, and what a file asks for is not made to be looked at.
+    """The number of seats, from a recorded match: the game may no longer be installed, and is never constructed with
+    options from a file just to show a table.
 
-    Before there are any, an option of that name tells, or else the game with its usual options.
+    Without matches it is the option `seats`, or else that of the game with its default options.
     """
     sql = "SELECT length(players) / 4 FROM matches WHERE number BETWEEN ? AND ? LIMIT 1"
     for (number,) in league.file.read("SELECT number FROM tournaments WHERE pool = ? AND played > 0", pool):
@@ -130,14 +130,14 @@ def _seats(league: League, game: GameSpec, pool: int | None) -> int:
     given = dict(game.options).get("seats")
     if type(given) is int:
         return given
-    usual = usual_game(game.name)
-    return usual.info.seats if usual is not None else 2
+    default = usual_game(game.name)
+    return default.info.seats if default is not None else 2
 
 
 def _rows(league: League, pool: int | None, game: GameSpec, tournament: int) -> dict[str, Row]:
     names, ids = league.names(), league.ids()
     if tournament:
-        entered: Sequence[str] = league.tournament(tournament).everybody
+        entered: Sequence[str] = league.tournament(tournament).all_entrants
     else:
         entered = [agent.id for agent in league.agents(game.name)]
     rows = {id: Row(id, names[id]) for id in entered}
@@ -157,7 +157,7 @@ def _rows(league: League, pool: int | None, game: GameSpec, tournament: int) -> 
 
 
 def reverse(tally: Tally) -> Tally:
-    """The same games, seen by the other one."""
+    """The same games from the opponent's view."""
     return Tally(tally.losses, tally.draws, tally.wins, tally.conceded, tally.scored, tally.pairs[::-1])
 
 
@@ -192,24 +192,24 @@ def _matrices(playing: Sequence[Row]) -> tuple[Floats, Floats]:
 def _notes(rated: Ratings, names: Mapping[str, str]) -> list[str]:
     if rated.groups > 1:
         return [
-            f"{rated.groups} groups have never met: their ratings compare only through a virtual draw with the mean"
+            f"{rated.groups} groups have never met: only a virtual draw with the mean makes their ratings comparable"
         ]
     if not rated.prior:
         return []
-    who = min(rated.losers, rated.winners, key=len)
-    told = "some have only lost to, or only won against, all of the others"
-    if len(who) <= NAMED:
-        *first, last = (names[one] for one in who)
+    extreme = min(rated.losers, rated.winners, key=len)
+    text = "some have only lost to, or only won against, all of the others"
+    if len(extreme) <= NAMED:
+        *first, last = (names[one] for one in extreme)
         several = f"{', '.join(first)} and {last} have" if first else f"{last} has"
-        told = f"{several} {'lost' if who == rated.losers else 'won'} every game against the others"
-    return [f"{told}: a virtual draw with the mean bounds the ratings"]
+        text = f"{several} {'lost' if extreme == rated.losers else 'won'} every game against the others"
+    return [f"{text}: a virtual draw with the mean bounds the ratings"]
 
 
 def _by_skill(
     league: League, game: GameSpec, pool: int | None, tournament: int, rows: dict[str, Row], matches: int, seats: int
 ) -> Standings:
     ids = league.ids()
-    for row in rows.values():  # a match that waits for an earlier one counts in the tallies already
+    for row in rows.values():  # tallies already include matches that wait for an earlier one
         row.rating, row.error = UNKNOWN[0], Z * UNKNOWN[1]
     if tournament or pool is None:
         sql = "SELECT agent, mean, deviation FROM skills WHERE pool = ? AND tournament = ?"
@@ -219,7 +219,7 @@ def _by_skill(
     for agent, (mean, deviation) in found.items():
         if ids[agent] in rows:
             rows[ids[agent]].rating, rows[ids[agent]].error = mean, Z * deviation
-    model = "Plackett-Luce (openskill), in the order of the plan: mean +- 1.96 deviations; w-d-l counts every two seats"
+    model = "Plackett-Luce (openskill), in schedule order: mean +- 1.96 deviations; w-d-l counts every pair of seats"
     best = _ordered(rows)
     played = [row for row in best if row.total.played]
     means, errors = (np.array([getattr(row, name) for row in played]) for name in ("rating", "error"))
@@ -227,7 +227,7 @@ def _by_skill(
 
 
 def _ordered(rows: dict[str, Row]) -> tuple[Row, ...]:
-    """Best first; equal ones by points, then by name; who has not played comes last."""
+    """Best first; equal ratings by points, then by name; agents without games last."""
 
     def key(row: Row) -> tuple[bool, float, float, str]:
         return (not row.total.played, -row.rating, row.total.conceded - row.total.scored, row.name)
@@ -239,7 +239,7 @@ def _ordered(rows: dict[str, Row]) -> tuple[Row, ...]:
 
 
 def snapshot(league: League, tournament: Tournament) -> None:
-    """Keep the ratings of a pool as they are now."""
+    """Saves the current ratings of the pool."""
     table = standings(league, tournament.settings.game)
     pool, now = league.pool(tournament.settings.game), time.time()
     rows = [
@@ -252,7 +252,7 @@ def snapshot(league: League, tournament: Tournament) -> None:
 
 
 def rating_history(league: League, game: GameSpec) -> list[Snapshot]:
-    """Oldest first: one for each time a tournament of the pool came to an end."""
+    """Oldest first: one for each time a tournament of the pool ended."""
     ids, found = league.ids(), dict[tuple[int, int, float], list[tuple[str, float, float]]]()
     sql = "SELECT pool, tournament, at, agent, rating, error FROM ratings WHERE pool = ? ORDER BY at, agent"
     for pool, number, at, agent, rating, error in league.file.read(sql, league.pool(game)):
@@ -261,7 +261,7 @@ def rating_history(league: League, game: GameSpec) -> list[Snapshot]:
 
 
 def elo_lines(league: League, tournament: int) -> dict[str, list[float]]:
-    """Running Elo of everybody, game by game in the order of the plan: for the live chart of a game of two seats."""
+    """Running Elo of all agents, game by game in schedule order, for the live chart of games of two seats."""
     ids = league.ids()
 
     def games() -> Iterator[tuple[str, str, float]]:
@@ -274,7 +274,7 @@ def elo_lines(league: League, tournament: int) -> dict[str, list[float]]:
 
 
 def running(league: League, tournament: int) -> dict[str, tuple[float, str]]:
-    """By name: where running Elo has come to, and its tier."""
+    """By name: the latest running Elo and its tier."""
     names = league.names()
     return {names[id]: (line[-1], tier(line[-1])) for id, line in elo_lines(league, tournament).items()}
 
@@ -285,152 +285,3 @@ def _ranked(league: League, tournament: int) -> Iterator[tuple[tuple[int, ...], 
     sql = f"SELECT players, ranks FROM matches WHERE number BETWEEN ? AND ? AND ending NOT IN ({marks})"
     for players, ranks in league.file.stream(sql, *span(tournament), *unrated):
         yield unpack_players(players), ranks
-
-
-# Matches
-
-
-def span(tournament: int) -> tuple[int, int]:
-    return tournament * PLACES, (tournament + 1) * PLACES - 1
-
-
-def match(league: League, reference: str) -> PlayedMatch:
-    """By what a person calls it: tournament.place."""
-    tournament, dot, place = reference.partition(".")
-    if not (dot and tournament.isdecimal() and place.isdecimal() and len(tournament) <= 9 and len(place) <= 9):
-        raise BadValue("match", reference, "two numbers such as 3.17: the tournament, and the place in its plan")
-    number = int(tournament) * PLACES + int(place)
-    found = _matches(league, f"SELECT {COLUMNS} FROM matches WHERE number = ?", number)
-    if not found:
-        one = league.tournament(tournament)
-        needed = f"one that was played: tournament {one.number} has {one.played:,} of {one.total or one.played:,}"
-        raise BadValue("match", reference, needed)
-    return found[0]
-
-
-def history(
-    league: League,
-    *,
-    tournament: int | None = None,
-    agent: str | None = None,
-    failed: bool = False,
-    before: int | None = None,
-    limit: int = 50,
-) -> list[PlayedMatch]:
-    """A page, newest first, of an agent by id; `before` is the last number of the page before (see `number_of`)."""
-    low, high = span(tournament) if tournament is not None else (0, 2**63 - 1)
-    high = high if before is None else min(high, before - 1)
-    where, values = "number BETWEEN ? AND ?", [low, high]
-    if failed:
-        where += " AND blamed != 0"
-    if agent is not None:
-        where += " AND number IN (SELECT match FROM seats WHERE agent = ? AND match BETWEEN ? AND ? ORDER BY match DESC"
-        where += f" LIMIT {2**31 if failed else limit})"
-        values += [league.number(agent), low, high]
-    sql = f"SELECT {COLUMNS} FROM matches WHERE {where} ORDER BY number DESC LIMIT ?"
-    return _matches(league, sql, *values, limit)
-
-
-def number_of(match: PlayedMatch) -> int:
-    return match.tournament * PLACES + match.place
-
-
-def _matches(league: League, sql: str, *values: object) -> list[PlayedMatch]:
-    return list(_unpacked(league, league.file.read(sql, *values)))
-
-
-def every_match(league: League, tournament: int | None = None) -> Iterator[PlayedMatch]:
-    """All of them, in the order of the plan."""
-    low, high = span(tournament) if tournament is not None else (0, 2**63 - 1)
-    sql = f"SELECT {COLUMNS} FROM matches WHERE number BETWEEN ? AND ? ORDER BY number"
-    return _unpacked(league, league.file.stream(sql, low, high))
-
-
-def _unpacked(league: League, rows: Any) -> Iterator[PlayedMatch]:
-    specs = _Specs(league)
-    settings = {one.number: one.settings for one in league.tournaments()}
-    for row in rows:
-        if row[0] // PLACES not in settings:
-            raise BadLeague(f"{league.path} is damaged: match {row[0]} belongs to no tournament")
-        actions = league.file.read("SELECT data FROM actions WHERE match = ?", row[0])
-        data = actions[0][0] if actions else b""
-        yield unpack_match(row, data, settings[row[0] // PLACES], specs, league.path)
-
-
-class _Specs(dict[int, AgentSpec]):
-    """By number, each read when it is first needed: payloads may be large."""
-
-    def __init__(self, league: League) -> None:
-        super().__init__()
-        self._league, self._ids = league, league.ids()
-
-    def __missing__(self, number: int) -> AgentSpec:
-        self[number] = self._league.spec(self._ids[number])
-        return self[number]
-
-
-def strays(league: League) -> int:
-    """Matches and tallies that no tournament or pool accounts for."""
-    sql = "SELECT count(*) FROM matches WHERE number >> 32 NOT IN (SELECT number FROM tournaments)"
-    lost = int(league.file.read(sql)[0][0])
-    sums = "sum(wins), sum(draws), sum(losses)"
-    sql = f"SELECT pool, first, second, {sums} FROM tallies WHERE tournament {{}} 0 GROUP BY pool, first, second"
-    return lost + len(set(league.file.read(sql.format("="))) ^ set(league.file.read(sql.format("!="))))
-
-
-# What is worth knowing about a tournament
-
-
-def digest(league: League, tournament: int) -> tuple[str, int]:
-    """The fingerprint of all that was played, and how many matches of it would not come out the same again."""
-    sql = "SELECT id, digest, repeatable FROM matches WHERE number BETWEEN ? AND ?"
-    rows = league.file.read(sql, *span(tournament))
-    return joint_digest((id.hex(), one) for id, one, _ in rows), sum(not repeatable for *_, repeatable in rows)
-
-
-def identical_games(league: League, tournament: int) -> int:
-    """Games that went exactly as an earlier one of the same players on the same seats: they say nothing new."""
-    sql = "SELECT count(*) - count(DISTINCT game) FROM matches WHERE number BETWEEN ? AND ? AND game != 0"
-    return int(league.file.read(sql, *span(tournament))[0][0])
-
-
-@dataclass(frozen=True)
-class Failure:
-    """How somebody forfeited in a tournament, with the latest reason and what its process wrote last."""
-
-    agent: str  # its name, or "nobody's fault"
-    ending: str
-    reason: str
-    times: int
-    match: str  # to be reproduced
-
-
-def failures(league: League, tournament: int) -> list[Failure]:
-    """By agent and kind of ending, quarantine after its causes; resigning is no failure."""
-    names, ids, order = league.names(), league.ids(), [kind.value for kind in EndingKind]
-    sql = "SELECT f.agent, f.ending, m.reason, f.count, f.latest FROM forfeits f"
-    sql += " JOIN matches m ON m.number = ? + f.latest WHERE f.tournament = ? AND f.ending != ?"
-    base = tournament * PLACES
-    rows = league.file.read(sql, base, tournament, EndingKind.RESIGNED.value)
-    found = [
-        Failure(names[ids[agent]], ending, reason, count, f"{tournament}.{place}")
-        for agent, ending, reason, count, place in rows
-    ]
-    sql = "SELECT count(*), max(number), reason FROM matches WHERE number BETWEEN ? AND ? AND ending = 'void'"
-    [(count, number, reason)] = league.file.read(sql, *span(tournament))  # a literal, or its index is not used
-    if count:
-        found.append(Failure("nobody's fault", "void", reason, count, f"{tournament}.{number - base}"))
-    return sorted(found, key=lambda one: (one.agent, order.index(one.ending)))
-
-
-def overload(league: League, tournament: Tournament) -> str | None:
-    """Time losses that point at the machine rather than at a player."""
-    sql = "SELECT agent, count FROM forfeits WHERE tournament = ? AND ending = ?"
-    late = league.file.read(sql, tournament.number, EndingKind.TIMEOUT.value)
-    losses = sum(count for _, count in late)
-    if losses < 3 or len(late) < 2 or len(late) * 2 < len(tournament.everybody):
-        return None
-    return (
-        f"{losses:,} losses on time by {len(late)} different agents: the machine may be overloaded. "
-        "Use fewer workers, close other programs, or give more time"
-    )

@@ -1,7 +1,7 @@
-"""Two players: how much stronger the first is than the second, how sure that is, and when to stop playing.
+"""Compares two players: difference in strength, its uncertainty, and when to stop a sequential test.
 
-Everything is from the first player's point of view. Counts are of single games (losses, draws, wins) or, better, of
-side-swapped pairs on one seed (LL, LD, DD or WL, WD, WW): what favours a seed or a side then cancels out. The formulas
+Everything is from the first player's view. Counts are of single games (losses, draws, wins) or, better, of side-swapped
+pairs with one seed (LL, LD, DD or WL, WD, WW): advantages of a seed or a side then cancel out. The formulas
 are those of engine testing; the pentanomial model is by Van den Bergh, the normalised scale by the same author.
 """
 
@@ -19,25 +19,24 @@ from engine.game import Floats
 
 Z = 1.959963984540054  # 95 % of a normal distribution lie within so many standard deviations
 SCALE = 800 / math.log(10)  # normalised Elo per standard deviation of one game
-CLAMP = 0.001  # a clean sheet would be infinitely strong
-NOTHING = 1e-3  # what a count of zero is taken for, where its logarithm is needed
+CLAMP = 0.001  # a score of 0 or 1 would give infinite Elo
+NOTHING = 1e-3  # replaces a count of zero where its logarithm is needed
 Model = Literal["logistic", "normalised"]
 
 
 def elo(score: float) -> float:
-    """The difference in Elo that makes this score likely."""
-    kept = min(max(score, CLAMP), 1 - CLAMP)
-    return -400 * math.log10(1 / kept - 1)
+    """The difference in Elo for an expected score."""
+    clamped = min(max(score, CLAMP), 1 - CLAMP)
+    return -400 * math.log10(1 / clamped - 1)
 
 
 def expected(difference: float) -> float:
-    """The score that this difference in Elo makes likely."""
+    """The expected score for a difference in Elo."""
     return 1 / (1 + 10 ** (-difference / 400))
 
 
 def interval(points: float, games: int) -> tuple[float, float]:
-    """The 95 % interval of a share of points (Wilson 1927); it stays between 0 and 1, and says something of a clean
-    sheet too."""
+    """The 95 % interval of a share of points (Wilson 1927). It stays within 0 and 1, also when all games are won."""
     if games == 0:
         return 0.0, 1.0
     share, width = points / games, Z * Z / games
@@ -54,7 +53,7 @@ class Comparison:
     unit: Literal["games", "pairs"]
     score: float  # of the first, from 0 to 1
     elo: float
-    elo_error: float  # half of the 95 % interval
+    elo_error: float  # half-width of the 95 % interval
     normalised: float  # Elo in units of how much single results scatter: compares across kinds of opening and draw rate
     normalised_error: float
     superiority: float  # likelihood that the first is the stronger one
@@ -63,14 +62,14 @@ class Comparison:
 
 
 def compare(counts: Sequence[int]) -> Comparison:
-    """What the counts say; three of them are games, five are pairs."""
-    from scipy.special import ndtr  # scipy takes half a second to load: only who needs it waits
+    """Compares by counts: three are of games, five of pairs."""
+    from scipy.special import ndtr  # here, because scipy takes half a second to load
 
     _check(counts)
     n = sum(counts)
     values, shares = _shares(counts, 0.0)
     mean, deviation = _moments(values, shares)
-    if deviation == 0:  # all alike: take what never happened for what hardly ever does
+    if deviation == 0:  # all results are equal: give the other outcomes a small count
         values, shares = _shares(counts, NOTHING)
         _, deviation = _moments(values, shares)
     error = deviation / math.sqrt(n)
@@ -92,7 +91,7 @@ def compare(counts: Sequence[int]) -> Comparison:
 
 @dataclass(frozen=True)
 class Sprt:
-    """Where a sequential test stands: is the first player rather `elo1` or rather `elo0` stronger than the second?"""
+    """The state of a sequential probability ratio test of the hypotheses `elo0` and `elo1`."""
 
     elo0: float
     elo1: float
@@ -104,7 +103,7 @@ class Sprt:
 
     @property
     def verdict(self) -> str | None:
-        """`elo1` or `elo0` is accepted; None as long as it is open."""
+        """The accepted hypothesis; None while the test is undecided."""
         return "elo1" if self.llr >= self.upper else "elo0" if self.llr <= self.lower else None
 
 
@@ -116,7 +115,7 @@ def sprt(
     beta: float = 0.05,
     model: Model = "normalised",
 ) -> Sprt:
-    """Decide after every result: `alpha` and `beta` are the risks of accepting elo1 and elo0 wrongly."""
+    """Evaluates the test; `alpha` and `beta` are the risks of wrongly accepting elo1 and elo0."""
     _check(counts, empty=True)
     for name, risk in (("alpha", alpha), ("beta", beta)):
         if not 0 < risk < 0.5:
@@ -137,7 +136,7 @@ def sprt(
 
 
 def _fit(values: Floats, shares: Floats, difference: float, model: Model) -> Floats:
-    """The distribution nearest to what was seen among those with this difference."""
+    """The distribution closest to the observed one among those with this difference."""
     if model == "logistic":
         return _tilt(values - expected(difference), shares)
     step = math.sqrt(2) if len(values) == 5 else 1.0
@@ -154,7 +153,7 @@ def _fit(values: Floats, shares: Floats, difference: float, model: Model) -> Flo
 
 def _tilt(pull: Floats, shares: Floats) -> Floats:
     """shares / (1 + theta * pull), with theta such that the mean of `pull` is 0 (Owen's empirical likelihood)."""
-    from scipy.optimize import brentq  # as above
+    from scipy.optimize import brentq
 
     low, high = -1 / pull.max(), -1 / pull.min()
     edge = 1e-9 * (high - low)

@@ -1,1 +1,2 @@
-"""Matches: what one is (`match`), how many are played at once (`arena`), by whom (`executors`), again (`replay`)."""
+"""Plays matches: what a match is (`match`), many at once on one core (`arena`), executors (`executors`, `concurrent`),
+replays (`replay`) and trajectories for training (`rollout`)."""

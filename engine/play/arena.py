@@ -1,33 +1,32 @@
-"""Many matches at once on one core: one group of lanes for each GameSpec, dealt again as matches end."""
+"""Plays many matches at once on one core: one group of lanes for each GameSpec."""
 
 from __future__ import annotations
 
 import math
 import time
-from types import TracebackType
 
+from engine.closing import Closing
 from engine.errors import BadSpec
 from engine.game import GameInfo
-from engine.play.lane_group import ABREAST, Group
+from engine.play.heartbeat import Heartbeat, private_heartbeat
+from engine.play.lane_group import MARCHED_TOGETHER, LaneGroup, Tick
 from engine.play.march import Marching
-from engine.play.heartbeat import Marks, private
 from engine.play.match import GameSpec, MatchResult, MatchSpec
 from engine.play.results import ResultBatch
-from engine.play.tick import Tick
 from engine.registry import game_of
 
 DEFAULT_LANES = 1024
 MOST_LANES = 65_536
-ROOM = 256 << 20  # bytes for what is seen and what is legal on all lanes of a group
-GROUPS_KEPT = 8  # idle groups beyond this are closed, the longest unused first
+GROUP_BYTES = 256 << 20  # observations and legal masks of all lanes of a group
+IDLE_GROUPS = 8  # more idle groups are closed, least recently used first
 
 
-class Arena:
-    """Add matches, tick, take results and suspects.
+class Arena(Closing):
+    """Add matches, call `advance` or `tick`, take results and suspects.
 
-    `lanes` is the most matches of one GameSpec at once; `alone` plays each seat by itself and turns failures into
-    forfeits; `record` keeps the actions; `rewards` has each tick tell what it added to the scores; `marks` say at any
-    time which call for which matches is going on; `marching` says when compiled players play many steps in one call.
+    `lanes`: the most matches of one GameSpec at once. `alone`: each seat is called separately, and a failure is its
+    forfeit. `record`: keep the actions. `rewards`: each tick reports what it added to the scores. `heartbeat`: shows
+    the current call and its matches at any time. `marching`: when compiled players play many steps in one call.
     Trainers that need trajectories of compiled policies use `engine.play.rollout.Rollout`.
     """
 
@@ -38,134 +37,126 @@ class Arena:
         alone: bool = False,
         record: bool = True,
         rewards: bool = False,
-        marks: Marks | None = None,
+        heartbeat: Heartbeat | None = None,
         marching: Marching = Marching.WHEN_READY,
     ) -> None:
         if not 1 <= lanes <= MOST_LANES:
             raise BadSpec(f"lanes = {lanes}: must be from 1 to {MOST_LANES}")
         self.lanes = lanes
         self._alone, self._record, self._rewards = alone, record, rewards
-        self._marks = marks or private(4 * lanes)
+        self._heartbeat = heartbeat or private_heartbeat(4 * lanes)
         self._marching = Marching.NEVER if alone or rewards else marching
-        self._waits = 0  # ticks since anything moved
-        self._groups: dict[GameSpec, Group] = {}
-        self._last: tuple[GameSpec, Group] | None = None  # hashing a GameSpec costs more than comparing identities
-
-    def __enter__(self) -> Arena:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        self._idle_ticks = 0  # ticks in a row in which no lane moved
+        self._groups: dict[GameSpec, LaneGroup] = {}
+        self._last: tuple[GameSpec, LaneGroup] | None = None  # comparing identities is faster than hashing a GameSpec
 
     @property
     def idle(self) -> bool:
-        return all(group.idle for group in self._groups.values())
+        return all(group.table.idle for group in self._groups.values())
 
     @property
     def playing(self) -> bool:
-        """Whether matches are being played or wait for a lane; if not, there may still be results to take."""
-        return any(group.running or group.queue for group in self._groups.values())
+        """Whether matches are running or queued. Afterwards there may still be results to take."""
+        return any(group.table.running or group.table.queue for group in self._groups.values())
 
     @property
     def running(self) -> int:
-        return sum(group.running for group in self._groups.values())
+        return sum(group.table.running for group in self._groups.values())
 
     @property
     def queued(self) -> int:
-        return sum(len(group.queue) for group in self._groups.values())
+        return sum(len(group.table.queue) for group in self._groups.values())
 
     def check(self, spec: MatchSpec) -> None:
-        """Raise an error that names what is wrong, unless this match can be played."""
+        """Raise an error that says why, if this match cannot be played."""
         self._group(spec.game).check(spec)
 
     def add(self, spec: MatchSpec) -> None:
-        """Check and queue a match; it is dealt when a lane of its game is free."""
+        """Check and queue a match; it starts when a lane of its game is free."""
         self.check(spec)
         self.queue(spec)
 
     def queue(self, spec: MatchSpec) -> None:
-        """Queue a match that has been checked; again, if its group was closed in between."""
+        """Queue a match that has been checked; it is checked again if its group was closed in between."""
         group = self._group(spec.game)
-        if not group.knows(spec):
+        if not group.has_checked(spec):
             group.check(spec)
-        group.queue.append(spec)
+        group.table.queue.append(spec)
 
     def new_run(self) -> None:
-        """From now on an agent's id may stand for another agent."""
+        """Forget which agents the ids of the last run stand for."""
         for group in self._groups.values():
             group.new_run()
 
     def tick(self) -> list[Tick]:
-        """One step of every group that has something to do."""
-        return [group.tick() for group in self._groups.values() if not group.idle]
+        """Play one step of every group that is not idle."""
+        return [group.tick() for group in self._groups.values() if not group.table.idle]
 
     def advance(self, seconds: float) -> int:
-        """Play for about so long, by marches and by ticks; the number of ticks.
+        """Play for about so long, by marches and ticks; returns the number of ticks.
 
-        Ticks end early, after a short sleep, when no lane moves: their players are still thinking.
+        Returns early, after a short sleep, when no lane moves because players are still thinking.
         """
         until = time.perf_counter() + seconds
-        busy = [group for group in self._groups.values() if not group.idle]
+        busy = [group for group in self._groups.values() if not group.table.idle]
         ticking = [group for group in busy if group.march(seconds / len(busy))]
         marched, ticks = any([group.marched for group in busy]), 0  # noqa: C419 - a list is faster
         while ticking:
             ticks += 1
             if not sum(group.tick(marching=True).moved.size for group in ticking):
-                self._waits += 1
+                self._idle_ticks += 1
                 if not marched:
-                    time.sleep(min(self._waits, 250) * 2e-5)  # up to 5 ms: an engine may think for long
+                    time.sleep(min(self._idle_ticks, 250) * 2e-5)  # up to 5 ms: an external engine may think for long
                 break
-            self._waits = 0
+            self._idle_ticks = 0
             if time.perf_counter() >= until:
                 break
-            ticking = [group for group in ticking if not group.idle]
+            ticking = [group for group in ticking if not group.table.idle]
         return ticks
 
     def take_results(self) -> list[MatchResult]:
-        """The matches that ended since the last call, one by one."""
+        """The results since the last call."""
         return [result for batch in self.take_batches() for result in batch]
 
     def take_batches(self) -> list[ResultBatch]:
-        """The same in columns."""
+        """The results since the last call, in columns."""
         return [batch for group in self._groups.values() for batch in group.take_results()]
 
     def actions_since(self, count: int) -> list[int]:
-        """In an arena of one lane with one match: its actions after the first so many."""
+        """In an arena with one match: its actions after the first `count`."""
         return next(iter(self._groups.values())).actions_since(count)
 
-    def hear(self, seat: int, action: int) -> bool:
-        """In such an arena: a person acts; False while nobody sits there."""
-        return next(iter(self._groups.values())).hear(seat, action)
+    def act(self, seat: int, action: int) -> bool:
+        """In an arena with one match: a human acts; returns False if the match has not started."""
+        return next(iter(self._groups.values())).act(seat, action)
 
-    def waits_for_people(self) -> bool:
-        """In such an arena: whether everybody who still thinks is a person."""
-        return next(iter(self._groups.values())).waits_for_people()
+    def waits_for_humans(self) -> bool:
+        """In an arena with one match: whether all players that have not answered are humans."""
+        return next(iter(self._groups.values())).waits_for_humans()
 
-    def forgive(self, seconds: float) -> None:
-        """So long nobody could play: it counts against nobody's clock."""
+    def add_pause(self, seconds: float) -> None:
+        """Exclude a pause of this length from all clocks."""
         for group in self._groups.values():
-            group.clocks.forgive(seconds)
+            group.clocks.add_pause(seconds)
 
     def take_suspects(self) -> list[MatchSpec]:
-        """Matches that were in a call that failed: to be played alone."""
+        """The matches of calls that failed since the last call; they should be played alone."""
         taken = []
         for group in self._groups.values():
-            taken += group.suspects
-            group.suspects = []
+            taken += group.table.suspects
+            group.table.suspects = []
         return taken
 
     def recall(self) -> list[MatchSpec]:
-        """Take back what is not dealt yet."""
+        """Remove and return the matches that have not started."""
         back: list[MatchSpec] = []
         for group in self._groups.values():
-            back += group.queue
-            group.queue.clear()
+            back += group.table.queue
+            group.table.queue.clear()
         return back
 
     def drop(self) -> list[MatchSpec]:
-        """Break everything off; the matches that have no result."""
+        """Cancel everything; returns the matches that have no result."""
         return [spec for group in self._groups.values() for spec in group.drop()]
 
     def close(self) -> None:
@@ -174,34 +165,34 @@ class Arena:
         self._groups.clear()
         self._last = None
 
-    def _group(self, spec: GameSpec) -> Group:
+    def _group(self, spec: GameSpec) -> LaneGroup:
         if self._last is not None and self._last[0] is spec:
             return self._last[1]
         group = self._groups.pop(spec, None) or self._new_group(spec)
-        self._groups[spec] = group  # in order of use
-        spent = [one for one, other in self._groups.items() if other.spent and other is not group]
-        for one in spent[: max(len(self._groups) - GROUPS_KEPT, 0)]:
-            self._groups.pop(one).close()
+        self._groups[spec] = group  # in order of last use
+        closable = [key for key, other in self._groups.items() if other.drained and other is not group]
+        for key in closable[: max(len(self._groups) - IDLE_GROUPS, 0)]:
+            self._groups.pop(key).close()
         self._last = (spec, group)
         return group
 
-    def _new_group(self, spec: GameSpec) -> Group:
+    def _new_group(self, spec: GameSpec) -> LaneGroup:
         alone, record, rewards = self._alone, self._record, self._rewards
         game = game_of(spec)
-        lanes, spare = lanes_for(game.info, self.lanes), lanes_for(game.info, max(self.lanes, ABREAST))
-        return Group(
+        lanes, spare = lanes_for(game.info, self.lanes), lanes_for(game.info, max(self.lanes, MARCHED_TOGETHER))
+        return LaneGroup(
             game,
             lanes,
             spare,
             alone=alone,
             record=record,
             rewards=rewards,
-            marks=self._marks,
+            heartbeat=self._heartbeat,
             marching=self._marching,
         )
 
 
-def lanes_for(info: GameInfo, wanted: int) -> int:
-    """No more than a game has use for, and than there is room for; a match goes the same on any number of them."""
+def lanes_for(info: GameInfo, requested: int) -> int:
+    """The number of lanes, limited by the game and by memory; it does not affect the results of matches."""
     slot = math.prod(info.observation) * 4 + (info.actions if info.masked else 0)
-    return max(1, min(wanted, info.lanes or wanted, ROOM // (info.seats * slot or 1)))
+    return max(1, min(requested, info.lanes or requested, GROUP_BYTES // (info.seats * slot or 1)))

@@ -1,4 +1,4 @@
-"""Real clocks: how long the players of a match have thought, and whether that was too long."""
+"""Game clocks: how long the players of a match have thought, and whether they exceeded their time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.play.match import Clock, TimeLeft
 @dataclass
 class _Player:
     left: float  # seconds of the base time
-    since: float | None = None  # when the question was put that is not answered yet
+    since: float | None = None  # start of the move that is not answered yet
 
 
 @dataclass
@@ -25,15 +25,15 @@ class MatchClocks:
     def __post_init__(self) -> None:
         self._players = [_Player(self.clock.base) for _ in range(self.seats)]
 
-    def ask(self, seat: int) -> float:
-        """A question is put, or put again; how long the answer may still take."""
+    def start(self, seat: int) -> float:
+        """Start a seat's clock if it is not running; returns the seconds left for the answer."""
         player = self._players[seat]
         if player.since is None:
             player.since = time.perf_counter()
         return max(player.left + self.clock.move - (time.perf_counter() - player.since), 0.0)
 
-    def late(self, seat: int, answered: bool) -> str:
-        """After a call: what to say if it took too long, else nothing."""
+    def overrun(self, seat: int, answered: bool) -> str:
+        """After a call: a message if the time was exceeded, else an empty text."""
         player = self._players[seat]
         assert player.since is not None
         used = time.perf_counter() - player.since
@@ -48,14 +48,14 @@ class MatchClocks:
     def left(self) -> TimeLeft:
         return TimeLeft(tuple([player.left for player in self._players]), self.clock)
 
-    def forgive(self, seconds: float) -> None:
+    def add_pause(self, seconds: float) -> None:
         for player in self._players:
             if player.since is not None:
                 player.since += seconds
 
 
 class Clocks:
-    """By lane, for the matches that have any."""
+    """The clocks of a group by lane, for matches that have clocks."""
 
     def __init__(self, seats: int) -> None:
         self._seats = seats
@@ -66,10 +66,10 @@ class Clocks:
         if clock is not None:
             self._matches[lane] = MatchClocks(clock, self._seats)
 
-    def forgive(self, seconds: float) -> None:
-        """The match stood still for so long: whoever was thinking could not answer."""
+    def add_pause(self, seconds: float) -> None:
+        """Exclude a pause of this length from all running clocks."""
         for clocks in self._matches.values():
-            clocks.forgive(seconds)
+            clocks.add_pause(seconds)
 
     def of(self, lane: int) -> MatchClocks | None:
         return self._matches.get(lane) if self._matches else None

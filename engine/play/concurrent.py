@@ -1,4 +1,4 @@
-"""The concurrent executor: the same matches and the same records, on worker processes."""
+"""The concurrent executor: plays matches on worker processes, with the same results as the sequential one."""
 
 from __future__ import annotations
 
@@ -16,28 +16,30 @@ from typing import Protocol
 from engine.errors import BadSpec, BadValue, RingsideError
 from engine.game import Game, check_match
 from engine.play.arena import DEFAULT_LANES, MOST_LANES
-from engine.play.failures import STRIKES, unplayed
-from engine.play.pilots import Crews
-from engine.play.workers.dispatcher import Dispatcher
-from engine.play.executors import MatchExecutor, distinct, one_by_one
+from engine.play.failures import STRIKES, unplayed_result
 from engine.play.live import LiveMatch, check_pace
 from engine.play.match import SEED_LIMIT, AgentSpec, EndingKind, GameSpec, Limits, MatchResult, MatchSpec
-from engine.processes.bootstrap import WorkerSettings, cores
+from engine.play.match_executor import MatchExecutor, check_distinct, one_by_one
+from engine.play.pilots import PilotPool
 from engine.play.results import ResultBatch
+from engine.play.workers.dispatcher import Dispatcher
+from engine.play.workers.entry import WorkerSettings
+from engine.play.workers.handle import WorkerLimits
 from engine.play.workers.run import Run
-from engine.play.workers.handle import Watch
+from engine.processes.bootstrap import cores
 from engine.registry import game_of
 from engine.telemetry import Event, Monitor, Status
 
 MOST_WORKERS = 256
-FEED = 256  # matches that are taken from a plan at once
-PATIENCE = 0.2  # seconds until the plan is looked at again
+FEED = 256  # matches taken from `specs` at once
+POLL = 0.2  # seconds to wait for results before more matches are fed
 
 
 class ConcurrentMatchExecutor(MatchExecutor):
-    """Plays matches on worker processes, which are started when there is work and kept for the next run.
+    """Plays matches on worker processes, which are started when needed and kept for the next run.
 
-    A failed match gives a record that says how and by whom; the others go on. Stop, resize and watch from any thread.
+    A failed match gives a result that says how it failed and which seat failed; the other matches continue. `stop`,
+    `workers`, `watch` and the like may be called from any thread.
     """
 
     def __init__(
@@ -53,11 +55,10 @@ class ConcurrentMatchExecutor(MatchExecutor):
         quarantine_after: int | None = STRIKES,
         plugins: Sequence[str] = (),
     ) -> None:
-        """`max_workers`: one less than there are cores, if not given. `batch_size`: matches in a message;
-        more where they are short.
-        `visual_mode`: one match at a time, in the order of the plan. `lanes`: matches at once in one worker.
-        `record`: keep the actions. `watchdog`: seconds that one call of an agent may take. `memory_mb`: what the
-        agents of a worker may take. `quarantine_after`: failures after which an agent is not asked again in a run.
+        """`max_workers`: default is one less than the number of cores. `batch_size`: matches in a message; more if they
+        are short. `visual_mode`: one match at a time, in order. `lanes`: matches at once in one worker.
+        `record`: keep the actions. `watchdog`: seconds that one call of an agent may take. `memory_mb`: memory that the
+        agents of a worker may take. `quarantine_after`: failures after which an agent plays no more in this run.
         `plugins`: modules that workers import, for games and agents that are registered but not installed.
         """
         check_number("batch_size", batch_size, 1, 10_000)
@@ -71,51 +72,53 @@ class ConcurrentMatchExecutor(MatchExecutor):
         check_number("max_workers", workers, 1, MOST_WORKERS)
         memory = None if memory_mb is None else memory_mb << 20
         settings = WorkerSettings(lanes, record, batch_size, memory, check_plugins(plugins), rows=4 * lanes)
-        self._dispatcher = Dispatcher(workers, settings, Watch(watchdog, memory=memory, failures=quarantine_after))
+        self._dispatcher = Dispatcher(
+            workers, settings, WorkerLimits(watchdog, memory=memory, failures=quarantine_after)
+        )
         self._workers, self._ahead = workers, 2 * lanes
         self._visual = False
         self.visual_mode = visual_mode
         self._run: Run | None = None
         self._recalled = self._held = False
-        self._feeding, self._looking = threading.RLock(), threading.Lock()
+        self._feed_lock, self._status_lock = threading.RLock(), threading.Lock()
         self._monitor = Monitor()
-        self._end = weakref.finalize(self, self._dispatcher.close)  # at the latest when the program ends
+        self._end = weakref.finalize(self, self._dispatcher.close)  # called when the program ends, if not before
 
     # Playing
 
     def execute_matches(self, specs: Sequence[MatchSpec]) -> list[MatchResult]:
-        Entry().check(distinct(specs))
+        MatchValidator().check(check_distinct(specs))
         found = {result.id: result for batch in self._play(specs, None) for result in batch}
         reason = "the run was stopped"
-        return [found.get(spec.id) or unplayed(spec, EndingKind.CANCELLED, reason) for spec in specs]
+        return [found.get(spec.id) or unplayed_result(spec, EndingKind.CANCELLED, reason) for spec in specs]
 
     def batches(self, specs: Iterable[MatchSpec], stopping: Callable[[], bool] | None = None) -> Iterator[ResultBatch]:
-        """Results as they come; every spec that is taken gives exactly one. `stopping` is asked several times a second:
-        once it says yes, the run is broken off and gives no more."""
-        return self._play(specs, Entry(), stopping)
+        """Yield results in order of completion; every spec that is taken gives exactly one. `stopping` is called
+        several times a second: when it returns True, the run is cancelled and gives no more results."""
+        return self._play(specs, MatchValidator(), stopping)
 
     def run(self, specs: Iterable[MatchSpec], stopping: Callable[[], bool] | None = None) -> Iterator[MatchResult]:
         """The results of `batches`, one by one."""
         return one_by_one(self.batches(specs, stopping))
 
     def _play(
-        self, specs: Iterable[MatchSpec], entry: Entry | None, stopping: Callable[[], bool] | None = None
+        self, specs: Iterable[MatchSpec], validator: MatchValidator | None, stopping: Callable[[], bool] | None = None
     ) -> Iterator[ResultBatch]:
-        """A run; what has not been checked is checked by `entry` as it is taken."""
+        """Play one run; `validator` checks each match as it is taken."""
         if self._run is not None:
-            raise RingsideError("this executor is in the middle of another run: finish or close that one first")
+            raise RingsideError("this executor plays another run: finish or close that one first")
         run = self._run = self._dispatcher.begin(len(specs) if isinstance(specs, Sized) else None)
         self._recalled = False
-        coming = distinct(specs) if entry is not None else iter(specs)
+        coming = check_distinct(specs) if validator is not None else iter(specs)
         try:
             more = over = True
             while more or not over:
                 short = more and not self._held and self._dispatcher.waiting(run) < self._ahead * self._workers
-                if short:  # workers may take matches as fast as they come: results are looked for in between
-                    more = self._feed(run, coming, entry)
-                batches, over = self._dispatcher.take(run, 0.0 if short else PATIENCE)
+                if short:  # do not wait for results: workers may play as fast as matches are fed
+                    more = self._feed(run, coming, validator)
+                batches, over = self._dispatcher.take(run, 0.0 if short else POLL)
                 yield from batches
-                if self._held and self._dispatcher.spent(run):
+                if self._held and self._dispatcher.drained(run):
                     return
                 if stopping is not None and stopping():
                     self._dispatcher.stop(now=True)
@@ -124,52 +127,52 @@ class ConcurrentMatchExecutor(MatchExecutor):
             self._run = None
             self._dispatcher.end(run)
 
-    def _feed(self, run: Run, coming: Iterator[MatchSpec], entry: Entry | None) -> bool:
-        """Take some more from the plan; whether there may be any left."""
-        with self._feeding:  # nothing is taken while it is being recalled
+    def _feed(self, run: Run, coming: Iterator[MatchSpec], validator: MatchValidator | None) -> bool:
+        """Take some more matches from `specs`; returns whether there may be more."""
+        with self._feed_lock:  # no feeding during a recall
             if self._recalled or run.stopping:
                 return False
             if self._held:
                 return True
             batch = list(itertools.islice(coming, FEED))
-            if entry is not None:
-                entry.check(batch)
+            if validator is not None:
+                validator.check(batch)
             self._dispatcher.submit(run, batch)
             return len(batch) == FEED
 
     # While it runs
 
     def recall(self) -> list[MatchSpec]:
-        """Take back what was taken from the plan and is not being played; what is being played gives its results.
+        """Remove and return the matches that were taken from `specs` and have not started; running ones are finished.
 
-        What had not been taken from the plan yet is left there.
+        No more matches are taken from `specs`.
         """
-        with self._feeding:
+        with self._feed_lock:
             self._recalled = True
             return self._dispatcher.recall()
 
     def hold(self, yes: bool) -> None:
-        """Keep back what is not being played; let go, and it goes on at once.
+        """Start no more matches, or continue.
 
-        A run of which nothing is being played any more while the rest is held back ends, as if that had been recalled.
+        A run ends when it is on hold and none of its matches is being played, as if the rest had been recalled.
         """
-        with self._feeding:
+        with self._feed_lock:
             self._held = yes
             self._dispatcher.hold(yes)
 
     @property
     def waiting(self) -> int:
-        """Matches that were taken from the plan and are not being played."""
+        """Matches that were taken from `specs` and have not started."""
         run = self._run
         return run.waiting if run is not None else 0
 
     def stop(self, now: bool = False) -> None:
-        """End the run when the matches that are being played are over, or now; the rest is recorded as cancelled."""
+        """End the run when the running matches are over, or `now`; the rest gets results of kind `cancelled`."""
         self._dispatcher.stop(now)
 
     @property
     def workers(self) -> int:
-        """How many worker processes there may be; it can be changed while they play."""
+        """The largest number of worker processes; it can be changed during a run."""
         return self._workers
 
     @workers.setter
@@ -188,53 +191,53 @@ class ConcurrentMatchExecutor(MatchExecutor):
         self._dispatcher.one_by_one(on)
 
     def watch(self, spec: MatchSpec, pace: float = 0.0, skip: int = 0) -> LiveMatch:
-        """Play one match live in a worker of its own, beside whatever else is played; `pace` is in steps a second, and
-        the first `skip` steps are played at full speed. Only here can a person play."""
-        Entry(people=True).check([spec])
+        """Play one live match in a worker of its own, also during a run. `pace` is in steps a second, 0 for full speed;
+        the first `skip` steps are played at full speed. Only live matches can have human players."""
+        MatchValidator(humans=True).check([spec])
         check_number("skip", skip, 0, 2**32 - 1)
         return self._dispatcher.watch_live(spec, check_pace(pace), skip)
 
     def status(self) -> Status:
-        with self._looking:
+        with self._status_lock:
             return self._monitor.sample(*self._dispatcher.view())
 
     def events(self, since: int = 0) -> tuple[int, list[Event]]:
-        """How many events there have been, and those after the first so many."""
+        """The number of events so far, and the events after the first `since`."""
         return self._dispatcher.events(since)
 
     def close(self) -> None:
-        """End all workers now, whatever they do."""
+        """Kill all workers, also during a run."""
         self._end()
 
 
-class Entry:
-    """Checks that matches can be played, before they are dealt; within a run one id is one agent."""
+class MatchValidator:
+    """Checks that matches can be played; within a run, an id stands for one agent."""
 
-    def __init__(self, people: bool = False) -> None:
-        """`people`: whether the match is watched, so that a person can play."""
-        self._people = people
-        self._games: dict[GameSpec, Checked] = {}
+    def __init__(self, humans: bool = False) -> None:
+        """`humans`: whether the match is live, so that humans can play."""
+        self._humans = humans
+        self._games: dict[GameSpec, CheckedGame] = {}
         self._agents: dict[str, AgentSpec] = {}
-        self._last: Checked | None = None  # comparing identities beats hashing
+        self._last: CheckedGame | None = None  # comparing identities is faster than hashing
 
     def check(self, specs: Iterable[MatchSpec]) -> None:
-        """Raise an error that names what is wrong, unless all of them can be played."""
+        """Raise an error that says why, if one of them cannot be played."""
         checked = self._last
         for spec in specs:
             if checked is None or not checked.covers(spec):
                 checked = self._last = self._check(spec)
 
-    def _check(self, spec: MatchSpec) -> Checked:
+    def _check(self, spec: MatchSpec) -> CheckedGame:
         if spec.game not in self._games:
             game = game_of(spec.game)
-            self._games[spec.game] = Checked(spec.game, game, Crews(game, 0, self._people))
+            self._games[spec.game] = CheckedGame(spec.game, game, PilotPool(game, 0, self._humans))
         checked = self._games[spec.game]
         check_match(spec, checked.rules)
         for player in spec.players:
             known = self._agents.setdefault(player.id, player)
             if known is not player and known != player:
                 raise BadSpec(f"match {spec.id!r}: two different agents have the id {player.id!r}")
-        checked.crews.check(spec)
+        checked.pilots.check(spec)
         checked.players.update(id(player) for player in spec.players if self._agents[player.id] is player)
         if spec.start is None and spec.limits.clock is None:
             checked.limits = spec.limits
@@ -242,17 +245,17 @@ class Entry:
 
 
 @dataclass
-class Checked:
-    """What the matches of one game had in common that were found playable."""
+class CheckedGame:
+    """What the checked matches of one game have in common."""
 
     game: GameSpec
     rules: Game
-    crews: Crews
-    players: set[int] = field(default_factory=set)  # id() of agents that the entry keeps
+    pilots: PilotPool
+    players: set[int] = field(default_factory=set)  # id() of agents that the validator keeps alive
     limits: Limits | None = None
 
     def covers(self, spec: MatchSpec) -> bool:
-        """Whether a match differs from one of those only in its id, its seed and who of the same players sits where."""
+        """Whether a match differs from a checked one only in its id, its seed and the seats of checked players."""
         return (
             spec.game is self.game
             and spec.limits is self.limits
@@ -270,26 +273,26 @@ class Stoppable(Protocol):
 
 @contextmanager
 def stopping_on_signals(executor: Stoppable) -> Iterator[list[int]]:
-    """Ctrl-C or SIGTERM lets the running matches finish and ends the run; a second one ends it now.
+    """Handle Ctrl-C and SIGTERM: the first finishes running matches and ends the run, the second ends it now.
 
-    For the main thread. The list that it gives fills with the signals that came.
+    For the main thread. Yields a list to which received signals are added.
     """
-    came: list[int] = []
+    received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-        executor.stop(now=len(came) > 1)
+        received.append(number)
+        executor.stop(now=len(received) > 1)
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield came
+        yield received
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 def default_workers() -> int:
-    """One less than there are cores for us, so that the rest of the machine stays usable; at least one."""
+    """One less than the number of usable cores, so that the machine stays responsive; at least one."""
     return max(cores() - 1, 1)
 
 
@@ -301,7 +304,7 @@ def check_number(name: str, value: object, low: float, high: float, whole: bool 
 
 def check_plugins(names: object) -> tuple[str, ...]:
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise BadValue("plugins", names, "a list of names of modules")
+        raise BadValue("plugins", names, "a list of module names")
     for name in (given := tuple(names)):
         try:
             found = isinstance(name, str) and importlib.util.find_spec(name) is not None

@@ -1,6 +1,6 @@
 """The compiled loop that plays lanes for many steps in one call, generated for a game and the kinds that play it.
 
-The source is put together from row functions: those of the game (`engine.game.BoardRows`) and `act_row` of each pilot.
+Its source is composed of row functions: those of the game (`engine.game.BoardRows`) and `act_row` of each pilot.
 For each lane in turn it does what ticks do, in the same order, until the lane ends, its log is full or the time is up.
 An answer that is not a legal action stops its lane; the group decides what follows. Lane after lane is faster than all
 lanes in step: the branches of one match are predictable, and its board stays in registers and in the nearest cache.
@@ -21,13 +21,13 @@ from engine.game import BoardRows, GameInfo
 from engine.kernels import generated, row
 from engine.play.heartbeat import ROW, SEQUENCE
 
-MOST_STEPS = 128  # between two looks at the clock: a look takes 25 ns
+MOST_STEPS = 128  # between two readings of the clock, which take 25 ns each
 
 SOURCE = """
 def march({arguments}):
-    start = looked = nanoseconds(clock)
+    start = last_read = nanoseconds(clock)
     seats = {seats}
-    ends = odds = 0
+    ends = illegal_count = 0
     longest = uint32(0)
     at = first
     late = False
@@ -40,23 +40,23 @@ def march({arguments}):
         ply, limit, place, word = record.ply, record.limit, record.logged, record.word
         own = answers[lane]
         stride = uint32(1)
-        look = ply + stride
+        next_read = ply + stride
         while place < full:
-            fine = True
+            all_legal = True
             for seat in range(seats):
                 {skip_idle}
                 slot = lane * uint32(seats) + uint32(seat)
                 who = slots[slot].pilot
                 agent = slots[slot].agent
                 obs = seen[seat]
-                may = legal[seat]
+                mask = legal[seat]
                 {legal}
                 {answers}
                 own[seat] = answer
-                fine &= (answer >= 0) & (answer < {actions}){check_legal}
-            if not fine:
-                odd[odds] = lane
-                odds += 1
+                all_legal &= (answer >= 0) & (answer < {actions}){check_legal}
+            if not all_legal:
+                illegal[illegal_count] = lane
+                illegal_count += 1
                 break
             if bits != uint32(0):
                 for seat in range(seats):
@@ -73,34 +73,34 @@ def march({arguments}):
                 ended[ends] = lane
                 ends += 1
                 break
-            if ply == look:
+            if ply == next_read:
                 now = nanoseconds(clock)
                 late = now - start > budget
                 if late:
                     break
                 words[SEQUENCE] += uint64(1)
-                if now - looked < budget >> 6:
+                if now - last_read < budget >> 6:
                     stride = min(uint32(4) * stride, uint32({most_steps}))
-                else:  # where steps are slow, look more often
+                else:  # where steps are slow, read the clock more often
                     stride = max(stride >> uint32(2), uint32(1))
-                looked = now
-                look = ply + stride
+                last_read = now
+                next_read = ply + stride
         record.ply = ply
         record.logged = place
         record.word = word
         longest = max(longest, place)
         if late:
             break
-    return at, ends, odds, longest
+    return at, ends, illegal_count, longest
 """
 ARGUMENTS = (
-    "first", "budget", "clock", "live", "lanes", "slots", "crews", "answers", "seen", "legal", "log", "bits", "full",
-    "words", "ended", "odd", "board",
+    "first", "budget", "clock", "live", "lanes", "slots", "pilots", "answers", "seen", "legal", "log", "bits", "full",
+    "words", "ended", "illegal", "board",
 )  # fmt: skip
 
 
 class Player(NamedTuple):
-    """What a driver needs to know of a pilot."""
+    """The parts of a pilot that a driver calls."""
 
     act_row: Callable[..., Any]
     observes: bool
@@ -111,7 +111,7 @@ if sys.platform == "win32":
 
     @row
     def nanoseconds(clock):  # type: ignore[no-untyped-def]
-        """The time of a steady clock; `clock` is room for two numbers."""
+        """Nanoseconds of a monotonic clock; `clock` is a buffer of two numbers."""
         _read_clock(clock.ctypes)
         return clock[0] * np.int64(100)  # the counter runs at 10 MHz
 
@@ -121,7 +121,7 @@ else:
 
     @row
     def nanoseconds(clock):  # type: ignore[no-untyped-def]
-        """The time of a steady clock; `clock` is room for two numbers."""
+        """Nanoseconds of a monotonic clock; `clock` is a buffer of two numbers."""
         _read_clock(MONOTONIC, clock.ctypes)
         return clock[0] * np.int64(1_000_000_000) + clock[1]
 
@@ -131,46 +131,46 @@ def driver(info: GameInfo, rows: BoardRows, players: tuple[Player, ...]) -> Any:
     """The driver for this game and these players. It is compiled at its first call and cached on disk."""
     names: dict[str, Any] = {"ROW": ROW, "SEQUENCE": SEQUENCE, "nanoseconds": nanoseconds}
     names |= {f"act_row{place}": player.act_row for place, player in enumerate(players)}
-    return composed("march", source_of(info, rows, players), rows, names)
+    return compile_source("march", driver_source(info, rows, players), rows, names)
 
 
-def composed(name: str, source: str, rows: BoardRows, names: dict[str, Any]) -> Any:
-    """A kernel from source that calls the row functions of a game and of players."""
+def compile_source(name: str, source: str, rows: BoardRows, names: dict[str, Any]) -> Any:
+    """Compile source that calls the row functions of a game and of players."""
     return generated(name, source, {"np": np, "uint32": uint32, "uint64": uint64, **names, **rows._asdict()})
 
 
-def source_of(info: GameInfo, rows: BoardRows, players: tuple[Player, ...]) -> str:
+def driver_source(info: GameInfo, rows: BoardRows, players: tuple[Player, ...]) -> str:
     return SOURCE.format(
         arguments=", ".join([*ARGUMENTS, *(f"pilot{place}" for place in range(len(players)))]),
         answers=_answers(rows, players).replace("\n", "\n" + 16 * " "),
         most_steps=MOST_STEPS,
-        **parts_of(info, rows),
+        **source_parts(info, rows),
     )
 
 
-def parts_of(info: GameInfo, rows: BoardRows) -> dict[str, object]:
+def source_parts(info: GameInfo, rows: BoardRows) -> dict[str, object]:
     """The parts of a source that depend on the game alone."""
     return {
         "seats": 2 if info.seats == 2 else "answers.shape[1]",  # loops of a constant length are unrolled
         "actions": info.actions,
         "skip_idle": "if not acting_row(board, lane, uint32(seat)): continue" if rows.acting_row else "pass",
-        "legal": "legal_row(board, lane, uint32(seat), may)" if rows.legal_row else "pass",
-        "check_legal": f" and may[min(max(answer, 0), {info.actions - 1})] != 0" if rows.legal_row else "",
+        "legal": "legal_row(board, lane, uint32(seat), mask)" if rows.legal_row else "pass",
+        "check_legal": f" and mask[min(max(answer, 0), {info.actions - 1})] != 0" if rows.legal_row else "",
     }
 
 
-def position_of(rows: BoardRows) -> str:
-    """The expression for what players that search are given."""
+def position_argument(rows: BoardRows) -> str:
+    """The expression of the position that is passed to searching players."""
     return "position_row(board, lane, uint32(seat))" if rows.position_row else "()"
 
 
 def _answers(rows: BoardRows, players: tuple[Player, ...]) -> str:
-    position = position_of(rows)
+    position = position_argument(rows)
     lines = []
     for place, player in enumerate(players):
         last = place == len(players) - 1
-        lines.append("else:" if last else f"{'elif' if place else 'if'} who == crews[{place}]:")
+        lines.append("else:" if last else f"{'elif' if place else 'if'} who == pilots[{place}]:")
         if player.observes:
             lines.append("    observe_row(board, lane, uint32(seat), obs)")
-        lines.append(f"    answer = np.int64(act_row{place}(pilot{place}, slot, agent, ply, obs, may, {position}))")
+        lines.append(f"    answer = np.int64(act_row{place}(pilot{place}, slot, agent, ply, obs, mask, {position}))")
     return "\n".join(lines if len(players) > 1 else [line.strip() for line in lines[1:]])

@@ -1,4 +1,4 @@
-"""Boards whose errors carry the name of their game: rules that raise are nobody's forfeit."""
+"""Boards whose errors are raised as GameFailed: an error in the rules is not the forfeit of a player."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.game import Boards, Game
 
 
 class GuardedBoards:
-    """Boards whose every error is told as the game's own; `failure` is the one that was."""
+    """Wraps the methods of boards: every error becomes a GameFailed, which is kept in `failure`."""
 
     def __init__(self, game: Game, lanes: int) -> None:
         self.failure: GameFailed | None = None
@@ -23,7 +23,7 @@ class GuardedBoards:
         def guarded(*arguments: Any) -> Any:
             try:
                 return call(*arguments)
-            except Exception as error:  # whatever the rules raise is told by the name of the game
+            except Exception as error:  # rules may raise anything
                 self.failure = GameFailed(self._name, error)
                 raise self.failure from error
 

@@ -1,4 +1,4 @@
-"""Where a process leaves word of what it is doing: which call, for whom. It can be read after the process has died."""
+"""Shared memory in which a worker writes its current call and its matches. It can be read after the worker has died."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from engine.play.match import MatchSpec
 Words = NDArray[np.uint64]
 Numbers = NDArray[np.uint32]
 
-HEAD = 256  # bytes: the words below, then one lane's record
+HEAD = 256  # bytes: the 64-bit words below, then the record of one lane
 WORDS = 16
 LANE_AT = 128
-# What stands in which word of the header; plain constants, because they are used in every call.
-SEQUENCE = 0  # grows with every call and every row: standing still is hanging
+# Index of each word of the header; plain integers, because they are used in every call.
+SEQUENCE = 0  # incremented with every call and row: if it does not change, the process hangs
 CALL = 1
-SEAT = 2  # meaningful where each seat is asked by itself
-ROW = 3  # which row is thought about, plus one; 0 for all of them
+SEAT = 2  # valid if each seat is called separately
+ROW = 3  # the current row plus one; 0 for all rows
 REGION = 4
-ALLOWED = 5  # milliseconds for this call; 0 for the usual limit
-COMPILING = 6  # how many kernels are being compiled: that may take long, and is nobody's fault
-COUNTS = 8  # from here on, how many matches each region lists
-REGIONS = 8  # lists of matches, one for each pilot that is asked in turn, so that they need not be written each time
+TIME_LIMIT = 5  # milliseconds for this call; 0 for the default
+COMPILING = 6  # number of kernels being compiled, which takes long and is not the fault of an agent
+COUNTS = 8  # from here on, the number of matches in each region
+REGIONS = 8  # lists of matches, about one for each pilot, so that they are not written in every call
 
 
-class Call(IntEnum):
-    """What an agent's code was asked to do."""
+class PilotCall(IntEnum):
+    """The method of an agent's code that is being called."""
 
     NONE = 0
     LOAD = 1
@@ -40,39 +40,41 @@ class Call(IntEnum):
     CLOSE = 5
 
 
-class Mark(NamedTuple):
-    """The call a process is in, or was in when it died."""
+class HeartbeatSnapshot(NamedTuple):
+    """The call that a process is in, or was in when it died."""
 
     sequence: int
-    call: Call
+    call: PilotCall
     seat: int
-    matches: frozenset[int] | None  # by number; None when they were too many to write down
+    matches: frozenset[int] | None  # by number; None if there were too many to list
     rows: int
-    allowed: float  # seconds; 0 for the usual limit
+    time_limit: float  # seconds; 0 for the default
     compiling: bool
 
 
 def size_of(rows: int, log_words: int) -> int:
-    """Bytes that the marks of one process take."""
+    """Bytes of the heartbeat of one process."""
     return HEAD + 8 * log_words + 4 * REGIONS * rows
 
 
-class Marks:
-    """The memory that both sides see. One side writes, `read` is for the other."""
+class Heartbeat:
+    """The shared memory of a heartbeat: the worker writes, the dispatcher calls `read`."""
 
     def __init__(self, memory: memoryview, rows: int, log_words: int) -> None:
-        self._words = memory[: 8 * WORDS].cast("Q")  # single words: a memoryview writes them faster than numpy
-        self.turn = self._words[ROW : ROW + 1]  # within the call, whose turn it is: `Views.asking` writes it
+        self._words = memory[: 8 * WORDS].cast("Q")  # a memoryview writes single words faster than numpy
+        self.turn = self._words[ROW : ROW + 1]  # the current row of a call: `Views.asking` writes it
         self._rows = rows
-        self.words: Words = np.frombuffer(memory, np.uint64, WORDS)  # the same words, for kernels
+        self.words: Words = np.frombuffer(memory, np.uint64, WORDS)  # the same memory, for kernels
         lists = np.frombuffer(memory, np.uint32, REGIONS * rows, HEAD + 8 * log_words)
         self._lists: Numbers = lists.reshape(REGIONS, rows)
         self._owners: list[object] = [None] * REGIONS
-        self.lane = np.frombuffer(memory, LANE, 1, LANE_AT)  # of a match that is played alone: how far it is
-        self.log: Words = np.frombuffer(memory, "<u8", log_words, HEAD).reshape(1, log_words)  # and what was played
+        self.lane = np.frombuffer(memory, LANE, 1, LANE_AT)  # the state of a match that is played alone
+        self.log: Words = np.frombuffer(memory, "<u8", log_words, HEAD).reshape(1, log_words)  # and its actions
 
-    def enter(self, call: Call, numbers: Numbers, lanes: Numbers, seat: int = 0, owner: object = None) -> None:
-        """A call begins, for the matches on these lanes; one that is made again and again names its `owner`."""
+    def begin_call(
+        self, call: PilotCall, numbers: Numbers, lanes: Numbers, seat: int = 0, owner: object = None
+    ) -> None:
+        """A call begins for the matches on these lanes. A call that is repeated often has an `owner`."""
         region = _region(owner)
         n = min(lanes.size, self._rows)
         np.take(numbers, lanes[:n], out=self._lists[region, :n], mode="clip")
@@ -80,15 +82,15 @@ class Marks:
         self._words[COUNTS + region] = lanes.size
         self._begin(call, region, seat)
 
-    def again(self, call: Call, owner: object) -> bool:
-        """The same call for the same matches as before; False when they are not written down any more."""
+    def repeat_call(self, call: PilotCall, owner: object) -> bool:
+        """The same call for the same matches as before; returns False if the list has been overwritten."""
         region = _region(owner)
         if self._owners[region] is not owner:
             return False
         self._begin(call, region, 0)
         return True
 
-    def _begin(self, call: Call, region: int, seat: int) -> None:
+    def _begin(self, call: PilotCall, region: int, seat: int) -> None:
         words = self._words
         words[ROW] = 0
         words[REGION] = region
@@ -96,39 +98,39 @@ class Marks:
         words[SEQUENCE] += 1
         words[CALL] = call
 
-    def leave(self) -> None:
+    def end_call(self) -> None:
         self._words[CALL] = 0
 
     @property
-    def asked(self) -> int | None:
-        """The row that was last asked by itself in this call; None when all were asked together."""
+    def current_row(self) -> int | None:
+        """The row that this call processes; None if it processes all rows together."""
         return int(self._words[ROW]) - 1 if self._words[ROW] else None
 
-    def seat(self, seat: int) -> None:
+    def set_seat(self, seat: int) -> None:
         self._words[SEAT] = seat
 
-    def allow(self, seconds: float) -> None:
-        """What the next calls may take; 0 for the usual limit."""
-        self._words[ALLOWED] = round(seconds * 1000)
+    def set_time_limit(self, seconds: float) -> None:
+        """Set the time limit of the next calls; 0 for the default."""
+        self._words[TIME_LIMIT] = round(seconds * 1000)
 
     def beat(self) -> None:
-        """Still there, between two calls."""
+        """Show that the process is alive between two calls."""
         self._words[SEQUENCE] += 1
 
-    def compiling(self, change: int) -> None:
+    def count_compiling(self, change: int) -> None:
         self._words[COMPILING] += change
 
     def clear(self) -> None:
-        """For a new process."""
+        """Reset for a new process."""
         self._words[:] = memoryview(bytes(8 * WORDS)).cast("Q")
         self.lane[:] = np.zeros(1, LANE)
 
     @property
     def pulse(self) -> int:
-        """Changes as long as something happens."""
+        """Changes as long as the process makes progress."""
         return int(self._words[SEQUENCE]) << 32 | int(self._words[ROW])
 
-    def read(self) -> Mark:
+    def read(self) -> HeartbeatSnapshot:
         words = self._words.tolist()
         row, region = words[ROW], words[REGION] % REGIONS
         count = words[COUNTS + region]
@@ -137,20 +139,22 @@ class Marks:
             listed = self._lists[region, row - 1 : row] if 0 < row <= count else self._lists[region, :count]
             matches = frozenset(listed.tolist())
         rows = 1 if row else count
-        call = Call(words[CALL]) if words[CALL] <= Call.CLOSE else Call.NONE
-        return Mark(words[SEQUENCE], call, words[SEAT], matches, rows, words[ALLOWED] / 1000, bool(words[COMPILING]))
+        call = PilotCall(words[CALL]) if words[CALL] <= PilotCall.CLOSE else PilotCall.NONE
+        return HeartbeatSnapshot(
+            words[SEQUENCE], call, words[SEAT], matches, rows, words[TIME_LIMIT] / 1000, bool(words[COMPILING])
+        )
 
 
 def _region(owner: object) -> int:
-    """The first is for calls of no owner."""
+    """The region of an owner; region 0 is for calls without one."""
     return 0 if owner is None else 1 + id(owner) // 64 % (REGIONS - 1)
 
 
-def number_of(spec: MatchSpec) -> int:
-    """How the marks name a match: a worker's matches are numbered; elsewhere nobody reads the marks."""
+def match_number(spec: MatchSpec) -> int:
+    """The number of a match in a heartbeat: in a worker its id; elsewhere 0, as the heartbeat is not read."""
     return int(spec.id) % 2**32 if spec.id.isdecimal() else 0
 
 
-def private(rows: int) -> Marks:
-    """Marks that only this process sees."""
-    return Marks(memoryview(bytearray(size_of(rows, 0))), rows, 0)
+def private_heartbeat(rows: int) -> Heartbeat:
+    """A heartbeat that is not shared."""
+    return Heartbeat(memoryview(bytearray(size_of(rows, 0))), rows, 0)

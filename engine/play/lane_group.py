@@ -1,43 +1,49 @@
 """One group of lanes: all boards of one GameSpec, and the pilots that play on them.
 
-A tick asks each pilot once for all its rows, moves every lane whose seats have answered, and notes the lanes that have
-ended. A march plays the lanes on which all players are compiled for many steps in one call. A failure in a shared call
-proves nothing against anyone: its matches come back as *suspects*, to be played alone (`alone=True`), where each seat
-is asked by itself and a failure is that seat's forfeit.
+A tick calls each pilot once for all its rows, moves every lane whose seats have answered, and collects the lanes that
+have ended. A march plays the lanes on which all players are compiled for many steps in one call. If a call for many
+matches fails, the failing agent is not known: its matches are returned as *suspects*, to be played alone
+(`alone=True`), where each seat is called separately and a failure is that seat's forfeit.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from engine.errors import BadSpec
-from engine.game import BROKEN, PENDING, Boards, Bools, Game, Indices, Seeds, check_match
-from engine.play.answers import Answers
+from engine.game import BROKEN, PENDING, Boards, Bools, Floats, Game, Indices, Ints, check_match
+from engine.play.actions import PendingActions
 from engine.play.clocks import Clocks
-from engine.play.pilots import AGENT_ERRORS, Crew, Crews, Seating, blame, log, told
+from engine.play.dealing import NO_LIMIT, NO_PILOT, Dealer, LaneTable, PilotCaller
 from engine.play.guarded_boards import GuardedBoards
-from engine.play.lane_kernels import EVERY, FAILED, SLOT, find_running, gather, settle, slots_of
+from engine.play.heartbeat import Heartbeat, PilotCall
+from engine.play.lane_kernels import ALL_WAYS, FAILED, find_running, finish_step, gather, slots_of
+from engine.play.lane_log import LaneLog
 from engine.play.march import Combination, March, Marching
-from engine.play.heartbeat import Call, Marks, number_of
 from engine.play.match import EndingKind, MatchSpec
-from engine.play.lane_log import Records
-from engine.play.results import Picked, ResultBatch
-from engine.play.tick import Tick
+from engine.play.pilots import AGENT_ERRORS, LoadedPilot, PilotPool, describe_error, ending_of_error, log
+from engine.play.results import ResultBatch, ResultSelection
 
-NOBODY = -1  # pilot of a slot on which no match is going on
-MOST_DEALT = 1 << 30
-GATHER = 0.1  # seconds that results may wait for others to be collected with
-ABREAST = 64  # matches that are begun or collected together in a march: more gain nothing
+COLLECT_AFTER = 0.1  # seconds after which results are collected even if there are few
+MARCHED_TOGETHER = 64  # matches that are started or collected together in a march: more gain nothing
 
 
-class Group:
-    """Lanes, their queue, and the pilots that play on them; `tick` until it is idle."""
+class Tick(NamedTuple):
+    """The changes of one tick of a group; the arrays are valid until the next tick."""
+
+    group: LaneGroup
+    moved: Indices  # lanes
+    actions: Ints  # [lanes, seats], valid where a seat acted on a lane that moved
+    rewards: Floats | None  # [lanes, seats]: what this step added to the scores, if rewards are counted
+    ended: Indices  # lanes, forfeited ones too; their last observation stays readable until the next tick
+
+
+class LaneGroup:
+    """Lanes, their queue, and the pilots that play on them; call `tick` until it is idle."""
 
     def __init__(
         self,
@@ -48,121 +54,133 @@ class Group:
         alone: bool,
         record: bool,
         rewards: bool,
-        marks: Marks,
+        heartbeat: Heartbeat,
         marching: Marching,
     ) -> None:
-        """`lanes`: matches at once. `spare`: lanes that there is room for, which may be more."""
+        """`lanes`: matches at once. `spare`: lanes that fit into memory; it may be more."""
         self.game, self.info = game, game.info
         self._most = lanes  # matches at once
         self._guarded = GuardedBoards(game, lanes)
         if marching is not Marching.NEVER and spare > lanes and hasattr(self._guarded.raw, "rows"):
-            lanes, self._guarded = spare, GuardedBoards(game, spare)  # for ended matches, which are collected together
+            lanes, self._guarded = (
+                spare,
+                GuardedBoards(game, spare),
+            )  # the spare lanes hold ended matches until they are collected together
         self.boards = cast(Boards, self._guarded)
-        self.queue: deque[MatchSpec] = deque()
-        self.suspects: list[MatchSpec] = []
-        self._alone, self._count_rewards, self._marks = alone, rewards, marks
+        self.table = LaneTable(lanes, game.info.seats)
+        self._alone, self._rewards, self._heartbeat = alone, rewards, heartbeat
         self._results: list[ResultBatch] = []
-        self._specs: list[MatchSpec | None] = [None] * lanes
-        self._free = list(range(lanes - 1, -1, -1))
-        self._ended: list[int] = []  # lanes whose result is still to be taken
         self._pace = 0  # lanes that moved in the last tick
-        self._full = False  # nothing in the queue can be seated before a lane is freed
-        self._crews = Crews(game, lanes * game.info.seats, people=alone)
+        self._pilots = PilotPool(game, lanes * game.info.seats, humans=alone)
         seats = self.info.seats
         self.clocks = Clocks(seats)
-        self._numbers: Indices = np.zeros(lanes, np.uint32)  # by lane, how the marks name its match
-        self._records = Records(self.info, lanes, record=record, marks=marks if alone else None)
-        self._lanes = self._records.lanes
-        self._slots = np.zeros(lanes * seats, SLOT)
-        self._slots["pilot"] = NOBODY
-        self._live: Indices | None = None  # lanes that are ticked, found again when some have begun or ended
-        self._ticking = EVERY  # how the lanes in `_live` are played
+        self._lane_log = LaneLog(self.info, lanes, record=record, heartbeat=heartbeat if alone else None)
+        self._lanes = self._lane_log.lanes
+        self._live: Indices | None = None  # lanes that are ticked; None: to be found again
+        self._ticking = ALL_WAYS  # how the lanes in `_live` are played
         self._ticks_due = False  # whether some lanes are played by ticks
         self.marched = False  # whether the last march played any lane
         self._collected = time.perf_counter()  # when results were last collected
-        self._break_offs = 0  # how often matches were broken off
-        self._steady = False  # whether everybody's rows are those of the last tick
-        self._everyone: Bools = np.ones((lanes, seats), np.bool_)
+        self._steady = False  # whether all rows are those of the last tick
+        self._all_acting: Bools = np.ones((lanes, seats), np.bool_)
         self._running, self._over = np.zeros(lanes, np.uint32), np.zeros(lanes, np.uint32)
-        failed = partial(self._failure, EndingKind.EXCEPTION)
-        self._answers = Answers(
-            self.info, self._guarded, self._records, marks, self.clocks, self._numbers, failed, alone=alone
+        failed = partial(self._on_failure, EndingKind.EXCEPTION)
+        self._pending = PendingActions(
+            self.info,
+            self._guarded,
+            self._lane_log,
+            heartbeat,
+            self.clocks,
+            self.table.match_numbers,
+            failed,
+            alone=alone,
         )
-        self._held = self._answers.held
         self._march = March(
-            self.info, self._guarded.raw, self._records, self._slots, self._answers.played, marks, marching
+            self.info, self._guarded.raw, self._lane_log, self.table.slots, self._pending.played, heartbeat, marching
+        )
+        self._dealer = Dealer(
+            self.table,
+            self._pilots,
+            self.boards,
+            self._march,
+            self._lane_log,
+            self.clocks,
+            heartbeat,
+            PilotCaller(self._call, self._record_fault),
+            seats=seats,
+            alone=alone,
         )
 
     @property
-    def running(self) -> int:
-        return len(self._specs) - len(self._free) - len(self._ended)
+    def drained(self) -> bool:
+        """Whether it is idle and all results and suspects have been taken."""
+        return self.table.idle and not self._results and not self.table.suspects
 
-    @property
-    def idle(self) -> bool:
-        return len(self._free) == len(self._specs) and not self.queue
-
-    @property
-    def spent(self) -> bool:
-        """Idle, with nothing left to take."""
-        return self.idle and not self._results and not self.suspects
-
-    def knows(self, spec: MatchSpec) -> bool:
+    def has_checked(self, spec: MatchSpec) -> bool:
         """Whether all players of a match have been checked in this run."""
-        return self._crews.knows(spec.players)
+        return self._pilots.has_checked(spec.players)
 
     def check(self, spec: MatchSpec) -> None:
-        """Raise an error that names what is wrong, unless this match can be played here."""
+        """Raise an error that says why, if this match cannot be played here."""
         check_match(spec, self.game)
-        self._crews.check(spec)
+        self._pilots.check(spec)
 
     def new_run(self) -> None:
-        """From now on an agent's id may stand for another agent."""
-        for crew in self._crews.new_run(self.spent):
-            self._march.forget(crew)
+        """Forget which agents the ids of the last run stand for."""
+        for loaded in self._pilots.new_run(self.drained):
+            self._march.remove(loaded)
 
     def tick(self, marching: bool = False) -> Tick:
-        """One step of every lane that is ready for one; of those that have a driver, too, unless they are marched."""
-        # In batches of 1/32 of the lanes that move: that idles few of them, and costs far less than one by one.
-        if self._ended and len(self._ended) * 32 >= self._pace:
+        """Play one step of every lane that is ready; if `marching`, not of the lanes that have a driver."""
+        # Collect in batches of 1/32 of the moving lanes: few lanes are idle, and it costs far less than one by one.
+        if self.table.ended and len(self.table.ended) * 32 >= self._pace:
             self._collect()
-        if self._free and self.queue and not self._full:
+        if self.table.free and self.table.queue and not self.table.full:
             self._deal()
         moved, rewards = self._over[:0], None
-        before_tick = len(self._ended)
-        live = self._find_live(self._march.ticked if marching else EVERY)
+        before_tick = len(self.table.ended)
+        live = self._find_live(self._march.ticked if marching else ALL_WAYS)
         if live.size:
-            acting = self._everyone if self.info.simultaneous else self.boards.acting()
+            acting = self._all_acting if self.info.simultaneous else self.boards.acting()
             answered = 0
-            for crew in self._crews:
-                answered += self._ask(crew, acting)
+            for loaded in self._pilots:
+                answered += self._ask(loaded, acting)
             moved = self._commit(live, acting, answered)
         if moved.size:
-            before = self.boards.scores().copy() if self._count_rewards else None
-            self.boards.apply(moved, self._answers.played)
+            before = self.boards.scores().copy() if self._rewards else None
+            self.boards.apply(moved, self._pending.played)
             rewards = None if before is None else self.boards.scores() - before
-            over = self._over[: settle(self.boards.over(), self._lanes, moved, self._over)]
+            over = self._over[: finish_step(self.boards.over(), self._lanes, moved, self._over)]
             if over.size:
-                self._ended.extend(over.tolist())
+                self.table.ended.extend(over.tolist())
                 self._lanes_changed()
         self._pace = moved.size
-        ended = np.array(self._ended[before_tick:], np.uint32) if len(self._ended) > before_tick else self._over[:0]
-        return Tick(self, moved, self._answers.played, rewards, ended)
+        ended = (
+            np.array(self.table.ended[before_tick:], np.uint32)
+            if len(self.table.ended) > before_tick
+            else self._over[:0]
+        )
+        return Tick(self, moved, self._pending.played, rewards, ended)
 
     # Marching
 
     def march(self, seconds: float) -> bool:
-        """Play the lanes that have a driver for about so long; whether ticks are due for others."""
+        """Play the lanes that have a driver for about so long; returns whether other lanes need ticks."""
         self.marched = False
         if not self._march.possible:
             return True
-        running, overdue = self.running, time.perf_counter() - self._collected > GATHER
-        if self.queue and self._ended and (len(self._ended) >= ABREAST or not self._free or self._full or overdue):
+        running, overdue = self.table.running, time.perf_counter() - self._collected > COLLECT_AFTER
+        if (
+            self.table.queue
+            and self.table.ended
+            and (len(self.table.ended) >= MARCHED_TOGETHER or not self.table.free or self.table.full or overdue)
+        ):
             self._collect()
-        if self._free and self.queue and not self._full:
-            if self._ticks_due:  # ticks are the cheaper the more lanes there are
+        if self.table.free and self.table.queue and not self.table.full:
+            if self._ticks_due:  # ticks cost less per lane the more lanes there are
                 self._deal()
-            elif 2 * running <= min(ABREAST, self._most):
-                self._deal(ABREAST)
+            elif 2 * running <= min(MARCHED_TOGETHER, self._most):
+                self._deal(MARCHED_TOGETHER)
         ready = self._march.ready()
         self.marched = bool(ready)
         for combination in ready:
@@ -172,80 +190,84 @@ class Group:
 
     def _advance(self, combination: Combination, seconds: float) -> None:
         try:
-            ended, odd = self._march.play(combination, self._numbers, seconds)
-        except AGENT_ERRORS:  # the reason is found when the match is played alone
-            if self._marks.asked is None:
+            ended, odd = self._march.play(combination, self.table.match_numbers, seconds)
+        except AGENT_ERRORS:  # playing the match alone will show the reason
+            if self._heartbeat.current_row is None:
                 raise
-            self._march_failed(combination, self._marks.asked)
+            self._march_failed(combination, self._heartbeat.current_row)
             return
-        self._ended += ended
+        self.table.ended += ended
         for lane in odd:
-            self._judge(lane)
+            self._check_answers(lane)
 
     def _march_failed(self, combination: Combination, row: int) -> None:
-        """The match that was being asked is suspect. Others of this call begin anew: some of their players may have
-        been asked for a step that was not made."""
-        live, known = combination.live, set(self._ended)
+        """The match that was being played is a suspect. The others of this call start again: some of their players may
+        have answered for a step that was not made."""
+        live, known = combination.live, set(self.table.ended)
         assert live is not None
         running = self._lanes["running"][live] != 0
-        self._ended += [lane for lane in live[~running].tolist() if lane not in known]
-        guilty = int(live[row])
-        others = [lane for lane in live[running].tolist() if lane != guilty]
-        self.queue.extend([spec for lane in others if (spec := self._specs[lane])])
-        self._break_off(others)
-        self._suspect(guilty)
+        self.table.ended += [lane for lane in live[~running].tolist() if lane not in known]
+        failing = int(live[row])
+        others = [lane for lane in live[running].tolist() if lane != failing]
+        self.table.queue.extend([spec for lane in others if (spec := self.table.specs[lane])])
+        self._cancel(others)
+        self._suspect(failing)
 
-    def _judge(self, lane: int) -> None:
-        """A row function on this lane answered what is not a legal action."""
-        acting = self._everyone[0] if self.info.simultaneous else self.boards.acting()[lane]
+    def _check_answers(self, lane: int) -> None:
+        """Handle an answer of a row function on this lane that is not a legal action."""
+        acting = self._all_acting[0] if self.info.simultaneous else self.boards.acting()[lane]
         seats = np.flatnonzero(acting).astype(np.uint32)
-        if np.isin(self._answers.played[lane, seats], (BROKEN, PENDING)).any():  # alone, its pilot says why, or thinks
-            self._suspect(lane)
+        if np.isin(self._pending.played[lane, seats], (BROKEN, PENDING)).any():
+            self._suspect(lane)  # played alone, its pilot raises the reason, or continues to think
         else:
-            self._answers.check(lane, seats)
+            self._pending.check(lane, seats)
             self._forfeit([lane])
 
     def _suspect(self, lane: int) -> None:
-        if (spec := self._specs[lane]) is not None:
-            self.suspects.append(spec)
-        self._break_off([lane])
+        self.table.suspect(lane)
+        self._cancel([lane])
 
     def actions_since(self, count: int) -> list[int]:
-        """The actions on the first lane after so many."""
-        return self._records.actions_since(0, count)
+        """The actions on the first lane after the first `count`."""
+        return self._lane_log.actions_since(0, count)
 
-    def hear(self, seat: int, action: int) -> bool:
-        """A person acts on the first lane; False while nobody sits there."""
-        crew = next((one for one in self._crews if one.index == self._slots["pilot"][seat]), None)
-        if crew is not None:
-            self._call(Call.ACT, crew, np.array([seat], np.uint32), partial(crew.hear, seat, action))
-        return crew is not None
+    def act(self, seat: int, action: int) -> bool:
+        """A human acts on the first lane; returns False if the match has not started."""
+        loaded = next((loaded for loaded in self._pilots if loaded.index == self.table.slots["pilot"][seat]), None)
+        if loaded is not None:
+            self._call(PilotCall.ACT, loaded, np.array([seat], np.uint32), partial(loaded.act, seat, action))
+        return loaded is not None
 
-    def waits_for_people(self) -> bool:
-        """Whether all who still think on the first lane are people: then there is nothing to ask until one acts."""
-        people = [crew.index for crew in self._crews if crew.kind.live]
-        thinking = self.boards.acting()[0] & (self._held[0] == PENDING)
-        return bool(np.isin(self._slots["pilot"][: self.info.seats][thinking], people).all())
+    def waits_for_humans(self) -> bool:
+        """Whether all players that have not answered on the first lane are humans."""
+        humans = [loaded.index for loaded in self._pilots if loaded.kind.live]
+        thinking = self.boards.acting()[0] & (self._pending.held[0] == PENDING)
+        return bool(np.isin(self.table.slots["pilot"][: self.info.seats][thinking], humans).all())
 
     def take_results(self) -> list[ResultBatch]:
         """The matches that ended since the last call."""
-        if self._ended and (not self.queue or time.perf_counter() - self._collected > GATHER):
+        if self.table.ended and (not self.table.queue or time.perf_counter() - self._collected > COLLECT_AFTER):
             self._collect()
         taken, self._results = self._results, []
         return taken
 
     def drop(self) -> list[MatchSpec]:
-        """Break off what is running; the matches that now have no result."""
-        left = [spec for spec in self._specs if spec is not None] + list(self.queue) + self.suspects
-        self._break_off([lane for lane, spec in enumerate(self._specs) if spec is not None])
-        self.queue.clear()
-        self.suspects, self._results = [], []
+        """Cancel everything; returns the matches that have no result."""
+        left = [spec for spec in self.table.specs if spec is not None] + list(self.table.queue) + self.table.suspects
+        self._cancel([lane for lane, spec in enumerate(self.table.specs) if spec is not None])
+        self.table.queue.clear()
+        self.table.suspects, self._results = [], []
         return left
 
     def close(self) -> None:
         self.drop()
-        for crew in self._crews:
-            self._crews.dismiss(crew)
+        for loaded in self._pilots:
+            self._pilots.close(loaded)
+
+    def _deal(self, together: int = NO_LIMIT) -> None:
+        """Start matches until so many are being played, or as many as the group may play."""
+        if self._dealer.deal(min(together, self._most) - self.table.running):
+            self._lanes_changed()
 
     def _find_live(self, ways: int) -> Indices:
         if self._live is None or ways != self._ticking:
@@ -254,191 +276,122 @@ class Group:
         return self._live
 
     def _lanes_changed(self) -> None:
-        """Some have begun or ended: find those that run again."""
+        """Lanes have started or ended: find the running ones again."""
         self._live = None
         self._march.lanes_changed()
 
-    # Dealing
+    # Actions
 
-    def _deal(self, abreast: int = MOST_DEALT) -> None:
-        """Begin matches until so many are being played, or as many as may be."""
-        most = min(abreast, self._most) - self.running
-        seatings: list[Seating] = []
-        dealt: list[int] = []
-        blocked: list[MatchSpec] = []
-        taken: dict[str, int] = {}
-        while self._free and self.queue and len(dealt) < most:
-            spec = self.queue.popleft()
-            lane = self._free[-1]
-            self._numbers[lane] = number_of(spec)
-            seating = self._crews.seated(spec.players)
-            if seating is None:  # an agent's code is about to run
-                self._marks.enter(Call.LOAD, self._numbers, np.array([lane], np.uint32))
-                seated = self._crews.seat(spec, taken, self._slots["pilot"], self._marks.seat)
-                self._marks.leave()
-                if seated is None:
-                    blocked.append(spec)
-                    continue
-                seating, failures = seated
-                if failures and not self._alone:  # in company that proves nothing
-                    self.suspects.append(spec)
-                    continue
-                for seat, error in failures:
-                    self._fault(lane, seat, EndingKind.CANNOT_START, error)
-            self._specs[lane] = spec
-            self.clocks.begin(lane, spec.limits.clock)
-            dealt.append(self._free.pop())
-            seatings.append(seating)
-        self._full = bool(blocked)
-        self.queue.extendleft(reversed(blocked))
-        if blocked and not dealt and not self.running and not self._ended:
-            raise BadSpec(f"match {blocked[0].id!r} seats more players of one kind than its pilot can hold at once")
-        if dealt:
-            self._begin(dealt, seatings)
-
-    def _begin(self, dealt: list[int], seatings: list[Seating]) -> None:
-        specs = [spec for lane in dealt if (spec := self._specs[lane])]
-        lanes = np.array(dealt, np.uint32)
-        seeds = np.array([spec.seed for spec in specs], np.uint64)
-        self.boards.deal(lanes, seeds, [spec.start for spec in specs])
-        ways = [self._march.way_of(seating) for seating in seatings]
-        own, slots = self._records.begin(lanes, [spec.limits.steps or 0 for spec in specs], ways, seeds)
-        self._lanes_changed()
-        seated = [one for seating in seatings for one in seating]
-        crews = np.array([NOBODY if one is None else one[0].index for one in seated], np.int64)
-        agents = np.array([0 if one is None else one[1] for one in seated], np.uint32)
-        break_offs = self._break_offs
-        for crew in self._crews:
-            mine = np.flatnonzero(crews == crew.index)
-            if break_offs != self._break_offs:  # a failure has just broken off some of these matches
-                mine = mine[[self._specs[slot // self.info.seats] is not None for slot in slots[mine].tolist()]]
-            for part in mine[:, None] if self._alone else (mine,) if mine.size else ():
-                self._begin_slots(crew, slots[part], agents[part], own[part])
-        for lane in lanes[self.boards.over()[lanes] != 0].tolist():
-            if self._specs[lane] is not None:  # some starts leave nothing to play
-                self._lanes["running"][lane] = 0
-                self._ended.append(lane)
-
-    def _begin_slots(self, crew: Crew, slots: Indices, agents: Indices, seeds: Seeds) -> None:
-        if self._call(Call.BEGIN, crew, slots, lambda: crew.pilot.begin(slots, agents, seeds)):
-            self._slots["pilot"][slots] = crew.index
-            self._slots["agent"][slots] = agents
-
-    # Asking and moving
-
-    def _ask(self, crew: Crew, acting: Bools) -> int:
-        """Have a pilot answer for its rows; how many of its answers are actions."""
+    def _ask(self, loaded: LoadedPilot, acting: Bools) -> int:
+        """Call a pilot for its rows; returns how many of its answers are actions."""
         if self._steady and self._live is not None:
-            crew.rows[4] += 1
+            loaded.rows[4] += 1
         else:
             live = self._find_live(self._ticking)
-            crew.count = gather(live, acting, self._lanes, self._slots, self._held, crew.index, crew.rows)
-        return self._answers.ask(crew, self._steady)
+            loaded.count = gather(
+                live, acting, self._lanes, self.table.slots, self._pending.held, loaded.index, loaded.rows
+            )
+        return self._pending.ask(loaded, self._steady)
 
     def _commit(self, live: Indices, acting: Bools, answered: int) -> Indices:
-        """Move the lanes that can, and end those on which a seat forfeits."""
-        everyone = self._live is live and answered == live.size * self.info.seats
-        moved, failing = self._answers.commit(self._find_live(self._ticking), acting, everyone)
+        """Move the lanes whose seats have all answered, and end those on which a seat forfeits."""
+        all_answered = self._live is live and answered == live.size * self.info.seats
+        moved, failing = self._pending.commit(self._find_live(self._ticking), acting, all_answered)
         self._forfeit(failing)
-        self._steady = everyone and self.info.simultaneous
+        self._steady = all_answered and self.info.simultaneous
         return moved
 
     def _forfeit(self, lanes: list[int]) -> None:
         for lane in lanes:
-            self._answers.forfeit(lane)
+            self._pending.forfeit(lane)
             self._lanes["running"][lane] = 0
             self._lanes_changed()
-            self._ended.append(lane)
+            self.table.ended.append(lane)
 
     # Failures
 
-    def _call(self, what: Call, crew: Crew, slots: Indices, call: Callable[[], None]) -> bool:
+    def _call(self, what: PilotCall, loaded: LoadedPilot, slots: Indices, call: Callable[[], None]) -> bool:
         seats = np.uint32(self.info.seats)
-        self._marks.allow(crew.kind.patience if what is Call.BEGIN else 0.0)
-        self._marks.enter(what, self._numbers, slots // seats, int(slots[0] % seats))
+        self._heartbeat.set_time_limit(loaded.kind.patience if what is PilotCall.BEGIN else 0.0)
+        self._heartbeat.begin_call(what, self.table.match_numbers, slots // seats, int(slots[0] % seats))
         try:
             call()
-        except AGENT_ERRORS as error:  # see Crews.seat
-            kind = EndingKind.CANNOT_START if what is Call.BEGIN else EndingKind.EXCEPTION
-            self._failure(kind, crew, slots, error)
+        except AGENT_ERRORS as error:  # see PilotPool.load_seating
+            kind = EndingKind.CANNOT_START if what is PilotCall.BEGIN else EndingKind.EXCEPTION
+            self._on_failure(kind, loaded, slots, error)
             return False
         finally:
-            self._marks.leave()
-            self._marks.allow(0.0)
+            self._heartbeat.end_call()
+            self._heartbeat.set_time_limit(0.0)
         return True
 
-    def _failure(self, kind: EndingKind, crew: Crew, slots: Indices, error: BaseException) -> None:
-        """Alone: that seat forfeits. In company: the matches in the call are suspects, and the pilot is replaced."""
+    def _on_failure(self, kind: EndingKind, loaded: LoadedPilot, slots: Indices, error: BaseException) -> None:
+        """Played alone, the seat forfeits. Otherwise the matches of the call are suspects; the pilot is replaced."""
         seats = self.info.seats
         if self._alone:
             for slot in slots.tolist():
-                self._fault(slot // seats, slot % seats, kind, error)
+                self._record_fault(slot // seats, slot % seats, kind, error)
             return
-        row = self._marks.asked
+        row = self._heartbeat.current_row
         suspects = {slot // seats for slot in (slots if row is None else slots[row : row + 1]).tolist()}
-        mine = np.flatnonzero(self._slots["pilot"] == crew.index)
+        mine = np.flatnonzero(self.table.slots["pilot"] == loaded.index)
         broken = sorted(suspects | {slot // seats for slot in mine.tolist()})
         for lane in broken:
-            spec = self._specs[lane]
+            spec = self.table.specs[lane]
             assert spec is not None
-            (self.suspects if lane in suspects else self.queue).append(spec)
-        self._slots["pilot"][mine] = NOBODY
-        self._crews.dismiss(crew)
-        self._break_off(broken)
-        self._march.forget(crew)
+            (self.table.suspects if lane in suspects else self.table.queue).append(spec)
+        self.table.slots["pilot"][mine] = NO_PILOT
+        self._pilots.close(loaded)
+        self._cancel(broken)
+        self._march.remove(loaded)
 
-    def _fault(self, lane: int, seat: int, kind: EndingKind, error: BaseException) -> None:
-        self._records.fault(lane, seat, blame(error, kind), told(error))
-        self._held[lane, seat] = FAILED
+    def _record_fault(self, lane: int, seat: int, kind: EndingKind, error: BaseException) -> None:
+        self._lane_log.record_fault(lane, seat, ending_of_error(error, kind), describe_error(error))
+        self._pending.held[lane, seat] = FAILED
 
-    def _break_off(self, lanes: list[int]) -> None:
-        self._break_offs += 1
+    def _cancel(self, lanes: list[int]) -> None:
+        self.table.cancellations += 1
         self._free_lanes(lanes)
         slots = slots_of(lanes, self.info.seats)
-        for crew in self._crews:
-            mine = slots[self._slots["pilot"][slots] == crew.index]
+        for loaded in self._pilots:
+            mine = slots[self.table.slots["pilot"][slots] == loaded.index]
             if mine.size:
-                self._slots["pilot"][mine] = NOBODY
-                self._marks.enter(Call.END, self._numbers, mine // np.uint32(self.info.seats))
+                self.table.slots["pilot"][mine] = NO_PILOT
+                self._heartbeat.begin_call(PilotCall.END, self.table.match_numbers, mine // np.uint32(self.info.seats))
                 try:
-                    crew.pilot.end(mine, None)
-                except AGENT_ERRORS:  # nothing of these matches counts; the pilot is judged when they are played again
-                    log.exception("the pilot of %s failed when matches were broken off", crew.kind.name)
+                    loaded.pilot.end(mine, None)
+                except AGENT_ERRORS:  # these matches have no result, so the failure does not count
+                    log.exception("the pilot of %s failed when matches were cancelled", loaded.kind.name)
                 finally:
-                    self._marks.leave()
+                    self._heartbeat.end_call()
 
     def _free_lanes(self, lanes: list[int]) -> None:
-        for lane in lanes:
-            self._specs[lane] = None
-            self._free.append(lane)
-            if lane in self._ended:
-                self._ended.remove(lane)
-        self._records.forget(lanes)
-        self._full = False
+        self.table.release(lanes)
+        self._lane_log.clear(lanes)
         self._lanes_changed()
-        self._held[lanes] = PENDING
+        self._pending.held[lanes] = PENDING
 
     # Collecting
 
     def _collect(self) -> None:
-        """Turn ended lanes into results, tell their pilots, and free the lanes."""
+        """Turn ended lanes into results, pass them to the pilots, and free the lanes."""
         self._collected = time.perf_counter()
-        ended = list(self._ended)
-        boards, crews, specs = self.boards, self._crews, self._specs
-        batch = self._records.results(ended, specs, boards, crews.repeatable)
+        ended = list(self.table.ended)
+        boards, specs, repeatable = self.boards, self.table.specs, self._pilots.repeatable
+        batch = self._lane_log.results(ended, specs, boards, repeatable)
         slots = slots_of(ended, self.info.seats)
-        for crew in self._crews:
-            mine = np.flatnonzero(self._slots["pilot"][slots] == crew.index)
+        for loaded in self._pilots:
+            mine = np.flatnonzero(self.table.slots["pilot"][slots] == loaded.index)
             for part in mine[:, None] if self._alone else [mine] if mine.size else []:
-                ends = Picked(batch, (part // self.info.seats).tolist())
-                self._slots["pilot"][slots[part]] = NOBODY
-                self._call(Call.END, crew, slots[part], lambda: crew.pilot.end(slots[part], ends))  # noqa: B023
-        kept = self._ended  # without those that a failure has just sent back
-        if self._alone and self._records.faulty(kept):
-            batch = self._records.results(kept, specs, boards, crews.repeatable)  # one may have failed at the very end
-        elif len(kept) < len(ended):
-            batch = batch.select([ended.index(lane) for lane in kept])
-        if kept:
+                ends = ResultSelection(batch, (part // self.info.seats).tolist())
+                self.table.slots["pilot"][slots[part]] = NO_PILOT
+                self._call(PilotCall.END, loaded, slots[part], lambda: loaded.pilot.end(slots[part], ends))  # noqa: B023
+        remaining = self.table.ended  # without those that a failure has just cancelled
+        if self._alone and self._lane_log.has_faults(remaining):
+            batch = self._lane_log.results(remaining, specs, boards, repeatable)  # a player may have failed in `end`
+        elif len(remaining) < len(ended):
+            batch = batch.select([ended.index(lane) for lane in remaining])
+        if remaining:
             self._results.append(batch)
-        self._ended = []
-        self._free_lanes(kept)
+        self.table.ended = []
+        self._free_lanes(remaining)

@@ -1,4 +1,4 @@
-"""The bookkeeping of a group of lanes, compiled: whom to ask, what they answered, what moves, what has ended."""
+"""The compiled loops of a group of lanes: which seats to call, their answers, the lanes that move and that end."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from engine.game import PENDING, RESIGN
 from engine.kernels import inline, kernel
 from engine.seeding import draw, purpose
 
-ILLEGAL = -3  # held in place of an action that is none
-FAILED = -4  # held for a seat whose player broke
+ILLEGAL = -3  # stored in place of an illegal action
+FAILED = -4  # stored for a seat whose player failed
 
 AGENT_SEED = purpose("arena.agent")
 LANE = np.dtype([("running", "u1"), ("ply", "u4"), ("limit", "u4"), ("logged", "u4"), ("word", "u8")], align=True)
@@ -28,7 +28,7 @@ def bits_for(actions: int) -> int:
 
 TICKED = 1  # how a running lane is played: by ticks; from 2 on, by the driver of a combination of kinds
 WAYS = 64
-EVERY = (1 << WAYS) - 2  # a set of bits: all ways to be played
+ALL_WAYS = (1 << WAYS) - 2  # bit mask of all ways
 
 
 @kernel
@@ -41,13 +41,13 @@ def _find_running(lanes, ways, out):  # type: ignore[no-untyped-def]
 
 
 def find_running(lanes: NDArray[Any], ways: int, out: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The running lanes that are played in one of these ways, which are a set of bits; `out` is room for them."""
+    """The running lanes that are played in one of these ways (a bit mask), written to `out`."""
     return out[: _find_running(lanes, np.uint64(ways), out)]
 
 
 @kernel
 def gather(live, acting, lanes, slots, held, pilot, rows):  # type: ignore[no-untyped-def]
-    """Rows (slot, lane, seat, agent, ply) of the seats that this pilot must answer for now; how many there are."""
+    """Write the rows (slot, lane, seat, agent, ply) for which this pilot must answer now; returns their number."""
     seats = uint32(held.shape[1])
     n = 0
     for i in range(live.size):
@@ -66,8 +66,8 @@ def gather(live, acting, lanes, slots, held, pilot, rows):  # type: ignore[no-un
 
 
 @kernel
-def hold(lanes, seats, answers, legal, masked, actions, held):  # type: ignore[no-untyped-def]
-    """Note the answers; what is no legal action becomes ILLEGAL. How many are actions."""
+def store_actions(lanes, seats, answers, legal, masked, actions, held):  # type: ignore[no-untyped-def]
+    """Store the answers; one that is not a legal action becomes ILLEGAL. Returns how many are actions."""
     n = 0
     for i in range(answers.size):
         a = answers[i]
@@ -82,7 +82,7 @@ def hold(lanes, seats, answers, legal, masked, actions, held):  # type: ignore[n
 
 @inline
 def _write(log, lanes, lane, acting, held, bits):  # type: ignore[no-untyped-def]
-    """Append a step to a lane's log; its last, unfinished 64 bits are in `word`. How long the log is now."""
+    """Append a step to a lane's log; its last, unfinished 64 bits are in `word`. Returns the length of the log."""
     place = lanes[lane].logged
     word = lanes[lane].word
     for seat in range(held.shape[1]):
@@ -99,7 +99,7 @@ def _write(log, lanes, lane, acting, held, bits):  # type: ignore[no-untyped-def
 
 @kernel
 def commit_all(live, acting, lanes, held, log, bits, moving):  # type: ignore[no-untyped-def]
-    """Everybody acts and has answered, as in nearly every step of a simultaneous game: all lanes move."""
+    """Log a step in which every seat acts and has answered, as nearly always in simultaneous games: all lanes move."""
     longest = uint32(0)
     for i in range(live.size):
         lane = live[i]
@@ -111,7 +111,7 @@ def commit_all(live, acting, lanes, held, log, bits, moving):  # type: ignore[no
 
 @kernel
 def commit(live, acting, lanes, held, log, bits, moving, failing):  # type: ignore[no-untyped-def]
-    """Lanes whose acting seats have all answered: those that move, logged, and those on which a seat forfeits."""
+    """Find the lanes whose acting seats have all answered; log those that move, and list those with a forfeit."""
     n = 0
     failed = 0
     longest = uint32(0)
@@ -136,8 +136,8 @@ def commit(live, acting, lanes, held, log, bits, moving, failing):  # type: igno
 
 
 @kernel
-def settle(over, lanes, moving, ended):  # type: ignore[no-untyped-def]
-    """Count the step; the lanes that are over, by the rules or by their limit, stop running."""
+def finish_step(over, lanes, moving, ended):  # type: ignore[no-untyped-def]
+    """Count the step, and end the lanes that are over by the rules or by their limit."""
     n = 0
     for i in range(moving.size):
         lane = moving[i]
@@ -151,8 +151,8 @@ def settle(over, lanes, moving, ended):  # type: ignore[no-untyped-def]
 
 @kernel
 def begin_lanes(lanes, which, limits, ways, seeds, own, slots):  # type: ignore[no-untyped-def]
-    """New matches on these lanes: their records, the seed of each player ([matches * seats]; the two players of a
-    self-play match differ), and the slots of those seats."""
+    """Start matches on these lanes: write their records, the seed of each player ([matches * seats]; the two players of
+    a self-play match differ), and the slots of those seats."""
     seats = own.size // which.size
     for i in range(which.size):
         record = lanes[which[i]]
@@ -165,7 +165,7 @@ def begin_lanes(lanes, which, limits, ways, seeds, own, slots):  # type: ignore[
 
 @kernel
 def rank(scores, forfeits, out):  # type: ignore[no-untyped-def]
-    """1 is best, ties share. Who forfeited comes after everybody who did not."""
+    """Ranks: 1 is best, ties share a rank. Seats that forfeited come after all others."""
     for i in range(scores.shape[0]):
         for a in range(scores.shape[1]):
             better = 0
@@ -179,7 +179,7 @@ def rank(scores, forfeits, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def end_lanes(lanes, which, log, scores, forfeits, steps, sizes, ranks):  # type: ignore[no-untyped-def]
-    """What is recorded of ended lanes: steps, bytes of actions, ranks. The last word of each log is written."""
+    """Write the steps, sizes of actions and ranks of ended lanes, and the last word of each log."""
     for i in range(which.size):
         record = lanes[which[i]]
         log[which[i], record.logged >> uint32(6)] = record.word
@@ -204,7 +204,7 @@ def unpack(log: bytes, bits: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 def compile_general_path() -> None:
-    """Compile what only slow or resigning players reach, on one empty lane."""
+    """Compile `commit`, which only slow or resigning players reach."""
     none = np.zeros(0, np.uint32)
     yes, held = np.ones((1, 2), np.bool_), np.full((1, 2), PENDING, np.int64)
     commit(none, yes, np.zeros(1, LANE), held, np.zeros((1, 9), "<u8"), np.uint32(2), none, none)

@@ -1,4 +1,4 @@
-"""What is written down about the lanes of a group: logs of actions, forfeits, and in the end the results."""
+"""The action logs and forfeits of the lanes of a group, and the results made from them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.game import Boards, Bools, Floats, GameInfo, Indices, Seeds
+from engine.play.heartbeat import Heartbeat
 from engine.play.lane_kernels import LANE, begin_lanes, bits_for, end_lanes, unpack
-from engine.play.heartbeat import Marks
 from engine.play.match import Ending, EndingKind, MatchSpec
 from engine.play.results import CODES, Columns, ResultBatch
 
 RESULT_CAP = 16 << 20  # bytes of one match's actions: beyond that the match has no result
-UNSTEADY = [CODES[kind] for kind in (EndingKind.MEMORY, EndingKind.TIMEOUT)]  # they depend on the machine
-OVER = np.array(  # by what `Boards.over` says
+MACHINE_DEPENDENT = [CODES[kind] for kind in (EndingKind.MEMORY, EndingKind.TIMEOUT)]  # not repeatable
+OVER = np.array(  # by the value of `Boards.over`
     [
-        CODES[EndingKind.STEP_LIMIT],  # the rules would go on, but the limit of the match is reached
+        CODES[EndingKind.STEP_LIMIT],  # not over by the rules: the limit of the match is reached
         CODES[EndingKind.FINISHED],
         CODES[EndingKind.STEP_LIMIT],
         CODES[EndingKind.NO_CONTEST],
@@ -27,32 +27,32 @@ OVER = np.array(  # by what `Boards.over` says
 )
 
 
-class Records:
-    """The lanes of a group as they are written down: `lanes` and `log` are filled by kernels."""
+class LaneLog:
+    """The state and action log of each lane; kernels fill `lanes` and `log`."""
 
-    def __init__(self, info: GameInfo, lanes: int, *, record: bool, marks: Marks | None) -> None:
+    def __init__(self, info: GameInfo, lanes: int, *, record: bool, heartbeat: Heartbeat | None) -> None:
         self._info = info
         self.bits = np.uint32(bits_for(info.actions) if record else 0)
-        if marks is not None and marks.log.size:  # how far a match came is to be known even if its process dies
-            self.lanes, self.log = marks.lane, marks.log
+        if heartbeat is not None and heartbeat.log.size:  # shared, so that they survive the process
+            self.lanes, self.log = heartbeat.lane, heartbeat.log
         else:
             self.lanes = np.zeros(lanes, LANE)
             self.log = np.zeros((lanes, 513), "<u8")  # an odd width: rows a power of two apart evict each other
-        self._full: dict[int, list[bytes]] = {}  # by lane, what did not fit into its row
+        self._full: dict[int, list[bytes]] = {}  # by lane, the part that did not fit into its row
         self._longest = 0  # bits in the longest row
-        self._since = np.zeros(lanes)
+        self._started = np.zeros(lanes)
         self._faults: dict[tuple[int, int], tuple[EndingKind, str]] = {}  # by lane and seat
 
     def begin(self, lanes: Indices, limits: Sequence[int], ways: Sequence[int], seeds: Seeds) -> tuple[Seeds, Indices]:
-        """New matches on these lanes; a limit of 0 means no limit. Returns the seeds and the slots of their seats."""
+        """Start matches on these lanes; a limit of 0 means no limit. Returns the seeds and the slots of their seats."""
         own: Seeds = np.empty(lanes.size * self._info.seats, np.uint64)
         slots: Indices = np.empty(own.size, np.uint32)
         begin_lanes(self.lanes, lanes, np.array(limits, np.uint32), np.array(ways, np.uint8), seeds, own, slots)
-        self._since[lanes] = time.perf_counter()
+        self._started[lanes] = time.perf_counter()
         return own, slots
 
     def make_room(self) -> None:
-        """For one more step of every lane: rows that are nearly full are put aside."""
+        """Make room for one more step of every lane: copy rows that are nearly full."""
         limit = self.log.shape[1] * 64 - 32 * self._info.seats
         if self._longest >= limit:
             for lane in np.flatnonzero(self.lanes["logged"] >= limit).tolist():
@@ -61,34 +61,34 @@ class Records:
                 self.lanes["logged"][lane] &= 63
             self._longest = int(self.lanes["logged"].max())
 
-    def grown(self, longest: int) -> None:
+    def note_length(self, longest: int) -> None:
         self._longest = max(self._longest, longest)
 
-    def fault(self, lane: int, seat: int, kind: EndingKind, reason: str = "") -> None:
+    def record_fault(self, lane: int, seat: int, kind: EndingKind, reason: str = "") -> None:
         """This seat forfeits."""
         self._faults[lane, seat] = (kind, reason)
 
     def actions_since(self, lane: int, count: int) -> list[int]:
-        """The actions on a lane after the first so many: how a live match is told."""
+        """The actions on a lane after the first `count`, for live matches."""
         bits, logged = int(self.bits), int(self.lanes["logged"][lane])
-        aside = b"".join(self._full.get(lane, ()))
+        earlier = b"".join(self._full.get(lane, ()))
         tail = self.log[lane, : logged >> 6].tobytes() + int(self.lanes["word"][lane]).to_bytes(8, "little")
-        first, total = count * bits // 8, (len(aside) * 8 + logged) // bits
+        first, total = count * bits // 8, (len(earlier) * 8 + logged) // bits
         known = first * 8 // bits  # actions before that byte
-        new = unpack((aside + tail)[first : (total * bits + 7) // 8], bits)
+        new = unpack((earlier + tail)[first : (total * bits + 7) // 8], bits)
         return [int(action) for action in new[count - known : total - known]]
 
-    def faulty(self, lanes: list[int]) -> bool:
+    def has_faults(self, lanes: list[int]) -> bool:
         return any(lane in lanes for lane, _ in self._faults)
 
-    def forget(self, lanes: list[int]) -> None:
+    def clear(self, lanes: list[int]) -> None:
         self.lanes["running"][lanes] = 0
-        self.lanes["logged"][lanes] = 0  # or an empty lane with a full log would be put aside again
+        self.lanes["logged"][lanes] = 0  # else `make_room` would copy it
         for lane in lanes if self._full else ():
             self._full.pop(lane, None)
         if self._faults:
             gone = set(lanes)
-            self._faults = {place: fault for place, fault in self._faults.items() if place[0] not in gone}
+            self._faults = {index: fault for index, fault in self._faults.items() if index[0] not in gone}
 
     def results(
         self, ended: list[int], matches: Sequence[MatchSpec | None], boards: Boards, repeatable: Mapping[str, bool]
@@ -101,62 +101,62 @@ class Records:
         ranks = np.empty(scores.shape, np.uint8)
         end_lanes(self.lanes, lanes, self.log, scores, self._forfeits(ended, scores), steps, sizes, ranks)
         kinds = OVER[boards.over()[lanes]]
-        told = self._told(ended, kinds) if self._faults else {}
+        endings = self._fault_endings(ended, kinds) if self._faults else {}
         pieces = self._actions(ended, lanes, sizes)
         if self._full:
             sizes = np.array([len(actions) for actions in pieces], np.uint32)
         if n and sizes.max() > RESULT_CAP:
-            self._void(pieces, sizes, kinds, told)
+            self._void(pieces, sizes, kinds, endings)
         steady = np.ones(n, np.bool_)
-        if told:
-            steady = ~np.isin(kinds, UNSTEADY)
+        if endings:
+            steady = ~np.isin(kinds, MACHINE_DEPENDENT)
         if not all(repeatable.values()) or any([spec.limits.clock is not None for spec in specs]):  # noqa: C419
             steady &= [
                 spec.limits.clock is None and all(repeatable[player.id] for player in spec.players) for spec in specs
             ]
-        durations = time.perf_counter() - self._since[lanes]
+        durations = time.perf_counter() - self._started[lanes]
         stats = np.asarray(boards.stats(lanes), np.float64)
         columns = Columns(steps, sizes, kinds, steady, ranks, durations, scores, stats)
-        return ResultBatch(specs, columns, b"".join(pieces), told)
+        return ResultBatch(specs, columns, b"".join(pieces), endings)
 
     def _void(
-        self, pieces: list[bytes], sizes: NDArray[np.uint32], kinds: NDArray[np.uint8], told: dict[int, Ending]
+        self, pieces: list[bytes], sizes: NDArray[np.uint32], kinds: NDArray[np.uint8], endings: dict[int, Ending]
     ) -> None:
-        """Matches with more actions than a record may hold have no result."""
-        for place in np.flatnonzero(sizes > RESULT_CAP).tolist():
-            reason = f"its actions take {int(sizes[place]) >> 20} MB, {RESULT_CAP >> 20} are allowed"
-            pieces[place], told[place] = b"", Ending(EndingKind.VOID, (), reason)
-            sizes[place], kinds[place] = 0, CODES[EndingKind.VOID]
+        """Void the matches that have more actions than a result may hold."""
+        for index in np.flatnonzero(sizes > RESULT_CAP).tolist():
+            reason = f"its actions take {int(sizes[index]) >> 20} MB, {RESULT_CAP >> 20} are allowed"
+            pieces[index], endings[index] = b"", Ending(EndingKind.VOID, (), reason)
+            sizes[index], kinds[index] = 0, CODES[EndingKind.VOID]
 
     def _actions(self, ended: list[int], lanes: Indices, sizes: Indices) -> list[bytes]:
-        """What is logged of each lane."""
+        """The packed actions of each lane."""
         if not self.bits:
             return [b""] * len(ended)
         width = int(sizes.max()) + 7 >> 3  # words
         rows, step = self.log[lanes, :width].tobytes(), 8 * width
         pieces = [rows[at * step : at * step + size] for at, size in enumerate(sizes.tolist())]
         for lane in self._full.keys() & ended if self._full else ():
-            place = ended.index(lane)
-            pieces[place] = b"".join([*self._full[lane], pieces[place]])
+            index = ended.index(lane)
+            pieces[index] = b"".join([*self._full[lane], pieces[index]])
         return pieces
 
     def _forfeits(self, ended: list[int], scores: Floats) -> Bools:
-        """[matches, seats]: who forfeited."""
+        """[matches, seats]: which seats forfeited."""
         forfeits = np.zeros(scores.shape, np.bool_)
         for lane, seat in self._faults:
             if lane in ended:
                 forfeits[ended.index(lane), seat] = True
         return forfeits
 
-    def _told(self, ended: list[int], kinds: NDArray[np.uint8]) -> dict[int, Ending]:
-        """The endings of the lanes on which a seat forfeited, by place; their kinds are set."""
+    def _fault_endings(self, ended: list[int], kinds: NDArray[np.uint8]) -> dict[int, Ending]:
+        """The endings of the lanes on which a seat forfeited, by index; also writes their kinds."""
         faults: dict[int, dict[int, tuple[EndingKind, str]]] = {}
         for lane, seat in sorted(self._faults):
             if lane in ended:
                 faults.setdefault(ended.index(lane), {})[seat] = self._faults[lane, seat]
-        told = {}
-        for place, seats in faults.items():
+        endings = {}
+        for index, seats in faults.items():
             kind, reason = next(iter(seats.values()))
-            told[place] = Ending(kind, tuple(seats), reason)
-            kinds[place] = CODES[kind]
-        return told
+            endings[index] = Ending(kind, tuple(seats), reason)
+            kinds[index] = CODES[kind]
+        return endings

@@ -20,14 +20,14 @@ import numpy as np
 from engine.errors import DriverRefused
 from engine.game import BoardRows, CompiledBoards, CompiledPilot, GameInfo, Indices, Ints
 from engine.kernels import compiled_once, is_cached, signature_of
-from engine.play.pilots import Crew, Seating
 from engine.play.driver import Player, driver
+from engine.play.heartbeat import Heartbeat, PilotCall
 from engine.play.lane_kernels import TICKED, WAYS, find_running
-from engine.play.heartbeat import Call, Marks
-from engine.play.lane_log import Records
+from engine.play.lane_log import LaneLog
+from engine.play.pilots import LoadedPilot, Seating
 
 log = logging.getLogger("ringside")
-PATIENCE = 0.3  # seconds of play by ticks before a driver is compiled: short runs end sooner
+COMPILE_AFTER = 0.3  # seconds of play by ticks before a driver is compiled: short runs end before that
 
 
 class Marching(Enum):
@@ -39,15 +39,15 @@ class Marching(Enum):
     AT_ONCE = "at once"  # the first call of a driver waits until it is compiled; DriverRefused if it cannot be
 
 
-class Marched(NamedTuple):
-    """What one call did."""
+class MarchResult(NamedTuple):
+    """What one call of a driver did."""
 
     ended: list[int]  # lanes
-    odd: list[int]  # lanes on which an answer is not a legal action; the answers are in the group's array
+    illegal: list[int]  # lanes with an answer that is not a legal action; the answers are in the group's array
 
 
-class State(Enum):
-    """How far a driver is."""
+class DriverState(Enum):
+    """The state of a driver."""
 
     NEW = "new"
     COMPILING = "compiling"
@@ -56,50 +56,50 @@ class State(Enum):
 
 
 class Driver:
-    """One driver of this process and whether it can be called."""
+    """A driver and whether it is compiled."""
 
     def __init__(self, function: Any) -> None:
         self.call = function
-        self.state = State.NEW
+        self.state = DriverState.NEW
         self.error: str | None = None  # why numba refused it
-        self._asked: float | None = None  # when it was first needed
+        self._first_needed: float | None = None  # when it was first needed
 
     @property
     def ready(self) -> bool:
-        return self.state is State.READY
+        return self.state is DriverState.READY
 
     def prepare(self, arguments: Sequence[Any], marching: Marching) -> None:
-        """Load it from the cache, compile it now, or have it compiled in the background once enough has been played."""
-        if self.state is not State.NEW:
+        """Load it from the cache, compile it now, or compile it in the background after COMPILE_AFTER seconds."""
+        if self.state is not DriverState.NEW:
             return
         now, signature = time.perf_counter(), signature_of(self.call, arguments)
-        first = self._asked is None
-        self._asked = now if self._asked is None else self._asked
+        first = self._first_needed is None
+        self._first_needed = now if self._first_needed is None else self._first_needed
         if marching is Marching.AT_ONCE:
             self.compile(signature)
             if self.error is not None:
                 raise DriverRefused(self.error)
         elif first and is_cached(self.call, signature):
             self.compile(signature)
-        elif marching is Marching.WHEN_READY and now - self._asked > PATIENCE:
-            self.state = State.COMPILING
+        elif marching is Marching.WHEN_READY and now - self._first_needed > COMPILE_AFTER:
+            self.state = DriverState.COMPILING
             COMPILER.submit(self, signature)
 
     def compile(self, signature: tuple[Any, ...]) -> None:
         """Compile it, or load it from the cache."""
         try:
             self.call.compile(signature)
-            self.state = State.READY
-        except Exception as error:  # row functions that numba refuses: their lanes are played by ticks
-            self.state, self.error = State.REFUSED, str(error)
+            self.state = DriverState.READY
+        except Exception as error:  # numba cannot compile a row function: the lanes are played by ticks
+            self.state, self.error = DriverState.REFUSED, str(error)
             log.exception("a march driver could not be compiled; its matches are played step by step")
 
 
 class Compiler:
     """Compiles drivers in one background thread, which ends when there is nothing left to compile.
 
-    It is no daemon: a thread that is stopped in the middle of LLVM may crash the process. A program that ends waits
-    for the driver that is being compiled, and drops the others.
+    The thread is no daemon: stopping it inside LLVM may crash the process. A program that exits waits for the driver
+    that is being compiled, and drops the others.
     """
 
     def __init__(self) -> None:
@@ -134,111 +134,121 @@ def _driver(info: GameInfo, rows: BoardRows, players: tuple[Player, ...]) -> Dri
 
 
 class Combination:
-    """The kinds at one board, and the driver that plays such boards."""
+    """The kinds that play at one board, and the driver for such boards."""
 
-    def __init__(self, way: int, info: GameInfo, boards: CompiledBoards, crews: Sequence[Crew], lanes: int) -> None:
-        self.way = way  # how lanes of this combination are marked in `LANE.running`
-        self.indices = np.array([crew.index for crew in crews], np.int32)
-        self.pilots = [cast(CompiledPilot, crew.pilot) for crew in crews]
-        self.driver = _driver(info, boards.rows, tuple(Player(one.act_row, one.observes) for one in self.pilots))
+    def __init__(
+        self, way: int, info: GameInfo, boards: CompiledBoards, pilots: Sequence[LoadedPilot], lanes: int
+    ) -> None:
+        self.way = way  # value of `LANE.running` for lanes of this combination
+        self.indices = np.array([loaded.index for loaded in pilots], np.int32)
+        self.pilots = [cast(CompiledPilot, loaded.pilot) for loaded in pilots]
+        self.driver = _driver(info, boards.rows, tuple(Player(pilot.act_row, pilot.observes) for pilot in self.pilots))
         self.live: Indices | None = None  # its running lanes; None: to be found again
-        self.room: Indices = np.zeros(lanes, np.uint32)
-        self.next = 0  # lane to begin the next call with
+        self.buffer: Indices = np.zeros(lanes, np.uint32)
+        self.next = 0  # first lane of the next call
 
 
 class March:
-    """The march of one group: its combinations and the arrays that every call gets."""
+    """The combinations of a group, and the arrays that every call of a driver gets."""
 
     def __init__(
         self,
         info: GameInfo,
         boards: object,
-        records: Records,
+        lane_log: LaneLog,
         slots: np.ndarray[Any, Any],
         answers: Ints,
-        marks: Marks,
+        heartbeat: Heartbeat,
         marching: Marching,
     ) -> None:
-        self._info, self._records, self._slots, self._answers, self._marks = info, records, slots, answers, marks
+        self._info, self._lane_log, self._slots, self._answers, self._heartbeat = (
+            info,
+            lane_log,
+            slots,
+            answers,
+            heartbeat,
+        )
         self._marching = marching
         self._boards = cast(CompiledBoards, boards)
         self.possible = marching is not Marching.NEVER and hasattr(boards, "rows")
-        self._combinations: dict[frozenset[int | None], Combination] = {}  # by indices of crews
-        self.ticked = 1 << TICKED  # a set of bits: the ways that are played by ticks for now
-        self._ended: Indices = np.zeros(len(records.lanes), np.uint32)
-        self._odd: Indices = np.zeros(len(records.lanes), np.uint32)
+        self._combinations: dict[frozenset[int | None], Combination] = {}  # by pilot indices
+        self.ticked = 1 << TICKED  # bit mask of the ways that are played by ticks now
+        self._ended: Indices = np.zeros(len(lane_log.lanes), np.uint32)
+        self._illegal: Indices = np.zeros(len(lane_log.lanes), np.uint32)
         self._clock = np.zeros(2, np.int64)
         self._obs = np.zeros((info.seats, *info.observation), np.float32)
         self._legal = np.ones((info.seats, info.actions), np.uint8)
-        self._full = np.uint32(records.log.shape[1] * 64 - 32 * info.seats)
+        self._log_limit = np.uint32(lane_log.log.shape[1] * 64 - 32 * info.seats)
 
     def way_of(self, seating: Seating) -> int:
-        """How a board with these players is to be played."""
+        """The way in which a board with these players is played."""
         if not self.possible:
             return TICKED
-        key = frozenset([one and one[0].index for one in seating])
+        key = frozenset([entry and entry[0].index for entry in seating])
         known = self._combinations.get(key)
         return self._new_combination(key, seating) if known is None else known.way
 
     def _new_combination(self, key: frozenset[int | None], seating: Seating) -> int:
-        seated = {one[0] for one in seating if one is not None and one[0].compiled}
-        taken = {one.way for one in self._combinations.values()}
+        seated = {entry[0] for entry in seating if entry is not None and entry[0].compiled}
+        taken = {combination.way for combination in self._combinations.values()}
         way = next((way for way in range(TICKED + 1, WAYS) if way not in taken), TICKED)
         if len(seated) < len(key) or way == TICKED:
             return TICKED
-        in_order = sorted(seated, key=lambda crew: crew.kind.name)
-        self._combinations[key] = Combination(way, self._info, self._boards, in_order, len(self._records.lanes))
+        in_order = sorted(seated, key=lambda loaded: loaded.kind.name)
+        self._combinations[key] = Combination(way, self._info, self._boards, in_order, len(self._lane_log.lanes))
         self.ticked |= 1 << way  # until its driver is ready
         return way
 
-    def forget(self, crew: Crew) -> None:
-        """It has been dismissed, and no lane that it played is running."""
-        for key in [key for key in self._combinations if crew.index in key]:
+    def remove(self, loaded: LoadedPilot) -> None:
+        """Remove a closed pilot; none of its lanes is running."""
+        for key in [key for key in self._combinations if loaded.index in key]:
             self.ticked &= ~(1 << self._combinations.pop(key).way)
 
     def lanes_changed(self) -> None:
-        """Some have begun or ended: find those that run again."""
-        for one in self._combinations.values():
-            one.live = None
+        """Lanes have started or ended: find the running ones again."""
+        for combination in self._combinations.values():
+            combination.live = None
 
     def ready(self) -> list[Combination]:
-        """The combinations that have running lanes and a driver; the lanes of others are ticked meanwhile."""
+        """The combinations that have running lanes and a compiled driver; the others are played by ticks."""
         found = []
-        for one in self._combinations.values():
-            live = self._live(one)
-            if live.size and not one.driver.ready:
-                one.driver.prepare(self._arguments(one, live, 0.0), self._marching)
-            if live.size and one.driver.ready:
-                self.ticked &= ~(1 << one.way)
-                found.append(one)
+        for combination in self._combinations.values():
+            live = self._live(combination)
+            if live.size and not combination.driver.ready:
+                combination.driver.prepare(self._arguments(combination, live, 0.0), self._marching)
+            if live.size and combination.driver.ready:
+                self.ticked &= ~(1 << combination.way)
+                found.append(combination)
         return found
 
-    def _live(self, one: Combination) -> Indices:
-        if one.live is None:
-            one.live = find_running(self._records.lanes, 1 << one.way, one.room)
-        return one.live
+    def _live(self, combination: Combination) -> Indices:
+        if combination.live is None:
+            combination.live = find_running(self._lane_log.lanes, 1 << combination.way, combination.buffer)
+        return combination.live
 
-    def _arguments(self, one: Combination, live: Indices, seconds: float) -> tuple[Any, ...]:
-        records, first = self._records, int(live.searchsorted(one.next))
+    def _arguments(self, combination: Combination, live: Indices, seconds: float) -> tuple[Any, ...]:
+        lane_log, first = self._lane_log, int(live.searchsorted(combination.next))
         return (
-            first if first < live.size else 0, int(seconds * 1e9), self._clock, live, records.lanes, self._slots,
-            one.indices, self._answers, self._obs, self._legal, records.log, records.bits, self._full,
-            self._marks.words, self._ended, self._odd, self._boards.arrays, *[pilot.arrays for pilot in one.pilots],
+            first if first < live.size else 0, int(seconds * 1e9), self._clock, live, lane_log.lanes, self._slots,
+            combination.indices, self._answers, self._obs, self._legal, lane_log.log, lane_log.bits, self._log_limit,
+            self._heartbeat.words, self._ended, self._illegal, self._boards.arrays,
+            *[pilot.arrays for pilot in combination.pilots],
         )  # fmt: skip
 
-    def play(self, one: Combination, numbers: Indices, seconds: float) -> Marched:
-        """Play its lanes for about so long. What row functions raise is raised here, with the lane in the marks."""
-        live = self._live(one)
+    def play(self, combination: Combination, numbers: Indices, seconds: float) -> MarchResult:
+        """Play the lanes of a combination for about so long. An error of a row function is raised here; the heartbeat
+        has its row."""
+        live = self._live(combination)
         if not live.size:
-            return Marched([], [])
-        self._records.make_room()
-        self._marks.enter(Call.ACT, numbers, live, owner=one)
+            return MarchResult([], [])
+        self._lane_log.make_room()
+        self._heartbeat.begin_call(PilotCall.ACT, numbers, live, owner=combination)
         try:
-            at, ends, odds, longest = one.driver.call(*self._arguments(one, live, seconds))
+            at, ends, odds, longest = combination.driver.call(*self._arguments(combination, live, seconds))
         finally:
-            self._marks.leave()
-        one.next = int(live[at])
-        self._records.grown(longest)
+            self._heartbeat.end_call()
+        combination.next = int(live[at])
+        self._lane_log.note_length(longest)
         if ends:
-            one.live = None
-        return Marched(self._ended[:ends].tolist(), self._odd[:odds].tolist())
+            combination.live = None
+        return MarchResult(self._ended[:ends].tolist(), self._illegal[:odds].tolist())

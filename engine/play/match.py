@@ -1,4 +1,4 @@
-"""Matches are data: what is to be played, and what came of it. Frozen, small, comparable, and free of code."""
+"""What a match is, and its result: small frozen dataclasses without code."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ SEED_LIMIT = 2**64
 
 @dataclass(frozen=True)
 class GameSpec:
-    """Which rules: two matches are comparable when their GameSpecs are equal."""
+    """A game with its options: two matches are comparable if their GameSpecs are equal."""
 
     name: str
-    version: int  # of the rules; raised when the same actions would lead elsewhere
-    options: tuple[tuple[str, Value], ...] = ()  # all of them, defaults included, in alphabetical order
+    version: int  # of the rules; incremented when the same actions would lead to another result
+    options: tuple[tuple[str, Value], ...] = ()  # all options, defaults included, in alphabetical order
 
 
 @dataclass(frozen=True)
 class AgentSpec:
-    """Who plays: everything that is needed to build the player anywhere."""
+    """An agent: everything that is needed to create the player in any process."""
 
     id: str  # unique within a run
-    kind: str  # which pilot plays it
-    payload: bytes = b""  # what the kind makes of it: parameters, a genome, weights
-    version: int = 1  # of the kind's code: a bot that plays differently is another agent
+    kind: str  # name of an agent kind
+    payload: bytes = b""  # data of the kind: parameters, a genome, weights
+    version: int = 1  # of the kind's code; incremented when it plays differently
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class TimeLeft:
-    """What a running clock shows to those who play by it."""
+    """The clocks of a match as its players see them."""
 
     base: tuple[float, ...]  # seconds by seat
     clock: Clock
@@ -52,26 +52,26 @@ class TimeLeft:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a match may take beyond the rules of its game."""
+    """Limits of a match beyond the rules of its game."""
 
-    steps: int | None = None  # the match ends there as `step_limit`
-    clock: Clock | None = None  # who exceeds it forfeits by `timeout`
+    steps: int | None = None  # then the match ends as `step_limit`
+    clock: Clock | None = None  # a player that exceeds it forfeits by `timeout`
 
 
 @dataclass(frozen=True)
 class MatchSpec:
-    """One match to be played, repeatable from this alone."""
+    """A match to play; it contains everything that is needed to repeat it."""
 
     id: str
     game: GameSpec
-    players: tuple[AgentSpec, ...]  # by seat; an agent may sit on several
+    players: tuple[AgentSpec, ...]  # by seat; an agent may play several seats
     seed: int  # 0 <= seed < 2**64; the two games of a side-swapped pair share it
-    start: str | None = None  # a position or opening of the game; None for its usual one
+    start: str | None = None  # a position or opening of the game; None for the default
     limits: Limits = Limits()
 
 
 class EndingKind(Enum):
-    """How a match ended. What is not rated says nothing about how well anybody plays."""
+    """How a match ended. Endings that are not rated do not count for ratings."""
 
     FINISHED = "finished"  # by the rules of the game
     STEP_LIMIT = "step_limit"
@@ -83,9 +83,9 @@ class EndingKind(Enum):
     TIMEOUT = "timeout"
     MEMORY = "memory"
     CANNOT_START = "cannot_start"
-    PROTOCOL = "protocol"  # an answer that is no action at all
+    PROTOCOL = "protocol"  # an answer that is not an action
     QUARANTINED = "quarantined"  # not played: a player failed too often
-    VOID = "void"  # not played to an end, and nobody's fault
+    VOID = "void"  # not finished, through no fault of a player
     CANCELLED = "cancelled"
 
     @property
@@ -94,7 +94,7 @@ class EndingKind(Enum):
 
     @property
     def failure(self) -> bool:
-        """Whether a player broke, rather than lost."""
+        """Whether a player failed, rather than lost."""
         return self in FAILURES
 
 
@@ -113,35 +113,35 @@ FAILURES = frozenset(
 
 @dataclass(frozen=True)
 class Ending:
-    """How, by which seats, and what they said; several seats when they failed in the same step."""
+    """The end of a match: its kind, the seats that forfeited and the reason."""
 
     kind: EndingKind
-    seats: tuple[int, ...] = ()  # who forfeited
-    reason: str = ""  # for people; not part of the digest
+    seats: tuple[int, ...] = ()  # that forfeited; several if they failed in the same step
+    reason: str = ""  # a text for the user; not part of the digest
 
 
 @dataclass(frozen=True, slots=True)
 class MatchResult:
-    """What came of a match. It carries its match's id: nothing is ever matched by position."""
+    """The result of a match, with the id of its match."""
 
     id: str
     players: tuple[str, ...]  # ids by seat
-    scores: tuple[float, ...]  # the game's own
-    ranks: tuple[int, ...]  # 1 is best, ties share; what ratings read
+    scores: tuple[float, ...]  # as the game counts them
+    ranks: tuple[int, ...]  # 1 is best, ties share a rank; used by ratings
     steps: int
     ending: Ending
     stats: tuple[tuple[float, ...], ...]  # by seat, named by `GameInfo.stats`
     actions: bytes = field(repr=False)  # see `engine.play.replay`
     repeatable: bool = True
     duration: float = 0.0  # seconds; never part of the digest
-    worker: int = -1  # which process played it, -1 for the program's own; never part of the digest either
+    worker: int = -1  # slot of the worker that played it, -1 for this process; never part of the digest
 
     def digest(self) -> bytes:
-        """Sixteen bytes that are equal exactly when the match went the same way."""
-        return self.digested(self.numbers())
+        """Sixteen bytes that are equal exactly if two results are equal, apart from reason, duration and worker."""
+        return self.digest_with(self.numbers())
 
-    def digested(self, numbers: bytes) -> bytes:
-        """The digest, for whoever has the numbers at hand."""
+    def digest_with(self, numbers: bytes) -> bytes:
+        """The digest, if `numbers()` is known already."""
         seats = self.ending.seats
         whole = [*self.ranks, self.steps, len(seats), *seats]
         sizes = struct.pack("<II", len(numbers) // 8, len(whole))
@@ -157,21 +157,21 @@ class MatchResult:
         return struct.pack(f"<{len(values)}d", *values)
 
 
-@functools.lru_cache(4096)  # the same few players, again and again
+@functools.lru_cache(4096)  # called with the same few players many times
 def length_prefixed(texts: tuple[str, ...]) -> bytes:
-    """Each after its length, so that they cannot run into one another."""
+    """Concatenate texts, each after its length, so that different texts give different bytes."""
     raw = [text.encode() for text in texts]
-    return b"".join([len(one).to_bytes(4, "little") + one for one in raw])
+    return b"".join([len(text).to_bytes(4, "little") + text for text in raw])
 
 
 def run_digest(results: Iterable[MatchResult]) -> str:
-    """One digest for a whole run, whatever the order in which its matches finished."""
+    """One digest for a run, independent of the order in which its matches finished."""
     return joint_digest((result.id, result.digest()) for result in results)
 
 
 def joint_digest(digests: Iterable[tuple[str, bytes]]) -> str:
-    """The same from ids and digests."""
+    """The digest of a run from (id, digest) pairs."""
     h = hashlib.blake2b(digest_size=16)
-    for _, one in sorted(digests):
-        h.update(one)
+    for _, digest in sorted(digests):
+        h.update(digest)
     return h.hexdigest()

@@ -1,4 +1,4 @@
-"""The pilots at work on a group of lanes, and the agents they have loaded."""
+"""The pilots of a group of lanes, and the agents that they have loaded."""
 
 from __future__ import annotations
 
@@ -18,97 +18,98 @@ from engine.play.match import AgentSpec, EndingKind, MatchSpec
 from engine.registry import kind_of
 
 log = logging.getLogger("ringside")
-# What an agent's code may raise: a bot that calls sys.exit() has failed too. Where nobody can press Ctrl-C, as in a
-# worker, a KeyboardInterrupt is a bot's own.
+# What an agent's code may raise: sys.exit() is a failure too. Where SIGINT is ignored, as in a worker, a
+# KeyboardInterrupt is raised by the agent itself.
 AGENT_ERRORS: tuple[type[BaseException], ...] = (Exception, SystemExit)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     AGENT_ERRORS += (KeyboardInterrupt,)
-REASON = 500  # letters of an agent's error that a record keeps
-AGENTS_KEPT = 1024  # a pilot that has loaded more is replaced when there is nothing to do: trainers make new agents
+REASON_LENGTH = 500  # characters of an agent's error in the reason of an ending
+LOADED_AGENTS = 1024  # a pilot with more is closed at the next run: trainers create new agents all the time
 
 
 @dataclass(eq=False)
-class Crew:
-    """One pilot, and what it knows."""
+class LoadedPilot:
+    """A pilot and its loaded agents."""
 
     index: int
     kind: AgentKind
     pilot: Pilot
-    rows: Indices  # those it answers for now: slot, lane, seat, agent, ply
-    compiled: bool = False  # whether its pilot has a row function
-    count: int = 0  # of them
+    rows: Indices  # of the current call: slot, lane, seat, agent, ply
+    compiled: bool = False  # whether the pilot has a row function
+    count: int = 0  # of rows
     agents: dict[str, tuple[AgentSpec, int]] = field(default_factory=dict)  # by id, with the pilot's number for it
 
     def number(self, player: AgentSpec) -> int:
-        """The pilot's number for an agent, which is loaded if need be."""
+        """The pilot's number for an agent, which is loaded if it is new."""
         known = self.agents.get(player.id)
         if known is None or (known[0] is not player and known[0] != player):
             known = self.agents[player.id] = (player, self.pilot.load(player))
         return known[1]
 
-    def hear(self, slot: int, action: int) -> None:
-        """What a person does; whoever is none does not listen."""
+    def act(self, slot: int, action: int) -> None:
+        """Pass on the action of a human; ignored by other kinds."""
         if self.kind.live:
             cast(LivePilot, self.pilot).hear(slot, action)
 
 
-Seating = list[tuple[Crew, int] | None]  # by seat: who plays it, as which agent; None for one that could not be loaded
+# By seat: the pilot and its number for the agent; None if the agent could not be loaded.
+Seating = list[tuple[LoadedPilot, int] | None]
 
 
-class Crews:
-    """By kind, made when the first agent of that kind sits down."""
+class PilotPool:
+    """The pilots by kind; each is created when the first agent of its kind plays."""
 
-    def __init__(self, game: Game, slots: int, people: bool = False) -> None:
-        """`people`: whether somebody watches, so that a person can play."""
-        self._game, self._slots, self._people = game, slots, people
-        self._crews: dict[str, Crew] = {}
-        self._made = 0
-        self._known: dict[str, AgentSpec] = {}  # by id; within a run one id is one agent
+    def __init__(self, game: Game, slots: int, humans: bool = False) -> None:
+        """`humans`: whether the match is live, so that humans can play."""
+        self._game, self._slots, self._humans = game, slots, humans
+        self._pilots: dict[str, LoadedPilot] = {}
+        self._count = 0
+        self._checked: dict[str, AgentSpec] = {}  # by id; within a run an id stands for one agent
         self.repeatable: dict[str, bool] = {}  # by agent
-        self._seats: dict[int, tuple[AgentSpec, tuple[Crew, int]]] = {}  # by id() of the agent
+        self._seats: dict[int, tuple[AgentSpec, tuple[LoadedPilot, int]]] = {}  # by id() of the agent
 
-    def __iter__(self) -> Iterator[Crew]:
-        return iter(tuple(self._crews.values()))
+    def __iter__(self) -> Iterator[LoadedPilot]:
+        return iter(tuple(self._pilots.values()))
 
     def check(self, spec: MatchSpec) -> None:
-        """Raise an error unless every player can sit down at this game."""
+        """Raise BadSpec if a player cannot play this game."""
         for player in spec.players:
-            known = self._known.get(player.id)
+            known = self._checked.get(player.id)
             if known is None:
                 kind = kind_of(player)
                 if not kind.plays(self._game):
                     raise BadSpec(
                         f"match {spec.id!r}: {player.id!r}, of kind {player.kind!r}, cannot play {spec.game.name}"
                     )
-                if kind.live and not self._people:
+                if kind.live and not self._humans:
                     raise BadSpec(
-                        f"match {spec.id!r}: a person plays {player.id!r} in it, so it must be watched: "
-                        "it cannot be played in a batch"
+                        f"match {spec.id!r}: {player.id!r} is a human player, so it must be played "
+                        "live: it cannot be played in a batch"
                     )
                 if kind.admit is not None:
                     kind.admit(player)
                 self.repeatable[player.id] = kind.repeats(player)
-                self._known[player.id] = player
+                self._checked[player.id] = player
             elif known is not player and known != player:
                 raise BadSpec(f"match {spec.id!r}: two different agents have the id {player.id!r}")
 
-    def knows(self, players: tuple[AgentSpec, ...]) -> bool:
-        """Whether `check` has seen all of them in this run."""
-        return all([player.id in self._known for player in players])  # noqa: C419 - a list is much faster here
+    def has_checked(self, players: tuple[AgentSpec, ...]) -> bool:
+        """Whether `check` was called for all of them in this run."""
+        return all([player.id in self._checked for player in players])  # noqa: C419 - a list is much faster here
 
-    def of(self, player: AgentSpec) -> Crew:
-        """The crew for an agent. Making its pilot is the agent's own code, which may fail."""
-        crew = self._crews.get(player.kind)
-        if crew is None:
+    def pilot_of(self, player: AgentSpec) -> LoadedPilot:
+        """The pilot for an agent. Its constructor is code of the agent and may fail."""
+        loaded = self._pilots.get(player.kind)
+        if loaded is None:
             kind = kind_of(player)
             rows = np.zeros((5, self._slots), np.uint32)
             pilot = kind.pilot(self._game, self._slots)
-            crew = self._crews[player.kind] = Crew(self._made, kind, pilot, rows, hasattr(pilot, "act_row"))
-            self._made += 1
-        return crew
+            loaded = self._pilots[player.kind] = LoadedPilot(self._count, kind, pilot, rows, hasattr(pilot, "act_row"))
+            self._count += 1
+        return loaded
 
-    def seated(self, players: tuple[AgentSpec, ...]) -> Seating | None:
-        """Who plays each seat, if all agents are loaded and their pilots hold any number; else None: ask `seat`."""
+    def find_seating(self, players: tuple[AgentSpec, ...]) -> Seating | None:
+        """The pilot of each seat, if all agents are loaded and their pilots have no capacity limit; else None."""
         found: Seating = []
         for player in players:
             known = self._seats.get(id(player))
@@ -117,86 +118,88 @@ class Crews:
             found.append(known[1])
         return found
 
-    def seat(
-        self, spec: MatchSpec, taken: dict[str, int], pilots: Indices, asking: Callable[[int], None]
+    def load_seating(
+        self, spec: MatchSpec, used: dict[str, int], by_slot: Indices, before_seat: Callable[[int], None]
     ) -> tuple[Seating, list[tuple[int, BaseException]]] | None:
-        """Who plays each seat, and what went wrong at which; None when there is no room for this match now.
+        """Load agents. Returns the pilot of each seat and the errors by seat; None if the pilots have no room now.
 
-        `asking` is told whose code is about to run.
+        `before_seat` is called before code of each seat's agent runs.
         """
-        crews: list[Crew | BaseException] = []
+        pilots: list[LoadedPilot | BaseException] = []
         for seat, player in enumerate(spec.players):
-            asking(seat)
+            before_seat(seat)
             try:
-                crews.append(self.of(player))
-            except AGENT_ERRORS as error:  # whatever an agent's code raises is that agent's failure
-                crews.append(error)
-        if not room(crews, taken, pilots):
+                pilots.append(self.pilot_of(player))
+            except AGENT_ERRORS as error:  # an error in an agent's code is that agent's failure
+                pilots.append(error)
+        if not has_room(pilots, used, by_slot):
             return None
         seating: Seating = []
         failures: list[tuple[int, BaseException]] = []
-        for seat, (player, crew) in enumerate(zip(spec.players, crews, strict=True)):
-            asking(seat)
+        for seat, (player, loaded) in enumerate(zip(spec.players, pilots, strict=True)):
+            before_seat(seat)
             try:
-                if isinstance(crew, BaseException):
-                    raise crew
-                one = (crew, crew.number(player))
-                seating.append(one)
-                if crew.pilot.capacity is None and self._known.get(player.id) is player:  # not each copy of it
-                    self._seats[id(player)] = (player, one)
+                if isinstance(loaded, BaseException):
+                    raise loaded
+                entry = (loaded, loaded.number(player))
+                seating.append(entry)
+                if (
+                    loaded.pilot.capacity is None and self._checked.get(player.id) is player
+                ):  # not for each copy of the spec
+                    self._seats[id(player)] = (player, entry)
             except AGENT_ERRORS as error:  # as above
                 seating.append(None)
                 failures.append((seat, error))
         return seating, failures
 
     def replace(self, player: AgentSpec) -> None:
-        """New weights for an agent that is loaded; from now on its id stands for this spec."""
-        crew = self._crews.get(player.kind)
-        known = crew.agents.get(player.id) if crew is not None else None
-        if crew is None or known is None or not hasattr(crew.pilot, "policy_row"):
+        """Replace the weights of a loaded agent; from now on its id stands for this spec."""
+        loaded = self._pilots.get(player.kind)
+        known = loaded.agents.get(player.id) if loaded is not None else None
+        if loaded is None or known is None or not hasattr(loaded.pilot, "policy_row"):
             raise BadSpec(
                 f"{player.id!r}, of kind {player.kind!r}, cannot be replaced: no policy of that name is loaded"
             )
-        cast(CompiledPolicy, crew.pilot).replace(known[1], player)
-        crew.agents[player.id] = (player, known[1])
-        self._known[player.id] = player
+        cast(CompiledPolicy, loaded.pilot).replace(known[1], player)
+        loaded.agents[player.id] = (player, known[1])
+        self._checked[player.id] = player
         self._seats.clear()
 
-    def dismiss(self, crew: Crew) -> None:
-        del self._crews[crew.kind.name]
+    def close(self, loaded: LoadedPilot) -> None:
+        del self._pilots[loaded.kind.name]
         self._seats.clear()
         try:
-            crew.pilot.close()
-        except AGENT_ERRORS:  # its matches are accounted for; a pilot that cannot even close is only reported
-            log.exception("the pilot of %s failed while it was closed", crew.kind.name)
+            loaded.pilot.close()
+        except AGENT_ERRORS:  # its matches have ended, so this is only logged
+            log.exception("the pilot of %s failed in close()", loaded.kind.name)
 
-    def new_run(self, idle: bool) -> list[Crew]:
-        """From now on an id may stand for another agent. Returns the crews that were dismissed."""
-        self._known.clear()
+    def new_run(self, idle: bool) -> list[LoadedPilot]:
+        """Forget which agents the ids stand for. Returns the pilots that were closed."""
+        self._checked.clear()
         self._seats.clear()
-        gone = [crew for crew in self if idle and len(crew.agents) > AGENTS_KEPT]
-        for crew in gone:
-            self.dismiss(crew)
-        return gone
+        closed = [loaded for loaded in self if idle and len(loaded.agents) > LOADED_AGENTS]
+        for loaded in closed:
+            self.close(loaded)
+        return closed
 
 
-def told(error: BaseException) -> str:
-    """An error of an agent's code in a line: what, and where. Its text is the agent's own, and may itself fail."""
+def describe_error(error: BaseException) -> str:
+    """An error of an agent's code in one line, with its place. Its `__str__` is code of the agent and may fail too."""
     try:
         text = str(error)
     except AGENT_ERRORS as worse:
-        text = f"(its text cannot be had: {type(worse).__name__})"
+        text = f"(no text: its __str__ raised {type(worse).__name__})"
     if isinstance(error, MemoryError):
-        text = text or "there is no more memory for it"
-    ours = isinstance(error, NoAction | AgentFault)  # said by us, and the place is ours
+        text = text or "out of memory"
+    ours = isinstance(error, NoAction | AgentFault)  # raised by the engine: the place does not help
     frames = traceback.extract_tb(error.__traceback__) if not ours else []
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     name = "" if ours else f"{type(error).__name__}: "
-    return f"{name}{text[:REASON]}{'...' if len(text) > REASON else ''}{place}"
+    return f"{name}{text[:REASON_LENGTH]}{'...' if len(text) > REASON_LENGTH else ''}{place}"
 
 
-def blame(error: BaseException, usual: EndingKind) -> EndingKind:
-    """How a match ends over this error; `usual` is what the call says that was made."""
+def ending_of_error(error: BaseException, usual: EndingKind) -> EndingKind:
+    """The kind of ending for this error; `usual` is the kind for other errors of the same call."""
     if isinstance(error, AgentFault):
         return error.kind
     if usual is EndingKind.EXCEPTION and isinstance(error, MemoryError | NoAction):
@@ -204,20 +207,23 @@ def blame(error: BaseException, usual: EndingKind) -> EndingKind:
     return usual
 
 
-def illegal_words(answer: int, actions: int) -> str:
-    """What to say of an answer that is no legal action."""
+def describe_illegal(answer: int, actions: int) -> str:
+    """The reason of an ending by an answer that is not a legal action."""
     if 0 <= answer < actions:
-        return f"answered {answer}, which was not legal then"
-    return f"answered {answer if abs(answer) < 2**62 else 'something else'}; the actions are 0 to {actions - 1}"
+        return f"answered {answer}, which was not legal"
+    return f"answered {answer if abs(answer) < 2**62 else 'something else'}; actions are 0 to {actions - 1}"
 
 
-def room(crews: list[Crew | BaseException], taken: dict[str, int], pilots: Indices) -> bool:
-    """Whether the pilots can hold this match too; `taken` counts what they hold, `pilots` is who plays each slot."""
-    limited = [crew for crew in crews if isinstance(crew, Crew) and crew.pilot.capacity is not None]
-    for crew in limited:
-        used = taken.setdefault(crew.kind.name, int(np.count_nonzero(pilots == crew.index)))
-        if used + limited.count(crew) > (crew.pilot.capacity or 0):
+def has_room(pilots: list[LoadedPilot | BaseException], used: dict[str, int], by_slot: Indices) -> bool:
+    """Whether the pilots can hold this match too.
+
+    `used`: slots in use by kind, filled here. `by_slot`: the pilot of each slot.
+    """
+    limited = [loaded for loaded in pilots if isinstance(loaded, LoadedPilot) and loaded.pilot.capacity is not None]
+    for loaded in limited:
+        held = used.setdefault(loaded.kind.name, int(np.count_nonzero(by_slot == loaded.index)))
+        if held + limited.count(loaded) > (loaded.pilot.capacity or 0):
             return False
-    for crew in limited:
-        taken[crew.kind.name] += 1
+    for loaded in limited:
+        used[loaded.kind.name] += 1
     return True

@@ -1,7 +1,7 @@
-"""A replay is a match and its actions: played again on boards of its own, it leads to the same result or is refused.
+"""A replay is a match and its actions. Playing it again must lead to the same result, or it is rejected.
 
 Actions are logged as one stream, step by step and by seat among those that act, each in a fixed number of bits (see
-`lanes.bits_for`). A `Playback` may still be growing: a live match is a replay whose end is not known yet.
+`lane_kernels.bits_for`). A `Playback` may still grow: a live match is a replay without an end yet.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from engine import codec
 from engine.errors import BadReplay, BadValue, RingsideError
-from engine.files import write_whole
+from engine.files import write_atomic
 from engine.game import Floats, Game, Indices, Ints, NotedBoards, StyledBoards, check_match
 from engine.play.lane_kernels import bits_for, rank, unpack
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
@@ -23,13 +23,13 @@ from engine.registry import game_of
 from engine.scene import Scene
 
 FORMAT = "ringside-replay"
-VIEW, HEAD, KEYS = 0, 1, 2  # lanes: what is shown, the newest step, and from here on the key frames
+VIEW, HEAD, KEYS = 0, 1, 2  # lanes: the step that is shown, the newest step, and from here on the key frames
 KEY_FRAMES = 64
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What a replay file holds."""
+    """The content of a replay file."""
 
     format: str
     version: int
@@ -59,7 +59,7 @@ class Playback:
         return bool(self.boards.over()[HEAD])
 
     def feed(self, actions: Iterable[int], until: int | None = None) -> list[int]:
-        """Go on with these actions, at most to this step; returns those that were not needed.
+        """Play these actions, at most to this step; returns those that were not needed.
 
         The actions of an unfinished step are kept for the next call.
         """
@@ -79,12 +79,12 @@ class Playback:
             self._apply(HEAD, row)
             self.steps += 1
             if self.steps % self._spacing == 0:
-                self._keep_key()
+                self._add_key_frame()
         del self._unread[:used]
         return self._unread
 
     def seek(self, step: int) -> None:
-        """Show this step: from the nearest key frame before it, never from the start."""
+        """Show this step, starting from the nearest key frame before it."""
         step = min(max(step, 0), self.steps)
         key = min(step // self._spacing, self._keys - 1)
         if not self.step <= step < self.step + self._spacing:
@@ -95,23 +95,23 @@ class Playback:
             self.step += 1
 
     def actions_of(self, seat: int) -> list[int]:
-        """What this seat did before the step that is shown: whoever takes it over there has done the same."""
+        """The actions of this seat before the step that is shown."""
         return [row[seat] for row in self._rows[: self.step] if row[seat] >= 0]
 
     def scene(self, style: str | None = None) -> Scene:
-        """The step that is shown, drawn as usual or in one of `game.info.styles`."""
+        """The scene of the step that is shown, in the default style or one of `game.info.styles`."""
         if style is None:
             return self.boards.scene(VIEW)
         if style not in self.game.info.styles:
-            known = ", ".join(map(repr, self.game.info.styles)) or "left out: this game looks one way only"
+            known = ", ".join(map(repr, self.game.info.styles)) or "left out: this game has only one style"
             raise BadValue("style", style, f"one of {known}" if self.game.info.styles else known)
         return cast(StyledBoards, self.boards).scene(VIEW, style)
 
     def written(self, notation: str, names: Sequence[str], ending: Ending) -> str:
-        """All of the match as other programs read it, in one of `game.info.notations`."""
+        """The whole match as text, in one of `game.info.notations`."""
         known = self.game.info.notations
         if notation not in known:
-            offered = f"one of {', '.join(known)}" if known else f"left out: nobody writes {self.game.info.title} down"
+            offered = f"one of {', '.join(known)}" if known else f"left out: {self.game.info.title} has no notation"
             raise BadValue("notation", notation, offered)
         return cast(NotedBoards, self.boards).written(HEAD, notation, names, ending)
 
@@ -119,14 +119,14 @@ class Playback:
         return tuple(self.boards.scores()[VIEW].tolist())
 
     def stats(self) -> tuple[tuple[float, ...], ...]:
-        return tuple(map(tuple, self.boards.stats(_one(VIEW))[0].tolist()))
+        return tuple(map(tuple, self.boards.stats(_index(VIEW))[0].tolist()))
 
     def _apply(self, lane: int, row: list[int]) -> None:
         actions: Ints = np.zeros((KEYS + KEY_FRAMES, len(row)), np.int64)
         actions[lane] = row
-        self.boards.apply(_one(lane), actions)
+        self.boards.apply(_index(lane), actions)
 
-    def _keep_key(self) -> None:
+    def _add_key_frame(self) -> None:
         if self._keys == KEY_FRAMES:  # keep every second one
             for k in range(KEY_FRAMES // 2):
                 self.boards.copy(KEYS + 2 * k, KEYS + k)
@@ -141,24 +141,24 @@ class Playback:
         legal = 0 <= action < info.actions
         if legal and info.masked:
             mask = np.zeros((1, info.actions), np.bool_)
-            self.boards.legal(_one(HEAD), _one(seat), mask)
+            self.boards.legal(_index(HEAD), _index(seat), mask)
             legal = bool(mask[0, action])
         if not legal:
             raise BadReplay(f"match {self.match.id!r}, step {self.steps}: seat {seat} cannot play {action}")
 
 
 def verified(match: MatchSpec, result: MatchResult) -> Playback:
-    """The match played again; an error unless it leads to this result."""
+    """Play the match again; raise BadReplay if it does not lead to this result."""
     what = f"match {match.id!r}"
     if match.id != result.id or tuple(player.id for player in match.players) != result.players:
-        raise BadReplay(f"{what}: the result is that of {result.id!r}, {' against '.join(result.players)}")
+        raise BadReplay(f"{what}: the result belongs to {result.id!r}, {' against '.join(result.players)}")
     playback = Playback(match)
     bits, seats = bits_for(playback.game.info.actions), playback.game.info.seats
     if not 0 <= result.steps <= len(result.actions) * 8 or len(result.actions) > result.steps * seats * bits // 8 + 4:
         raise BadReplay(f"{what}: {len(result.actions)} bytes of actions do not make {result.steps} steps")
     left = playback.feed(unpack(result.actions, bits).tolist(), until=result.steps)
-    if any(left) or len(left) * bits >= 8:  # a log is filled up to whole bytes
-        raise BadReplay(f"{what}: the actions go on after its end at step {playback.steps}")
+    if any(left) or len(left) * bits >= 8:  # a log is padded to whole bytes
+        raise BadReplay(f"{what}: there are actions after its end at step {playback.steps}")
     playback.seek(playback.steps)
     for name, recorded, played in (
         ("steps", result.steps, playback.steps),
@@ -173,7 +173,7 @@ def verified(match: MatchSpec, result: MatchResult) -> Playback:
 
 
 def _check_ending(match: MatchSpec, ending: Ending, playback: Playback) -> None:
-    """Whether a match that went like this can have ended so."""
+    """Raise BadReplay if a match with these actions cannot have this ending."""
     over, limit = int(playback.boards.over()[VIEW]), match.limits.steps
     within = limit is None or playback.steps <= limit
     if ending.kind in (EndingKind.FINISHED, EndingKind.STEP_LIMIT, EndingKind.NO_CONTEST):
@@ -183,23 +183,23 @@ def _check_ending(match: MatchSpec, ending: Ending, playback: Playback) -> None:
     else:
         in_order = sorted(set(ending.seats)) == list(ending.seats)
         possible = bool(ending.seats) and in_order and set(ending.seats) <= set(range(playback.game.info.seats))
-        running = not over or ending.kind is EndingKind.EXCEPTION  # a player may still fail when it is told the result
+        running = not over or ending.kind is EndingKind.EXCEPTION  # a player may fail in `end`, after the match
         possible &= ending.kind.rated and running
     if not (possible and within):
-        told = f"{ending.kind.value} by seats {ending.seats}" if ending.seats else ending.kind.value
-        raise BadReplay(f"match {match.id!r}: after {playback.steps} steps it cannot have ended as {told}")
+        description = f"{ending.kind.value} by seats {ending.seats}" if ending.seats else ending.kind.value
+        raise BadReplay(f"match {match.id!r}: after {playback.steps} steps it cannot have ended as {description}")
 
 
 def save(path: Path, match: MatchSpec, result: MatchResult) -> None:
-    """Write a replay so that the file is whole or not there at all."""
-    write_whole(path, codec.dump(Replay(FORMAT, 1, match, result)).encode())
+    """Write a replay file atomically."""
+    write_atomic(path, codec.dump(Replay(FORMAT, 1, match, result)).encode())
 
 
 def load(path: Path) -> tuple[Replay, Playback]:
-    """Read a replay and play it again; whatever is wrong with it, nothing of it is used."""
+    """Read a replay and play it again; raises BadReplay if anything is wrong with it."""
     try:
         with path.open("rb") as file:
-            text = file.read(codec.LIMIT + 1)
+            text = file.read(codec.MAX_BYTES + 1)
         replay = codec.load(Replay, text, format=FORMAT, version=1)
         return replay, verified(replay.match, replay.result)
     except OSError as error:
@@ -209,7 +209,7 @@ def load(path: Path) -> tuple[Replay, Playback]:
 
 
 def ranks_after(playback: Playback, forfeited: Sequence[int]) -> tuple[int, ...]:
-    """Who stands where at the step that is shown, if these seats forfeit then."""
+    """The ranks at the step that is shown, if these seats forfeit."""
     scores: Floats = np.array([playback.scores()])
     forfeits = np.array([[seat in forfeited for seat in range(scores.shape[1])]])
     ranks: Ints = np.empty(scores.shape, np.int64)
@@ -217,5 +217,5 @@ def ranks_after(playback: Playback, forfeited: Sequence[int]) -> tuple[int, ...]
     return tuple(ranks[0].tolist())
 
 
-def _one(lane: int) -> Indices:
+def _index(lane: int) -> Indices:
     return np.array([lane], np.uint32)

@@ -1,7 +1,7 @@
-"""Results of many matches in columns: how they go from a group of lanes through a worker to the store.
+"""Results of many matches in columns, as they pass from a group of lanes through a worker to the league file.
 
-A MatchResult is made when one is looked at. Most never are: building, packing and unpacking an object for each match
-costs more than a short match takes to play.
+A MatchResult is created only when it is accessed, and most never are: creating, packing and unpacking an object for
+each match costs more than playing a short match.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ ENDINGS = tuple(EndingKind)
 CODES = {kind: code for code, kind in enumerate(ENDINGS)}  # in `Columns.kinds`
 VALUES = tuple(kind.value for kind in ENDINGS)  # reading them from an Enum is slow
 UNRATED_CODES = [CODES[kind] for kind in UNRATED]
-PLAIN = tuple(Ending(kind) for kind in ENDINGS)  # endings that say nothing but their kind
-Places = Sequence[int] | NDArray[np.integer]
+PLAIN_ENDINGS = tuple(Ending(kind) for kind in ENDINGS)  # endings without seats and reason
+IndexArray = Sequence[int] | NDArray[np.integer]
 
 
 class Columns(NamedTuple):
-    """What is known of n matches with s seats and k statistics a seat. The order is the order on the wire."""
+    """Results of n matches with s seats and k statistics a seat. Messages have the columns in this order."""
 
     steps: NDArray[np.uint32]  # [n]
     sizes: NDArray[np.uint32]  # [n], bytes of actions
-    kinds: NDArray[np.uint8]  # [n], places in ENDINGS
+    kinds: NDArray[np.uint8]  # [n], indices into ENDINGS
     repeatable: NDArray[np.bool_]  # [n]
     ranks: NDArray[np.uint8]  # [n, s]
     durations: NDArray[np.float64]  # [n]
@@ -49,25 +49,25 @@ def shapes(n: int, seats: int, stats: int) -> tuple[tuple[int, ...], ...]:
 
 
 class ResultBatch(Sequence[MatchResult]):
-    """Results of matches with equal numbers of seats and statistics; none of the columns is ever changed."""
+    """Results of matches with equal numbers of seats and statistics; immutable."""
 
     def __init__(
         self,
         specs: Sequence[MatchSpec],
         columns: Columns,
         log: bytes,
-        told: Mapping[int, Ending] | None = None,
+        detailed_endings: Mapping[int, Ending] | None = None,
         worker: int = -1,
     ) -> None:
-        """`log`: the actions of all matches, one after another. `told`: endings that say more than their kind, by
-        place. `worker`: which process played them, -1 for the program's own."""
+        """`log`: the actions of all matches, concatenated. `detailed_endings`: by index, the endings with seats or a
+        reason. `worker`: slot of the worker that played them, -1 for this process."""
         self.specs, self.columns, self.log = specs, columns, log
-        self.told: Mapping[int, Ending] = told or {}
+        self.detailed_endings: Mapping[int, Ending] = detailed_endings or {}
         self.worker = worker
 
     @classmethod
     def of(cls, specs: Sequence[MatchSpec], results: Sequence[MatchResult]) -> Self:
-        """From results that exist already; they are alike in shape and worker."""
+        """A batch of existing results, which have the same shape and worker."""
         n, seats, stats = len(results), *shape_of(results[0])
         endings = [result.ending for result in results]
         columns = Columns(
@@ -80,8 +80,10 @@ class ResultBatch(Sequence[MatchResult]):
             np.array([result.scores for result in results], np.float64).reshape(n, seats),
             np.array([result.stats for result in results], np.float64).reshape(n, seats, stats),
         )
-        told = {place: ending for place, ending in enumerate(endings) if ending.seats or ending.reason}
-        return cls(specs, columns, b"".join([result.actions for result in results]), told, results[0].worker)
+        detailed_endings = {index: ending for index, ending in enumerate(endings) if ending.seats or ending.reason}
+        return cls(
+            specs, columns, b"".join([result.actions for result in results]), detailed_endings, results[0].worker
+        )
 
     @classmethod
     def empty(cls, seats: int, stats: int) -> Self:
@@ -92,7 +94,7 @@ class ResultBatch(Sequence[MatchResult]):
 
     @classmethod
     def joined(cls, batches: Sequence[ResultBatch]) -> ResultBatch:
-        """Batches of one shape as one; it has no worker where theirs differ."""
+        """Concatenate batches of one shape; the worker is -1 if theirs differ."""
         if len(batches) == 1:
             return batches[0]
         workers = {batch.worker for batch in batches if batch}
@@ -101,7 +103,11 @@ class ResultBatch(Sequence[MatchResult]):
             [spec for batch in batches for spec in batch.specs],
             Columns._make(map(np.concatenate, zip(*[batch.columns for batch in batches], strict=True))),
             b"".join([batch.log for batch in batches]),
-            {first + at: one for first, batch in zip(firsts, batches, strict=False) for at, one in batch.told.items()},
+            {
+                first + at: one
+                for first, batch in zip(firsts, batches, strict=False)
+                for at, one in batch.detailed_endings.items()
+            },
             workers.pop() if len(workers) == 1 else -1,
         )
 
@@ -118,11 +124,11 @@ class ResultBatch(Sequence[MatchResult]):
 
     def __iter__(self) -> Iterator[MatchResult]:
         steps, _, kinds, repeatable, ranks, durations, scores, stats = [column.tolist() for column in self.columns]
-        endings = [PLAIN[kind] for kind in kinds]
-        for place, ending in self.told.items():
-            endings[place] = ending
+        endings = [PLAIN_ENDINGS[kind] for kind in kinds]
+        for index, ending in self.detailed_endings.items():
+            endings[index] = ending
         rows = zip(self.specs, scores, ranks, steps, endings, stats, self.actions(), repeatable, durations, strict=True)
-        for spec, score, rank, step, ending, stat, actions, again, duration in rows:
+        for spec, score, rank, step, ending, stat, actions, repeats, duration in rows:
             yield MatchResult(
                 spec.id,
                 tuple([player.id for player in spec.players]),
@@ -132,40 +138,44 @@ class ResultBatch(Sequence[MatchResult]):
                 ending,
                 tuple([tuple(row) for row in stat]),
                 actions,
-                again,
+                repeats,
                 duration,
                 self.worker,
             )
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Seats, and statistics a seat."""
+        """The number of seats, and of statistics a seat."""
         return self.columns.stats.shape[1], self.columns.stats.shape[2]
 
-    def select(self, places: Places) -> ResultBatch:
-        """The results at these places, in this order."""
+    def select(self, places: IndexArray) -> ResultBatch:
+        """The results at these indices, in this order."""
         chosen = np.asarray(places, np.int64)
-        wanted = chosen.tolist()
+        indices = chosen.tolist()
         log = b""
         if self.log:
-            log = b"".join([self.log[self._ends[place] : self._ends[place + 1]] for place in wanted])
-        told = {at: self.told[place] for at, place in enumerate(wanted) if place in self.told} if self.told else None
+            log = b"".join([self.log[self._ends[index] : self._ends[index + 1]] for index in indices])
+        detailed_endings = (
+            {at: self.detailed_endings[index] for at, index in enumerate(indices) if index in self.detailed_endings}
+            if self.detailed_endings
+            else None
+        )
         columns = Columns._make(column[chosen] for column in self.columns)
-        return ResultBatch([self.specs[place] for place in wanted], columns, log, told, self.worker)
+        return ResultBatch([self.specs[index] for index in indices], columns, log, detailed_endings, self.worker)
 
     def in_order(self, specs: Sequence[MatchSpec]) -> ResultBatch:
         """The results of these matches, one for each."""
-        places = {spec.id: place for place, spec in enumerate(self.specs)}
+        places = {spec.id: index for index, spec in enumerate(self.specs)}
         return self.select([places[spec.id] for spec in specs])
 
     def without_stats(self, stats: int) -> ResultBatch:
-        """With so many zeros a seat in place of statistics."""
+        """The same results with `stats` zeros a seat as statistics."""
         columns = self.columns._replace(stats=np.zeros((len(self), self.shape[0], stats)))
-        return ResultBatch(self.specs, columns, self.log, self.told, self.worker)
+        return ResultBatch(self.specs, columns, self.log, self.detailed_endings, self.worker)
 
     def without_actions(self) -> ResultBatch:
         columns = self.columns._replace(sizes=np.zeros_like(self.columns.sizes))
-        return ResultBatch(self.specs, columns, b"", self.told, self.worker)
+        return ResultBatch(self.specs, columns, b"", self.detailed_endings, self.worker)
 
     def actions(self) -> list[bytes]:
         """The packed actions of each match."""
@@ -178,13 +188,13 @@ class ResultBatch(Sequence[MatchResult]):
         """Where the actions of each match begin and end in the log."""
         return list(itertools.accumulate(self.columns.sizes.tolist(), initial=0))
 
-    def ending(self, place: int) -> Ending:
-        return self.told.get(place) or PLAIN[self.columns.kinds[place]]
+    def ending(self, index: int) -> Ending:
+        return self.detailed_endings.get(index) or PLAIN_ENDINGS[self.columns.kinds[index]]
 
-    # What `MatchResult.numbers` and `MatchResult.digest` say, for all of them at once
+    # `MatchResult.numbers` and `MatchResult.digest` of all matches at once
 
     def numbers(self) -> list[bytes]:
-        """By place: scores, then statistics by seat, as raw 64-bit floats."""
+        """By index: scores, then statistics by seat, as raw 64-bit floats."""
         return _rows(self._floats())
 
     def _floats(self) -> NDArray[np.float64]:
@@ -194,22 +204,22 @@ class ResultBatch(Sequence[MatchResult]):
     def digests(self) -> list[bytes]:
         """The digest of each match."""
         floats, seats = self._floats(), self.shape[0]
-        whole = np.zeros((len(self), seats + 2), "<i8")  # ranks, steps, how many forfeited
+        whole = np.zeros((len(self), seats + 2), "<i8")  # ranks, steps, number of forfeits
         whole[:, :seats] = self.columns.ranks
         whole[:, seats] = self.columns.steps
         figures = _rows(np.concatenate([floats.view(np.uint8), whole.view(np.uint8)], axis=1))
         sizes = struct.pack("<II", floats.shape[1], whole.shape[1])
         kinds = [VALUES[kind] for kind in self.columns.kinds.tolist()]
-        blamed = {place: ending.seats for place, ending in self.told.items() if ending.seats}
+        blamed = {index: ending.seats for index, ending in self.detailed_endings.items() if ending.seats}
         found = []
         rows = zip(range(len(self)), self.specs, kinds, figures, self.actions(), strict=True)
-        for place, spec, kind, numbers, actions in rows:
+        for index, spec, kind, numbers, actions in rows:
             id = spec.id.encode()
             who = length_prefixed((*[player.id for player in spec.players], kind))
             own = sizes + numbers
-            if place in blamed:
-                more = struct.pack(f"<{1 + len(blamed[place])}q", len(blamed[place]), *blamed[place])
-                own = struct.pack("<II", floats.shape[1], whole.shape[1] + len(blamed[place])) + numbers[:-8] + more
+            if index in blamed:
+                more = struct.pack(f"<{1 + len(blamed[index])}q", len(blamed[index]), *blamed[index])
+                own = struct.pack("<II", floats.shape[1], whole.shape[1] + len(blamed[index])) + numbers[:-8] + more
             found.append(
                 blake2b(b"".join((len(id).to_bytes(4, "little"), id, who, own, actions)), digest_size=16).digest()
             )
@@ -222,8 +232,8 @@ def _rows(table: NDArray[Any]) -> list[bytes]:
     return [whole[at : at + width] for at in range(0, len(whole), width)]
 
 
-class Picked(Sequence[MatchResult]):
-    """Some results of a batch, made when they are looked at: what a pilot gets at the end of its matches."""
+class ResultSelection(Sequence[MatchResult]):
+    """Some results of a batch, created when they are accessed; pilots get it at the end of their matches."""
 
     def __init__(self, batch: ResultBatch, places: Sequence[int]) -> None:
         self._batch, self._places = batch, places
@@ -234,10 +244,10 @@ class Picked(Sequence[MatchResult]):
     @overload
     def __getitem__(self, at: int) -> MatchResult: ...
     @overload
-    def __getitem__(self, at: slice) -> Picked: ...
-    def __getitem__(self, at: int | slice) -> MatchResult | Picked:
+    def __getitem__(self, at: slice) -> ResultSelection: ...
+    def __getitem__(self, at: int | slice) -> MatchResult | ResultSelection:
         places = self._places[at]
-        return Picked(self._batch, places) if isinstance(places, Sequence) else self._batch[places]
+        return ResultSelection(self._batch, places) if isinstance(places, Sequence) else self._batch[places]
 
     def __iter__(self) -> Iterator[MatchResult]:
         return iter(self._batch.select(self._places))
@@ -248,6 +258,6 @@ def shape_of(result: MatchResult) -> tuple[int, int]:
 
 
 def batches_of(pairs: Iterable[tuple[MatchSpec, MatchResult]]) -> list[ResultBatch]:
-    """Single results as batches, in the same order: a new one wherever the shape or the worker changes."""
+    """Single results as batches, in the same order; a new batch starts where the shape or the worker changes."""
     groups = itertools.groupby(pairs, lambda pair: (shape_of(pair[1]), pair[1].worker))
     return [ResultBatch.of(*zip(*group, strict=True)) for _, group in groups]

@@ -1,7 +1,8 @@
 """The compiled loop of a rollout, generated for a game and the kinds that play it.
 
-It does what the loop in `engine.play.driver` does, and writes what learning agents see and do into trajectories. Each
-lane is played until its segment is full or its match ends. An answer that is not a legal action ends the call.
+It does what the loop in `engine.play.driver` does, and writes the observations and actions of learning agents into
+trajectories. Each lane is played until its segment is full or its match ends. An answer that is not a legal action ends
+the call.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from engine.game import BROKEN, BoardRows, GameInfo
-from engine.play.driver import Player, composed, parts_of, position_of
+from engine.play.driver import Player, compile_source, position_argument, source_parts
 
 SOURCE = """
 def rollout({arguments}):
@@ -32,7 +33,7 @@ def rollout({arguments}):
                 agent = slots[slot].agent
                 learns = learning[slot] != 0
                 obs = seen[lane, step, seat] if learns else spare[seat]
-                may = {mask}
+                mask = {mask_source}
                 {legal}
                 {answers}
                 own[seat] = answer
@@ -42,8 +43,8 @@ def rollout({arguments}):
                 if learns:
                     acted[lane, step, seat] = True
                     actions[lane, step, seat] = answer
-                    log_probs[lane, step, seat] = told[0]
-                    values[lane, step, seat] = told[1]
+                    log_probs[lane, step, seat] = policy_out[0]
+                    values[lane, step, seat] = policy_out[1]
             apply_row(board, lane, own)
             ply += uint32(1)
             for seat in range(seats):
@@ -74,13 +75,14 @@ def rollout({arguments}):
     return ends_found, np.int64(-1)
 """
 ARGUMENTS = (
-    "live", "steps", "filled", "lanes", "slots", "learning", "crews", "answers", "spare", "legal", "scores", "told",
-    "ended", "seen", "masks", "actions", "log_probs", "values", "rewards", "acted", "ends", "bootstrap", "board",
+    "live", "steps", "filled", "lanes", "slots", "learning", "pilots", "answers", "spare", "legal", "scores",
+    "policy_out", "ended", "seen", "masks", "actions", "log_probs", "values", "rewards", "acted", "ends", "bootstrap",
+    "board",
 )  # fmt: skip
 
 
 class Policy(NamedTuple):
-    """What a driver needs to know of a pilot that learns."""
+    """The parts of a learning pilot that a driver calls."""
 
     policy_row: Callable[..., Any]
     value_row: Callable[..., Any]
@@ -92,23 +94,23 @@ def driver(info: GameInfo, rows: BoardRows, players: tuple[Player | Policy, ...]
     names = {f"{name}{place}": one for place, player in enumerate(players) for name, one in player._asdict().items()}
     source = SOURCE.format(
         arguments=", ".join([*ARGUMENTS, *(f"pilot{place}" for place in range(len(players)))]),
-        mask="masks[lane, step, seat] if learns else legal[seat]" if rows.legal_row else "legal[seat]",
+        mask_source="masks[lane, step, seat] if learns else legal[seat]" if rows.legal_row else "legal[seat]",
         answers=_answers(rows, players).replace("\n", "\n" + 16 * " "),
         bootstrap=_bootstrap(players).replace("\n", "\n" + 24 * " "),
-        **parts_of(info, rows),
+        **source_parts(info, rows),
     )
-    return composed("rollout", source, rows, names)
+    return compile_source("rollout", source, rows, names)
 
 
 def _answers(rows: BoardRows, players: tuple[Player | Policy, ...]) -> str:
     lines = []
     for place, player in enumerate(players):
-        lines.append(f"{'elif' if place else 'if'} who == crews[{place}]:")
-        arguments = f"pilot{place}, slot, agent, ply, obs, may, {position_of(rows)}"
+        lines.append(f"{'elif' if place else 'if'} who == pilots[{place}]:")
+        arguments = f"pilot{place}, slot, agent, ply, obs, mask, {position_argument(rows)}"
         if isinstance(player, Policy) or player.observes:
             lines.append("    observe_row(board, lane, uint32(seat), obs)")
         if isinstance(player, Policy):
-            lines.append(f"    answer = np.int64(policy_row{place}({arguments}, told))")
+            lines.append(f"    answer = np.int64(policy_row{place}({arguments}, policy_out))")
         else:
             lines.append(f"    answer = np.int64(act_row{place}({arguments}))")
     return "\n".join([*lines, "else:", f"    answer = np.int64({BROKEN})"])
@@ -118,6 +120,6 @@ def _bootstrap(players: tuple[Player | Policy, ...]) -> str:
     lines = ["pass"]
     for place, player in enumerate(players):
         if isinstance(player, Policy):
-            lines.append(f"if who == crews[{place}]:")
+            lines.append(f"if who == pilots[{place}]:")
             lines.append(f"    bootstrap[lane, step - 1, seat] = value_row{place}(pilot{place}, agent, obs)")
     return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Starts child processes, sets them up, exchanges messages with them and detects how they end. Knows no matches."""

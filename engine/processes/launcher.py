@@ -1,4 +1,4 @@
-"""Where worker processes come from: forked from a warm server where the platform has one, spawned elsewhere."""
+"""Starts child processes: forked from a server that has imported everything, or spawned where there is no fork."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from multiprocessing.process import BaseProcess
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-from engine.processes.bootstrap import WorkerSettings, enter, enter_program
+from engine.processes.bootstrap import program_main
 
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 WINDOWS = sys.platform == "win32"
 
-# One thread starts them all and lasts as long as this process, because they die with the thread that started them.
-_starter = ThreadPoolExecutor(1, "ringside-nursery")
+# One thread that never ends starts them all, because on Linux a child ends with the thread that started it.
+_starter = ThreadPoolExecutor(1, "ringside-launcher")
 
 
-def _prepare(name: str) -> dict[str, Any]:
-    """What a child is told of this program, without its main module: workers need none of it, it may import Qt, and a
+def _preparation_data(name: str) -> dict[str, Any]:
+    """What multiprocessing sends to a child, without the main module: children do not need it, it may import Qt, and a
     script would need an `if __name__ == "__main__"`."""
     data: dict[str, Any] = spawn.get_preparation_data(name)
     data.pop("init_main_from_name", None)
@@ -36,72 +36,78 @@ def _prepare(name: str) -> dict[str, Any]:
     return data
 
 
-def _with(function: Any, names: dict[str, object]) -> FunctionType:
-    """The same function, to which these global names mean something else."""
+def _with_globals(function: Any, names: dict[str, object]) -> FunctionType:
+    """A copy of a function in which these global names are replaced."""
     return FunctionType(function.__code__, {**function.__globals__, **names}, closure=function.__closure__)
 
 
 @functools.cache
-def _launcher(method: str) -> Any:
-    """multiprocessing's own way to start a process, but lean, and from a server that is ours alone: the program may
-    use another one for purposes of its own."""
-    names: dict[str, object] = {"spawn": SimpleNamespace(**{**vars(spawn), "get_preparation_data": _prepare})}
+def _popen_class(method: str, preload: str) -> Any:
+    """multiprocessing's Popen for this start method, without the main module and with a fork server of its own: the
+    program may use the default one for other purposes."""
+    names: dict[str, object] = {"spawn": SimpleNamespace(**{**vars(spawn), "get_preparation_data": _preparation_data})}
     module = "popen_forkserver" if method == "forkserver" else "popen_spawn_win32" if WINDOWS else "popen_spawn_posix"
     launcher: Any = importlib.import_module(f"multiprocessing.{module}").Popen
     if method == "forkserver":
         server = forkserver.ForkServer()
-        server.set_forkserver_preload(["engine.play.workers.preload"])
+        server.set_forkserver_preload([preload])
         own = {**vars(forkserver), "connect_to_new_process": server.connect_to_new_process}
         names["forkserver"] = SimpleNamespace(**own)
-        atexit.register(server._stop)  # type: ignore[attr-defined]  # and wait for its end
+        atexit.register(server._stop)  # type: ignore[attr-defined]  # and waits until it has ended
     changed = "__init__" if WINDOWS else "_launch"
-    return type("LeanPopen", (launcher,), {changed: _with(getattr(launcher, changed), names)})
+    return type("LeanPopen", (launcher,), {changed: _with_globals(getattr(launcher, changed), names)})
 
 
-class LeanProcess(BaseProcess):
-    """A process that is started by one of our launchers."""
+class ChildProcess(BaseProcess):
+    """A process that this module starts."""
 
     method = METHOD
-    _start_method = None  # what its own children would use: the usual one
+    preload = ""  # the module that its fork server imports
+    _start_method = None  # its own children use the default
 
     @staticmethod
-    def _Popen(process: LeanProcess) -> Any:  # noqa: N802 - multiprocessing asks for it by this name
-        return _launcher(process.method)(process)
+    def _Popen(process: ChildProcess) -> Any:  # noqa: N802 - multiprocessing calls it by this name
+        return _popen_class(process.method, process.preload)(process)
 
 
 def shared_memory(size: int) -> Any:
-    """Memory that a worker and this process both see."""
+    """Memory that this process shares with a child."""
     return multiprocessing.get_context(METHOD).RawArray(ctypes.c_ubyte, size)
 
 
-def start(end: socket.socket, output: socket.socket, memory: Any, settings: WorkerSettings) -> Future[BaseProcess]:
-    """A worker with these ends of its sockets, which are closed here once it has them."""
-    make = functools.partial(_start, end, output, enter, (memory, settings), METHOD)
+def start_worker(
+    target: Callable[..., None], arguments: tuple[object, ...], end: socket.socket, output: socket.socket, preload: str
+) -> Future[BaseProcess]:
+    """Start a process that calls `target(end, output, *arguments)`; both sockets are closed here afterwards.
+
+    It is forked, where the platform can, from a server that has imported the module `preload`. It has no children.
+    """
+    make = functools.partial(_start, end, output, target, arguments, METHOD, preload)
     return _submit(make, (end, output))
 
 
-def start_program(run: str, task: object, end: socket.socket, output: socket.socket) -> Future[BaseProcess]:
-    """A process that calls `run`, "module:function", with its end of a line and its task. It may have children.
+def start_process(run: str, task: object, end: socket.socket, output: socket.socket) -> Future[BaseProcess]:
+    """Start a process that calls `run`, "module:function", with its socket and its task. It may have children.
 
-    Spawned: what it imports is its own, and nothing of ours is.
+    It is spawned, so that it shares no imported module with this process.
     """
-    make = functools.partial(_start, end, output, enter_program, (run, task), "spawn")
+    make = functools.partial(_start, end, output, program_main, (run, task), "spawn", "")
     return _submit(make, (end, output))
 
 
 def _submit(make: Callable[[], BaseProcess], ends: tuple[socket.socket, ...]) -> Future[BaseProcess]:
     try:
-        birth = _starter.submit(make)
-    except RuntimeError as error:  # no new processes while the program ends
-        birth = Future()
-        birth.set_exception(error)
+        starting = _starter.submit(make)
+    except RuntimeError as error:  # the interpreter is shutting down
+        starting = Future()
+        starting.set_exception(error)
 
     def close(_: object) -> None:
         for end in ends:
             end.close()
 
-    birth.add_done_callback(close)  # started, failed or cancelled
-    return birth
+    starting.add_done_callback(close)  # started, failed or cancelled
+    return starting
 
 
 def _start(
@@ -110,15 +116,16 @@ def _start(
     target: Callable[..., None],
     arguments: tuple[object, ...],
     method: str,
+    preload: str,
 ) -> BaseProcess:
-    if not WINDOWS:  # a child that finds a folder for temporary files uses it, and we remove ours even if it is killed
+    if not WINDOWS:  # children use this process's temporary folder, which is removed even if they are killed
         multiprocessing.util.get_temp_dir()
     given = (end, None if WINDOWS else output, *arguments)
-    worker = target is enter
+    worker = bool(preload)
     name = "ringside-worker" if worker else "ringside-program"
-    process = LeanProcess(target=target, args=given, name=name, daemon=worker)  # a daemon may have no children
-    process.method = method
+    process = ChildProcess(target=target, args=given, name=name, daemon=worker)  # a daemon may have no children
+    process.method, process.preload = method, preload
     process.start()
-    # multiprocessing would look after it too, from other threads, and wait for it when this program ends.
+    # Otherwise multiprocessing polls it from other threads and waits for it when this program ends.
     multiprocessing.process._children.discard(process)  # type: ignore[attr-defined]
     return process

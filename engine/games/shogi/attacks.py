@@ -1,17 +1,35 @@
-"""What bears on a king, and where a piece can go: attacks, pins, and the pawn that must not mate."""
+"""Attacks: checks and pins on a king, the targets of a piece, and mate by a dropped pawn."""
 
 from __future__ import annotations
 
 from numba import uint64
 
-from engine.games.shogi.bits import int64, lowest, ones
-from engine.games.shogi.tables import (BIT, KING, KINGS, NEAR, OCCUPIED, OPPOSITE, PAWN, RAY, REACH, ROOM, SHIFT, SLIDER, SLIDERS, SLIDES, STEP, TO, WHITE)
+from engine.bits import int64, lowest_bit, popcount
+from engine.games.shogi.tables import (
+    BIT,
+    KING,
+    KINGS,
+    NEAR,
+    OCCUPIED,
+    OPPOSITE,
+    PAWN,
+    RAY,
+    REACH,
+    ROOM,
+    SHIFT,
+    SLIDER,
+    SLIDERS,
+    SLIDES,
+    STEP,
+    TO,
+    WHITE,
+)
 from engine.kernels import bare, inline
 
 
 @bare
 def slides(cells, side, kind, square):  # type: ignore[no-untyped-def]
-    """Where a sliding piece gets to, up to and including what stops it."""
+    """The squares that a sliding piece reaches, up to and including the first piece in the way."""
     low, high = uint64(0), uint64(0)
     for k in range(SLIDES[side, kind, 0]):
         way = SLIDES[side, kind, k + 1]
@@ -27,7 +45,7 @@ def slides(cells, side, kind, square):  # type: ignore[no-untyped-def]
 
 @bare
 def threats(cells, sets, side):  # type: ignore[no-untyped-def]
-    """What bears on this side's king: attacked squares beside it, checkers and where from, pinned pieces."""
+    """Threats to this side's king: attacked squares around it, number of checkers, square of one, pinned pieces."""
     them, king = 1 - side, int64(cells[KINGS + side])
     danger0, danger1, pins0, pins1 = uint64(0), uint64(0), uint64(0), uint64(0)
     checks, checker = 0, 0
@@ -36,7 +54,7 @@ def threats(cells, sets, side):  # type: ignore[no-untyped-def]
     for w in range(2):
         word = sets[OCCUPIED + 2 * them + w] & NEAR[them, king, w]
         while word != uint64(0):
-            square = int64(lowest(word)) + 64 * w
+            square = int64(lowest_bit(word)) + 64 * w
             word &= word - uint64(1)
             kind = cells[square] & 15
             a0, a1 = STEP[them, kind, square, 0], STEP[them, kind, square, 1]
@@ -48,11 +66,11 @@ def threats(cells, sets, side):  # type: ignore[no-untyped-def]
     occupied0, occupied1 = sets[OCCUPIED] | sets[OCCUPIED + 2], sets[OCCUPIED + 1] | sets[OCCUPIED + 3]
     own0, own1 = sets[OCCUPIED + 2 * side], sets[OCCUPIED + 2 * side + 1]
     held = cells[king]
-    cells[king] = 0  # a king cannot hide behind itself
+    cells[king] = 0  # sliding attacks pass through the square that the king leaves
     for w in range(2):
         word = sets[SLIDERS + 2 * them + w]
         while word != uint64(0):
-            square = int64(lowest(word)) + 64 * w
+            square = int64(lowest_bit(word)) + 64 * w
             word &= word - uint64(1)
             kind = cells[square] & 15
             a0, a1 = REACH[them, kind, square, 0], REACH[them, kind, square, 1]
@@ -66,7 +84,7 @@ def threats(cells, sets, side):  # type: ignore[no-untyped-def]
                 back = OPPOSITE[way]
                 b0 = RAY[way, square, 0] & RAY[back, king, 0] & occupied0
                 b1 = RAY[way, square, 1] & RAY[back, king, 1] & occupied1
-                between = ones(b0) + ones(b1)
+                between = popcount(b0) + popcount(b1)
                 if between == uint64(0):
                     checks += 1
                     checker = square
@@ -78,8 +96,8 @@ def threats(cells, sets, side):  # type: ignore[no-untyped-def]
 
 
 @inline
-def in_way(king, checker):  # type: ignore[no-untyped-def]
-    """The squares between the king and a checker in line with it; none for one that is near or a knight."""
+def between(king, checker):  # type: ignore[no-untyped-def]
+    """The squares between the king and a checker; none if it is adjacent or a knight."""
     way = TO[king, checker]
     if way >= 8:
         return uint64(0), uint64(0)
@@ -88,8 +106,8 @@ def in_way(king, checker):  # type: ignore[no-untyped-def]
 
 
 @inline
-def goals(cells, side, kind, square, pinned, king):  # type: ignore[no-untyped-def]
-    """Where a piece can go by its own movement and its pin; its own side's pieces are not yet taken out."""
+def targets(cells, side, kind, square, pinned, king):  # type: ignore[no-untyped-def]
+    """Where a piece can move, given its pin; squares occupied by its own side are still included."""
     t0, t1 = STEP[side, kind, square, 0], STEP[side, kind, square, 1]
     if SLIDER[kind]:
         s0, s1 = slides(cells, side, kind, square)
@@ -105,7 +123,7 @@ def goals(cells, side, kind, square, pinned, king):  # type: ignore[no-untyped-d
 
 @bare
 def pawn_mates(cells, sets, side, target):  # type: ignore[no-untyped-def]
-    """Whether a pawn dropped here, in front of the other king, would be mate: then it must not be."""
+    """Whether a pawn dropped here, in front of the other king, would mate, which is illegal."""
     them = 1 - side
     cells[target] = PAWN + WHITE * side
     sets[OCCUPIED + 2 * side] ^= BIT[target, 0]
@@ -119,12 +137,12 @@ def pawn_mates(cells, sets, side, target):  # type: ignore[no-untyped-def]
     for w in range(2):
         word, pins = sets[OCCUPIED + 2 * them + w] if mated else uint64(0), pins0 if w == 0 else pins1
         while word != uint64(0):
-            square = int64(lowest(word)) + 64 * w
+            square = int64(lowest_bit(word)) + 64 * w
             bit = word & (~word + uint64(1))
             word ^= bit
             if square == king:
                 continue
-            t0, t1 = goals(cells, them, cells[square] & 15, square, pins & bit != uint64(0), king)
+            t0, t1 = targets(cells, them, cells[square] & 15, square, pins & bit != uint64(0), king)
             if (t0 & BIT[target, 0]) | (t1 & BIT[target, 1]) != uint64(0):
                 mated = False
                 break

@@ -1,4 +1,4 @@
-"""Matches in CSA notation, version 3.0: the first that knows of a move limit, and of text that is not Shift-JIS.
+"""Export of matches in CSA notation, version 3.0: the first version with a move limit and UTF-8 text.
 
 http://www2.computer-shogi.org/protocol/record_v3.html
 """
@@ -16,23 +16,23 @@ from engine.play.match import Ending, EndingKind
 TYPES = ("*", "FU", "KY", "KE", "GI", "KA", "HI", "KI", "OU", "TO", "NY", "NK", "NG", "UM", "RY")
 BY_RULE = {MATE: "TSUMI", DECLARED: "KACHI"}
 DRAWN = {EndingKind.NO_CONTEST: "SENNICHITE", EndingKind.STEP_LIMIT: "MAX_MOVES"}
-# The side to move has lost by these; who else loses does so by an illegal action, which is named after its side.
-AT_TURN = {EndingKind.RESIGNED: "TORYO", EndingKind.TIMEOUT: "TIME_UP", EndingKind.ILLEGAL_ACTION: "ILLEGAL_MOVE"}
+# Words for a loss of the side to move. Any other loss is written as an illegal action of the side that lost.
+LOST_AT_TURN = {EndingKind.RESIGNED: "TORYO", EndingKind.TIMEOUT: "TIME_UP", EndingKind.ILLEGAL_ACTION: "ILLEGAL_MOVE"}
 BROKEN_OFF = "CHUDAN"
 
 
 def ending_word(ending: Ending, reason: int, side: int, scores: Sequence[float]) -> str:
-    """How CSA calls this ending: `reason` is that of the lane, `side` is to move."""
+    """The CSA word for this ending; `reason` is the lane's, `side` is the side to move."""
     if ending.kind in DRAWN:
         return DRAWN[ending.kind]
     if ending.kind is EndingKind.FINISHED:
-        if reason == PERPETUAL:  # lost by whoever gave check, and either side may have made the last move
+        if reason == PERPETUAL:  # the side that gave check loses; either side may have made the last move
             return _illegal(scores.index(min(scores)))
         return BY_RULE.get(reason, BROKEN_OFF)
-    if len(ending.seats) != 1 or not ending.kind.rated:  # nobody has lost, or both have
+    if len(ending.seats) != 1 or not ending.kind.rated:  # no seat lost, or both did
         return BROKEN_OFF
     [loser] = ending.seats
-    return (AT_TURN.get(ending.kind) if loser == side else None) or _illegal(loser)
+    return (LOST_AT_TURN.get(ending.kind) if loser == side else None) or _illegal(loser)
 
 
 def _illegal(loser: int) -> str:
@@ -42,7 +42,7 @@ def _illegal(loser: int) -> str:
 def write_csa(
     start: str, moves: Sequence[int], names: Sequence[str] = ("Black", "White"), ending: str = "", comment: str = ""
 ) -> str:
-    """A game; `ending` is a CSA word such as TORYO or SENNICHITE, `comment` is for people."""
+    """A match as CSA text; `ending` is a CSA word such as TORYO or SENNICHITE."""
     cells, _, _ = read_sfen(start)
     lines = ["'CSA encoding=UTF-8", "V3.0"]
     lines += [f"N{sign}{_one_line(name)}" for sign, name in zip("+-", names, strict=True)]

@@ -1,6 +1,6 @@
-"""Matches of Shogi in lanes: beginning, moving on, ending, and what an agent sees.
+"""Kernels of Shogi matches in lanes: deal, apply, endings and observations.
 
-The rules are functions of one lane (`engine.game.BoardRows`); the kernels for many lanes are loops over them.
+The rules are functions of one lane (`engine.game.BoardRows`); kernels for many lanes loop over them.
 """
 
 from __future__ import annotations
@@ -11,67 +11,85 @@ import numpy as np
 from numba import uint32, uint64
 from numpy.typing import NDArray
 
+from engine.bits import int64, popcount
 from engine.game import Bools, Floats
-from engine.games.shogi.bits import int64, ones
 from engine.games.shogi.moves import can_move, list_moves
-from engine.games.shogi.play import FROM, PROMOTING, copy_position, make, unpack
-from engine.games.shogi.tables import (BISHOP, BIT, CELLS, DRAGON, DROPS, HANDS, HORSE, KEY, KINGS, MOST, OCCUPIED, ROOK, SETS, SIDE, ZONE)
+from engine.games.shogi.play import FROM, PROMOTING, copy_position, make_move, unpack
+from engine.games.shogi.tables import (
+    BISHOP,
+    BIT,
+    CELLS,
+    DRAGON,
+    DROPS,
+    HANDS,
+    HORSE,
+    KEY,
+    KINGS,
+    OCCUPIED,
+    PIECE_COUNTS,
+    ROOK,
+    SETS,
+    SIDE,
+    ZONE,
+)
 from engine.kernels import bare, kernel, row
 from engine.seeding import draw, purpose
 
 OPENING, OPENING_MOVE = purpose("shogi.opening"), purpose("shogi.opening_move")
-RUNNING, FINISHED, LIMIT, NO_CONTEST = range(4)  # what `over` says
-# Why it is over: nothing yet, no legal move, fourfold repetition, perpetual check, entering king, move limit.
+RUNNING, FINISHED, LIMIT, NO_CONTEST = range(4)  # values of `over`
+# Values of `reason`: running, no legal move, fourfold repetition, perpetual check, entering king, move limit.
 PLAYING, MATE, REPETITION, PERPETUAL, DECLARED, TOO_LONG = range(6)
 STATS = ("captures", "drops", "promotions", "checks")
 LANE = np.dtype(
     [
-        ("before", "u4"),  # moves that led to where the match began
-        ("plies", "u4"),  # moves since then
-        ("count", "u4"),  # legal moves now
-        ("runs", "u4", 2),  # how many moves in a row each side has given check with
+        ("before", "u4"),  # moves before the start of the match
+        ("plies", "u4"),  # moves of the match
+        ("count", "u4"),  # number of legal moves
+        ("runs", "u4", 2),  # consecutive checking moves of each side
         ("stats", "u4", (2, 4)),
         ("over", "i1"),
         ("reason", "u1"),
-        ("repeats", "u1"),  # how often this position was there before
+        ("repeats", "u1"),  # earlier occurrences of this position
         ("checked", "u1"),  # whether the side to move is in check
     ],
     align=True,
 )
 RULES = np.dtype([("limit", "u4"), ("random_plies", "u4"), ("declaration", "u1")], align=True)
-MOST_HELD = np.array((1, *MOST), np.float32)
+MAX_HELD = np.array((1, *PIECE_COUNTS), np.float32)
 PLANES = 46
-MOST_BEFORE = 512  # moves that a start may be given with
+MAX_START_MOVES = 512  # most moves in the text of a start
 
 
 class Arrays(NamedTuple):
-    """What the row functions work on; all but the rules are by lane."""
+    """The data of the row functions; all but `rules` are indexed by lane."""
 
     lanes: NDArray[Any]
     scores: Floats
     acting: Bools
-    keys: NDArray[np.uint64]  # [lanes, moves made]: of the positions so far
+    keys: NDArray[np.uint64]  # [lanes, moves]: hash keys of the positions so far
     cells: NDArray[np.uint8]  # cells and sets: see `tables`
     sets: NDArray[np.uint64]
-    moves: NDArray[np.int32]  # the legal ones
+    moves: NDArray[np.int32]  # the legal moves
     played: NDArray[np.int32]
     rules: NDArray[Any]
 
 
 @bare
-def declares(cells, sets, side):  # type: ignore[no-untyped-def]
-    """Whether this side, which must be to move and not in check, could declare a win by the 27-point rule.
+def can_declare(cells, sets, side):  # type: ignore[no-untyped-def]
+    """Whether this side, which must be to move and not in check, can declare a win by the 27-point rule.
 
-    Its king is in the promotion zone with ten or more of its pieces beside; those and its hand are worth 28 points for
-    Black, 27 for White: five for each rook and bishop, one for each other piece.
+    Its king and at least ten other pieces are in the promotion zone, and these pieces and its hand are worth 28 points
+    for Black or 27 for White: five for each rook and bishop, one for each other piece.
     """
     king = int64(cells[KINGS + side])
     if (ZONE[side, 0] & BIT[king, 0]) | (ZONE[side, 1] & BIT[king, 1]) == uint64(0):
         return False
-    there = ones(ZONE[side, 0] & sets[OCCUPIED + 2 * side]) + ones(ZONE[side, 1] & sets[OCCUPIED + 2 * side + 1])
-    if there < uint64(11):
+    inside = popcount(ZONE[side, 0] & sets[OCCUPIED + 2 * side]) + popcount(
+        ZONE[side, 1] & sets[OCCUPIED + 2 * side + 1]
+    )
+    if inside < uint64(11):
         return False
-    points = int64(there) - 1
+    points = int64(inside) - 1
     for k in range(27):
         code = int64(cells[k + 54 * side])
         kind = code & 15
@@ -83,12 +101,12 @@ def declares(cells, sets, side):  # type: ignore[no-untyped-def]
 
 
 @bare
-def _repeated(keys, now):  # type: ignore[no-untyped-def]
-    """How often the position after so many moves was there before, and when first. Keys of 64 bits stand for them."""
+def _count_repetitions(keys, now):  # type: ignore[no-untyped-def]
+    """The number of earlier occurrences of the position after `now` moves, and the first. Compares 64-bit hash keys."""
     key, found, first = keys[now], 0, now
-    last = uint64(max(now - 3, 0))  # it takes four moves to come back
+    last = uint64(max(now - 3, 0))  # a position can recur after four moves at the earliest
     for k in range(uint64(now & 1), last, uint64(2)):  # with the same side to move
-        found += int64(keys[k] == key)  # without a branch: several at a time
+        found += int64(keys[k] == key)  # without a branch, so that LLVM vectorises it
     if found > 0:
         first = now & 1
         while keys[first] != key:
@@ -97,8 +115,8 @@ def _repeated(keys, now):  # type: ignore[no-untyped-def]
 
 
 @bare
-def _settle(arrays, lane):  # type: ignore[no-untyped-def]
-    """What the position that has just come about means: who acts, or how it ended."""
+def _update_status(arrays, lane):  # type: ignore[no-untyped-def]
+    """Update a lane after a move: legal moves, checks, repetition, who acts, or how the match ended."""
     state, rules, acting = arrays.lanes[lane], arrays.rules[0], arrays.acting[lane]
     cells, sets = arrays.cells[lane], arrays.sets[lane]
     side = int64(cells[SIDE])
@@ -112,7 +130,7 @@ def _settle(arrays, lane):  # type: ignore[no-untyped-def]
         state.runs[mover] = state.runs[mover] + uint32(1) if checks else uint32(0)
     if plies > 0:
         state.stats[mover, 3] += uint32(checks > 0)
-    found, first = _repeated(arrays.keys[lane], now)
+    found, first = _count_repetitions(arrays.keys[lane], now)
     state.repeats = min(found, 3)
     winner = -1
     if count == 0:
@@ -124,7 +142,7 @@ def _settle(arrays, lane):  # type: ignore[no-untyped-def]
             state.over, state.reason = NO_CONTEST, REPETITION
         else:
             state.over, state.reason, winner = FINISHED, PERPETUAL, side if by_mover else mover
-    elif rules.declaration != 0 and checks == 0 and declares(cells, sets, side):
+    elif rules.declaration != 0 and checks == 0 and can_declare(cells, sets, side):
         state.over, state.reason, winner = FINISHED, DECLARED, side
     elif plies >= rules.limit:
         state.over, state.reason = LIMIT, TOO_LONG
@@ -136,12 +154,12 @@ def _settle(arrays, lane):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def begin(arrays, openings, lanes, seeds, given):  # type: ignore[no-untyped-def]
-    """Matches on these lanes: from an opening that follows from the seed, or, where `given`, from the positions that
-    are there now and the `before` moves that are written down as played.
+def deal(arrays, openings, lanes, seeds, given):  # type: ignore[no-untyped-def]
+    """Begin matches on these lanes: from an opening drawn from the seed, or, if `given`, from the position and the
+    `before` moves that are already stored on the lane.
 
-    These go by the rules like any others, so that repetition and perpetual check count from the first of them. Only
-    limit and statistics begin after the last; if one ends the match, `before` says which.
+    These moves are played by the rules, so repetition and perpetual check count from the first of them. The move limit
+    and statistics count only later moves. If one of them ends the match, `before` is its number.
     """
     plies = int64(arrays.rules[0].random_plies)
     spare = np.empty((2, CELLS), np.uint8), np.empty((2, SETS), np.uint64)
@@ -149,9 +167,9 @@ def begin(arrays, openings, lanes, seeds, given):  # type: ignore[no-untyped-def
         lane = lanes[i]
         state, cells, sets = arrays.lanes[lane], arrays.cells[lane], arrays.sets[lane]
         if not given[i]:
-            _open(arrays, openings, lane, seeds[i])
+            _load_opening(arrays, openings, lane, seeds[i])
             if plies > 0:
-                state.before += uint32(_scatter(arrays, lane, seeds[i], plies, spare))
+                state.before += uint32(_write_random_moves(arrays, lane, seeds[i], plies, spare))
         before = int64(state.before)
         state.before = 0
         state.plies = 0
@@ -165,16 +183,16 @@ def begin(arrays, openings, lanes, seeds, given):  # type: ignore[no-untyped-def
         while True:
             now = int64(state.before)
             arrays.keys[lane, now] = sets[KEY]
-            _settle(arrays, lane)
+            _update_status(arrays, lane)
             if now == before or state.over != 0:
                 break
-            make(cells, sets, int64(arrays.played[lane, now]))
+            make_move(cells, sets, int64(arrays.played[lane, now]))
             state.before += uint32(1)
 
 
 @bare
-def _open(arrays, openings, lane, seed):  # type: ignore[no-untyped-def]
-    """Put the first position of an opening on a lane, and write down its moves."""
+def _load_opening(arrays, openings, lane, seed):  # type: ignore[no-untyped-def]
+    """Draw an opening and write its position and moves to a lane."""
     cells, sets, counts, moves = openings
     n = uint64(counts.size)
     bits = draw(seed, OPENING, 0, 0, 0)
@@ -187,8 +205,8 @@ def _open(arrays, openings, lane, seed):  # type: ignore[no-untyped-def]
 
 
 @bare
-def _scatter(arrays, lane, seed, plies, spare):  # type: ignore[no-untyped-def]
-    """Write down so many random moves; one that would end the match at once is never chosen. Returns how many."""
+def _write_random_moves(arrays, lane, seed, plies, spare):  # type: ignore[no-untyped-def]
+    """Write up to `plies` random moves, none of which ends the match; returns their number."""
     cells, sets = spare
     keys, moves = arrays.keys[lane], arrays.moves[lane]
     copy_position(arrays.cells[lane], arrays.sets[lane], cells[0], sets[0])
@@ -199,9 +217,9 @@ def _scatter(arrays, lane, seed, plies, spare):  # type: ignore[no-untyped-def]
         for k in range(8):
             chosen = int64(moves[draw(seed, OPENING_MOVE, 0, ply, k) % uint64(count)])
             copy_position(cells[0], sets[0], cells[1], sets[1])
-            make(cells[1], sets[1], chosen)
+            make_move(cells[1], sets[1], chosen)
             keys[ply + 1] = sets[1, KEY]
-            if can_move(cells[1], sets[1]) and _repeated(keys, ply + 1)[0] < 3:
+            if can_move(cells[1], sets[1]) and _count_repetitions(keys, ply + 1)[0] < 3:
                 found = True
                 break
         if not found:
@@ -213,11 +231,11 @@ def _scatter(arrays, lane, seed, plies, spare):  # type: ignore[no-untyped-def]
 
 @row
 def apply_row(arrays, lane, actions):  # type: ignore[no-untyped-def]
-    """One move of one lane; `actions` is by seat."""
+    """Play one move on one lane; `actions` is indexed by seat."""
     state, cells, sets = arrays.lanes[lane], arrays.cells[lane], arrays.sets[lane]
     side = int64(cells[SIDE])
     move = unpack(cells, actions[side])
-    taken = make(cells, sets, move)
+    taken = make_move(cells, sets, move)
     state.stats[side, 0] += uint32(taken != 0)
     state.stats[side, 1] += uint32(move >> FROM & 127 == 81)
     state.stats[side, 2] += uint32(move >> PROMOTING & 1)
@@ -225,7 +243,7 @@ def apply_row(arrays, lane, actions):  # type: ignore[no-untyped-def]
     arrays.played[lane, now] = move
     state.plies += uint32(1)
     arrays.keys[lane, now + 1] = sets[KEY]
-    _settle(arrays, lane)
+    _update_status(arrays, lane)
 
 
 @row
@@ -240,7 +258,7 @@ def acting_row(arrays, lane, seat):  # type: ignore[no-untyped-def]
 
 @row
 def legal_row(arrays, lane, seat, out):  # type: ignore[no-untyped-def]
-    """The list of a lane's legal moves, as flags."""
+    """Write the legal moves of a lane as flags."""
     moves = arrays.moves[lane]
     out[:] = 0
     for k in range(arrays.lanes[lane].count):
@@ -255,10 +273,10 @@ def position_row(arrays, lane, seat):  # type: ignore[no-untyped-def]
 
 @row
 def observe_row(arrays, lane, seat, out):  # type: ignore[no-untyped-def]
-    """Planes of 9 x 9, turned so that each seat plays up the board.
+    """Write planes of 9 x 9, rotated so that each seat plays up the board.
 
     0-13 own pieces by type, 14-27 the opponent's, 28-34 own hand (share of all such pieces), 35-41 the opponent's,
-    42-44 whether this position was there once, twice, three times before, 45 whether the seat is White.
+    42-44 whether this position occurred at least once, twice, three times before, 45 whether the seat is White.
     """
     squares, seat = arrays.cells[lane], int64(seat)
     out[:] = 0.0
@@ -273,7 +291,7 @@ def observe_row(arrays, lane, seat, out):  # type: ignore[no-untyped-def]
         for kind in range(1, DROPS + 1):
             held = squares[HANDS + 8 * whose + kind]
             if held != 0:
-                out[27 + 7 * other + kind] = np.float32(held) / MOST_HELD[kind]
+                out[27 + 7 * other + kind] = np.float32(held) / MAX_HELD[kind]
     for k in range(arrays.lanes[lane].repeats):
         out[42 + k] = 1.0
     if seat == 1:
@@ -281,13 +299,13 @@ def observe_row(arrays, lane, seat, out):  # type: ignore[no-untyped-def]
 
 
 @bare
-def advance(arrays, lanes, actions):  # type: ignore[no-untyped-def]
+def apply(arrays, lanes, actions):  # type: ignore[no-untyped-def]
     for i in range(lanes.size):
         apply_row(arrays, lanes[i], actions[lanes[i]])
 
 
 @bare
-def mask(arrays, lanes, seats, out):  # type: ignore[no-untyped-def]
+def legal(arrays, lanes, seats, out):  # type: ignore[no-untyped-def]
     for i in range(lanes.size):
         legal_row(arrays, lanes[i], seats[i], out[i])
 

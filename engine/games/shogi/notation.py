@@ -1,4 +1,4 @@
-"""Positions and moves as text: SFEN and USI, in and out."""
+"""Reads and writes positions in SFEN and moves in USI notation."""
 
 from __future__ import annotations
 
@@ -9,9 +9,22 @@ from numpy.typing import NDArray
 
 from engine.errors import BadValue
 from engine.games.shogi.attacks import threats
-from engine.games.shogi.moves import MOST_MOVES, list_moves
-from engine.games.shogi.play import FROM, PROMOTING, TARGET, settle
-from engine.games.shogi.tables import BIT, CELLS, HANDS, KING, MOST, PAWN, PROMOTED, ROOK, SETS, SIDE, STUCK, WHITE
+from engine.games.shogi.moves import MAX_MOVES, list_moves
+from engine.games.shogi.play import FROM, PROMOTING, TARGET, rebuild_sets
+from engine.games.shogi.tables import (
+    BIT,
+    CELLS,
+    HANDS,
+    KING,
+    PAWN,
+    PIECE_COUNTS,
+    PROMOTED,
+    ROOK,
+    SETS,
+    SIDE,
+    STUCK,
+    WHITE,
+)
 
 Cells = NDArray[np.uint8]
 Sets = NDArray[np.uint64]
@@ -24,7 +37,7 @@ _USI_DROP = re.compile(r"([PLNSBRG])\*([1-9])([a-i])")
 
 
 def read_sfen(text: str, field: str = "sfen") -> tuple[Cells, Sets, int]:
-    """Squares, sets and the number of the next move; an error says what is wrong with the text or with the position."""
+    """Cells, sets and the number of the next move; BadValue says what is wrong with the text or the position."""
     parts = text.split()
     if len(parts) not in (3, 4) or parts[1] not in ("b", "w"):
         raise BadValue(field, text, f"'<board> <b or w> <hands> <move number>' as in {START!r}")
@@ -34,12 +47,12 @@ def read_sfen(text: str, field: str = "sfen") -> tuple[Cells, Sets, int]:
     cells[SIDE] = parts[1] == "w"
     number = parts[3] if len(parts) == 4 else "1"
     if not re.fullmatch(r"[1-9][0-9]{0,5}", number):
-        raise BadValue(field, text, "a position whose last part, the move number, is a whole number from 1")
+        raise BadValue(field, text, "a position whose last part, the move number, is a whole number of at least 1")
     _check_pieces(cells, text, field)
     sets: Sets = np.zeros(SETS, np.uint64)
-    settle(cells, sets)
+    rebuild_sets(cells, sets)
     if threats(cells, sets, 1 - int(cells[SIDE]))[2]:
-        raise BadValue(field, text, "a position in which the side that has just moved is not in check")
+        raise BadValue(field, text, "a position in which the side that just moved is not in check")
     return cells, sets, int(number)
 
 
@@ -81,12 +94,14 @@ def _check_pieces(cells: Cells, text: str, field: str) -> None:
     for kind in range(PAWN, KING):
         board = np.count_nonzero((kinds == kind) | ((kinds == kind + PROMOTED) & (kind <= ROOK)))
         count = int(board + cells[HANDS + kind] + cells[HANDS + 8 + kind])
-        if count > MOST[kind - 1]:
-            raise BadValue(field, text, f"a position with at most {MOST[kind - 1]} of {LETTERS[kind]}, not {count}")
+        if count > PIECE_COUNTS[kind - 1]:
+            raise BadValue(
+                field, text, f"a position with at most {PIECE_COUNTS[kind - 1]} of {LETTERS[kind]}, not {count}"
+            )
     for square in np.flatnonzero(kinds).tolist():
         kind, side = int(kinds[square]), int(sides[square])
         if (STUCK[side, kind] & BIT[square]).any():
-            raise BadValue(field, text, f"a position in which every piece could move, unlike that on {name_of(square)}")
+            raise BadValue(field, text, f"a position without a piece that can never move, as on {square_name(square)}")
         if kind == PAWN:
             file = cells[square % 9 : 81 : 9]
             if np.count_nonzero(file == cells[square]) > 1:
@@ -115,29 +130,29 @@ def _piece(code: int) -> str:
     return "+" * (kind > KING) + (letter.lower() if white else letter)
 
 
-def name_of(square: int) -> str:
-    """A square as USI names it: 9a is the first, 1i the last."""
+def square_name(square: int) -> str:
+    """The USI name of a square: 9a is the first, 1i the last."""
     return f"{9 - square % 9}{'abcdefghi'[square // 9]}"
 
 
 def write_usi(move: int) -> str:
-    """A move, as `moves` packs it, in USI notation."""
+    """A packed move in USI notation."""
     source, target = move >> FROM & 127, move >> TARGET & 127
     if source == 81:
-        return f"{LETTERS[(move & 0xFFF) // 81 - 19]}*{name_of(target)}"
-    return name_of(source) + name_of(target) + "+" * (move >> PROMOTING & 1)
+        return f"{LETTERS[(move & 0xFFF) // 81 - 19]}*{square_name(target)}"
+    return square_name(source) + square_name(target) + "+" * (move >> PROMOTING & 1)
 
 
 def is_usi(text: str) -> bool:
-    """Whether it is written as a move is, legal or not."""
+    """Whether the text has the form of a move, legal or not."""
     return bool(_USI.fullmatch(text) or _USI_DROP.fullmatch(text))
 
 
 def read_usi(cells: Cells, sets: Sets, text: str, field: str = "move") -> int:
-    """The legal move that a USI text means here."""
+    """The legal move that this USI text names in this position."""
     if not is_usi(text):
         raise BadValue(field, text, "a move in USI notation, such as 7g7f, 8h2b+ or P*5e")
-    moves: NDArray[np.int32] = np.empty(MOST_MOVES, np.int32)
+    moves: NDArray[np.int32] = np.empty(MAX_MOVES, np.int32)
     count, _ = list_moves(cells, sets, moves, 0)
     for move in moves[:count].tolist():
         if write_usi(move) == text:

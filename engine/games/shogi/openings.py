@@ -1,13 +1,13 @@
-"""Ways to begin a match of Shogi: short, sound developments, chosen and written down for Ringside, in USI notation.
+"""The opening set of Shogi: short, sound developments selected for Ringside, in USI notation.
 
-They are there so that matches between players without chance differ, not to teach theory: none leaves either side with
-more than about a pawn's advantage.
+They make matches between deterministic agents differ; they are not a theory book. None leaves either side with more
+than about a pawn's advantage.
 """
 
 from __future__ import annotations
 
 LINES: dict[str, str] = {
-    "usual position": "",
+    "standard position": "",
     "both bishops open": "7g7f 3c3d",
     "both rook pawns": "2g2f 8c8d",
     "bishop against rook pawn": "7g7f 8c8d",
@@ -50,4 +50,4 @@ LINES: dict[str, str] = {
     "stone field": "7g7f 3c3d 7f7e 8c8d 2h7h 7a6b 5i4h 5a4b",
     "two ranging rooks": "7g7f 3c3d 6g6f 3d3e 2h6h 8b3b 5i4h 5a6b",
 }
-STARTS = tuple(f"startpos moves {moves}" for moves in LINES.values())  # the first is the usual position
+STARTS = tuple(f"startpos moves {moves}" for moves in LINES.values())  # the first is the standard position

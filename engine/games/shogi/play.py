@@ -1,17 +1,39 @@
-"""Playing a move on a position: packing, unpacking and making it.
+"""Packs, unpacks and makes moves.
 
-A move is one number: its action, where it comes from (81 for a drop), where it goes, and whether it promotes.
+A move is packed into one number: action, source square (81 for a drop), target square, and whether it promotes.
 """
 
 from __future__ import annotations
 
 from numba import uint64
 
-from engine.games.shogi.bits import int64
-from engine.games.shogi.tables import (BIT, CELLS, HAND_KEYS, HANDS, KEY, KEYS, KING, KINGS, OCCUPIED, OPPOSITE, PAWN, PAWNS, PROMOTED, ROOM, SETS, SHIFT, SIDE, SLIDER, SLIDERS, TURN_KEY, WHITE)
+from engine.bits import int64
+from engine.games.shogi.tables import (
+    BIT,
+    CELLS,
+    HAND_KEYS,
+    HANDS,
+    KEY,
+    KEYS,
+    KING,
+    KINGS,
+    OCCUPIED,
+    OPPOSITE,
+    PAWN,
+    PAWNS,
+    PROMOTED,
+    ROOM,
+    SETS,
+    SHIFT,
+    SIDE,
+    SLIDER,
+    SLIDERS,
+    TURN_KEY,
+    WHITE,
+)
 from engine.kernels import bare, inline
 
-FROM, TARGET, PROMOTING = 12, 19, 26  # where these parts of a move begin
+FROM, TARGET, PROMOTING = 12, 19, 26  # bit offsets of the parts of a packed move
 
 
 @inline
@@ -31,7 +53,7 @@ def target_of(move):  # type: ignore[no-untyped-def]
 
 @inline
 def _toggle(sets, side, kind, square):  # type: ignore[no-untyped-def]
-    """Put a piece into the sets, or take it out."""
+    """Add a piece to the sets, or remove it."""
     b0, b1 = BIT[square, 0], BIT[square, 1]
     sets[OCCUPIED + 2 * side] ^= b0
     sets[OCCUPIED + 2 * side + 1] ^= b1
@@ -44,7 +66,7 @@ def _toggle(sets, side, kind, square):  # type: ignore[no-untyped-def]
 
 
 @inline
-def _hand(cells, sets, side, kind, change):  # type: ignore[no-untyped-def]
+def _change_hand(cells, sets, side, kind, change):  # type: ignore[no-untyped-def]
     place = HANDS + 8 * side + kind
     key = HAND_KEYS + 19 * (8 * side + kind)
     held = int64(cells[place])
@@ -54,7 +76,7 @@ def _hand(cells, sets, side, kind, change):  # type: ignore[no-untyped-def]
 
 @inline
 def copy_position(cells, sets, to_cells, to_sets):  # type: ignore[no-untyped-def]
-    """In loops of a constant length: an assignment of slices would look for overlaps, and may allocate."""
+    """Copy with loops of constant length: slice assignment would check for overlap and may allocate."""
     for k in range(CELLS):
         to_cells[k] = cells[k]
     for k in range(SETS):
@@ -62,21 +84,21 @@ def copy_position(cells, sets, to_cells, to_sets):  # type: ignore[no-untyped-de
 
 
 @bare
-def make(cells, sets, move):  # type: ignore[no-untyped-def]
-    """Play a legal move; returns the type of what was taken, promoted or not, 0 for nothing."""
+def make_move(cells, sets, move):  # type: ignore[no-untyped-def]
+    """Make a legal move; returns the type of the captured piece (promoted or not), 0 for none."""
     side = int64(cells[SIDE])
     source, target = int64(from_of(move)), int64(target_of(move))
     taken = int64(cells[target] & 15)
     if source == 81:
         kind = int64(action_of(move)) // 81 - 19
-        _hand(cells, sets, side, kind, -1)
+        _change_hand(cells, sets, side, kind, -1)
     else:
         kind = int64(cells[source] & 15)
         _toggle(sets, side, kind, source)
         cells[source] = 0
         if taken != 0:
             _toggle(sets, 1 - side, taken, target)
-            _hand(cells, sets, side, taken & 7, 1)
+            _change_hand(cells, sets, side, taken & 7, 1)
         kind += PROMOTED * (move >> PROMOTING & 1)
         if kind == KING:
             cells[KINGS + side] = target
@@ -89,7 +111,7 @@ def make(cells, sets, move):  # type: ignore[no-untyped-def]
 
 @bare
 def unpack(cells, action):  # type: ignore[no-untyped-def]
-    """The move that a legal action stands for: the piece is the first one met on the way back."""
+    """The packed move of a legal action: the moving piece is the first one met on the way back from the target."""
     side = int64(cells[SIDE])
     kind, seen = action // 81, action % 81
     target = 80 - seen if side else seen
@@ -109,8 +131,8 @@ def unpack(cells, action):  # type: ignore[no-untyped-def]
 
 
 @bare
-def settle(cells, sets):  # type: ignore[no-untyped-def]
-    """Work out sets and key from the squares, the hands and the side."""
+def rebuild_sets(cells, sets):  # type: ignore[no-untyped-def]
+    """Compute the sets and the hash key from squares, hands and side to move."""
     sets[:] = 0
     for square in range(81):
         if cells[square] != 0:

@@ -1,7 +1,7 @@
-"""What a Shogi board looks like: wooden board and pieces, hands at the sides, the last move outlined.
+"""Draws a Shogi board: wooden board and pieces, hands at the sides, the last move outlined.
 
-The characters on the pieces are polygons from `assets/shogi`, so that no font is needed; letters can be had instead.
-Every piece is drawn once for each place it can stand on, and kept.
+The kanji on the pieces are polygons from `assets/shogi`, so that no font is needed; letters are an alternative style.
+The items of each piece are cached for each square.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ PIECE, RIM, SHADE = "F6E3B8", "A57C42", "C79F60"
 INK, RED, LABEL = "1B1F27", "A3231B", "9AA4B5"
 LAST, TINT, CHECK, TURN = "2456C8", "EBD078", "B3261E", "4CC38A"
 KANJI, LATIN = "kanji", "letters"
-STYLES = (KANJI, LATIN)  # the first is used unless asked otherwise
+STYLES = (KANJI, LATIN)  # the first is the default
 
 ASPECT = 1.4
 WIDE, HIGH = 0.0915, 0.1  # a square
 LEFT, TOP = (ASPECT - 9 * WIDE) / 2, 0.052
-TRAY = (0.022, 0.207)  # from the edge of the picture, and how wide
+TRAY = (0.022, 0.207)  # distance from the edge of the picture, and width
 ROW, GAP = 0.104, 0.014  # of a tray
 SHAPE = ((0.0, -0.5), (0.36, -0.355), (0.46, 0.5), (-0.46, 0.5), (-0.36, -0.355))  # a piece one high, pointing up
 SIZES = (0.0, 0.8, 0.84, 0.86, 0.9, 0.95, 0.95, 0.9, 1.0)  # by type: a king is larger than a pawn
@@ -37,7 +37,7 @@ ENDINGS = ("", "no legal move", "fourfold repetition", "perpetual check", "enter
 
 @functools.cache
 def _glyphs() -> dict[str, list[tuple[Point, ...]]]:
-    """Polygons by piece, in thousandths of a letter's height around its middle; none if they were not installed."""
+    """Polygons by piece, in units of the glyph height around its centre; empty if the asset is not installed."""
     file = asset("shogi/kanji.json")
     if file is None:
         return {}
@@ -47,7 +47,7 @@ def _glyphs() -> dict[str, list[tuple[Point, ...]]]:
 
 @functools.cache
 def _piece(code: int, x: float, y: float, style: str) -> tuple[Item, ...]:
-    """A piece whose middle is here; White's stand on their heads."""
+    """A piece centred here; White's pieces are upside down."""
     kind, white = code & 15, code >= WHITE
     plain = kind - PROMOTED * (kind > KING)
     size = SIZES[plain] * 0.09
@@ -80,8 +80,8 @@ def _outline(square: int, colour: str, width: float) -> Rect:
 
 
 @functools.cache
-def _bare() -> tuple[Item, ...]:
-    """The board, its lines and the names of files and ranks; and two trays."""
+def _empty_board() -> tuple[Item, ...]:
+    """The empty board with lines, file and rank labels, and two trays for hands."""
     rim = 0.014
     items: list[Item] = [
         Rect(LEFT - rim, TOP - rim + 0.005, 9 * WIDE + 2 * rim, 9 * HIGH + 2 * rim, EDGE, 0.008),
@@ -105,14 +105,14 @@ def _bare() -> tuple[Item, ...]:
 
 
 def _tray(side: int) -> Point:
-    """The upper left corner: Black's at the lower right, White's at the upper left."""
+    """The upper left corner of a tray: Black's is at the lower right, White's at the upper left."""
     high = 4 * ROW + 2 * GAP
     return (TRAY[0], TOP - 0.014) if side else (ASPECT - TRAY[0] - TRAY[1], TOP + 9 * HIGH + 0.014 - high)
 
 
 @functools.cache
-def _held(side: int, place: int, kind: int, count: int, style: str) -> tuple[Item, ...]:
-    """A piece in hand and how many of it there are; White's tray is turned as its pieces are."""
+def _hand_piece(side: int, place: int, kind: int, count: int, style: str) -> tuple[Item, ...]:
+    """A piece in hand with its count; White's tray is rotated like its pieces."""
     left, top = _tray(side)
     column, row = place % 2, place // 2
     if side:
@@ -129,18 +129,18 @@ def _hand(cells: Cells, side: int, style: str) -> list[Item]:
     items: list[Item] = []
     held = [(kind, int(cells[HANDS + 8 * side + kind])) for kind in IN_HAND]
     for place, (kind, count) in enumerate((kind, count) for kind, count in held if count):
-        items += _held(side, place, kind, count, style)
+        items += _hand_piece(side, place, kind, count, style)
     return items
 
 
 def ending_of(reason: int, checked: bool) -> str:
-    """How the rules ended it, in a few words; nothing while it is played."""
+    """How the match ended by the rules; empty while it is running."""
     return "checkmate" if reason == MATE and checked else ENDINGS[reason]
 
 
-def board_scene(cells: Cells, last: int | None, told: str, ending: str, checked: bool, style: str = KANJI) -> Scene:
-    """`last` is the move that led here, `told` the caption."""
-    items: list[Item] = list(_bare())
+def board_scene(cells: Cells, last: int | None, caption: str, ending: str, checked: bool, style: str = KANJI) -> Scene:
+    """`last` is the move that led to this position."""
+    items: list[Item] = list(_empty_board())
     if last is not None:
         for square in (last >> FROM & 127, last >> TARGET & 127):
             if square < 81:
@@ -161,11 +161,11 @@ def board_scene(cells: Cells, last: int | None, told: str, ending: str, checked:
         items.append(_outline(last >> TARGET & 127, LAST, 0.005))
     if checked:
         items.append(_outline(int(cells[KINGS + side]), CHECK, 0.005))
-    return Scene(ASPECT, GROUND, tuple(items), told, ending)
+    return Scene(ASPECT, GROUND, tuple(items), caption, ending)
 
 
 def caption(cells: Cells, last: int | None, number: int, ending: str, checked: bool, scores: list[float]) -> str:
-    """One line in words: what was played, who is to move or who has won, and what they hold."""
+    """One line of text: the last move, the side to move or the result, and the hands."""
     words = [f"Shogi, move {number}"]
     if last is not None:
         words.append(f"after {write_usi(last)}")

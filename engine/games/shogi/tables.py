@@ -1,7 +1,7 @@
-"""Squares, pieces, directions and actions of Shogi as numbers, and what can be worked out once and for all.
+"""Numbers of squares, pieces, directions and actions of Shogi, and precomputed tables.
 
-Squares count from 0 (9a, top left as Black sees it) along the rows to 80 (1i). A set of squares is two 64-bit words:
-squares 0 to 63 and 64 to 80. A piece is its type, plus `WHITE` for the second player's. An action is
+Squares are numbered from 0 (9a, top left as Black sees it) along the rows to 80 (1i). A set of squares is two 64-bit
+words: squares 0 to 63 and 64 to 80. A piece is its type, plus `WHITE` for the second player's. An action is
 `kind * 81 + target`, seen from the side to move: kinds 0 to 9 are the directions below, 10 to 19 the same with
 promotion, 20 to 26 drops of pawn, lance, knight, silver, bishop, rook and gold.
 """
@@ -19,7 +19,7 @@ HORSE, DRAGON = BISHOP + PROMOTED, ROOK + PROMOTED
 TYPES = 15  # type 0 is no piece
 WHITE = 16
 DROPS = 7  # hands hold types 1 to 7
-MOST = (18, 4, 4, 4, 2, 2, 4, 2)  # of each type, pawns first, in a set of pieces
+PIECE_COUNTS = (18, 4, 4, 4, 2, 2, 4, 2)  # pieces of each type in the game, pawns first
 KINDS, ACTIONS = 27, 27 * 81
 DIRECTIONS = ((-1, 0), (-1, -1), (-1, 1), (0, -1), (0, 1), (1, 0), (1, -1), (1, 1), (-2, -1), (-2, 1))
 OPPOSITE = np.array([5, 7, 6, 4, 3, 0, 2, 1], np.int64)
@@ -60,19 +60,19 @@ def _table(*shape: int) -> Words:
 
 
 def _turned(side: int, direction: int) -> int:
-    """A direction seen by this side, as Black sees it; White's knights jump where Black has no name for it."""
+    """A direction relative to this side, converted to Black's view. Not for knight jumps."""
     return int(OPPOSITE[direction]) if side else direction
 
 
 def _step(side: int, square: int, direction: int) -> list[int]:
-    """Where one step leads: nowhere, or to one square."""
+    """The target of one step, as a list of at most one square."""
     if not side:
         return _ray(square, direction)[:1]
     return [80 - target for target in _ray(80 - square, direction)[:1]]
 
 
 RAY = _table(8, 81)  # squares in a direction
-ROOM = np.zeros((8, 81), np.int64)  # how many there are
+ROOM = np.zeros((8, 81), np.int64)  # number of squares in a direction
 TO = np.full((81, 81), NONE, np.uint8)  # the direction from one square to another, for Black
 for _square in range(81):
     for _direction in range(10):
@@ -83,7 +83,7 @@ for _square in range(81):
             ROOM[_direction, _square] = len(_path)
 
 STEP, REACH = _table(2, TYPES, 81), _table(2, TYPES, 81)  # single steps; slides on an empty board
-SLIDES = np.zeros((2, TYPES, 5), np.int64)  # how many directions, then which
+SLIDES = np.zeros((2, TYPES, 5), np.int64)  # number of directions, then the directions
 for _side in range(2):
     for _square in range(81):
         for _type, _ways in STEPS_OF.items():
@@ -98,7 +98,7 @@ PROMOTES = np.array([PAWN <= kind <= ROOK for kind in range(TYPES)] + [False], n
 BIT = _table(81)
 for _square in range(81):
     BIT[_square] = words([_square])
-NEAR = _table(2, 81)  # from where a single step of that side's pieces touches a king here, or a square beside it
+NEAR = _table(2, 81)  # squares from which single steps of that side reach a king here or a square next to it
 for _king in range(81):
     _around = STEP[0, KING, _king] | BIT[_king]
     for _side in range(2):
@@ -106,17 +106,17 @@ for _king in range(81):
         NEAR[_side, _king] = words(np.flatnonzero(_touching).tolist())
 
 BOARD = np.array(words(list(range(81))), np.uint64)
-ZONE = np.array([words(list(range(27))), words(list(range(54, 81)))], np.uint64)  # where that side promotes
-STUCK = _table(2, TYPES)  # where that side's piece of this type could never move again
+ZONE = np.array([words(list(range(27))), words(list(range(54, 81)))], np.uint64)  # promotion zone of that side
+STUCK = _table(2, TYPES)  # squares on which that side's piece of this type could never move again
 for _side, _rows in enumerate((list(range(81)), list(range(80, -1, -1)))):
     STUCK[_side, PAWN] = STUCK[_side, LANCE] = words(_rows[:9])
     STUCK[_side, KNIGHT] = words(_rows[:18])
-FILES = _table(512)  # by a bit for each column
+FILES = _table(512)  # squares of a set of columns, indexed by a bit per column
 for _columns in range(512):
     FILES[_columns] = words([square for square in range(81) if _columns >> square % 9 & 1])
 
-# Keys of repetition: the words of SplitMix64 in a row, so they are the same everywhere.
-PIECE_KEYS, HAND_KEYS = 0, 81 * 32  # where they begin
+# Zobrist keys for repetition: consecutive outputs of SplitMix64, so they are the same on every machine.
+PIECE_KEYS, HAND_KEYS = 0, 81 * 32  # offsets into KEYS
 TURN_KEY = HAND_KEYS + 2 * 8 * 19
 
 
@@ -125,8 +125,8 @@ def _keys(count: int) -> Words:
         z = (np.arange(1, count + 1, dtype=np.uint64) * np.uint64(GOLDEN)) + np.uint64(purpose("shogi.key"))
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        made: Words = z ^ (z >> np.uint64(31))
-    return made
+        keys: Words = z ^ (z >> np.uint64(31))
+    return keys
 
 
 KEYS = _keys(TURN_KEY + 1)

@@ -1,8 +1,8 @@
-"""Tournament formats: who meets whom, as a pure function of (entrants, rounds so far).
+"""Tournament formats: the pairings as a pure function of (entrants, rounds so far).
 
 To add one: a file here with a `Format`, and one line under `ringside.formats` in `pyproject.toml`. `rounds` yields the
-rounds that follow from what has been played; when those are complete it is asked again, and yields nothing at the end.
-A round robin yields everything at its first call; a sequential test yields a step, and reads its scores.
+rounds that follow from the rounds so far. When those are complete it is called again; it yields nothing at the end.
+A round robin yields all rounds at its first call; a sequential test yields one step, and reads its scores.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-Group = tuple[str, ...]  # who sits at one board: one entrant for each seat
+Group = tuple[str, ...]  # the players at one board: one entrant for each seat
 
 
 class Meeting:
-    """A group that has met, and what came of it."""
+    """A group that has met, and its scores."""
 
     def __init__(self, group: Group, games: int, scores: Callable[[], tuple[float, ...]]) -> None:
         self.group = group
@@ -25,7 +25,7 @@ class Meeting:
 
     @cached_property
     def scores(self) -> tuple[float, ...]:
-        """Points per game for each of them: 1 for beating everybody, 1/2 for a draw; looked up when first read."""
+        """Points per game of each player: 1 for beating all others, 1/2 for a draw; loaded when first read."""
         return self._scores()
 
 
@@ -34,16 +34,16 @@ Round = Sequence[Meeting]
 
 @dataclass(frozen=True)
 class Board:
-    """What one meeting is."""
+    """The size of a meeting."""
 
     seats: int
-    games: int  # that are played in it, all seatings together
+    games: int  # in one meeting, all seatings together
 
 
 class Rounds(Protocol):
-    """What a format is: it draws nothing, keeps nothing, and gives the same answer to the same question.
+    """The function of a format: without randomness and state, it gives the same rounds for the same arguments.
 
-    Entrants that it cannot go on with, such as after somebody has left, are a BadValue."""
+    It raises BadValue for entrants that it cannot continue with, such as after a withdrawal."""
 
     def __call__(
         self, entrants: Sequence[str], played: Sequence[Round], board: Board, options: Any
@@ -52,10 +52,10 @@ class Rounds(Protocol):
 
 @dataclass(frozen=True)
 class Format:
-    """What is registered."""
+    """A registered format."""
 
     name: str
-    about: str  # one sentence for people
+    about: str  # a short description for users
     Options: type  # a frozen dataclass of `engine.options.option` fields
     rounds: Rounds
-    adaptive: bool = False  # whether who meets whom depends on results
+    adaptive: bool = False  # whether pairings depend on results

@@ -1,4 +1,4 @@
-"""Gauntlet: one or a few challengers meet everybody else; the others do not meet each other."""
+"""Gauntlet: one or a few challengers meet all other entrants; the others do not meet each other."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from engine.options import option
 
 @dataclass(frozen=True)
 class Options:
-    challengers: int = option(1, low=1, high=1000, help="so many of the entrants, the first ones, are challengers")
-    rounds: int = option(1, low=1, high=1_000_000, help="how often each of them meets everybody else")
+    challengers: int = option(1, low=1, high=1000, help="number of challengers: the first of the entrants")
+    rounds: int = option(1, low=1, high=1_000_000, help="how often each challenger meets every other entrant")
 
 
 def rounds(entrants: Sequence[str], played: Sequence[Round], board: Board, options: Options) -> Iterator[list[Group]]:
-    """A round is one challenger against the whole field."""
+    """A round is one challenger against all other entrants."""
     seats = board.seats
     challengers, field = entrants[: options.challengers], entrants[options.challengers :]
     if len(field) < seats - 1:
@@ -33,7 +33,7 @@ def rounds(entrants: Sequence[str], played: Sequence[Round], board: Board, optio
             "entrants", f"{len(entrants)} agents at {seats} seats", f"at most {MOST_GROUPS[1]:,} boards a round"
         )
     if any(not set(meeting.group) & set(challengers) for one in played for meeting in one):
-        raise BadValue("entrants", tuple(entrants), "such that those who challenged before still do; others may leave")
+        raise BadValue("entrants", tuple(entrants), "such that challengers stay the same; others may leave")
     met = Counter(frozenset(meeting.group) for one in played for meeting in one)
     boards = [[(one, *others) for others in itertools.combinations(field, seats - 1)] for one in challengers]
     turns = [
@@ -47,4 +47,4 @@ def rounds(entrants: Sequence[str], played: Sequence[Round], board: Board, optio
                 yield left
 
 
-FORMAT = Format("gauntlet", "challengers meet everybody else", Options, rounds)
+FORMAT = Format("gauntlet", "challengers meet all other entrants", Options, rounds)

@@ -1,0 +1,1 @@
+"""The league file, an SQLite database: schema, lock, row conversion, and a store for each kind of record."""

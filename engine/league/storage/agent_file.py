@@ -1,8 +1,8 @@
-"""An `.agent` file is how an agent travels between leagues: a zip with a card about it and what it is made of.
+"""Reads and writes `.agent` files, which transfer an agent between leagues: a zip with a manifest and a payload.
 
-`agent.json` is the card. The payload lies beside it as `payload.json` or `payload.safetensors`, whichever it is, or,
-when it is neither and small, inside the card. Its bytes come back exactly. Such files come from strangers: everything
-is read in memory, within caps, and nothing is unpacked to the disk or run.
+`agent.json` is the manifest. The payload is a second entry, `payload.json` or `payload.safetensors`, or, if it is
+neither and small, part of the manifest. Its bytes are preserved. Such files are untrusted: everything is read in
+memory, within limits, and nothing is unpacked to the disk or executed.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from safetensors import SafetensorError, deserialize
 
 from engine import codec
 from engine.errors import BadAgentFile, BadValue, RingsideError
-from engine.files import write_whole
+from engine.files import write_atomic
 from engine.league.records import check_colour, check_name, check_tags, check_text, content_hash
 
 FORMAT = "ringside-agent"
 MB = 1024 * 1024
 FILE = 256 * MB
-CARD, JSON, WEIGHTS = "agent.json", "payload.json", "payload.safetensors"
-# By entry, so that a file holds far less than 512 MB. The card with everything at its longest, escaped, is 0.4 MB.
-# Weights are stored as they are, hence the most that fits into a file beside a card.
-CAPS = {CARD: MB, JSON: 64 * MB, WEIGHTS: FILE - 2 * MB}
+MANIFEST, JSON, WEIGHTS = "agent.json", "payload.json", "payload.safetensors"
+# By entry. The largest possible manifest, escaped, takes 0.4 MB. Weights are stored uncompressed, so they may take what
+# fits into a file beside a manifest.
+LIMITS = {MANIFEST: MB, JSON: 64 * MB, WEIGHTS: FILE - 2 * MB}
 ENTRIES = 4
 DIRECTORY = 4096  # bytes of the zip's directory; two entries need about 130, and zipfile reads all of it at once
-# Deflate can reach 1030:1, and only on bytes that are nearly all alike. Trained weights stay below 2:1 and genomes
-# below 50:1. An all-zero network or genome would be beyond this; `save` stores what is, so our own files never are.
+# Deflate can reach 1030:1, but only on nearly constant bytes. Trained weights stay below 2:1 and genomes below 50:1.
+# An all-zero network or genome would exceed this; `save` stores it uncompressed, so files of Ringside never do.
 RATIO, RATIO_FROM = 200, MB
 
 INLINE = 64 * 1024
-DEPTH = 64  # of JSON; Python's own limit depends on how deep the caller stands
-DIGITS = 300  # of a whole number, so that each fits a float
-# Python makes up to 70 bytes of a value that takes three in the file; counted before any is made.
+DEPTH = 64  # of JSON; Python's own limit depends on the depth of the call stack
+DIGITS = 300  # of an integer, so that it fits a float
+# Python needs up to 70 bytes for a value that takes three in the file; counted before parsing.
 BRACKETS, COMMAS = 2**20, 2**22
 
 HEADER = MB  # of safetensors: its JSON
@@ -53,7 +53,7 @@ TENSORS, TENSOR_NAME, DIMENSIONS, SIDE = 4096, 256, 8, 2**31
 METADATA, METADATA_TEXT = 256, 64 * 1024
 SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "U16": 2, "I16": 2, "U32": 4, "I32": 4, "U64": 8, "I64": 8}
 SIZES |= {"F16": 2, "BF16": 2, "F32": 4, "F64": 8}
-# The exponent's bits: all of them set means infinity or not a number. Smaller floats differ in this, and are refused.
+# Exponent bits: all set means infinity or NaN. Smaller float types differ in this, and are refused.
 EXPONENTS = {"F16": 0x7C00, "BF16": 0x7F80, "F32": 0x7F80_0000, "F64": 0x7FF0_0000_0000_0000}
 
 PARENTS = 64
@@ -61,13 +61,13 @@ ORIGIN_LENGTH = 1000
 LATEST = 1e11  # seconds since 1970
 IDENTIFIER = re.compile(r"[A-Za-z0-9_:.\-]{1,64}")
 END = struct.Struct("<4s4H2LH")  # the zip's last record, without a comment
-# What zipfile is known to raise on damaged files; OverflowError for offsets beyond 2**63.
+# Errors that zipfile raises on damaged files; OverflowError for offsets beyond 2**63.
 ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, OverflowError, RuntimeError, ValueError)
 
 
 @dataclass(frozen=True)
-class Bundle:
-    """What an .agent file says; the fields mean what they mean in `engine.league.records.Agent`."""
+class AgentFile:
+    """The content of an .agent file; for its fields see `engine.league.records.Agent`."""
 
     name: str
     game: str
@@ -83,49 +83,49 @@ class Bundle:
 
 
 @dataclass(frozen=True)
-class Card:
-    """What `agent.json` holds."""
+class AgentManifest:
+    """The content of `agent.json`."""
 
     format: str
     version: int  # of the format
-    agent: Bundle  # its payload is empty if that has an entry of its own
-    hash: str  # of the payload, as leagues have it: guards against mistakes, not against forgers
+    agent: AgentFile  # its payload is empty if it has its own entry
+    hash: str  # of the payload; detects mistakes, not forgeries
 
 
-def save(path: Path, bundle: Bundle) -> None:
-    """Write the file, whole or not at all; the same bundle gives the same bytes.
+def save(path: Path, content: AgentFile) -> None:
+    """Writes the file, completely or not at all; the same content gives the same bytes.
 
-    Names are written in Unicode's composed form, and equal tags once. What `load` would refuse is not written.
+    Names are written in Unicode's composed form, and equal tags once. Content that `load` would refuse is an error.
     """
     try:
-        bundle = _checked(bundle)
-        data = _packed(bundle)
-        if _bundle(data) != bundle:
+        content = _checked(content)
+        data = _packed(content)
+        if _parse(data) != content:
             raise BadValue("file", f"{len(data)} bytes", "read back as what was written")
     except RingsideError as error:
         raise BadAgentFile(f"{path}: {error}") from error
-    write_whole(path, data)
+    write_atomic(path, data)
 
 
-def load(path: Path) -> Bundle:
-    """Read an .agent file; whatever is wrong with it, nothing of it is used."""
+def load(path: Path) -> AgentFile:
+    """Reads an .agent file; raises BadAgentFile if anything in it is wrong."""
     try:
-        return _bundle(_file(path))
+        return _parse(_file(path))
     except RingsideError as error:
         raise BadAgentFile(f"{path}: {error}") from error
 
 
-def read(data: bytes) -> Bundle:
-    """The same from memory."""
+def read(data: bytes) -> AgentFile:
+    """Like `load`, from memory."""
     try:
-        return _bundle(data)
+        return _parse(data)
     except RingsideError as error:
         raise BadAgentFile(str(error)) from error
 
 
 def _file(path: Path) -> bytes:
     needed = "a regular file that can be read"
-    try:  # without blocking: opening a named pipe would wait for somebody to write into it
+    try:  # without blocking: opening a named pipe would wait for a writer
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         try:
             status = os.fstat(handle)
@@ -140,43 +140,43 @@ def _file(path: Path) -> bytes:
         raise BadValue("file", str(error), needed) from None
 
 
-def _bundle(data: bytes) -> Bundle:
+def _parse(data: bytes) -> AgentFile:
     entries = _entries(data)
-    if CARD not in entries:
-        raise BadValue("entry", sorted(entries), f"{CARD} and a payload")
-    card = codec.load(Card, entries.pop(CARD), format=FORMAT, version=1)
-    if len(entries) > 1 or (entries and card.agent.payload):
-        raise BadValue("payload", sorted(entries), f"either in {CARD} or in one entry of its own")
-    place, payload = entries.popitem() if entries else (CARD, card.agent.payload)
-    if card.hash != content_hash(payload):
-        raise BadValue("hash", card.hash, f"that of the payload, {content_hash(payload)}")
+    if MANIFEST not in entries:
+        raise BadValue("entry", sorted(entries), f"{MANIFEST} and a payload")
+    manifest = codec.load(AgentManifest, entries.pop(MANIFEST), format=FORMAT, version=1)
+    if len(entries) > 1 or (entries and manifest.agent.payload):
+        raise BadValue("payload", sorted(entries), f"either in {MANIFEST} or in one entry of its own")
+    place, payload = entries.popitem() if entries else (MANIFEST, manifest.agent.payload)
+    if manifest.hash != content_hash(payload):
+        raise BadValue("hash", manifest.hash, f"that of the payload, {content_hash(payload)}")
     if place != (right := _place(payload)):
-        raise BadValue(place, f"content for {right}", "what its name says")
-    return _checked(replace(card.agent, payload=payload))
+        raise BadValue(place, f"content for {right}", "content that matches the name of its entry")
+    return _checked(replace(manifest.agent, payload=payload))
 
 
-def _checked(bundle: Bundle) -> Bundle:
+def _checked(content: AgentFile) -> AgentFile:
     for name in ("game", "kind"):
-        value = getattr(bundle, name)
+        value = getattr(content, name)
         if not isinstance(value, str) or not IDENTIFIER.fullmatch(value):
             raise BadValue(name, value, "1 to 64 letters, digits or any of -_:.")
-    if type(bundle.version) is not int or not 1 <= bundle.version <= 2**31:
-        raise BadValue("version", bundle.version, "a whole number from 1 to 2**31")
-    if type(bundle.created) not in (int, float) or not 0 <= bundle.created <= LATEST:
-        raise BadValue("created", bundle.created, f"seconds since 1970, from 0 to {LATEST:g}")
-    if not isinstance(bundle.parents, tuple) or len(bundle.parents) > PARENTS:
-        raise BadValue("parents", bundle.parents, f"at most {PARENTS} names")
-    if not isinstance(bundle.payload, bytes):
-        raise BadValue("payload", bundle.payload, "bytes")
+    if type(content.version) is not int or not 1 <= content.version <= 2**31:
+        raise BadValue("version", content.version, "a whole number from 1 to 2**31")
+    if type(content.created) not in (int, float) or not 0 <= content.created <= LATEST:
+        raise BadValue("created", content.created, f"seconds since 1970, from 0 to {LATEST:g}")
+    if not isinstance(content.parents, tuple) or len(content.parents) > PARENTS:
+        raise BadValue("parents", content.parents, f"at most {PARENTS} names")
+    if not isinstance(content.payload, bytes):
+        raise BadValue("payload", content.payload, "bytes")
     return replace(
-        bundle,
-        name=check_name("name", bundle.name),
-        notes=check_text("notes", bundle.notes),
-        colour=check_colour(bundle.colour),
-        tags=check_tags(bundle.tags),
-        created=float(bundle.created),
-        parents=tuple(check_name("parents", parent) for parent in bundle.parents),
-        origin=check_text("origin", bundle.origin, ORIGIN_LENGTH),
+        content,
+        name=check_name("name", content.name),
+        notes=check_text("notes", content.notes),
+        colour=check_colour(content.colour),
+        tags=check_tags(content.tags),
+        created=float(content.created),
+        parents=tuple(check_name("parents", parent) for parent in content.parents),
+        origin=check_text("origin", content.origin, ORIGIN_LENGTH),
     )
 
 
@@ -188,29 +188,29 @@ def _check_size(what: str, size: int, cap: int) -> None:
 # The zip
 
 
-def _packed(bundle: Bundle) -> bytes:
-    place = _place(bundle.payload)
-    agent = bundle if place == CARD else replace(bundle, payload=b"")
-    card = Card(FORMAT, 1, agent, content_hash(bundle.payload))
+def _packed(content: AgentFile) -> bytes:
+    place = _place(content.payload)
+    agent = content if place == MANIFEST else replace(content, payload=b"")
+    manifest = AgentManifest(FORMAT, 1, agent, content_hash(content.payload))
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
-        _add(archive, CARD, codec.dump(card).encode())
-        if place != CARD:
-            _add(archive, place, bundle.payload)
+        _add(archive, MANIFEST, codec.dump(manifest).encode())
+        if place != MANIFEST:
+            _add(archive, place, content.payload)
     return target.getvalue()
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    """One entry, without the date and the system it was made on, which would make equal bundles differ."""
+    """Adds an entry without date and system, so that equal content gives equal files."""
     entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
-    # Weights hardly shrink; what shrinks too well is stored too. Six bytes are zlib's own and not in a zip.
+    # Weights hardly shrink, and content beyond RATIO is stored too. Six bytes are zlib's own and not in a zip.
     deflate = name != WEIGHTS and (len(zlib.compress(content)) - 6) * RATIO >= len(content)
     archive.writestr(entry, content, zipfile.ZIP_DEFLATED if deflate else zipfile.ZIP_STORED)
 
 
 def _entries(data: bytes) -> dict[str, bytes]:
-    """What the zip holds, by name: each entry once, of ours, and no larger than it may be."""
+    """The entries by name; each is known, unique and within its size limit."""
     _check_size("file", len(data), FILE)
     _check_frame(data)
     try:
@@ -228,7 +228,7 @@ def _entries(data: bytes) -> dict[str, bytes]:
 
 
 def _check_frame(data: bytes) -> None:
-    """Nothing before, nothing after: what other programs would take for a picture or a script is not read as a zip."""
+    """No bytes before or after the archive: a file that other programs take for a picture or a script is refused."""
     if len(data) < END.size or data[:4] != b"PK\3\4":
         raise BadValue("file", data[:16], "a zip archive from its first byte on")
     mark, _, _, _, _, length, start, comment = END.unpack(data[-END.size :])
@@ -240,24 +240,24 @@ def _check_frame(data: bytes) -> None:
 
 
 def _check_entry(entry: zipfile.ZipInfo) -> None:
-    name = entry.orig_filename  # as it stands in the file; zipfile mends the other one
-    if name not in CAPS:  # so no folders, no paths and no reserved names
-        raise BadValue("entry", name, f"one of {', '.join(CAPS)}")
+    name = entry.orig_filename  # as in the file; zipfile sanitises `filename`
+    if name not in LIMITS:  # excludes folders, paths and reserved names
+        raise BadValue("entry", name, f"one of {', '.join(LIMITS)}")
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if kind not in (0, stat.S_IFREG) or entry.external_attr & 0x10:
-        raise BadValue(f"entry {name}", stat.filemode(kind), "a plain file, no link and no folder")
+        raise BadValue(f"entry {name}", stat.filemode(kind), "a regular file, no link and no folder")
     if entry.flag_bits & 0x2041:  # encrypted, strongly encrypted, or with hidden headers
         raise BadValue(f"entry {name}", "encrypted", "readable without a password")
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise BadValue(f"entry {name}", f"compression {entry.compress_type}", "stored or deflated")
-    _check_size(f"entry {name}", entry.file_size, CAPS[name])
+    _check_size(f"entry {name}", entry.file_size, LIMITS[name])
     if entry.file_size > max(RATIO_FROM, RATIO * entry.compress_size):
         size = f"{entry.file_size} bytes out of {entry.compress_size}"
         raise BadValue(f"entry {name}", size, f"compressed at most {RATIO}:1")
 
 
 def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """The entry's bytes, counted as they come: what the directory says of its size may be a lie."""
+    """The entry's bytes, counted while reading: the size in the directory may be wrong."""
     chunks, size = [], 0
     with archive.open(entry) as file:
         while chunk := file.read(MB):
@@ -273,42 +273,42 @@ def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
 
 
 def _place(payload: bytes) -> str:
-    """Which entry the payload belongs into; an error if it is JSON or safetensors that nobody should read."""
+    """The entry for a payload; raises BadValue for JSON or safetensors that break the rules."""
     length, reason = int.from_bytes(payload[:8], "little"), "neither"
     try:
-        if payload[8:9] == b"{" and length <= len(payload) - 8:  # safetensors: how long a header is, then the header
+        if payload[8:9] == b"{" and length <= len(payload) - 8:  # safetensors: length of the header, then the header
             _check_weights(payload, length)
             return WEIGHTS
         if re.match(rb"[ \t\r\n]*[\[{]", payload):
-            _check_size(JSON, len(payload), CAPS[JSON])
+            _check_size(JSON, len(payload), LIMITS[JSON])
             _strict(JSON, payload)
             return JSON
-    except ValueError as error:  # it only began like that
+    except ValueError as error:  # it only begins like JSON or safetensors
         reason = str(error)
     if len(payload) > INLINE:
         found = f"{len(payload)} bytes: {reason}"
         raise BadValue("payload", found, f"JSON or safetensors, or at most {INLINE:,} bytes")
-    return CARD
+    return MANIFEST
 
 
 def _strict(where: str, data: bytes) -> Any:
-    """The JSON value; ValueError for what is no JSON at all, BadValue for what breaks the rules on top of it."""
+    """The JSON value; raises ValueError if it is not JSON, BadValue if it breaks stricter rules."""
 
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(found)
-        if len(made) < len(found):
-            twice = Counter(name for name, _ in found).most_common(1)
-            raise BadValue(where, twice[0][0], "without keys that stand twice")
-        return made
+        unique = dict(found)
+        if len(unique) < len(found):
+            duplicates = Counter(name for name, _ in found).most_common(1)
+            raise BadValue(where, duplicates[0][0], "without duplicate keys")
+        return unique
 
     def number(text: str) -> float:
         if not math.isfinite(value := float(text)):
-            raise BadValue(where, text, "made of finite numbers")
+            raise BadValue(where, text, "finite numbers")
         return value
 
     def whole(text: str) -> int:
         if len(text) > DIGITS:
-            raise BadValue(where, text[:20] + "...", f"made of whole numbers of at most {DIGITS} digits")
+            raise BadValue(where, text[:20] + "...", f"whole numbers of at most {DIGITS} digits")
         return int(text)
 
     if data.count(b"[") + data.count(b"{") > BRACKETS or data.count(b",") > COMMAS:
@@ -328,11 +328,11 @@ def _strict(where: str, data: bytes) -> Any:
 
 
 def _check_weights(payload: bytes, length: int) -> None:
-    """Our own look at what is declared comes first: the library makes a copy of every tensor.
+    """Checks the header before the library reads the tensors, because the library copies every tensor.
 
-    ValueError if the header is no JSON, so that these are no safetensors but bytes that begin like some.
+    Raises ValueError if the header is not JSON: then the payload only begins like safetensors.
     """
-    _check_size(WEIGHTS, len(payload), CAPS[WEIGHTS])
+    _check_size(WEIGHTS, len(payload), LIMITS[WEIGHTS])
     _check_size(f"{WEIGHTS} header", length, HEADER)
     header = _strict(WEIGHTS, payload[8 : 8 + length])
     _check_metadata(header.pop("__metadata__", {}))
@@ -359,12 +359,12 @@ def _check_metadata(metadata: object) -> None:
     if not isinstance(metadata, dict) or len(metadata) > METADATA:
         raise BadValue(where, metadata, f"an object of at most {METADATA} keys")
     if not all(isinstance(text, str) for text in metadata.values()):
-        raise BadValue(where, metadata, "made of text")
+        raise BadValue(where, metadata, "text values")
     _check_size(where, sum(len(name) + len(text) for name, text in metadata.items()), METADATA_TEXT)
 
 
 def _span(name: str, tensor: object) -> tuple[int, int]:
-    """Where a tensor's bytes lie, once they are as many as its shape and type take."""
+    """The byte range of a tensor; raises BadValue unless its size fits shape and type."""
     where = f"{WEIGHTS} {name[:40]!r}"
     if not 1 <= len(name) <= TENSOR_NAME:
         raise BadValue(where, f"{len(name)} characters", f"a name of 1 to {TENSOR_NAME} characters")
@@ -375,7 +375,7 @@ def _span(name: str, tensor: object) -> tuple[int, int]:
         raise BadValue(f"{where} dtype", dtype, f"one of {', '.join(SIZES)}")
     if not isinstance(shape, list) or len(shape) > DIMENSIONS or not all(_within(side, SIDE) for side in shape):
         raise BadValue(f"{where} shape", shape, f"at most {DIMENSIONS} whole numbers from 0 to {SIDE}")
-    if not isinstance(offsets, list) or len(offsets) != 2 or not all(_within(one, CAPS[WEIGHTS]) for one in offsets):
+    if not isinstance(offsets, list) or len(offsets) != 2 or not all(_within(one, LIMITS[WEIGHTS]) for one in offsets):
         raise BadValue(f"{where} data_offsets", offsets, "two places in the file")
     if offsets[1] - offsets[0] != math.prod(shape) * SIZES[dtype]:
         raise BadValue(f"{where} shape", shape, f"one that takes the bytes of data_offsets = {offsets}")
@@ -389,6 +389,6 @@ def _within(number: object, most: int) -> bool:
 def _check_finite(name: str, dtype: str, data: bytes) -> None:
     bits = np.frombuffer(data, f"<u{SIZES[dtype]}")
     exponent = bits.dtype.type(EXPONENTS[dtype])
-    for start in range(0, len(bits), MB):  # in pieces, for each makes two arrays of its size
+    for start in range(0, len(bits), MB):  # in pieces, because each needs two arrays of its size
         if np.any(bits[start : start + MB] & exponent == exponent):
-            raise BadValue(f"{WEIGHTS} {name[:40]!r}", "infinity or not a number", "made of finite numbers")
+            raise BadValue(f"{WEIGHTS} {name[:40]!r}", "infinity or not a number", "finite numbers")

@@ -1,4 +1,4 @@
-"""Records that would show it if anything in them had changed since they were written."""
+"""Checksums of rows, which detect changes made after they were written."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from engine.league.records import Agent
 T = TypeVar("T")
 
 
-def seal_of(*parts: object) -> bytes:
-    """Eight bytes that change when anything in a record does."""
+def checksum(*parts: object) -> bytes:
+    """An 8-byte hash of a row's values."""
     return hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()
 
 
@@ -23,15 +23,15 @@ def agent_row(number: int, agent: Agent) -> tuple[Any, ...]:
     """The row of an agent."""
     record = codec.dump(dataclasses.replace(agent, archived=None))
     row = (number, agent.id, agent.name, agent.game, agent.payload, record, agent.archived)
-    return (*row, seal_of(*row))
+    return (*row, checksum(*row))
 
 
-class Numbered(dict[int, T]):
-    """What the tables know by number; a number that nobody has is damage."""
+class ById(dict[int, T]):
+    """A mapping from numbers in the tables; an unknown number means that the file is damaged."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = path
 
     def __missing__(self, number: int) -> T:
-        raise BadLeague(f"{self._path} is damaged: it speaks of an agent {number} that it does not have")
+        raise BadLeague(f"{self._path} is damaged: it refers to an agent {number} that does not exist")

@@ -1,4 +1,5 @@
-"""The league file itself: opened with suspicion, written in whole transactions, and copied while it is in use."""
+"""Database: opens and checks the SQLite file of a league, reads it, writes it in transactions, and copies it while it
+is in use."""
 
 from __future__ import annotations
 
@@ -12,30 +13,28 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BadLeague, BadValue, LeagueError, LeagueHeld, ReadOnly, StorageFailed
-from engine.files import check_path, settle
+from engine.files import check_path, move_into_place
 from engine.league.storage import schema
 from engine.league.storage.lock import Lock
 
 SUFFIX = ".league"
-WHOLE = (
-    64 << 20
-)  # bytes: files up to here are checked entirely whenever they are opened, which takes a tenth of a second
-PATIENCE = 5.0  # seconds to wait for somebody who is looking at the file
-PAGE = 256  # rows of a stream that are fetched at once
+FULL_CHECK = 64 << 20  # bytes: smaller files are checked entirely when they are opened, in about 0.1 s
+BUSY_TIMEOUT = 5.0  # seconds to wait for other connections
+PAGE = 256  # rows that a stream fetches at once
 
 
-class LeagueFile:
-    """An open file: any number of readers at once, one writer."""
+class Database:
+    """An open file: any number of concurrent readers, one writer."""
 
     def __init__(self, path: Path, read_only: bool = False) -> None:
-        self.path = Path(os.path.realpath(check_path("league", path)))  # one file has one lock, whatever leads to it
+        self.path = Path(os.path.realpath(check_path("league", path)))  # one lock per file, also through symbolic links
         self.read_only = read_only
         self._writing = threading.RLock()
         self._local = threading.local()
         self._readers: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._lock: Lock | None = None
         self._closed = False
-        self._news, self._reads = threading.Condition(), 0  # reads under way
+        self._condition, self._reads = threading.Condition(), 0  # reads under way
         self._check_place()
         if not read_only:
             self._lock = self._take_lock()
@@ -58,10 +57,10 @@ class LeagueFile:
         if not self.path.is_file():
             raise BadLeague(f"{self.path} is not a file")
         if size == 0:
-            raise BadLeague(f"{self.path} is empty: whatever was in it is lost; take a backup, if there is one")
+            raise BadLeague(f"{self.path} is empty, its content is lost: restore a backup")
 
     def _logged(self) -> bool:
-        """Whether some of it is in the log beside it, still or again."""
+        """Whether the write-ahead log beside the file holds data."""
         beside = self.path.with_name(self.path.name + "-wal")
         return beside.exists() and beside.stat().st_size > 0
 
@@ -73,13 +72,13 @@ class LeagueFile:
         except LeagueHeld:
             raise
         except OSError as error:
-            told = f"{self.path.parent} cannot be written ({error.strerror})"
-            raise ReadOnly(f"{told}: open {self.path.name} read-only, or copy it to another place") from None
+            reason = f"{self.path.parent} cannot be written ({error.strerror})"
+            raise ReadOnly(f"{reason}: open {self.path.name} read-only, or copy it to another place") from None
 
     def _find_mode(self) -> str:
-        """Who only looks may still have to clear away the log that SQLite keeps beside the file, so it opens for
-        writing where it can, and `query_only` forbids it to. A folder that cannot be written has no log, and SQLite
-        must be told so."""
+        """Also a reader may have to clean up the log that SQLite keeps beside the file. So it opens for writing if
+        possible, and `query_only` prevents changes. In a folder that cannot be written there is no log,
+        which SQLite needs to know."""
         if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
             return "mode=rw"
         beside = self.path.with_name(self.path.name + "-wal").exists()
@@ -89,8 +88,8 @@ class LeagueFile:
         address = f"{self.path.as_uri()}?{self._mode}"
         pragmas = ["trusted_schema=OFF", "cell_size_check=ON", "foreign_keys=ON", "synchronous=FULL"]
         pragmas.append("wal_autocheckpoint=4000")
-        with self._told("open"):
-            db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=PATIENCE)
+        with self._translated_errors("open"):
+            db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT)
             try:
                 for pragma in [*pragmas, *(["query_only=ON"] if self.read_only else [])]:
                     db.execute(f"PRAGMA {pragma}")
@@ -100,38 +99,38 @@ class LeagueFile:
         return db
 
     def _examine(self) -> None:
-        """Is it one of ours, is it whole, and of which version?"""
-        with self._told("open"):
+        """Raise BadLeague unless it is an intact league file of a known version; migrate an older one."""
+        with self._translated_errors("open"):
             application = self._value("PRAGMA application_id")
             if application != schema.APPLICATION:
-                raise BadLeague(f"{self.path} is a database, but no league of Ringside")
+                raise BadLeague(f"{self.path} is a database, but not a Ringside league")
             whole = self._value("PRAGMA page_count") * self._value("PRAGMA page_size")
             size = self.path.stat().st_size
             if size < whole and not self._logged():
-                told = f"{size:,} of {whole:,} bytes are left"
-                raise BadLeague(f"{self.path} is cut off ({told}): take a backup, if there is one")
+                left = f"{size:,} of {whole:,} bytes are left"
+                raise BadLeague(f"{self.path} is truncated ({left}): restore a backup")
             version = self._value("PRAGMA user_version")
             if version > schema.VERSION:
-                known = f"this one knows versions up to {schema.VERSION}"
+                known = f"this one reads versions up to {schema.VERSION}"
                 raise BadLeague(f"{self.path} is of version {version}, made by a newer Ringside ({known}): update it")
             if version != schema.VERSION and version not in schema.MIGRATIONS:
-                raise BadLeague(f"{self.path} is damaged: there has never been a version {version}")
+                raise BadLeague(f"{self.path} is damaged: version {version} never existed")
             if version == schema.VERSION:
                 self._check_tables()
-            self.check(whole=self.path.stat().st_size <= WHOLE)
+            self.check(whole=self.path.stat().st_size <= FULL_CHECK)
             if version < schema.VERSION:
                 self._migrate(version)
             if not self.read_only:
                 self._main.execute("PRAGMA journal_mode=WAL")
 
     def _check_tables(self) -> None:
-        """A trigger or a view of somebody's own would run when we read or write."""
+        """A foreign trigger or view would run when the file is read or written."""
         if schema.defined(self._main) != schema.expected():
-            raise BadLeague(f"{self.path} has tables that no Ringside made: it is not opened")
+            raise BadLeague(f"{self.path} has tables that Ringside did not create: it is not opened")
 
     def check(self, whole: bool = True) -> None:
-        """Raise BadLeague unless the file is sound; the large tables only if asked."""
-        with self._told("check"):
+        """Raise BadLeague if the file is damaged; the large tables are checked only if `whole` is set."""
+        with self._translated_errors("check"):
             names = [row[0] for row in self._main.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
             checks = ["PRAGMA quick_check"]
             if not whole:
@@ -139,13 +138,11 @@ class LeagueFile:
             for check in checks:
                 found = self._value(check)
                 if found != "ok":
-                    raise BadLeague(
-                        f"{self.path} is damaged ({found.splitlines()[-1]}): take a backup, if there is one"
-                    )
+                    raise BadLeague(f"{self.path} is damaged ({found.splitlines()[-1]}): restore a backup")
 
     def _migrate(self, version: int) -> None:
         if self.read_only:
-            raise BadLeague(f"{self.path} is of an older version ({version}): open it for writing once, to bring it up")
+            raise BadLeague(f"{self.path} is of an older version ({version}): open it for writing once to upgrade it")
         self.backup(self.path.with_name(f"{self.path.name}.version{version}.backup"), replace=True)
         with self.transaction() as db:
             for step in range(version, schema.VERSION):
@@ -156,7 +153,7 @@ class LeagueFile:
     # Reading and writing
 
     def reader(self) -> sqlite3.Connection:
-        """This thread's own connection: it sees what has been committed, and waits for nobody."""
+        """This thread's own connection: it sees committed data and does not block."""
         if self._closed:
             raise LeagueError(f"{self.path} has been closed")
         found: sqlite3.Connection | None = getattr(self._local, "db", None)
@@ -168,7 +165,7 @@ class LeagueFile:
         return found
 
     def _keep(self, db: sqlite3.Connection) -> None:
-        """Until its thread is gone."""
+        """Keep a connection until its thread has ended."""
         with self._writing:
             for thread, old in self._readers:
                 if not thread.is_alive():
@@ -178,26 +175,26 @@ class LeagueFile:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """This thread's connection, which nobody closes meanwhile: SQLite would crash."""
+        """This thread's connection, protected from `close`: closing it during a read would crash SQLite."""
         db = self.reader()
-        with self._news:
+        with self._condition:
             if self._closed:
                 raise LeagueError(f"{self.path} has been closed")
             self._reads += 1
         try:
             yield db
         finally:
-            with self._news:
+            with self._condition:
                 self._reads -= 1
-                self._news.notify_all()
+                self._condition.notify_all()
 
     def read(self, sql: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
-        with self._told("read"), self.reading() as db:
+        with self._translated_errors("read"), self.reading() as db:
             return db.execute(sql, values).fetchall()
 
     def stream(self, sql: str, *values: object) -> Iterator[tuple]:  # type: ignore[type-arg]
-        """Rows one by one, for what may be many."""
-        with self._told("read"):
+        """Rows one by one, for large results."""
+        with self._translated_errors("read"):
             with self.reading() as db:
                 cursor = db.execute(sql, values)
                 rows = cursor.fetchmany(PAGE)
@@ -208,12 +205,12 @@ class LeagueFile:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All of it or nothing, and on the disk when it ends well."""
+        """Commit all changes, or none if the block raises; they are on the disk when it ends."""
         if self.read_only:
             raise ReadOnly(f"{self.path} was opened read-only: nothing can be changed")
         if self._closed:
             raise LeagueError(f"{self.path} has been closed")
-        with self._writing, self._told("write"):
+        with self._writing, self._translated_errors("write"):
             if self._main.in_transaction:  # part of a larger one
                 yield self._main
                 return
@@ -227,8 +224,8 @@ class LeagueFile:
                 raise
 
     @contextmanager
-    def _told(self, verb: str) -> Iterator[None]:
-        """What SQLite says, in words that help."""
+    def _translated_errors(self, verb: str) -> Iterator[None]:
+        """Translates errors of SQLite into errors that say what to do."""
         try:
             yield
         except (UnicodeEncodeError, OverflowError) as error:
@@ -243,17 +240,17 @@ class LeagueFile:
         except sqlite3.DatabaseError as error:
             if self._closed and "interrupted" in str(error):
                 raise LeagueError(f"{self.path} has been closed") from None
-            name = getattr(error, "sqlite_errorname", "") or "SQLITE_CORRUPT"  # without one: text that is no text
+            name = getattr(error, "sqlite_errorname", "") or "SQLITE_CORRUPT"  # without one: invalid text
             if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
                 what = "the disk is full" if name == "SQLITE_FULL" else str(error)
-                told = f"cannot {verb} {self.path}: {what}. Nothing that was saved is lost; make room or check the disk"
-                raise StorageFailed(told) from error
+                text = f"cannot {verb} {self.path}: {what}. Nothing that was saved is lost; make room or check the disk"
+                raise StorageFailed(text) from error
             if name.startswith("SQLITE_BUSY"):
-                raise LeagueHeld(f"{self.path} is being written by another program that does not let go") from error
+                raise LeagueHeld(f"{self.path} is being written by another program that does not release it") from error
             if name.startswith("SQLITE_NOTADB"):
-                raise BadLeague(f"{self.path} is no league: {error}") from error
+                raise BadLeague(f"{self.path} is not a league: {error}") from error
             if name.startswith("SQLITE_CORRUPT"):
-                raise BadLeague(f"{self.path} is damaged ({error}): take a backup, if there is one") from error
+                raise BadLeague(f"{self.path} is damaged ({error}): restore a backup") from error
             raise
 
     def _value(self, sql: str) -> Any:
@@ -269,7 +266,7 @@ class LeagueFile:
                 db.backup(copy)
 
     def backup(self, target: Path, replace: bool = False) -> None:
-        """A copy of everything that is saved by now; the league stays in use meanwhile."""
+        """Copy everything saved so far; the league may be in use meanwhile."""
         target = Path(os.path.realpath(check_path("file", target)))
         if target == self.path:
             raise LeagueError(f"{target} is the league itself: choose another name")
@@ -277,21 +274,21 @@ class LeagueFile:
         def fill(copy: sqlite3.Connection) -> None:
             self._copy_to(copy)
 
-        with self._told("copy"):
+        with self._translated_errors("copy"):
             write_database(target, fill, replace)
 
-    def _unread(self) -> bool:
+    def _no_reads(self) -> bool:
         return not self._reads
 
     def close(self) -> None:
-        """Everything is on the disk already; this lets go of the file."""
+        """Close the file and release its lock; everything is on the disk already."""
         readers = [reader for _, reader in self._readers]
-        with self._news:
+        with self._condition:
             self._closed = True
             for db in readers:
                 with suppress(sqlite3.Error):
-                    db.interrupt()  # whoever reads is told that it has been closed
-            self._news.wait_for(self._unread, PATIENCE)
+                    db.interrupt()  # readers get an error that says it was closed
+            self._condition.wait_for(self._no_reads, BUSY_TIMEOUT)
         main = [self._main] if hasattr(self, "_main") else []
         for db in [*readers, *main]:
             with suppress(sqlite3.Error):
@@ -302,8 +299,8 @@ class LeagueFile:
 
 
 def insert_many(db: sqlite3.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:
-    """Many rows with few statements. Python lets go of its lock for each statement, and where another thread is busy
-    it gets it back only after milliseconds: measured, 1,450 us a row that way and 140 us this way."""
+    """Insert many rows with few statements. Python releases its lock for each statement, and gets it back only after
+    milliseconds while another thread is busy: measured, 1,450 us a row with single statements, 140 us this way."""
     at = 0
     for size in (512, 64, 8, 1):
         while len(rows) - at >= size:
@@ -315,10 +312,10 @@ def insert_many(db: sqlite3.Connection, table: str, rows: Sequence[Sequence[obje
 
 
 def create(path: Path) -> None:
-    """A new, empty league: whole, or not there at all."""
+    """Create an empty league file, completely or not at all."""
 
     def fill(db: sqlite3.Connection) -> None:
-        db.execute("PRAGMA page_size = 8192")  # with the longer log, a quarter less time for recording than as usual
+        db.execute("PRAGMA page_size = 8192")  # with the longer log, recording takes a quarter less time
         db.executescript(f"BEGIN; {schema.SCHEMA} COMMIT;")
         db.execute(f"PRAGMA application_id = {schema.APPLICATION}")
         db.execute(f"PRAGMA user_version = {schema.VERSION}")
@@ -327,9 +324,9 @@ def create(path: Path) -> None:
 
 
 def write_database(target: Path, fill: Callable[[sqlite3.Connection], None], replace: bool) -> None:
-    """Under a temporary name first, then in place."""
+    """Write a database under a temporary name, then rename it."""
     if target.exists() and not replace:
-        raise LeagueError(f"{target} is there already: choose another name, or remove it first")
+        raise LeagueError(f"{target} already exists: choose another name, or remove it first")
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
@@ -342,9 +339,9 @@ def write_database(target: Path, fill: Callable[[sqlite3.Connection], None], rep
             db.execute("PRAGMA journal_mode=DELETE")
         finally:
             db.close()
-        settle(Path(name), target, replace)
+        move_into_place(Path(name), target, replace)
     except FileExistsError:
-        raise LeagueError(f"{target} is there already: choose another name, or remove it first") from None
+        raise LeagueError(f"{target} already exists: choose another name, or remove it first") from None
     except sqlite3.Error as error:
         raise StorageFailed(f"cannot write {target}: {error}") from error
     finally:

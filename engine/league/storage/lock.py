@@ -1,4 +1,4 @@
-"""Who writes to a league: a lock file beside it that names its holder, and that is free again when that one dies."""
+"""Lock: a file beside the league that names the program writing to it; the system releases it if the program dies."""
 
 from __future__ import annotations
 
@@ -11,46 +11,44 @@ from pathlib import Path
 
 from engine.errors import LeagueHeld
 
-FAR = 1 << 30  # where Windows locks a byte, so that the text before it stays readable
+OFFSET = 1 << 30  # of the byte that Windows locks, so that the text before it stays readable
 
 
 class Lock:
-    """Held from its creation until `release`, or the end of the process, however that comes."""
+    """Held from its creation until `release` or the end of the process."""
 
     def __init__(self, league: Path) -> None:
-        """Raise LeagueHeld if somebody else has it, OSError if there cannot be one here."""
+        """Raises LeagueHeld if another program holds it, OSError if the lock file cannot be created."""
         self._path = league.with_name(league.name + "-lock")
         while True:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
-            if not _take(handle):
-                told = _holder(handle)
+            if not _try_lock(handle):
+                holder = _holder(handle)
                 os.close(handle)
-                raise LeagueHeld(
-                    f"{league} is open for writing in {told}: close it there; looking at it works meanwhile"
-                )
+                raise LeagueHeld(f"{league} is open for writing in {holder}: close it there, or open it read-only")
             if self._still_there(handle):
                 break
-            os.close(handle)  # its last holder has just removed it
+            os.close(handle)  # its last holder has just deleted it
         self._handle = handle
         try:
-            self._sign()
+            self._write_holder()
         except OSError:
             self.release()
             raise
 
-    def _sign(self) -> None:
+    def _write_holder(self) -> None:
         name = Path(sys.argv[0] or "python").name
-        said = {
+        holder = {
             "program": "ringside" if name == "__main__.py" else name,
             "pid": os.getpid(),
             "host": socket.gethostname(),
         }
         os.truncate(self._handle, 0)
-        os.write(self._handle, json.dumps({**said, "since": time.strftime("%Y-%m-%d %H:%M:%S")}).encode())
+        os.write(self._handle, json.dumps({**holder, "since": time.strftime("%Y-%m-%d %H:%M:%S")}).encode())
 
     def release(self) -> None:
         if self._handle >= 0:
-            if os.name == "posix":  # elsewhere an open file cannot be removed: the empty text stays
+            if os.name == "posix":  # elsewhere an open file cannot be deleted: it stays, empty
                 self._path.unlink(missing_ok=True)
             os.truncate(self._handle, 0)
             os.close(self._handle)
@@ -63,24 +61,24 @@ class Lock:
             return False
 
 
-def held(league: Path) -> bool:
-    """Whether somebody has it now."""
+def is_locked(league: Path) -> bool:
+    """Whether a program holds the lock now."""
     try:
         handle = os.open(league.with_name(league.name + "-lock"), os.O_RDWR)
     except OSError:
         return False
     try:
-        return not _take(handle)
+        return not _try_lock(handle)
     finally:
         os.close(handle)
 
 
-def _take(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     try:
         if sys.platform == "win32":
             import msvcrt
 
-            os.lseek(handle, FAR, os.SEEK_SET)
+            os.lseek(handle, OFFSET, os.SEEK_SET)
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
             os.lseek(handle, 0, os.SEEK_SET)
         else:
@@ -93,10 +91,10 @@ def _take(handle: int) -> bool:
 
 
 def _holder(handle: int) -> str:
-    """In words; whoever wrote the file may have been interrupted."""
+    """A description of the holder; the file may be incomplete if writing it was interrupted."""
     os.lseek(handle, 0, os.SEEK_SET)
     try:
-        said = json.loads(os.read(handle, 4096))
-        return f"{said['program']} (process {said['pid']} on {said['host']}, since {said['since']})"
+        holder = json.loads(os.read(handle, 4096))
+        return f"{holder['program']} (process {holder['pid']} on {holder['host']}, since {holder['since']})"
     except (ValueError, KeyError, TypeError):
         return "another program"

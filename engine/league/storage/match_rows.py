@@ -1,4 +1,4 @@
-"""A match as a row of the file, and back; what has changed since it was written is noticed."""
+"""Converts matches to rows of the file and back; digests and checksums detect changes made in between."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from zlib import crc32
 
 from engine.errors import BadLeague
-from engine.league.records import PlayedMatch, Settings
+from engine.league.records import PlayedMatch, TournamentSettings
 from engine.league.storage.schema import PLACES
 from engine.play.match import AgentSpec, Ending, EndingKind, MatchResult, MatchSpec
 from engine.play.results import VALUES, ResultBatch
@@ -18,7 +18,7 @@ COLUMNS = (
     "number, id, at, players, seed, start, ranks, numbers, steps, ending, blamed, reason, "
     "repeatable, duration, worker, game, digest, seal"
 )
-USUAL = crc32(b"None")  # of a match with no start of its own
+DEFAULT_START = crc32(b"None")  # of a match without an opening
 REST = struct.Struct("<qdqid?")  # number, at, seed, worker, duration, repeatable
 
 
@@ -33,9 +33,9 @@ def unpack_players(packed: bytes) -> tuple[int, ...]:
 def pack_matches(
     numbers: Sequence[int], at: float, batch: ResultBatch, players: Sequence[bytes]
 ) -> list[tuple[object, ...]]:
-    """The rows; actions are kept elsewhere, because most readers do without them."""
+    """The rows; actions have a table of their own, because most readers do not need them."""
     columns, seats = batch.columns, batch.shape[0]
-    ranks, told, worker = columns.ranks.tobytes(), batch.told, batch.worker
+    ranks, told, worker = columns.ranks.tobytes(), batch.detailed_endings, batch.worker
     checks = {packed: crc32(packed) for packed in set(players)}
     fields = zip(
         range(len(batch)),
@@ -54,11 +54,11 @@ def pack_matches(
     rows: list[tuple[object, ...]] = []
     for place, number, spec, seated, figures, digest, actions, steps, kind, repeatable, duration in fields:
         id, start, seed = bytes.fromhex(spec.id), spec.start, spec.seed
-        seed -= seed >> 63 << 64  # SQLite's whole numbers have a sign
-        game = 0  # 64 bits that games which went alike share
+        seed -= seed >> 63 << 64  # SQLite has signed integers
+        game = 0  # 64 bits, the same for identical games
         if steps:
-            begun = USUAL if start is None else crc32(repr(start).encode())
-            game = (crc32(actions, checks[seated]) - (1 << 31) << 32) + crc32(figures, begun)
+            opening = DEFAULT_START if start is None else crc32(repr(start).encode())
+            game = (crc32(actions, checks[seated]) - (1 << 31) << 32) + crc32(figures, opening)
         blamed, reason = 0, ""
         if place in told:
             blamed, reason = sum([1 << seat for seat in told[place].seats]), told[place].reason
@@ -71,9 +71,9 @@ def pack_matches(
 
 
 def unpack_match(
-    row: Sequence[Any], actions: bytes, settings: Settings, agents: Mapping[int, AgentSpec], where: object
+    row: Sequence[Any], actions: bytes, settings: TournamentSettings, agents: Mapping[int, AgentSpec], where: object
 ) -> PlayedMatch:
-    """The match of a row; an error that names it if it is not what was written."""
+    """The match of a row; raises BadLeague if the row was changed."""
     number, id, at, players, seed, start, ranks, numbers, steps, ending, blamed, reason = row[:12]
     repeatable, duration, worker, _, digest, seal = row[12:]
     tournament, place = divmod(number, PLACES)
@@ -84,29 +84,29 @@ def unpack_match(
         each = len(figures) // n - 1
         stats = tuple(figures[n + seat * each : n + (seat + 1) * each] for seat in range(n))
         seats = tuple(seat for seat in range(n) if blamed >> seat & 1)
-        how = Ending(EndingKind(ending), seats, reason)
+        end = Ending(EndingKind(ending), seats, reason)
         ids = tuple(agent.id for agent in seated)
         result = MatchResult(
-            id.hex(), ids, figures[:n], tuple(ranks), steps, how, stats, actions, bool(repeatable), duration, worker
+            id.hex(), ids, figures[:n], tuple(ranks), steps, end, stats, actions, bool(repeatable), duration, worker
         )
         rest = REST.pack(number, at, seed, worker, duration, bool(repeatable))
-        sound = result.digest() == digest and _seal(id, digest, rest, start, reason) == seal
+        intact = result.digest() == digest and _seal(id, digest, rest, start, reason) == seal
     except (KeyError, ValueError, struct.error, ZeroDivisionError, TypeError, AttributeError):
-        sound = False
-    if not sound:
-        raise BadLeague(f"{where}: the record of match {tournament}.{place} is damaged: take a backup, if there is one")
+        intact = False
+    if not intact:
+        raise BadLeague(f"{where}: the record of match {tournament}.{place} is damaged: restore a backup")
     spec = MatchSpec(id.hex(), settings.game, seated, seed % 2**64, start, settings.limits)
     return PlayedMatch(tournament, place, spec, result, at)
 
 
 def _seal(id: bytes, digest: bytes, rest: bytes, start: str | None, reason: str) -> bytes:
-    """What the digest does not cover."""
+    """A checksum of the fields that the digest does not cover."""
     words = b"None" if start is None and not reason else f"{start!r}{reason}".encode(errors="surrogatepass")
     return hashlib.blake2b(id + digest + rest + words, digest_size=8).digest()
 
 
 def points(ranks: Sequence[int], seat: int) -> float:
-    """What a seat has made of a match: 1 for beating everybody else, 1/2 for each that it is level with."""
+    """Points of a seat, from 0 to 1: the share of opponents that it beat, where a draw counts 1/2."""
     own = ranks[seat]
     if len(ranks) == 2:
         other = ranks[1 - seat]

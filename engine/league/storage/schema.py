@@ -1,13 +1,13 @@
-"""The tables of a league file, and how older ones become today's."""
+"""The tables of a league file, and migrations of older versions."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
 
-APPLICATION = 0x52494E47  # "RING": an empty or foreign file cannot be taken for a league
+APPLICATION = 0x52494E47  # "RING": identifies a file as a league
 VERSION = 1
-PLACES = 1 << 32  # a match's number is its tournament's, times this, plus its place in the plan
+PLACES = 1 << 32  # a match's number is that of its tournament, times this, plus its place in the schedule
 
 SCHEMA = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -58,16 +58,16 @@ CREATE TABLE checkpoints (
 CREATE INDEX checkpoints_by_session ON checkpoints (session, step);
 """
 """In `tallies` and `skills` tournament 0 is the whole pool; wins, scores and pairs are those of `first`. A `seal` is a
-hash of the rest of its row; NaN would become NULL, so numbers that may be anything are kept as raw bytes."""
+checksum of the rest of its row. SQLite stores NaN as NULL, so columns that may hold NaN are raw bytes."""
 
-LARGE = ("matches", "actions", "seats", "metrics")  # grow with use; their rows are checked when they are read
+LARGE = ("matches", "actions", "seats", "metrics")  # these grow with use; their rows are checked when they are read
 
 MIGRATIONS: Mapping[int, Callable[[sqlite3.Connection], None]] = {}
-"""By version: what makes a file of that version one of the next. It runs inside a transaction, after a backup."""
+"""By version: upgrades a file of that version to the next one, inside a transaction, after a backup."""
 
 
 def expected() -> set[tuple[str, str, str]]:
-    """What a file of today's version defines, and nothing else: no trigger or view of somebody's own."""
+    """Everything that a file of the current version defines: it may have no other tables, triggers or views."""
     with sqlite3.connect(":memory:") as fresh:
         fresh.executescript(SCHEMA)
         found = defined(fresh)

@@ -1,9 +1,11 @@
-"""A training session, its metrics and its checkpoints as rows of the file, and back; changes in between are noticed."""
+"""Converts training sessions, metrics and checkpoints to rows of the file and back; checksums detect changes made in
+between."""
 
 from __future__ import annotations
 
 import math
 import numbers
+import sqlite3
 import struct
 import unicodedata
 import zlib
@@ -17,47 +19,47 @@ import numpy as np
 from engine import codec
 from engine.errors import BadLeague, BadValue, RingsideError
 from engine.game import Floats, Ints
-from engine.league.records import NOTES_LENGTH, State, check_name
-from engine.league.storage.checksums import seal_of
-from engine.league.storage.league import LARGEST_PAYLOAD
+from engine.league.records import LARGEST_PAYLOAD, NOTES_LENGTH, RunState, check_name
+from engine.league.storage.checksums import checksum
 from engine.options import Value
 from engine.play.match import GameSpec
 
+SESSION = "number, name, trainer, game, config, state, created, finished, note, seal"
 LARGEST_STATE = 512 << 20  # bytes, unpacked
 MOST_STEPS = 2**53
-STATES = (State.RUNNING, State.PAUSED, State.STOPPED, State.FINISHED)
+STATES = (RunState.RUNNING, RunState.PAUSED, RunState.STOPPED, RunState.FINISHED)
 
 
 @dataclass(frozen=True)
 class Session:
-    """A training session as it stands."""
+    """A training session."""
 
     number: int
-    name: str  # others may have it too
+    name: str  # not necessarily unique
     trainer: str
     game: GameSpec
     config: tuple[tuple[str, Value], ...]  # the trainer's settings
-    state: State
+    state: RunState
     created: float  # seconds since 1970
     finished: float | None = None
-    note: str = ""  # why it stopped, for people
+    note: str = ""  # why it stopped
 
 
 @dataclass(frozen=True)
 class SavedCheckpoint:
-    """What was saved at one step: the best player so far, if there is one, and the trainer's state while it is kept."""
+    """A checkpoint: the best player so far, if there is one, and the trainer's state as long as it is kept."""
 
     number: int
     session: int
     step: int
     at: float  # seconds since 1970
-    kind: str  # of the best player; empty if there is none, and then so is its payload
+    kind: str  # of the best player; empty without one, like `payload`
     version: int
     payload: str  # content hash of the best player's
     about: str
     state: str  # content hash of the packed state; empty once it is no longer kept
     size: int  # of the state, unpacked
-    agent: str | None = None  # id of the best player, once it has entered the league
+    agent: str | None = None  # id of the best player, once it has joined the league
 
     @property
     def resumable(self) -> bool:
@@ -65,7 +67,7 @@ class SavedCheckpoint:
 
 
 class Measured(NamedTuple):
-    """What was measured at one step."""
+    """Metrics of one step."""
 
     step: int
     values: Sequence[tuple[str, float]]  # by "group/name"; any number, NaN and infinities too
@@ -81,8 +83,8 @@ class Series:
     values: Floats
 
 
-class Best(Protocol):
-    """Somebody who can play, such as an AgentSpec."""
+class PlayerSpec(Protocol):
+    """A player, such as an AgentSpec."""
 
     @property
     def kind(self) -> str: ...
@@ -110,26 +112,32 @@ class _Record:
 
 
 def session_row(one: Session) -> tuple[Any, ...]:
-    made = (one.name, one.trainer, codec.dump(one.game), codec.dump(_Config(one.config)))
-    row = (one.number, *made, one.state.value, one.created, one.finished, one.note)
-    return (*row, seal_of(*row))
+    fixed = (one.name, one.trainer, codec.dump(one.game), codec.dump(_Config(one.config)))
+    row = (one.number, *fixed, one.state.value, one.created, one.finished, one.note)
+    return (*row, checksum(*row))
 
 
 def session_of(row: Sequence[Any], path: Path) -> Session:
-    """The session of a row; an error that names it if it is not what was written."""
-    *kept, seal = row
-    number, name, trainer, game, config, state, created, finished, note = kept
+    """The session of a row; raises BadLeague if the row was changed."""
+    *rest, seal = row
+    number, name, trainer, game, config, state, created, finished, note = rest
     try:
-        if seal_of(*kept) != seal:
-            raise ValueError("it is not what was written")
+        if checksum(*rest) != seal:
+            raise ValueError("its checksum is wrong")
         if not all(isinstance(one, str) for one in (name, trainer, note)) or not _times(created, finished):
-            raise ValueError("a name that is no text, or a time that is no number")
-        if State(state) not in STATES:
-            raise ValueError(f"no session is ever {state}")
-        made = codec.load(GameSpec, game), codec.load(_Config, config).config
-        return Session(number, name, trainer, *made, State(state), created, finished, note)
+            raise ValueError("a name is not text, or a time is not a number")
+        if RunState(state) not in STATES:
+            raise ValueError(f"a session cannot be {state}")
+        decoded = codec.load(GameSpec, game), codec.load(_Config, config).config
+        return Session(number, name, trainer, *decoded, RunState(state), created, finished, note)
     except (RingsideError, TypeError, ValueError) as error:
         raise damaged(path, f"training session {number}", error) from None
+
+
+def update_session(db: sqlite3.Connection, one: Session) -> None:
+    """Writes everything about a session that may change: settings, state, times and note."""
+    columns = "config = ?, state = ?, created = ?, finished = ?, note = ?, seal = ?"
+    db.execute(f"UPDATE sessions SET {columns} WHERE number = ?", (*session_row(one)[4:], one.number))
 
 
 def _times(created: object, finished: object) -> bool:
@@ -137,42 +145,42 @@ def _times(created: object, finished: object) -> bool:
 
 
 def check_config(config: Iterable[tuple[str, Value]]) -> tuple[tuple[str, Value], ...]:
-    """What could not be read again must not be written."""
-    made = tuple((check_name("config", name), value) for name, value in config)
-    for name, value in made:
+    """Raises BadValue for settings that could not be read back from the file."""
+    checked = tuple((check_name("config", name), value) for name, value in config)
+    for name, value in checked:
         if type(value) not in (bool, int, float, str) or (isinstance(value, float) and not math.isfinite(value)):
             raise BadValue(name, value, "yes or no, a finite number or text")
         try:
             codec.load(_Config, codec.dump(_Config(((name, value),))))
         except (RingsideError, ValueError):  # lone surrogates, or more digits than Python writes
-            raise BadValue(name, "it", "something that a file can hold") from None
-    return made
+            raise BadValue(name, "this value", "a value that a file can hold") from None
+    return checked
 
 
 def clean_note(note: str) -> str:
-    """It may be what a failing trainer said: what can be kept of it is."""
-    kept = (one if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cs") else "\ufffd" for one in note)
-    return "".join(kept)[:NOTES_LENGTH]
+    """Replaces control characters and lone surrogates, which the message of a failing trainer may contain."""
+    clean = (one if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cs") else "\ufffd" for one in note)
+    return "".join(clean)[:NOTES_LENGTH]
 
 
 # Metrics
 
 
 def metric_rows(number: int, batch: Iterable[Measured], now: float) -> dict[tuple[str, int], tuple[object, ...]]:
-    """By name and step; the last one counts."""
+    """By name and step; of several values the last one counts."""
     rows: dict[tuple[str, int], tuple[object, ...]] = {}
     for step, values, at in batch:
-        when = now if at is None else _number("at", at)
-        if not math.isfinite(when):
+        moment = now if at is None else _number("at", at)
+        if not math.isfinite(moment):
             raise BadValue("at", at, "seconds since 1970")
         for name, value in values:
             key = check_metric(name), check_step(step)
-            rows[key] = (number, *key, when, struct.pack("<d", _number(key[0], value)))
+            rows[key] = (number, *key, moment, struct.pack("<d", _number(key[0], value)))
     return rows
 
 
 def series_of(name: object, rows: Sequence[tuple[Any, Any, Any]], path: Path, number: int) -> Series:
-    """Of rows of step, time and value; an error if that is not what they are."""
+    """From rows of step, time and value; raises BadLeague if a row is damaged."""
     try:
         if check_metric(name) != name:
             raise ValueError("its name")
@@ -188,7 +196,7 @@ def series_of(name: object, rows: Sequence[tuple[Any, Any, Any]], path: Path, nu
 
 
 def check_metric(name: object) -> str:
-    """The name of a metric, as it may be kept and shown."""
+    """The normalised name of a metric; raises BadValue unless it has the form "group/name"."""
     checked = check_name("metric", name)
     if "/" not in checked or not all(part.strip() for part in checked.split("/")):
         raise BadValue("metric", name, 'of the form "group/name"')
@@ -205,7 +213,7 @@ def _number(field: str, value: object) -> float:
     try:
         if isinstance(value, numbers.Real):
             return float(value)
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:  # an integer beyond the range of floats
         pass
     raise BadValue(field, value, "a number that a float can hold")
 
@@ -214,47 +222,47 @@ def _number(field: str, value: object) -> float:
 
 
 def checkpoint_row(one: SavedCheckpoint, agent: int | None) -> tuple[Any, ...]:
-    """With the number that its agent has in the tables."""
+    """The row of a checkpoint; `agent` is the number of its agent in the tables."""
     record = codec.dump(_Record(one.kind, one.version, one.about, one.state, one.size))
     row = (one.number, one.session, one.step, one.at, one.payload or one.state, agent, record)
-    return (*row, seal_of(*row))
+    return (*row, checksum(*row))
 
 
 def checkpoint_of(row: Sequence[Any], path: Path) -> SavedCheckpoint:
-    """The checkpoint of a row and the id of its agent; an error that names it if it is not what was written."""
-    *kept, seal, id = row
-    number, session, step, at, payload, agent, record = kept
+    """The checkpoint of a row that ends with the id of its agent; raises BadLeague if the row was changed."""
+    *rest, seal, id = row
+    number, session, step, at, payload, agent, record = rest
     try:
-        if seal_of(*kept) != seal:
-            raise ValueError("it is not what was written")
+        if checksum(*rest) != seal:
+            raise ValueError("its checksum is wrong")
         if agent is not None and id is None:
-            raise ValueError(f"it speaks of an agent {agent} that is not there")
-        held = codec.load(_Record, record)
-        if type(at) is not float or not 0 <= held.size <= LARGEST_STATE:
-            raise ValueError(f"at {at!r}, of {held.size:,} bytes")
-        said = (held.kind, held.version, payload if held.kind else "", held.about, held.state, held.size)
-        return SavedCheckpoint(number, session, check_step(step), at, *said, id)
+            raise ValueError(f"it refers to an agent {agent} that does not exist")
+        found = codec.load(_Record, record)
+        if type(at) is not float or not 0 <= found.size <= LARGEST_STATE:
+            raise ValueError(f"time {at!r}, size {found.size:,} bytes")
+        fields = (found.kind, found.version, payload if found.kind else "", found.about, found.state, found.size)
+        return SavedCheckpoint(number, session, check_step(step), at, *fields, id)
     except (RingsideError, TypeError, ValueError) as error:
         raise damaged(path, f"checkpoint {number} of training session {session}", error) from None
 
 
-def check_best(best: Best) -> tuple[str, int, bytes]:
-    """What its kind, its version and its payload are."""
+def check_best(best: PlayerSpec) -> tuple[str, int, bytes]:
+    """Kind, version and payload of a player, once they are valid."""
     if type(best.version) is not int:
         raise BadValue("version", best.version, "a whole number")
     if not isinstance(best.payload, bytes) or len(best.payload) > LARGEST_PAYLOAD:
-        raise BadValue("payload", _told(best.payload), f"at most {LARGEST_PAYLOAD:,} bytes")
+        raise BadValue("payload", _size_text(best.payload), f"at most {LARGEST_PAYLOAD:,} bytes")
     return check_name("kind", best.kind), best.version, best.payload
 
 
 def pack_state(state: object) -> bytes:
     if not isinstance(state, bytes) or len(state) > LARGEST_STATE:
-        raise BadValue("state", _told(state), f"at most {LARGEST_STATE:,} bytes")
+        raise BadValue("state", _size_text(state), f"at most {LARGEST_STATE:,} bytes")
     return zlib.compress(state)
 
 
 def unpack_state(packed: bytes, one: SavedCheckpoint, path: Path) -> bytes:
-    """No more than it says it is, whatever is in the file: a few kilobytes could unpack to all of the memory."""
+    """Unpacks at most the recorded size: a few kilobytes of a forged file could unpack to more than the memory."""
     unpacker = zlib.decompressobj()
     try:
         state = unpacker.decompress(packed, one.size + 1)
@@ -265,9 +273,9 @@ def unpack_state(packed: bytes, one: SavedCheckpoint, path: Path) -> bytes:
     return state
 
 
-def _told(data: object) -> object:
+def _size_text(data: object) -> object:
     return f"{len(data):,} bytes" if isinstance(data, bytes) else data
 
 
 def damaged(path: Path, what: str, why: object) -> BadLeague:
-    return BadLeague(f"{path}: {what} is damaged ({why}): take a backup, if there is one")
+    return BadLeague(f"{path}: {what} is damaged ({why}): restore a backup")

@@ -1,8 +1,8 @@
-"""Training sessions in a league file: what was asked for, what was measured, and the checkpoints to go on from.
+"""SessionStore: the training sessions of a league file, with their settings, metrics and checkpoints.
 
 A checkpoint has a small part that stays, its best player, and a large one, the trainer's state, of which a session
-keeps the newest few. Whatever is read inside a transaction is read through it, so that all of this can be part of a
-larger one.
+keeps the newest few. Reads inside a transaction use its connection, so that every method can be part of a larger
+transaction.
 """
 
 from __future__ import annotations
@@ -17,16 +17,39 @@ from contextlib import contextmanager
 from typing import Any
 
 from engine.errors import BadValue, NotNow, UnknownName
-from engine.league.records import Agent, State, check_name, check_text, content_hash
-from engine.league.storage.session_rows import (STATES, Best, Measured, SavedCheckpoint, Series, Session, check_best, check_config, check_metric, check_step, checkpoint_of, checkpoint_row, clean_note, damaged, metric_rows, pack_state, series_of, session_of, session_row, unpack_state)
+from engine.league.records import Agent, RunState, check_name, check_text, content_hash
 from engine.league.storage.league import League
+from engine.league.storage.recovery import INTERRUPTED
+from engine.league.storage.session_rows import (
+    SESSION,
+    STATES,
+    Measured,
+    PlayerSpec,
+    SavedCheckpoint,
+    Series,
+    Session,
+    check_best,
+    check_config,
+    check_metric,
+    check_step,
+    checkpoint_of,
+    checkpoint_row,
+    clean_note,
+    damaged,
+    metric_rows,
+    pack_state,
+    series_of,
+    session_of,
+    session_row,
+    unpack_state,
+    update_session,
+)
 from engine.options import Value
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import game_of
 
-KEPT = 3  # states of a session: the newest to go on from, the others in case that one is damaged
-PART = 500  # metrics written by one statement: why few statements are better is told at `insert_many`
-SESSION = "number, name, trainer, game, config, state, created, finished, note, seal"
+KEPT = 3  # states of a session: the newest to resume from, the others in case that one is damaged
+PART = 500  # metrics written by one statement; see `insert_many`
 CHECKPOINT = """
 SELECT c.number, c.session, c.step, c.at, c.payload, c.agent, c.record, c.seal, agents.id
 FROM checkpoints AS c LEFT JOIN agents ON agents.number = c.agent
@@ -37,29 +60,29 @@ AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE payload = :hash OR instr(record,
 """
 
 
-class Sessions:
-    """The training sessions of an open league; keeps nothing itself, so any number of these may be in use."""
+class SessionStore:
+    """The training sessions of an open league. It has no state of its own, so any number may be in use."""
 
     def __init__(self, league: League) -> None:
         self.league = league
 
     def add(self, name: str, trainer: str, game: GameSpec, config: Iterable[tuple[str, Value]]) -> Session:
-        """It counts as running from now on."""
+        """Adds a session in the state `RUNNING`."""
         game_of(game)
-        made, name, trainer = check_config(config), check_name("name", name), check_name("trainer", trainer)
+        checked, name, trainer = check_config(config), check_name("name", name), check_name("trainer", trainer)
         with self.league.file.transaction() as db:
             [(last,)] = db.execute("SELECT coalesce(max(number), 0) FROM sessions")
-            session = Session(last + 1, name, trainer, game, made, State.RUNNING, time.time())
+            session = Session(last + 1, name, trainer, game, checked, RunState.RUNNING, time.time())
             db.execute(f"INSERT INTO sessions ({SESSION}) VALUES (?,?,?,?,?,?,?,?,?,?)", session_row(session))
         return session
 
-    def every(self) -> list[Session]:
-        """In the order in which they were begun."""
+    def all(self) -> list[Session]:
+        """In the order in which they were started."""
         return [self._session(row) for row in self._rows(None, f"SELECT {SESSION} FROM sessions ORDER BY number")]
 
     def session(self, which: int | str | None = None) -> Session:
-        """By number, or by name if that is unique; the latest if nothing is said."""
-        every = self.every()
+        """By number, or by name if that is unique; by default the latest."""
+        every = self.all()
         if which is None and not every:
             raise NotNow(f"{self.league.path.name} has no training session yet")
         text = unicodedata.normalize("NFC", str(every[-1].number if which is None else which))
@@ -68,17 +91,17 @@ class Sessions:
             raise self._unknown(which, every)
         if len(found) > 1:
             shared = " and ".join(str(one.number) for one in found)
-            raise BadValue("session", which, f"one of the numbers {shared}, which share that name")
+            raise BadValue("session", which, f"one of the numbers {shared}: these share the name")
         return found[0]
 
     def update(
         self,
         number: int,
-        state: State | None = None,
+        state: RunState | None = None,
         note: str | None = None,
         config: Iterable[tuple[str, Value]] | None = None,
     ) -> Session:
-        """New state, note and settings. Of a note, which may be what a failing trainer said, what can be is kept."""
+        """Sets state, note and settings. Characters of the note that a file cannot hold are replaced."""
         if state not in (None, *STATES):
             raise BadValue("state", state, f"one of {', '.join(one.value for one in STATES)}")
         with self.league.file.transaction() as db:
@@ -89,16 +112,8 @@ class Sessions:
                 new = dataclasses.replace(new, note=clean_note(note))
             if config is not None:
                 new = dataclasses.replace(new, config=check_config(config))
-            changed = (*session_row(new)[4:], number)
-            columns = "config = ?, state = ?, created = ?, finished = ?, note = ?, seal = ?"
-            db.execute(f"UPDATE sessions SET {columns} WHERE number = ?", changed)
+            update_session(db, new)
         return new
-
-    def after_a_crash(self) -> None:
-        """Nobody else writes, so what is said to be trained is not: its program ended before it did."""
-        for one in self.every():
-            if one.state in (State.RUNNING, State.PAUSED):
-                self.update(one.number, State.STOPPED, "the program ended before it did")
 
     # Metrics
 
@@ -106,8 +121,8 @@ class Sessions:
         self.record_many(number, [Measured(step, values, at)])
 
     def record_many(self, number: int, batch: Iterable[Measured]) -> None:
-        """All of it in one transaction. What was measured at the same step before is replaced: a session that goes on
-        from a checkpoint repeats what came after it."""
+        """Saves metrics in one transaction. Values at the same step are replaced: a session that resumes from a
+        checkpoint repeats the steps after it."""
         rows = list(metric_rows(number, batch, time.time()).values())
         with self.league.file.transaction() as db:
             self._one(number, db)
@@ -117,26 +132,26 @@ class Sessions:
                 db.execute(f"INSERT OR REPLACE INTO metrics VALUES {marks}", list(itertools.chain(*part)))
 
     def metrics(self, number: int, names: Iterable[str] | None = None) -> dict[str, Series]:
-        """All of them, or those of these names that there are."""
+        """All metrics, or the existing ones among these names."""
         self._one(number)
         sql = "SELECT name, step, at, value FROM metrics WHERE session = ?"
         if names is None:
             rows = self._rows(None, f"{sql} ORDER BY name, step", number)
         else:
-            wanted = dict.fromkeys(check_metric(name) for name in names)
+            unique = dict.fromkeys(check_metric(name) for name in names)
             rows = [
-                row for name in wanted for row in self._rows(None, f"{sql} AND name = ? ORDER BY step", number, name)
+                row for name in unique for row in self._rows(None, f"{sql} AND name = ? ORDER BY step", number, name)
             ]
         groups = itertools.groupby(rows, lambda row: row[0])
         return {name: series_of(name, [row[1:] for row in group], self.league.path, number) for name, group in groups}
 
     def steps(self, number: int) -> int:
-        """The last one of which anything was measured; 0 if there is none."""
+        """The last step with a metric; 0 if there is none."""
         [(last,)] = self._rows(None, "SELECT max(step) FROM metrics WHERE session = ?", number)
         return 0 if last is None else int(last)
 
     def forget_after(self, number: int, step: int) -> None:
-        """Before a session goes on from this step: what was measured later is forgotten, and so are later states."""
+        """Deletes metrics and states after this step, before a session resumes from it."""
         with self.league.file.transaction() as db:
             self._one(number, db)
             db.execute("DELETE FROM metrics WHERE session = ? AND step > ?", (number, check_step(step)))
@@ -147,25 +162,25 @@ class Sessions:
     # Checkpoints
 
     def add_checkpoint(
-        self, number: int, step: int, state: bytes, best: Best | None = None, about: str = ""
+        self, number: int, step: int, state: bytes, best: PlayerSpec | None = None, about: str = ""
     ) -> SavedCheckpoint:
-        """It replaces one of the same step. Of the states that are older than the newest few nothing is kept, and
-        where there is no player either, nothing of the checkpoint."""
+        """Saves a checkpoint; it replaces one of the same step. Only the newest few states are kept, and older
+        checkpoints without a player are deleted."""
         step, about, packed = check_step(step), check_text("about", about, 1000), pack_state(state)
         kind, version, data = check_best(best) if best else ("", 0, b"")
-        player, kept = content_hash(data) if best else "", content_hash(packed)
+        player, content = content_hash(data) if best else "", content_hash(packed)
         with self.league.file.transaction() as db:
             self._one(number, db)
-            others = self._at_stake(number, step, db)
+            others = self._replaceable(number, step, db)
             old = next((one for one in others if one.step == step), None)
             [(last,)] = db.execute("SELECT coalesce(max(number), 0) FROM checkpoints")
             place = (old.number if old else last + 1, number, step, time.time())
-            new = SavedCheckpoint(*place, kind, version, player, about, kept, len(state))
+            new = SavedCheckpoint(*place, kind, version, player, about, content, len(state))
             if old and (old.kind, old.version, old.payload) == (kind, version, player):
                 new = dataclasses.replace(new, agent=old.agent)
-            stored = [(kept, packed), (player, data)] if best else [(kept, packed)]
+            stored = [(content, packed), (player, data)] if best else [(content, packed)]
             db.executemany("INSERT OR IGNORE INTO payloads VALUES (?, ?)", stored)
-            self._put(db, new)
+            self._write_checkpoint(db, new)
             if old:
                 self._drop(db, old.state, old.payload)
             resumable = [one for one in others if one.resumable and one is not old]
@@ -179,7 +194,7 @@ class Sessions:
         return self._checkpoints(number)
 
     def state(self, number: int, step: int | None = None) -> tuple[int, bytes] | None:
-        """The newest state from which the session can go on, or that of this step; None if there is none."""
+        """Step and state of the newest checkpoint with a state, or of the one at this step; None if there is none."""
         with self._snapshot():
             for one in reversed(self.checkpoints(number)):
                 if one.resumable and step in (None, one.step):
@@ -196,7 +211,7 @@ class Sessions:
         colour: str = "",
         tags: Sequence[str] = (),
     ) -> Agent:
-        """Put the best player of this checkpoint into the league; without notes, with what was said about it."""
+        """Adds the best player of this checkpoint to the league; the default notes are those of the checkpoint."""
         with self.league.file.transaction() as db:
             found = self._rows(db, f"{CHECKPOINT} WHERE c.number = ?", number)
             if not found:
@@ -206,15 +221,16 @@ class Sessions:
             where = f"step {one.step} of training session {session.number} ({session.name})"
             if one.agent is not None:
                 [(entered,)] = db.execute("SELECT name FROM agents WHERE id = ?", (one.agent,))
-                raise NotNow(f"the best player at {where} has entered the league already, as {entered}")
+                raise NotNow(f"the best player at {where} has joined the league already, as {entered}")
             if not one.kind:
-                raise NotNow(f"at {where} there is no player who could enter the league")
+                raise NotNow(f"there is no player to add at {where}")
             spec = self.player(one, name, db)
-            origin, said = f"trained by {session.trainer}, {where}", one.about if notes is None else notes
+            origin = f"trained by {session.trainer}, {where}"
+            notes = one.about if notes is None else notes
             agent = self.league.add_agent(
-                name, session.game.name, spec, notes=said, colour=colour, tags=tags, parents=parents, origin=origin
+                name, session.game.name, spec, notes=notes, colour=colour, tags=tags, parents=parents, origin=origin
             )
-            self._put(db, dataclasses.replace(one, agent=agent.id))
+            self._write_checkpoint(db, dataclasses.replace(one, agent=agent.id))
         return agent
 
     def player(self, one: SavedCheckpoint, name: str, db: sqlite3.Connection | None = None) -> AgentSpec:
@@ -222,17 +238,17 @@ class Sessions:
         return AgentSpec(name, one.kind, self._content(one, one.payload, db), one.version)
 
     def audit(self) -> list[str]:
-        """What does not go together, if anything; what is damaged in itself is an error."""
+        """Messages about rows that contradict each other; a row that is damaged raises BadLeague."""
         with self._snapshot():
-            known = {one.number for one in self.every()}
+            known = {one.number for one in self.all()}
             payloads = {one.id: one.payload for one in self.league.agents(archived=True)}
-            wrong, seen = list[str](), set[tuple[int, int]]()
+            problems, seen = list[str](), set[tuple[int, int]]()
             for one in self._checkpoints():
                 if one.session not in known or (one.session, one.step) in seen:
-                    wrong.append(f"checkpoint {one.number} belongs to no session, or is there twice")
+                    problems.append(f"checkpoint {one.number} belongs to no session, or is a duplicate")
                 seen.add((one.session, one.step))
                 if one.agent is not None and payloads.get(one.agent) != one.payload:
-                    wrong.append(f"checkpoint {one.number} did not become the agent {one.agent}")
+                    problems.append(f"the player of checkpoint {one.number} differs from its agent {one.agent}")
                 if one.kind:
                     self._content(one, one.payload)
                 if one.resumable:
@@ -241,8 +257,8 @@ class Sessions:
                 self.metrics(number)
             for (number,) in self._rows(None, "SELECT DISTINCT session FROM metrics"):
                 if number not in known:
-                    wrong.append(f"there are metrics of a session {number}, but no such session")
-        return wrong
+                    problems.append(f"there are metrics of session {number}, but no such session")
+        return problems
 
     # Rows
 
@@ -251,7 +267,7 @@ class Sessions:
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
-        """What this thread reads meanwhile is of one moment: training may go on, and drops states as it does."""
+        """This thread reads one snapshot of the file: training that runs meanwhile deletes states."""
         self.league.file.read("BEGIN")
         try:
             yield
@@ -265,13 +281,13 @@ class Sessions:
     def _one(self, number: int, db: sqlite3.Connection | None = None) -> Session:
         found = self._rows(db, f"SELECT {SESSION} FROM sessions WHERE number = ?", number)
         if not found:
-            raise self._unknown(number, self.every())
+            raise self._unknown(number, self.all())
         return self._session(found[0])
 
     def _session(self, row: Sequence[Any]) -> Session:
         found = session_of(row, self.league.path)
-        asleep = self.league.alone and found.state in (State.RUNNING, State.PAUSED)
-        return dataclasses.replace(found, state=State.STOPPED) if asleep else found
+        interrupted = self.league.no_writer and found.state in INTERRUPTED
+        return dataclasses.replace(found, state=RunState.STOPPED) if interrupted else found
 
     def _checkpoints(self, number: int | None = None, db: sqlite3.Connection | None = None) -> list[SavedCheckpoint]:
         which, values = (" WHERE c.session = ?", (number,)) if number is not None else ("", ())
@@ -280,33 +296,33 @@ class Sessions:
             for row in self._rows(db, f"{CHECKPOINT}{which} ORDER BY c.step", *values)
         ]
 
-    def _at_stake(self, number: int, step: int, db: sqlite3.Connection) -> list[SavedCheckpoint]:
-        """The one of this step, and those with a state: few, however many there are with a player alone."""
+    def _replaceable(self, number: int, step: int, db: sqlite3.Connection) -> list[SavedCheckpoint]:
+        """The checkpoint of this step, and those with a state: few, however many have only a player."""
         where = """ WHERE c.session = ? AND (c.step = ? OR NOT instr(c.record, '"state":""')) ORDER BY c.step"""
         return [checkpoint_of(row, self.league.path) for row in self._rows(db, CHECKPOINT + where, number, step)]
 
-    def _put(self, db: sqlite3.Connection, one: SavedCheckpoint) -> None:
+    def _write_checkpoint(self, db: sqlite3.Connection, one: SavedCheckpoint) -> None:
         found = db.execute("SELECT number FROM agents WHERE id = ?", (one.agent,)).fetchone()
         row = checkpoint_row(one, found and found[0])
         db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?,?,?,?,?,?,?,?)", row)
 
     def _strip(self, db: sqlite3.Connection, one: SavedCheckpoint) -> None:
-        """Its state goes; what has no player either goes with it."""
+        """Deletes the state of a checkpoint, and the checkpoint if it has no player either."""
         if one.kind:
-            self._put(db, dataclasses.replace(one, state="", size=0))
+            self._write_checkpoint(db, dataclasses.replace(one, state="", size=0))
         else:
             db.execute("DELETE FROM checkpoints WHERE number = ?", (one.number,))
         self._drop(db, one.state)
 
     def _drop(self, db: sqlite3.Connection, *contents: str) -> None:
-        """Unless an agent or another checkpoint has the same."""
+        """Deletes payloads, unless an agent or another checkpoint uses them."""
         db.executemany(UNUSED, [{"hash": content} for content in contents if content])
 
     def _content(self, one: SavedCheckpoint, content: str, db: sqlite3.Connection | None = None) -> bytes:
         found = self._rows(db, "SELECT data FROM payloads WHERE hash = ?", content)
         if not found or not isinstance(found[0][0], bytes) or content_hash(found[0][0]) != content:
-            what = f"what checkpoint {one.number} of training session {one.session} saved"
-            raise damaged(self.league.path, what, f"the payload {content}")
+            what = f"checkpoint {one.number} of training session {one.session}"
+            raise damaged(self.league.path, what, f"its payload {content}")
         data: bytes = found[0][0]
         return data
 

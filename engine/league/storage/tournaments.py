@@ -1,6 +1,6 @@
-"""The books of one tournament: what is planned, what has been played, and where new results go.
+"""TournamentStore: the schedule of one tournament and its recorded results.
 
-A batch of results and all that follows from it (tallies, forfeits, skills, progress) is one transaction. Nothing here
+A batch of results and everything derived from it (tallies, forfeits, skills, progress) is one transaction. Nothing
 depends on the order in which results arrive.
 """
 
@@ -12,21 +12,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import isclose
 
-from engine.errors import BadLeague, NotNow
-from engine.league.entries import Entries, Entry, Seating, Seatings, agents_of
-from engine.league.storage.database import insert_many
+from engine.errors import BadLeague, BadValue, NotNow
 from engine.league.formats import Group
-from engine.league.schedule import MOST_MATCHES, Plan, Planned
-from engine.league.records import State, Tournament
-from engine.league.storage.match_rows import pack_matches, points, unpack_players
-from engine.league.storage.schema import PLACES
-from engine.league.multiplayer_ratings import Finish, SkillBook, rebuild
+from engine.league.head_to_head import Halves, Sums, add_encounters, add_games, pair_up
+from engine.league.multiplayer_ratings import Finish, SkillTracker, rebuild
+from engine.league.played_matches import every_match
+from engine.league.records import Lineup, RunState, Tournament
+from engine.league.schedule import MOST_MATCHES, Schedule, ScheduledMatch
+from engine.league.standings import snapshot
+from engine.league.storage.database import insert_many
 from engine.league.storage.league import League
-from engine.league.tallies import Halves, Sums, add_encounters, add_games, pair_up
+from engine.league.storage.match_rows import pack_matches, points, unpack_players
+from engine.league.storage.result_columns import PlayedEntries, PlayedEntry, Seating, Seatings, agents_of
+from engine.league.storage.schema import PLACES
 from engine.play.match import AgentSpec, EndingKind
 from engine.play.results import CODES, ENDINGS
 
-STRETCH = 10_000  # matches that are read at once
+CHUNK = 10_000  # matches that are read at once
 CANCELLED = CODES[EndingKind.CANCELLED]
 Row = tuple[object, ...]
 UNFINISHED = (EndingKind.QUARANTINED.value, EndingKind.VOID.value)
@@ -42,25 +44,25 @@ count = count + excluded.count, latest = max(latest, excluded.latest)
 """
 
 
-class Book:
-    """Open it to see what is missing; `record` what has been played."""
+class TournamentStore:
+    """Lists the missing matches of a tournament and records results."""
 
     def __init__(self, league: League, number: int) -> None:
         self.league = league
         self.tournament: Tournament = league.tournament(number)
-        self.plan = Plan(self.tournament.settings, self.tournament.lineups)
+        self.plan = Schedule(self.tournament.settings, self.tournament.lineups)
         [(self._pool,)] = league.file.read("SELECT pool FROM tournaments WHERE number = ?", number)
         self._base = number * PLACES
         self._present = bytearray(1)
         self._halves = Halves()
-        self._skills = SkillBook(league, self._pool, number) if self.plan.game.info.seats > 2 else None
+        self._skills = SkillTracker(league, self._pool, number) if self.plan.game.info.seats > 2 else None
         self._points: dict[int, list[tuple[str, float]]] = {}  # by place, for formats that read results
         self.quarantined: set[str] = set()
         self.played = 0
         self._read()
         self._extend()
 
-    # What is there
+    # Reading
 
     def _read(self) -> None:
         ids, finishes = self.league.ids(), dict[int, Finish]()
@@ -76,21 +78,21 @@ class Book:
             if ending == EndingKind.QUARANTINED.value:
                 self.quarantined |= {ids[agent] for seat, agent in enumerate(players) if blamed >> seat & 1}
         if self._skills is not None:
-            self._skills.found(finishes)
+            self._skills.load(finishes)
 
     def _span(self) -> tuple[int, int]:
         return self._base + 1, self._base + PLACES - 1
 
     def _extend(self) -> None:
-        """Ask the format for more as long as all that it has decided is played."""
+        """Asks the format for more rounds as long as all scheduled matches are played."""
         while self.played >= self.plan.length and not self.plan.complete:
             self.plan.extend(self._scores)
 
     def _mark(self, places: Sequence[int]) -> None:
-        """Note that these places of the plan have been played."""
+        """Marks these places of the schedule as played."""
         if not 0 < min(places) <= max(places) <= MOST_MATCHES:
             wrong = next(place for place in places if not 0 < place <= MOST_MATCHES)
-            raise BadLeague(f"{self.league.path} is damaged: no plan has a match {self.tournament.number}.{wrong}")
+            raise BadLeague(f"{self.league.path} is damaged: no schedule has a match {self.tournament.number}.{wrong}")
         if max(places) >= len(self._present):
             self._present.extend(bytes(max(places) + 4096 - len(self._present)))
         for place in places:
@@ -98,20 +100,20 @@ class Book:
         self.played += len(places)
 
     def _scores(self, first: int, games: int, group: Group) -> tuple[float, ...]:
-        """What a group has made of a meeting, per game. Who was quarantined has nothing of it, the others half."""
-        if first not in self._points:  # a stretch at a time: formats read them all
+        """Points per game of a group in a meeting. In quarantined matches the blamed agents get 0, the others 1/2."""
+        if first not in self._points:  # in chunks: formats read all of them
             self._read_points(first)
         sums = dict.fromkeys(group, 0.0)
         for place in range(first, first + games):
-            for agent, made in self._points[place]:
-                sums[agent] += made
+            for agent, earned in self._points[place]:
+                sums[agent] += earned
         return tuple(sums[agent] / games for agent in group)
 
     def _read_points(self, first: int) -> None:
         ids = self.league.ids()
         sql = "SELECT number - ?, players, ranks, ending, blamed FROM matches WHERE number >= ? AND number < ?"
         low = self._base + first
-        for place, packed, ranks, ending, blamed in self.league.file.read(sql, self._base, low, low + STRETCH):
+        for place, packed, ranks, ending, blamed in self.league.file.read(sql, self._base, low, low + CHUNK):
             unfinished = ending in UNFINISHED
             self._points[place] = [
                 (ids[agent], (0.0 if blamed >> seat & 1 else 0.5) if unfinished else points(ranks, seat))
@@ -122,35 +124,35 @@ class Book:
     def over(self) -> bool:
         return self.plan.complete and self.played >= self.plan.length
 
-    def missing(self) -> Iterator[Planned]:
-        """What is decided and not played, in the order of the plan."""
+    def missing(self) -> Iterator[ScheduledMatch]:
+        """Scheduled matches that are not recorded, in schedule order."""
         return self.plan.matches(self.agents(), self._present)
 
     def agents(self) -> dict[str, AgentSpec]:
-        return {id: self.league.spec(id) for id in self.tournament.everybody}
+        return {id: self.league.spec(id) for id in self.tournament.all_entrants}
 
     def check_change(self, first_round: int, entrants: Sequence[str]) -> None:
-        """Raise BadValue unless it could go on with these entrants from this round on."""
+        """Raises BadValue unless the format can continue with these entrants from this round on."""
         self.plan.check_change(first_round, entrants, self._scores)
 
     def next_round(self) -> int:
-        """The first round of which nothing has been played."""
+        """The first round without a recorded match."""
         last = max((place for place in range(len(self._present)) if self._present[place]), default=0)
         return self.plan.round_of(last) + 1 if last else 0
 
-    # What is added
+    # Recording
 
-    def record(self, entries: Iterable[Entry]) -> list[Entry]:
-        """On the disk when this returns. What was cancelled, or is there already, is left out; returns the rest."""
-        first: dict[int, Entry] = {}
+    def record(self, entries: Iterable[PlayedEntry]) -> list[PlayedEntry]:
+        """Saves results to the disk, without cancelled and known ones; returns those that were saved."""
+        first: dict[int, PlayedEntry] = {}
         for entry in entries:
             if entry.result.ending.kind is not EndingKind.CANCELLED:
                 first.setdefault(entry.place, entry)
-        added = self.record_batches(Entries.of(first.values()))
+        added = self.record_batches(PlayedEntries.of(first.values()))
         return [first[place] for some in added for place in some.places]
 
-    def record_batches(self, given: Iterable[Entries]) -> list[Entries]:
-        """The same for results in columns."""
+    def record_batches(self, given: Iterable[PlayedEntries]) -> list[PlayedEntries]:
+        """Like `record`, for results in columns."""
         added = self._fresh(given)
         if not added:
             return []
@@ -187,19 +189,19 @@ class Book:
                     db.execute("DELETE FROM skills WHERE pool = ? AND tournament = 0", (self._pool,))
         self._halves, self._skills = halves, skills
         for entries in added:
-            self._note(entries)
+            self._mark_recorded(entries)
         self._extend()
         return added
 
-    def _note(self, entries: Entries) -> None:
-        """Take over what has just been written to the file."""
+    def _mark_recorded(self, entries: PlayedEntries) -> None:
+        """Updates the state in memory after a write to the file."""
         self._mark(entries.places)
-        for at, ending in entries.results.told.items():
+        for at, ending in entries.results.detailed_endings.items():
             if ending.kind is EndingKind.QUARANTINED:
                 self.quarantined |= {entries.results.specs[at].players[seat].id for seat in ending.seats}
 
-    def _fresh(self, given: Iterable[Entries]) -> list[Entries]:
-        """Without what was cancelled or is there already."""
+    def _fresh(self, given: Iterable[PlayedEntries]) -> list[PlayedEntries]:
+        """Leaves out results that were cancelled or are recorded already."""
         found, seen = [], set[int]()
         for entries in given:
             cancelled = entries.results.columns.kinds == CANCELLED
@@ -216,8 +218,8 @@ class Book:
                 found.append(entries)
         return found
 
-    def _tally(self, sums: Sums, halves: Halves, entries: Entries, seatings: Sequence[Seating]) -> None:
-        """For every two that met: games, scores and pairs from the view of the one that is older in the league."""
+    def _tally(self, sums: Sums, halves: Halves, entries: PlayedEntries, seatings: Sequence[Seating]) -> None:
+        """Adds games, scores and pairs of every two agents that met, from the view of the one that joined first."""
         agents = agents_of(seatings)
         add_games(sums, entries.results, agents)
         if self.plan.paired:
@@ -227,24 +229,22 @@ class Book:
         scopes = (0, self.tournament.number)
         return [(self._pool, scope, *pair, *tally) for scope in scopes for pair, tally in sums.items()]
 
-    def _forfeits(self, entries: Entries, seatings: Sequence[Seating]) -> list[Row]:
+    def _forfeits(self, entries: PlayedEntries, seatings: Sequence[Seating]) -> list[Row]:
         return [
             (self.tournament.number, seatings[at].numbers[seat], ending.kind.value, 1, entries.places[at])
-            for at, ending in entries.results.told.items()
+            for at, ending in entries.results.detailed_endings.items()
             for seat in ending.seats
         ]
 
     def audit(self) -> list[str]:
-        """What is kept and does not follow from the matches; nothing, if all is well."""
-        from engine.league.standings import every_match  # it reads what this module writes
-
+        """Names of the derived tables that do not agree with the matches."""
         seen, halves, sums, agents = 0, Halves(), Sums(), Seatings(self.league.numbers())
         forfeits: Counter[Row] = Counter()
         seats: set[tuple[int, int]] = set()
         matches = every_match(self.league, self.tournament.number)
-        while some := [Entry(one.place, one.spec, one.result) for one in itertools.islice(matches, STRETCH)]:
+        while some := [PlayedEntry(one.place, one.spec, one.result) for one in itertools.islice(matches, CHUNK)]:
             seen += len(some)
-            for entries in Entries.of(some):
+            for entries in PlayedEntries.of(some):
                 seatings = agents.of(entries.results)
                 self._tally(sums, halves, entries, seatings)
                 forfeits.update([row[:3] for row in self._forfeits(entries, seatings)])
@@ -262,41 +262,60 @@ class Book:
             "seats": sat == seats,
             "played": seen == self.tournament.played,
         }
-        return [name for name, sound in checks.items() if not sound]
+        return [name for name, correct in checks.items() if not correct]
 
     def forget_unfinished(self) -> int:
-        """Quarantined and void matches are missing again; how many there were."""
+        """Deletes quarantined and void matches so that they are played again; returns how many."""
         places = (*self._span(), *UNFINISHED)
         chosen = "number BETWEEN ? AND ? AND ending IN (?, ?)"
         with self.league.file.transaction() as db:
             for table in ("actions", "seats"):
                 db.execute(f"DELETE FROM {table} WHERE match IN (SELECT number FROM matches WHERE {chosen})", places)
             count = db.execute(f"DELETE FROM matches WHERE {chosen}", places).rowcount
-            gone = (self.tournament.number, *UNFINISHED)
-            db.execute("DELETE FROM forfeits WHERE tournament = ? AND ending IN (?, ?)", gone)
+            db.execute(
+                "DELETE FROM forfeits WHERE tournament = ? AND ending IN (?, ?)", (self.tournament.number, *UNFINISHED)
+            )
             if count:
-                self.league.update_tournament(self.tournament.number, State.STOPPED, played=-count)
+                self.league.update_tournament(self.tournament.number, RunState.STOPPED, played=-count)
                 if self._skills is not None:
                     rebuild(db, self._pool)
         return count
 
-    def settle(self, state: State, note: str = "") -> None:
-        """Its new state; where it ends, the ratings of its pool are kept for the history."""
-        if self.tournament.state is State.CANCELLED:
+    def settle(self, state: RunState, note: str = "") -> None:
+        """Sets the state; at the end of a run, also saves the ratings of the pool for the rating history."""
+        if self.tournament.state is RunState.CANCELLED:
             raise NotNow(f"{self.tournament.name!r} was cancelled")
-        from engine.league.standings import snapshot  # it reads what this module writes
-
         with self.league.file.transaction() as db:
             self.league.update_tournament(self.tournament.number, state, note, self.plan.length)
             if self._skills is not None and not self._skills.latest and not state.open:
                 rebuild(db, self._pool)
-            if state in (State.FINISHED, State.STOPPED, State.CANCELLED) and self.played:
+            if state in (RunState.FINISHED, RunState.STOPPED, RunState.CANCELLED) and self.played:
                 snapshot(self.league, self.tournament)
         self.tournament = self.league.tournament(self.tournament.number)
 
 
-def finishes_of(entries: Entries, seatings: Sequence[Seating]) -> dict[int, Finish]:
-    """By place, for skills: who finished where; None for what is not rated."""
+def finishes_of(entries: PlayedEntries, seatings: Sequence[Seating]) -> dict[int, Finish]:
+    """By place, for skill ratings: players and ranks, or None for a match that is not rated."""
     columns = entries.results.columns
     rows = zip(entries.places, seatings, columns.ranks.tolist(), columns.kinds.tolist(), strict=True)
     return {place: (seated.numbers, ranks) if ENDINGS[kind].rated else None for place, seated, ranks, kind in rows}
+
+
+def change_entrants(league: League, number: int, join: Iterable[str], leave: Iterable[str]) -> Tournament:
+    """Changes who takes part, by id, from the next round on; rounds that have begun are finished as they are."""
+    with league.file.transaction():
+        tournament, store = league.tournament(number), TournamentStore(league, number)
+        if not tournament.state.open:
+            raise NotNow(f"{tournament.name!r} is {tournament.state.value}: its entrants cannot change any more")
+        joining, leaving = tuple(join), tuple(leave)
+        for one in leaving:
+            if one not in tournament.entrants:
+                raise BadValue("leave", one, f"one of {', '.join(tournament.entrants)}")
+        league.check_agents(joining, tournament.settings.game)
+        entrants = tuple(one for one in tournament.entrants if one not in leaving) + joining
+        first = store.next_round()
+        store.check_change(first, entrants)
+        begun = [one for one in tournament.lineups if one.first_round < first]
+        league.set_lineups(number, [*begun, Lineup(tournament.lineups[-1].version + bool(begun), first, entrants)])
+    league.update_tournament(number, total=TournamentStore(league, number).plan.length)
+    return league.tournament(number)

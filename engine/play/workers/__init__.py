@@ -1,0 +1,5 @@
+"""The pool of local worker processes behind `ConcurrentMatchExecutor`.
+
+The `Dispatcher` runs a `Scheduler` in a thread; the scheduler sends matches to workers (`WorkerHandle`), each of which
+runs a `WorkerLoop` (`main`). `messages` defines what they exchange.
+"""

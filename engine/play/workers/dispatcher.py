@@ -1,7 +1,7 @@
-"""The dispatcher: one thread that keeps workers busy, notices when one dies or hangs, and loses nothing.
+"""The dispatcher: one thread that sends matches to workers, receives results, and detects workers that die or hang.
 
-It waits on all its sockets and for the next look at the clock, not on any worker: only for one that has just died or
-been killed, and then for a moment. What a worker holds is always known, so what is lost with it is known too.
+The thread waits for all sockets at once and for the next check. It never waits for one worker, except briefly for one
+that has just died. It knows the matches that each worker holds, so those of a worker that dies are played again.
 """
 
 from __future__ import annotations
@@ -14,216 +14,218 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from engine.errors import RingsideError
-from engine.play.workers.scheduler import Floor
 from engine.play.live import LiveMatch
 from engine.play.match import EndingKind, MatchSpec
-from engine.processes.bootstrap import WorkerSettings
 from engine.play.results import ResultBatch
+from engine.play.workers.entry import WorkerSettings
+from engine.play.workers.handle import WorkerLimits
 from engine.play.workers.run import Run, in_batches
-from engine.play.workers.handle import Watch
+from engine.play.workers.scheduler import Scheduler
 from engine.telemetry import Event, RunView, WorkerView
 
-LOOK = 0.05  # seconds between two looks at marks, memory and the dead
-NEWS = 0.01  # seconds between two times that whoever waits for results is woken: that costs more than the results
+CHECK_EVERY = 0.05  # seconds between two checks of heartbeats, memory and processes
+NOTIFY_EVERY = 0.01  # seconds between two notifications of new results: waking a thread costs more than a result
 
 
 class Dispatcher:
-    """A floor of workers and the thread that runs it. Everything public may be called from any thread."""
+    """A scheduler and the thread that runs it. All public methods are thread-safe."""
 
-    def __init__(self, workers: int, settings: WorkerSettings, watch: Watch) -> None:
+    def __init__(self, workers: int, settings: WorkerSettings, limits: WorkerLimits) -> None:
         self._lock = threading.RLock()
-        self._news = threading.Condition(self._lock)
-        self._recalling = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._recall_lock = threading.RLock()
         self._closed = False
         self._selector = selectors.DefaultSelector()
-        self._floor = Floor(workers, settings, watch, self._selector)
-        self._bell, self._ear = socket.socketpair()
-        self._bell.setblocking(False)
-        self._ear.setblocking(False)
-        self._selector.register(self._ear, selectors.EVENT_READ, None)
+        self._scheduler = Scheduler(workers, settings, limits, self._selector)
+        self._wakeup_send, self._wakeup_receive = socket.socketpair()
+        self._wakeup_send.setblocking(False)
+        self._wakeup_receive.setblocking(False)
+        self._selector.register(self._wakeup_receive, selectors.EVENT_READ, None)
         self._thread = threading.Thread(target=self._loop, name="ringside-dispatcher", daemon=True)
         self._thread.start()
 
     def events(self, since: int) -> tuple[int, list[Event]]:
-        """What happened after the first so many events, and how many there have been by now."""
+        """The number of events so far, and the events after the first `since`."""
         with self._lock:
-            return self._floor.trace.count, self._floor.trace.since(since)
+            return self._scheduler.trace.count, self._scheduler.trace.since(since)
 
     def begin(self, total: int | None) -> Run:
         with self._lock:
             self._check_open()
-            return self._floor.begin(total)
+            return self._scheduler.begin(total)
 
     def end(self, run: Run) -> None:
-        """Break off what is left of it."""
+        """Cancel what is left of it."""
         with self._lock:
             if not self._closed:
-                self._floor.end(run)
+                self._scheduler.end(run)
 
     def submit(self, run: Run, specs: Sequence[MatchSpec]) -> None:
         with self._lock:
             run.add(specs)
-        self._ring()
+        self._wake()
 
     def take(self, run: Run, timeout: float | None = None) -> tuple[Iterator[ResultBatch], bool]:
-        """Results that have come, and whether they are the last; waits for some unless there is nothing to wait for."""
+        """New results, and whether the run is over; waits for results as long as more can come."""
         with self._lock:
-            self._news.wait_for(
-                lambda: run.results or run.error or self._closed or run.over or self._spent(run), timeout
+            self._changed.wait_for(
+                lambda: run.results or run.error or self._closed or run.over or self._is_drained(run), timeout
             )
             taken = run.take_results()
             if not taken and run.error is not None:
                 raise run.error
             if not taken and self._closed and not run.over:
-                raise RingsideError("the executor was closed in the middle of this run")
+                raise RingsideError("the executor was closed during this run")
             over = run.over
         return in_batches(taken), over
 
     def stop(self, now: bool) -> None:
-        """Finish what is being played, or break it off too; the rest is cancelled."""
+        """Cancel the matches that wait; running matches are finished, or cancelled too if `now`."""
         with self._lock:
-            self._floor.stop(now)
-            self._news.notify_all()
-        self._ring()
+            self._scheduler.stop(now)
+            self._changed.notify_all()
+        self._wake()
 
     def recall(self) -> list[MatchSpec]:
-        """Take back what is not being played."""
-        with self._recalling, self._lock:  # one at a time
-            floor, run = self._floor, self._floor.run
+        """Remove and return the matches that have not started."""
+        with self._recall_lock, self._lock:  # one recall at a time
+            scheduler, run = self._scheduler, self._scheduler.run
             if run is None:
                 return []
-            floor.recall()
-            self._ring()
-            # A worker that is in the middle of a long call keeps what it has, and plays it.
-            self._news.wait_for(lambda: not any(worker.recalling for worker in floor.staff.players), 1.0)
-            back, floor.recalled = floor.recalled or [], None
-            return run.forget(back)
+            scheduler.recall()
+            self._wake()
+            # A worker that is in a long call does not answer in time: it keeps its matches and plays them.
+            self._changed.wait_for(lambda: not any(worker.recalling for worker in scheduler.pool.players), 1.0)
+            back, scheduler.recalled = scheduler.recalled or [], None
+            return run.withdraw(back)
 
     def resize(self, workers: int) -> None:
         with self._lock:
-            self._floor.wanted = workers
-            self._floor.trim()
-        self._ring()
+            self._scheduler.assigner.max_workers = workers
+            self._scheduler.assigner.trim()
+        self._wake()
 
     def one_by_one(self, yes: bool) -> None:
         with self._lock:
-            self._floor.one_by_one = yes
-        self._ring()
+            self._scheduler.assigner.one_by_one = yes
+        self._wake()
 
     def hold(self, yes: bool) -> None:
-        """Keep back what is not being played, or let go of it."""
-        with self._recalling, self._lock:
-            floor = self._floor
-            floor.hold(yes)
-            self._ring()
-            if yes:  # one that is in the middle of a long call is not waited for
-                self._news.wait_for(lambda: not any(worker.recalling for worker in floor.staff.players), 1.0)
+        """Start no more matches, or continue."""
+        with self._recall_lock, self._lock:
+            scheduler = self._scheduler
+            scheduler.hold(yes)
+            self._wake()
+            if yes:  # a worker in a long call does not answer in time
+                self._changed.wait_for(lambda: not any(worker.recalling for worker in scheduler.pool.players), 1.0)
 
-    def spent(self, run: Run) -> bool:
-        """Whether nothing of a run is being played any more while the rest is held back."""
+    def drained(self, run: Run) -> bool:
+        """Whether no match of a run is being played while the rest is on hold."""
         with self._lock:
-            return self._spent(run)
+            return self._is_drained(run)
 
-    def _spent(self, run: Run) -> bool:
-        floor = self._floor
-        return floor.holding and not run.results and not any(worker.held for worker in floor.staff.players)
+    def _is_drained(self, run: Run) -> bool:
+        scheduler = self._scheduler
+        return (
+            scheduler.assigner.holding and not run.results and not any(worker.held for worker in scheduler.pool.players)
+        )
 
     def watch_live(self, spec: MatchSpec, pace: float, skip: int) -> LiveMatch:
-        """Play one match in a worker of its own, to be watched."""
-        live = LiveMatch(spec, pace, self._tell_live, self._stop_live)
+        """Play one live match in a worker of its own."""
+        live = LiveMatch(spec, pace, self._send_live, self._stop_live)
         with self._lock:
             self._check_open()
-            self._floor.watch_live(live, pace, skip)
-        self._ring()
+            self._scheduler.watch_live(live, pace, skip)
+        self._wake()
         return live
 
     def waiting(self, run: Run) -> int:
-        """Matches of a run that no worker has."""
+        """Matches of a run that no worker holds."""
         with self._lock:
             return run.waiting
 
     def view(self) -> tuple[list[WorkerView], RunView]:
-        """The workers there are, and the run they work on, or last worked on."""
+        """All workers, and the current run or the last one."""
         with self._lock:
-            floor, run = self._floor, self._floor.last
-            workers = [worker.view() for worker in floor.staff.everybody()]
+            scheduler, run = self._scheduler, self._scheduler.last_run
+            workers = [worker.view() for worker in scheduler.pool.all_workers()]
             if run is None:
                 return workers, RunView()
             return workers, RunView(
                 run.total,
                 run.done,
                 run.failures,
-                playing=sum(len(worker.held) for worker in floor.staff.players),
+                playing=sum(len(worker.held) for worker in scheduler.pool.players),
                 waiting=run.waiting,
-                suspects=sum(len(one.jobs) for one in run.isolated),
-                quarantined=tuple(sorted(run.conduct.quarantined)),
+                suspects=sum(len(batch.jobs) for batch in run.isolated),
+                quarantined=tuple(sorted(run.failure_tracker.quarantined)),
             )
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            self._news.notify_all()
-        self._ring()
+            self._changed.notify_all()
+        self._wake()
         self._thread.join(5.0)
 
-    def _tell_live(self, live: LiveMatch, words: list[object]) -> None:
+    def _send_live(self, live: LiveMatch, fields: list[object]) -> None:
         with self._lock:
-            self._floor.tell_live(live, words)
+            self._scheduler.send_live(live, fields)
 
     def _stop_live(self, live: LiveMatch) -> None:
         with self._lock:
             if not self._closed:
-                self._floor.end_live(live, EndingKind.CANCELLED, "nobody watched it to the end")
+                self._scheduler.end_live(live, EndingKind.CANCELLED, "closed before its end")
 
     def _check_open(self) -> None:
         if self._closed:
             raise RingsideError("this executor is closed")
 
-    def _ring(self) -> None:
-        with suppress(OSError):  # it rings already, or nobody is there any more
-            self._bell.send(b"!")
+    def _wake(self) -> None:
+        with suppress(OSError):  # a wake-up is already pending, or the thread has ended
+            self._wakeup_send.send(b"!")
 
     # The thread
 
     def _loop(self) -> None:
         try:
             self._serve()
-        except Exception as error:  # a mistake of ours: it is reported, and whoever waits must not wait for ever
+        except Exception as error:  # an error in this program: threads that wait for results must not wait forever
             with self._lock:
-                if self._floor.run is not None:
-                    self._floor.run.error = RingsideError(f"the dispatcher failed: {type(error).__name__}: {error}")
+                if self._scheduler.run is not None:
+                    self._scheduler.run.error = RingsideError(f"the dispatcher failed: {type(error).__name__}: {error}")
             raise
         finally:
             with self._lock:
                 self._closed = True
-                self._floor.close()
-                for one in (self._selector, self._bell, self._ear):
-                    one.close()
-                self._news.notify_all()
+                self._scheduler.close()
+                for resource in (self._selector, self._wakeup_send, self._wakeup_receive):
+                    resource.close()
+                self._changed.notify_all()
 
     def _serve(self) -> None:
-        look = told = pause = 0.0
+        next_check = notified = pause = 0.0
         while not self._closed:
             events = self._selector.select(pause)
             with self._lock:
                 for key, mask in events:
                     if key.data is None:
-                        self._ear.recv(4096)
-                    elif key.fileobj.fileno() >= 0:  # type: ignore[union-attr]  # it may have been buried just now
-                        self._floor.attend(key.data[0], mask, key.data[1])
+                        self._wakeup_receive.recv(4096)
+                    elif key.fileobj.fileno() >= 0:  # type: ignore[union-attr]  # released while handling this batch of events
+                        self._scheduler.handle_io(key.data[0], mask, key.data[1])
                 now = time.monotonic()
-                if now >= look:
-                    self._floor.look(now)
-                    look = now + LOOK
-                self._floor.deal()
-                if now - told > NEWS or not self._floor.playing:
-                    self._news.notify_all()
-                    told = now
+                if now >= next_check:
+                    self._scheduler.check_health(now)
+                    next_check = now + CHECK_EVERY
+                self._scheduler.assign()
+                if now - notified > NOTIFY_EVERY or not self._scheduler.playing:
+                    self._changed.notify_all()
+                    notified = now
                 pause = self._pause()
 
     def _pause(self) -> float:
-        """How long nothing needs to be looked at, unless something comes."""
-        floor = self._floor
-        if floor.run is not None:
-            return NEWS if floor.run.results else LOOK
-        return LOOK if floor.lives or floor.staff.leaving else 10 * LOOK
+        """Seconds until the next check, unless a socket becomes ready."""
+        scheduler = self._scheduler
+        if scheduler.run is not None:
+            return NOTIFY_EVERY if scheduler.run.results else CHECK_EVERY
+        return CHECK_EVERY if scheduler.live_matches or scheduler.pool.stopping else 10 * CHECK_EVERY

@@ -1,131 +1,94 @@
-"""A worker process as its dispatcher sees it: its sockets, what it holds, what it was last doing, how it died."""
+"""A worker process as the dispatcher sees it: its sockets, the matches it holds, its last call and how it died."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
-import signal
 import socket
 import time
-from collections import OrderedDict
 from concurrent.futures import Future
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 
-from engine.processes import launcher as nursery
-from engine.play.failures import CutShort, unplayed
-from engine.play.heartbeat import Call, Mark, Marks, size_of
-from engine.play.match import AgentSpec, Ending, EndingKind, GameSpec, MatchResult, MatchSpec
-from engine.processes.bootstrap import OUT_OF_MEMORY, WorkerSettings
-from engine.processes.channel import Channel, pack_matches
+from engine.play.failures import InterruptedMatch, unplayed_result
+from engine.play.heartbeat import Heartbeat, HeartbeatSnapshot, PilotCall, size_of
+from engine.play.match import AgentSpec, Ending, EndingKind, MatchResult, MatchSpec
+from engine.play.workers.entry import PRELOAD, WorkerSettings, worker_main
+from engine.play.workers.messages import SentCache, WireIds, pack_matches
+from engine.processes import launcher
+from engine.processes.bootstrap import OUT_OF_MEMORY
+from engine.processes.channel import Channel
+from engine.processes.child import SIGKILL, OutputTail, describe_exit, kill_group, resident_memory, summarize_output
 from engine.telemetry import WorkerView
 
-TAIL = 1 << 14  # bytes of what a worker last printed
-LAST_WORDS = 400  # letters of it that a record keeps
-OURS = str(Path(__file__).parents[1])
-PLACE = re.compile(r'^File "(.*)", line (\d+) in (.*)$', re.M)  # as Python prints it when it crashes
-KILLED = 9  # the signal that no process survives
-PAYLOADS = 64 << 20  # bytes of agents' payloads that a worker keeps for later
+OUTPUT_TAIL = 1 << 14  # bytes of a worker's output that are kept
+REASON_OUTPUT = 400  # characters of it in the reason of an ending
+PAYLOAD_BYTES = 64 << 20  # payloads of agents that a worker keeps for the next run
 
 
 @dataclass(frozen=True)
-class Watch:
-    """What a worker may do before it is killed."""
+class WorkerLimits:
+    """Limits; a worker that exceeds one is killed."""
 
     call: float = 10.0  # seconds for one call of an agent's code
-    row: float = 0.01  # or this much for each row of it, if that is more
-    memory: int | None = 2 << 30  # bytes beyond what it starts with
-    failures: int | None = 3  # confirmed ones, after which an agent is out for the run
+    row: float = 0.01  # seconds for each row of the call, if that is more
+    memory: int | None = 2 << 30  # bytes beyond its size when it was ready
+    failures: int | None = 3  # confirmed failures after which an agent is quarantined for the run
 
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """A match on its way."""
+    """A match of a run and its number in messages."""
 
     number: int
     spec: MatchSpec
-    starts: int = 0  # how often it was begun and broken off
+    starts: int = 0  # how often it was started and interrupted
 
 
 @dataclass(eq=False)
-class Isolated:
-    """Matches to be played with nobody else in the process: one that is judged, or a few that share a suspicion."""
+class IsolatedBatch:
+    """Matches that share a process with no others: one that is played alone, or a few suspects together."""
 
     jobs: list[Job]
-    alone: bool = True  # each seat is asked by itself, and a failure is its own
-    fresh: bool = True  # in a process in which nothing has been played
+    alone: bool = True  # each seat is called separately, so that a failure is assigned to it
+    fresh: bool = True  # needs a process that has not played yet
 
 
-@dataclass
-class Known:
-    """What a worker has been told, so that it is told once."""
-
-    games: set[int] = field(default_factory=set)
-    agents: set[int] = field(default_factory=set)
-    payloads: OrderedDict[str, int] = field(default_factory=OrderedDict)  # sizes, the longest unused first
-
-
-class Directory:
-    """The numbers by which the games and agents of a run go on the wire."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[GameSpec | AgentSpec, int] = {}
-        self._seen: dict[int, int] = {}  # by id() of those in `_numbers`: hashing a spec costs far more
-        self.digests: dict[int, str] = {}  # of an agent's payload
-
-    def number(self, spec: GameSpec | AgentSpec) -> int:
-        number = self._seen.get(id(spec))
-        return self._look_up(spec) if number is None else number
-
-    def _look_up(self, spec: GameSpec | AgentSpec) -> int:
-        number = self._numbers.get(spec)
-        if number is None:  # the first of its kind is kept, so that its id() stays its own
-            number = self._numbers[spec] = self._seen[id(spec)] = len(self._numbers)
-            if isinstance(spec, AgentSpec):
-                self.digests[number] = hashlib.blake2b(spec.payload, digest_size=16).hexdigest()
-        return number
-
-
-class Worker:
-    """One process."""
+class WorkerHandle:
+    """One worker process."""
 
     def __init__(self, slot: int, settings: WorkerSettings, memory: Any, restarts: int = 0) -> None:
         self.slot, self.restarts, self._settings = slot, restarts, settings
         self.held: dict[int, Job] = {}
-        self.isolated: Isolated | None = None
-        self.fresh = True  # nothing was given to it yet
-        self.retiring = False  # gets nothing more, and ends when it has nothing left
-        self.draining = False  # gets nothing more until it has nothing left
-        self.leaving = False  # has been told to end
-        self.buried = False  # and nothing of it is left here
-        self.recalling = False  # has been asked to give back what it has not begun
+        self.isolated: IsolatedBatch | None = None
+        self.fresh = True  # has not played yet
+        self.retiring = False  # gets no more matches and stops when it holds none
+        self.draining = False  # gets no more matches until it holds none
+        self.stopping = False  # "stop" was sent
+        self.released = False  # killed, sockets closed
+        self.recalling = False  # "recall" was sent and not answered
         self.ready = False
-        self.want = 2 * settings.batch  # matches it likes to have; it says so once it has started
+        self.capacity = 2 * settings.batch  # matches that it should hold; it sends the number itself later
         self.done = 0
         self._base: int | None = None  # bytes of memory when it was ready
-        self.sentence: tuple[EndingKind, str] | None = None  # why it was killed
+        self.kill_reason: tuple[EndingKind, str] | None = None  # set when we kill it
         self.memory = memory
-        self.marks = Marks(memoryview(np.frombuffer(memory, np.uint8)), settings.rows, settings.log_words)  # type: ignore[arg-type]
-        self.marks.clear()
-        self._known = Known()
-        self._last: tuple[int, float] = (-1, time.monotonic())  # the sequence of its marks, and since when it stands
-        self._printed = bytearray()
+        self.heartbeat = Heartbeat(memoryview(np.frombuffer(memory, np.uint8)), settings.rows, settings.log_words)  # type: ignore[arg-type]
+        self.heartbeat.clear()
+        self._sent = SentCache()
+        self._last_pulse = (-1, time.monotonic())  # and when it changed
         ours, theirs = socket.socketpair()
-        self.output, printed = socket.socketpair()
-        self.output.setblocking(False)
+        reader, printed = socket.socketpair()
+        self.output = OutputTail(reader, OUTPUT_TAIL)
         self.channel = Channel(ours)
-        self._birth: Future[BaseProcess] = nursery.start(theirs, printed, memory, settings)
+        self._starting: Future[BaseProcess] = launcher.start_worker(
+            worker_main, (memory, settings), theirs, printed, PRELOAD
+        )
 
     @property
     def process(self) -> BaseProcess | None:
-        return self._birth.result() if self._birth.done() and not self._birth.exception() else None
+        return self._starting.result() if self._starting.done() and not self._starting.exception() else None
 
     @property
     def pid(self) -> int | None:
@@ -137,20 +100,26 @@ class Worker:
         return not self.held
 
     @property
-    def gone(self) -> bool:
+    def has_ended(self) -> bool:
         process = self.process
-        return bool(self.stillborn) or (process is not None and not process.is_alive())
+        return bool(self.start_error) or (process is not None and not process.is_alive())
 
     @property
-    def stillborn(self) -> str:
-        """Why it could not even be started, if so."""
-        return str(self._birth.exception()) if self._birth.done() and self._birth.exception() else ""
+    def start_error(self) -> str:
+        """Why the process could not be started, or an empty text."""
+        return str(self._starting.exception()) if self._starting.done() and self._starting.exception() else ""
 
-    def open_to_company(self) -> bool:
+    @property
+    def lacks(self) -> int:
+        """How many matches it should get to hold as many as its capacity."""
+        return self.capacity - len(self.held)
+
+    def accepts_shared(self) -> bool:
+        """Whether it may get matches that share the process."""
         return self.isolated is None and not (self.retiring or self.draining)
 
     def view(self) -> WorkerView:
-        if self.retiring or self.leaving:
+        if self.retiring or self.stopping:
             state = "retiring"
         elif not self.ready:
             state = "restarting" if self.restarts else "starting"
@@ -161,58 +130,58 @@ class Worker:
         more = f" and {len(self.held) - 1} more" if len(self.held) > 1 else ""
         return WorkerView(self.slot, self.pid, state, playing + more, self.done, self.restarts)
 
-    # Telling it
+    # Sending
 
     def new_run(self) -> None:
-        self._known.games.clear()
-        self._known.agents.clear()
-        spare = sum(self._known.payloads.values()) - PAYLOADS
+        self._sent.games.clear()
+        self._sent.agents.clear()
+        spare = sum(self._sent.payloads.values()) - PAYLOAD_BYTES
         forgotten = []
         while spare > 0:
-            digest, size = self._known.payloads.popitem(last=False)
+            digest, size = self._sent.payloads.popitem(last=False)
             forgotten.append(digest)
             spare -= size
         if forgotten:
             self.channel.put(["forget", forgotten])
         self.channel.put(["run"])
 
-    def play(self, jobs: list[Job], directory: Directory, isolated: Isolated | None = None) -> None:
-        self._take(jobs, isolated)  # before a word is sent: it may just have died, and then this is what dies with it
+    def play(self, jobs: list[Job], wire_ids: WireIds, isolated: IsolatedBatch | None = None) -> None:
+        self._hold(jobs, isolated)  # before sending: if the worker has just died, these matches are lost with it
         name: list[object] = ["alone", None, 0] if isolated is not None and isolated.alone else ["play"]
         games: dict[int, list[Job]] = {}
         for job in jobs:
-            games.setdefault(directory.number(job.spec.game), []).append(job)
+            games.setdefault(wire_ids.number(job.spec.game), []).append(job)
         for game, some in games.items():
-            self._send_matches(name, game, some, directory)
+            self._send_matches(name, game, some, wire_ids)
 
-    def play_live(self, job: Job, directory: Directory, pace: float, skip: int) -> None:
-        self._take([job], Isolated([job]))
-        self._send_matches(["alone", pace, skip], directory.number(job.spec.game), [job], directory)
+    def play_live(self, job: Job, wire_ids: WireIds, pace: float, skip: int) -> None:
+        self._hold([job], IsolatedBatch([job]))
+        self._send_matches(["alone", pace, skip], wire_ids.number(job.spec.game), [job], wire_ids)
 
-    def _take(self, jobs: list[Job], isolated: Isolated | None) -> None:
+    def _hold(self, jobs: list[Job], isolated: IsolatedBatch | None) -> None:
         for job in jobs:
             self.held[job.number] = job
         self.isolated, self.fresh = isolated, False
 
-    def _send_matches(self, name: list[object], game: int, jobs: list[Job], directory: Directory) -> None:
-        """Matches of one game, after the game and the agents that it does not know yet."""
+    def _send_matches(self, name: list[object], game: int, jobs: list[Job], wire_ids: WireIds) -> None:
+        """Send matches of one game, after the game and the agents that were not sent yet."""
         specs = [job.spec for job in jobs]
-        if game not in self._known.games:
-            self._known.games.add(game)
+        if game not in self._sent.games:
+            self._sent.games.add(game)
             spec = specs[0].game
             self.channel.put(["game", game, spec.name, spec.version, spec.options], now=False)
         agents = [player for spec in specs for player in spec.players]
-        players = [directory.number(player) for player in agents]
-        if not self._known.agents.issuperset(players):
+        players = [wire_ids.number(player) for player in agents]
+        if not self._sent.agents.issuperset(players):
             for number, agent in dict(zip(players, agents, strict=True)).items():
-                if number not in self._known.agents:
-                    self._known.agents.add(number)
-                    self._tell_agent(number, agent, directory.digests[number])
-        words, body = pack_matches([job.number for job in jobs], specs, players)
-        self.channel.put([*name, game, *words], body)
+                if number not in self._sent.agents:
+                    self._sent.agents.add(number)
+                    self._send_agent(number, agent, wire_ids.digests[number])
+        fields, body = pack_matches([job.number for job in jobs], specs, players)
+        self.channel.put([*name, game, *fields], body)
 
-    def _tell_agent(self, number: int, agent: AgentSpec, digest: str) -> None:
-        payloads = self._known.payloads
+    def _send_agent(self, number: int, agent: AgentSpec, digest: str) -> None:
+        payloads = self._sent.payloads
         if digest not in payloads:
             self.channel.put(["payload", digest], agent.payload, now=False)
             payloads[digest] = len(agent.payload)
@@ -224,57 +193,27 @@ class Worker:
             self.recalling = True
             self.channel.put(["recall"])
 
-    # Watching it
+    # Observing
 
-    def read_output(self) -> bool:
-        """Keep the tail of what it prints; False at its end."""
-        with suppress(BlockingIOError):
-            for _ in range(16):  # others have something to say too
-                try:
-                    piece = self.output.recv(1 << 16)
-                except ConnectionError:
-                    return False
-                if not piece:
-                    return False
-                self._printed += piece
-                del self._printed[:-TAIL]
-        return True
-
-    @property
-    def last_words(self) -> str:
-        """What it printed last, in one line; of Python's own account of a crash, where it happened."""
-        text = self._printed.decode(errors="replace")
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        fatal = max((n for n, line in enumerate(lines) if line.startswith("Fatal Python error")), default=None)
-        if fatal is None:
-            raised = any(line.startswith("Traceback (most recent call last)") for line in lines)
-            return (lines[-1] if raised else " | ".join(lines))[-LAST_WORDS:]
-        told = [lines[fatal]]
-        for file, line, function in PLACE.findall("\n".join(lines[fatal:])):
-            if file.startswith(OURS):  # from here on it is how we got there
-                break
-            told.append(f"{Path(file).name}, line {line}, in {function}")
-        return " | ".join(told)[:LAST_WORDS]
-
-    def overdue(self, now: float, limit: float, row_limit: float) -> Mark | None:
-        """The call that has gone on for too long, with what it was allowed."""
-        pulse = self.marks.pulse
-        if pulse != self._last[0] or self.idle or not self.ready:
-            self._last = (pulse, now)
+    def overdue(self, now: float, limit: float, row_limit: float) -> HeartbeatSnapshot | None:
+        """The current call and its time limit, if it has exceeded it."""
+        pulse = self.heartbeat.pulse
+        if pulse != self._last_pulse[0] or self.idle or not self.ready:
+            self._last_pulse = (pulse, now)
             return None
-        mark = self.marks.read()
-        if mark.compiling:
-            self._last = (pulse, now)
+        snapshot = self.heartbeat.read()
+        if snapshot.compiling:
+            self._last_pulse = (pulse, now)
             return None
-        allowed = mark.allowed or max(limit, mark.rows * row_limit)
-        if mark.call is Call.NONE:  # the rules themselves hang
+        allowed = snapshot.time_limit or max(limit, snapshot.rows * row_limit)
+        if snapshot.call is PilotCall.NONE:  # the rules of the game hang
             allowed = max(6 * limit, 1.0)
-        return mark._replace(allowed=allowed) if now - self._last[1] > allowed else None
+        return snapshot._replace(time_limit=allowed) if now - self._last_pulse[1] > allowed else None
 
-    def overweight(self, limit: int) -> str:
-        """What to say of it if it has taken more memory than this since it was ready."""
+    def memory_excess(self, limit: int) -> str:
+        """A message if it has taken more memory than this since it was ready, else an empty text."""
         pid = self.pid
-        size = resident(pid) if pid is not None and self.ready and self.sentence is None else None
+        size = resident_memory(pid) if pid is not None and self.ready and self.kill_reason is None else None
         if size is None:
             return ""
         self._base = size if self._base is None else self._base
@@ -282,91 +221,64 @@ class Worker:
         return f"its process took {taken >> 20:,} MB, {limit >> 20:,} are allowed" if taken > limit else ""
 
     def kill(self, kind: EndingKind | None = None, reason: str = "") -> None:
-        if kind is not None and self.sentence is None:
-            self.sentence = (kind, reason)
+        if kind is not None and self.kill_reason is None:
+            self.kill_reason = (kind, reason)
         process = self.process
         if process is not None and process.pid is not None:
             kill_group(process)
 
     @property
-    def shot(self) -> bool:
-        """Whether it was killed, and not by us: by an agent in it, or by somebody outside."""
+    def killed_externally(self) -> bool:
+        """Whether it was killed by SIGKILL, but not by us: by an agent in it, or from outside."""
         process = self.process
-        return self.sentence is None and process is not None and process.exitcode == -KILLED
+        return self.kill_reason is None and process is not None and process.exitcode == -SIGKILL
 
-    def cause_of_death(self) -> tuple[EndingKind, str]:
-        """Once it is dead: what to say of it."""
+    def exit_reason(self) -> tuple[EndingKind, str]:
+        """Why the process ended: the kind of ending and its reason."""
         process = self.process
         if process is None:
-            return EndingKind.CRASH, self.stillborn or "its process never started"
+            return EndingKind.CRASH, self.start_error or "its process never started"
         process.join(2.0)
-        if self.sentence is not None:
-            kind, reason = self.sentence
+        if self.kill_reason is not None:
+            kind, reason = self.kill_reason
         elif process.exitcode == OUT_OF_MEMORY:
             kind, reason = EndingKind.MEMORY, "its process ran out of memory"
         else:
-            kind, reason = EndingKind.CRASH, f"its process {exit_words(process.exitcode)}"
-        self.read_output()
-        return kind, f"{reason}; it last printed: {self.last_words}" if self.last_words else reason
+            kind, reason = EndingKind.CRASH, f"its process {describe_exit(process.exitcode)}"
+        self.output.read(16)
+        printed = summarize_output(self.output.text, REASON_OUTPUT)
+        return kind, f"{reason}; it last printed: {printed}" if printed else reason
 
-    def verdict(self, spec: MatchSpec, kind: EndingKind, reason: str) -> MatchResult | CutShort:
-        """It died over a match that it played alone: who was in a call is guilty; if nobody was, nobody is."""
-        mark = self.marks.read()
-        if mark.call in (Call.NONE, Call.CLOSE) or not mark.seat < len(spec.players):
-            return unplayed(spec, EndingKind.VOID, f"{reason}, while no player was being asked")
-        if mark.call in (Call.LOAD, Call.BEGIN):
+    def crash_result(self, spec: MatchSpec, kind: EndingKind, reason: str) -> MatchResult | InterruptedMatch:
+        """The result of a match that was played alone when its process died.
+
+        The seat that was being called forfeits. Outside any call the match is void.
+        """
+        snapshot = self.heartbeat.read()
+        if snapshot.call in (PilotCall.NONE, PilotCall.CLOSE) or not snapshot.seat < len(spec.players):
+            return unplayed_result(spec, EndingKind.VOID, f"{reason}, while no player was being called")
+        if snapshot.call in (PilotCall.LOAD, PilotCall.BEGIN):
             kind = EndingKind.CANNOT_START
-        record = self.marks.lane[0]
+        record = self.heartbeat.lane[0]
         logged = int(record["logged"])
-        actions = self.marks.log[0, : logged >> 6].tobytes() + int(record["word"]).to_bytes(8, "little")
-        ending = Ending(kind, (mark.seat,), reason)
-        return CutShort(spec, ending, int(record["ply"]), actions[: (logged + 7) // 8], self._settings.record)
+        actions = self.heartbeat.log[0, : logged >> 6].tobytes() + int(record["word"]).to_bytes(8, "little")
+        ending = Ending(kind, (snapshot.seat,), reason)
+        return InterruptedMatch(spec, ending, int(record["ply"]), actions[: (logged + 7) // 8], self._settings.record)
 
-    def bury(self) -> None:
-        """Give everything back. Killed if need be; a process that is still being born dies of the closed socket."""
+    def release(self) -> None:
+        """Kill the process and close the sockets; a process that is still starting is killed when it has started."""
         self.kill()
-        self._birth.add_done_callback(_kill_late)
-        for end in (self.channel.socket, self.output):
+        self._starting.add_done_callback(_kill_late)
+        for end in (self.channel.socket, self.output.socket):
             end.close()
 
 
 def memory_for(settings: WorkerSettings) -> Any:
-    return nursery.shared_memory(size_of(settings.rows, settings.log_words))
+    return launcher.shared_memory(size_of(settings.rows, settings.log_words))
 
 
-def _kill_late(birth: Future[BaseProcess]) -> None:
-    if not birth.exception():
-        process = birth.result()
+def _kill_late(starting: Future[BaseProcess]) -> None:
+    if not starting.exception():
+        process = starting.result()
         kill_group(process)
         process.join(1.0)
-
-
-def kill_group(process: BaseProcess) -> None:
-    """It and whatever it has started: it is the leader of a group of its own."""
-    if process.pid is not None:
-        with suppress(OSError):
-            process.kill()
-        if hasattr(os, "killpg"):
-            with suppress(OSError):
-                os.killpg(process.pid, KILLED)
-
-
-def exit_words(code: int | None) -> str:
-    if code is None:
-        return "is gone"
-    if code < 0:
-        with suppress(ValueError):
-            return f"died of {signal.Signals(-code).name}"
-    return f"exited with status {code}" if code >= 0 else f"died of signal {-code}"
-
-
-def resident(pid: int) -> int | None:
-    """Bytes of memory that a process holds; None when it is gone."""
-    try:
-        with open(f"/proc/{pid}/statm", "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        try:
-            return int(psutil.Process(pid).memory_info().rss)
-        except psutil.Error:
-            return None

@@ -1,8 +1,9 @@
-"""One run of a dispatcher: its matches, where each of them stands, and who is under suspicion.
+"""One run of a dispatcher: its matches, the state of each, and the agents that have failed.
 
-A failure in company proves nothing. The matches that were in the failing call are *suspects*: they are played again
-from the start, alone in a fresh process, and that is their record. Where they are many, they first play in small
-companies; so nothing starts more than three times. What was merely in the same process goes back to the queue.
+When a process fails that plays many matches, the failing agent is not known. The matches in the failing call are
+*suspects*: they are played again from the start, alone in a new process, and that result counts. Many suspects first
+play in small batches of their own, so no match starts more than three times. The other matches of the process go back
+to the queue.
 """
 
 from __future__ import annotations
@@ -13,181 +14,191 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 from engine.errors import RingsideError
-from engine.play.failures import Conduct, CutShort, unplayed
+from engine.play.failures import FailureTracker, InterruptedMatch, unplayed_result
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
 from engine.play.results import ResultBatch, batches_of
-from engine.play.workers.handle import Directory, Isolated, Job
+from engine.play.workers.handle import IsolatedBatch, Job
+from engine.play.workers.messages import WireIds
 
-FEW = 32  # suspects that are played alone at once; more go into companies of this size first
+ISOLATED_SIZE = 32  # more suspects than this are first played in batches of this size
 
-Single = tuple[MatchSpec, MatchResult | CutShort]  # a result that did not come in a batch
+Single = tuple[MatchSpec, MatchResult | InterruptedMatch]  # a result outside any batch
 
 
 def in_batches(results: Iterable[ResultBatch | Single]) -> Iterator[ResultBatch]:
-    """All of them, in order; matches that were cut short are played again up to that step, which takes time."""
-    for single, some in itertools.groupby(results, lambda one: not isinstance(one, ResultBatch)):
+    """All results as batches, in order. Interrupted matches are replayed up to their last step, which takes time."""
+    for single, some in itertools.groupby(results, lambda result: not isinstance(result, ResultBatch)):
         if single:
             pairs = cast(Iterable[Single], some)
-            yield from batches_of([(spec, one.record() if isinstance(one, CutShort) else one) for spec, one in pairs])
+            yield from batches_of(
+                [
+                    (spec, result.to_result() if isinstance(result, InterruptedMatch) else result)
+                    for spec, result in pairs
+                ]
+            )
         else:
             yield from cast(Iterable[ResultBatch], some)
 
 
 class Run:
-    """The books of a run. The dispatcher holds its lock whenever it touches them."""
+    """The matches and results of a run. The dispatcher holds its lock while it uses it."""
 
     def __init__(self, numbers: Iterable[int], quarantine: int | None, total: int | None = None) -> None:
         self._numbers = iter(numbers)
-        self.total = total  # how many matches there will be, where that is known
-        self.conduct = Conduct(quarantine)
-        self.directory = Directory()
+        self.total = total  # number of matches, if known
+        self.failure_tracker = FailureTracker(quarantine)
+        self.wire_ids = WireIds()
         self.queue: deque[Job] = deque()
-        self.isolated: deque[Isolated] = deque()
-        self.results: list[ResultBatch | Single] = []  # not yet taken
-        self.untaken = 0  # how many matches they are
-        self.clocked = False  # whether real time matters to some of them
-        self.taken = self.done = self.failures = 0
+        self.isolated: deque[IsolatedBatch] = deque()
+        self.results: list[ResultBatch | Single] = []  # not delivered yet
+        self.undelivered = 0  # matches in `results`
+        self.timed = False  # some matches depend on real time
+        self.submitted = self.done = self.failures = 0
         self.error: RingsideError | None = None
         self.stopping = False
 
     @property
     def waiting(self) -> int:
-        """Matches that no worker has; it may be looked at without the lock, for the copy is made in one go."""
-        return len(self.queue) + sum(len(one.jobs) for one in list(self.isolated))
+        """Matches that no worker holds. It may be read without the lock, because the copy of the deque is atomic."""
+        return len(self.queue) + sum(len(batch.jobs) for batch in list(self.isolated))
 
     def add(self, specs: Iterable[MatchSpec]) -> None:
         jobs = [Job(number, spec) for spec, number in zip(specs, self._numbers, strict=False)]
-        self.taken += len(jobs)
+        self.submitted += len(jobs)
         if self.stopping:
             for job in jobs:
                 self.cancel(job)
         else:
             self.queue.extend(jobs)
 
-    # Whom to play next
+    # The next matches
 
-    def company(self, most: int) -> list[Job]:
-        """The next matches that may be played in company."""
+    def next_shared(self, most: int) -> list[Job]:
+        """Pop the next matches that may share a process."""
         jobs: list[Job] = []
         while self.queue and len(jobs) < most:
             job = self.queue.popleft()
-            if self.conduct.failed and self._refused(job):
+            if self.failure_tracker.any_failed and self._quarantined(job):
                 continue
-            if self.conduct.failed and self.conduct.suspicious(job.spec):
-                self.isolated.append(Isolated([job]))
-            elif self.conduct.timed(job.spec):
-                self.clocked = True
-                self.isolated.append(Isolated([job], fresh=False))
+            if self.failure_tracker.any_failed and self.failure_tracker.has_failed_player(job.spec):
+                self.isolated.append(IsolatedBatch([job]))
+            elif self.failure_tracker.is_timed(job.spec):
+                self.timed = True
+                self.isolated.append(IsolatedBatch([job], fresh=False))
             else:
                 jobs.append(job)
         return jobs
 
-    def next_isolated(self) -> Isolated | None:
-        """The next matches that must be played apart; they stay until `take_isolated`."""
+    def next_isolated(self) -> IsolatedBatch | None:
+        """The next matches that need a process of their own; they stay until `take_isolated`."""
         while self.isolated:
             first = self.isolated[0]
-            first.jobs = [job for job in first.jobs if not self._refused(job)]
+            first.jobs = [job for job in first.jobs if not self._quarantined(job)]
             if not first.alone:
-                guilty = [job for job in first.jobs if self.conduct.suspicious(job.spec)]
-                first.jobs = [job for job in first.jobs if job not in guilty]
-                self.isolated.extend(Isolated([job]) for job in guilty)
+                blamed = [job for job in first.jobs if self.failure_tracker.has_failed_player(job.spec)]
+                first.jobs = [job for job in first.jobs if job not in blamed]
+                self.isolated.extend(IsolatedBatch([job]) for job in blamed)
             if first.jobs:
                 return first
             self.isolated.popleft()
         return None
 
-    def take_isolated(self) -> Isolated:
+    def take_isolated(self) -> IsolatedBatch:
         return self.isolated.popleft()
 
-    def _refused(self, job: Job) -> bool:
-        refusal = self.conduct.refusal(job.spec)
+    def _quarantined(self, job: Job) -> bool:
+        refusal = self.failure_tracker.quarantine_result(job.spec)
         if refusal is not None:
             self.finish(job, refusal)
         return refusal is not None
 
-    # What came of it
+    # Results
 
     @property
     def over(self) -> bool:
-        """Whether everything that was taken has its result, and that has been taken too."""
-        return self.done == self.taken and not self.results
+        """Whether all submitted matches have results and all results have been taken."""
+        return self.done == self.submitted and not self.results
 
-    def finish(self, job: Job, result: MatchResult | CutShort) -> None:
+    def finish(self, job: Job, result: MatchResult | InterruptedMatch) -> None:
         self._count(1, [result.ending])
         self.results.append((job.spec, result))
 
     def finish_batch(self, batch: ResultBatch) -> None:
-        self._count(len(batch), batch.told.values())
+        self._count(len(batch), batch.detailed_endings.values())
         self.results.append(batch)
 
     def _count(self, matches: int, endings: Iterable[Ending]) -> None:
         self.done += matches
-        self.untaken += matches
+        self.undelivered += matches
         self.failures += sum(bool(ending.seats) and ending.kind.failure for ending in endings)
 
     def take_results(self) -> list[ResultBatch | Single]:
-        taken, self.results, self.untaken = self.results, [], 0
+        taken, self.results, self.undelivered = self.results, [], 0
         return taken
 
-    def judge(self, job: Job, result: MatchResult | CutShort) -> None:
-        """The record of a match that was played alone: its failures count."""
+    def finish_isolated(self, job: Job, result: MatchResult | InterruptedMatch) -> None:
+        """Store the result of a match that was played alone; a failure in it counts against the agent."""
         self.finish(job, result)
-        if self.conduct.note(job.spec, result):
-            self._sort_out()
+        if self.failure_tracker.record(job.spec, result):
+            self._requeue_unrelated()
 
-    def suspect(self, jobs: list[Job]) -> None:
-        """These were in the call that failed."""
-        crowd = []
+    def add_suspects(self, jobs: list[Job]) -> None:
+        """Isolate these matches: they were in the call that failed."""
+        many = []
         for job in jobs:
             job.starts += 1
-            if len(jobs) > FEW and job.starts == 1 and not self.conduct.suspicious(job.spec):
-                crowd.append(job)
+            if len(jobs) > ISOLATED_SIZE and job.starts == 1 and not self.failure_tracker.has_failed_player(job.spec):
+                many.append(job)
             else:
-                self.isolated.appendleft(Isolated([job]))
-        for first in range(0, len(crowd), FEW):
-            self.isolated.append(Isolated(crowd[first : first + FEW], alone=False))
+                self.isolated.appendleft(IsolatedBatch([job]))
+        for first in range(0, len(many), ISOLATED_SIZE):
+            self.isolated.append(IsolatedBatch(many[first : first + ISOLATED_SIZE], alone=False))
 
-    def interrupted(self, jobs: list[Job]) -> None:
-        """These were merely there, or nobody can tell."""
+    def requeue_interrupted(self, jobs: list[Job]) -> None:
+        """Play these matches again: their process died, but they were not known to be in the failing call."""
         for job in reversed(jobs):
             job.starts += 1
-            if job.starts >= 2 or self.conduct.suspicious(job.spec):
-                self.isolated.append(Isolated([job]))
+            if job.starts >= 2 or self.failure_tracker.has_failed_player(job.spec):
+                self.isolated.append(IsolatedBatch([job]))
             else:
                 self.queue.appendleft(job)
 
-    def put_back(self, jobs: list[Job]) -> None:
-        """These were not begun."""
+    def requeue(self, jobs: list[Job]) -> None:
+        """Put matches that were not started back to the front of the queue."""
         self.queue.extendleft(reversed(jobs))
 
-    def _sort_out(self) -> None:
-        """A guilty one is found: suspects that have nothing to do with it may go back into company, once."""
-        kept: deque[Isolated] = deque()
-        for one in self.isolated:
+    def _requeue_unrelated(self) -> None:
+        """A failing agent has been found: suspects without it may share a process again, once."""
+        remaining: deque[IsolatedBatch] = deque()
+        for batch in self.isolated:
             stay = []
-            for job in one.jobs:
-                if job.starts > 1 or self.conduct.timed(job.spec) or self.conduct.suspicious(job.spec):
+            for job in batch.jobs:
+                if (
+                    job.starts > 1
+                    or self.failure_tracker.is_timed(job.spec)
+                    or self.failure_tracker.has_failed_player(job.spec)
+                ):
                     stay.append(job)
                 else:
                     self.queue.appendleft(job)
-            kept.extend(Isolated([job], fresh=one.fresh) for job in stay)
-        self.isolated = kept
+            remaining.extend(IsolatedBatch([job], fresh=batch.fresh) for job in stay)
+        self.isolated = remaining
 
     # Stopping
 
     def cancel(self, job: Job) -> None:
-        self.finish(job, unplayed(job.spec, EndingKind.CANCELLED, "the run was stopped"))
+        self.finish(job, unplayed_result(job.spec, EndingKind.CANCELLED, "the run was stopped"))
 
     def take_waiting(self) -> list[Job]:
-        """All that no worker has."""
-        jobs = [*self.queue, *(job for one in self.isolated for job in one.jobs)]
+        """Remove and return the matches that no worker holds."""
+        jobs = [*self.queue, *(job for batch in self.isolated for job in batch.jobs)]
         self.queue.clear()
         self.isolated.clear()
         return jobs
 
-    def forget(self, jobs: Iterable[Job]) -> list[MatchSpec]:
-        """These are taken back: they give no result."""
+    def withdraw(self, jobs: Iterable[Job]) -> list[MatchSpec]:
+        """Remove these matches from the run: they give no result."""
         back = [job.spec for job in jobs]
-        self.taken -= len(back)
-        self.total = self.taken if self.total is not None else None  # nothing more will be taken from the plan
+        self.submitted -= len(back)
+        self.total = self.submitted if self.total is not None else None  # no more matches follow
         return back

@@ -1,6 +1,6 @@
-"""The floor: what each worker is given, what it has to say, and what becomes of its matches when it dies.
+"""The state of a dispatcher: its run, its workers and its live matches, and what happens when a worker dies.
 
-Nothing here knows of threads: the dispatcher calls it with its lock held.
+Nothing here knows threads: the dispatcher calls it with its lock held.
 """
 
 from __future__ import annotations
@@ -11,67 +11,66 @@ import time
 from typing import Any
 
 from engine.errors import GameFailed, RingsideError, WorkersFailed
-from engine.play.failures import CutShort, unplayed
+from engine.play.failures import InterruptedMatch, unplayed_result
+from engine.play.heartbeat import PilotCall
 from engine.play.live import LiveMatch
-from engine.play.heartbeat import Call
 from engine.play.match import EndingKind, MatchResult
-from engine.processes.bootstrap import WorkerSettings, cores
 from engine.play.results import ResultBatch
+from engine.play.workers.assigner import JobAssigner
+from engine.play.workers.entry import WorkerSettings
+from engine.play.workers.handle import Job, WorkerHandle, WorkerLimits
+from engine.play.workers.messages import ReceivedResults, WireIds
+from engine.play.workers.pool import WorkerPool
 from engine.play.workers.run import Run
-from engine.play.workers.pool import Staff
-from engine.processes.channel import Arrived, Broken, Gone
-from engine.play.workers.handle import Directory, Isolated, Job, Watch, Worker
+from engine.processes.channel import Disconnected, ProtocolError
 from engine.telemetry import Trace
 
-STARTS = 3  # workers in a row that may fail to start
-AGAIN = 0.2  # seconds before another try
-COUNT = 0.5  # seconds between two counts of the living
-LAST_GASP = 0.5  # seconds between the end of a worker's socket and its own
-BACKLOG = 100_000  # results that wait to be taken, beyond which no more matches are begun
-LARGE = 64  # matches in a message to a worker that is short of many more: each message costs some 50 us
-CORES = cores()
+START_ATTEMPTS = 3  # workers in a row that may fail to start
+RESTART_DELAY = 0.2  # seconds before the next attempt, times the number of failures
+FULL_CHECK_EVERY = 0.5  # seconds between two checks whether each process is alive
+EXIT_TIMEOUT = 0.5  # seconds that a worker may take to exit after it has closed its socket
 
 
-class Floor:
-    """One run at a time, and any number of live matches beside it."""
+class Scheduler:
+    """Plays one run at a time, and any number of live matches beside it."""
 
-    def __init__(self, wanted: int, settings: WorkerSettings, watch: Watch, selector: selectors.BaseSelector) -> None:
-        self.wanted = wanted
-        self.one_by_one = False  # one match at a time, in the order of the plan
-        self.holding = False  # nothing more is begun, for the time being
+    def __init__(
+        self, max_workers: int, settings: WorkerSettings, limits: WorkerLimits, selector: selectors.BaseSelector
+    ) -> None:
         self.trace = Trace()
-        self.staff = Staff(settings, selector, self.trace)
+        self.pool = WorkerPool(settings, selector, self.trace)
+        self.assigner = JobAssigner(max_workers, settings, self.pool, self.trace)
         self.run: Run | None = None
-        self.last: Run | None = None  # the same, and still when it has ended
-        self.lives: dict[int, LiveMatch] = {}  # by slot
-        self.recalled: list[Job] | None = None  # collects what workers give back, while somebody asks for it
-        self._settings, self._watch = settings, watch
+        self.last_run: Run | None = None  # also after it has ended
+        self.live_matches: dict[int, LiveMatch] = {}  # by slot
+        self.recalled: list[Job] | None = None  # collects the matches that workers return during a recall
+        self._limits = limits
         self._numbers = (number & 0xFFFFFFFF for number in itertools.count(1))
-        self._failed_starts, self._start_again, self._count_again = 0, 0.0, 0.0
+        self._failed_starts, self._next_full_check = 0, 0.0
 
     @property
     def playing(self) -> bool:
-        return any(worker.held for worker in self.staff.workers.values())
+        return any(worker.held for worker in self.pool.workers.values())
 
     # Runs
 
     def begin(self, total: int | None) -> Run:
-        self.run = self.last = Run(self._numbers, self._watch.failures, total)
+        self.run = self.last_run = Run(self._numbers, self._limits.failures, total)
         self._failed_starts = 0
-        for worker in self.staff.players:
-            self.staff.tell(worker, worker.new_run)
+        for worker in self.pool.players:
+            self.pool.send(worker, worker.new_run)
         self.trace.add(-1, "run", "" if total is None else str(total))
         return self.run
 
     def end(self, run: Run) -> None:
-        """Break off what is left of it."""
+        """Cancel what is left of it."""
         if self.run is run:
             run.take_waiting()
-            self._break_off_all()
+            self._cancel_all()
             self.run = None
 
     def stop(self, now: bool) -> None:
-        """Finish what is being played, or break it off too; the rest is cancelled."""
+        """Cancel the matches that wait; running matches are finished, or cancelled too if `now`."""
         run = self.run
         if run is None:
             return
@@ -79,35 +78,35 @@ class Floor:
         for job in run.take_waiting():
             run.cancel(job)
         if now:
-            for worker in self.staff.players:
+            for worker in self.pool.players:
                 for job in worker.held.values():
                     run.cancel(job)
-            self._break_off_all()
+            self._cancel_all()
         else:
             self._recall_all()
         self.trace.add(-1, "stop now" if now else "stop")
 
     def recall(self) -> None:
-        """Collect in `recalled` what is not being played; complete when no worker is `recalling`."""
+        """Collect in `recalled` the matches that have not started; complete when no worker is `recalling`."""
         if self.run is not None:
             self.recalled = self.run.take_waiting()
             self._recall_all()
 
     def hold(self, yes: bool) -> None:
-        """Begin nothing more, and have workers give back what they have not begun; or go on."""
-        self.holding = yes
+        """Start no more matches, and recall those that workers have not started; or continue."""
+        self.assigner.holding = yes
         if yes:
             self._recall_all()
 
     def _recall_all(self) -> None:
-        for worker in self.staff.players:
+        for worker in self.pool.players:
             if worker.isolated is None:
-                self.staff.tell(worker, worker.recall)
+                self.pool.send(worker, worker.recall)
 
-    def _break_off_all(self) -> None:
-        for worker in self.staff.players:
+    def _cancel_all(self) -> None:
+        for worker in self.pool.players:
             if worker.held:
-                self.staff.break_off(worker)
+                self.pool.cancel(worker)
 
     def _fail(self, error: RingsideError) -> None:
         run = self.run
@@ -115,298 +114,214 @@ class Floor:
             run.error = error
             self.trace.add(-1, "failed", str(error))
             run.take_waiting()
-            self._break_off_all()
+            self._cancel_all()
 
     # Live matches
 
     def watch_live(self, live: LiveMatch, pace: float, skip: int) -> None:
-        slot = self.staff.free_live_slot()
-        self.lives[slot] = live
-        worker = self.staff.start(slot)
+        slot = self.pool.free_live_slot()
+        self.live_matches[slot] = live
+        worker = self.pool.start(slot)
         job = Job(next(self._numbers), live.spec)
-        self.staff.tell(worker, lambda: worker.play_live(job, Directory(), pace, skip))
+        self.pool.send(worker, lambda: worker.play_live(job, WireIds(), pace, skip))
 
-    def tell_live(self, live: LiveMatch, words: list[object]) -> None:
-        worker = next((self.staff.workers.get(slot) for slot, one in self.lives.items() if one is live), None)
+    def send_live(self, live: LiveMatch, fields: list[object]) -> None:
+        worker = next((self.pool.workers.get(slot) for slot, match in self.live_matches.items() if match is live), None)
         if worker is not None:
-            self.staff.tell(worker, lambda: worker.channel.put(words))
+            self.pool.send(worker, lambda: worker.channel.put(fields))
 
     def end_live(self, live: LiveMatch, kind: EndingKind, reason: str) -> None:
-        for slot in [slot for slot, one in self.lives.items() if one is live]:
-            del self.lives[slot]
-            live.end(unplayed(live.spec, kind, reason))
-            if slot in self.staff.workers:
-                self.staff.break_off(self.staff.workers[slot])
+        for slot in [slot for slot, match in self.live_matches.items() if match is live]:
+            del self.live_matches[slot]
+            live.end(unplayed_result(live.spec, kind, reason))
+            if slot in self.pool.workers:
+                self.pool.cancel(self.pool.workers[slot])
 
     def close(self) -> None:
-        for worker in self.staff.everybody():
-            self.staff.bury(worker)
-        for live in list(self.lives.values()):
+        for worker in self.pool.all_workers():
+            self.pool.release(worker)
+        for live in list(self.live_matches.values()):
             self.end_live(live, EndingKind.CANCELLED, "the executor was closed")
 
-    # What workers say
+    # Messages from workers
 
-    def attend(self, worker: Worker, mask: int, printed: bool) -> None:
-        """Something has come from a worker, or can be sent to it."""
+    def handle_io(self, worker: WorkerHandle, mask: int, printed: bool) -> None:
+        """Handle a socket of a worker that can be read or written; `printed`: it is the one with its output."""
         if printed:
-            if not worker.read_output():
-                self.staff.deaf_to(worker.output)
+            if not worker.output.read(16):  # then other workers have their turn
+                self.pool.unregister(worker.output.socket)
             return
         try:
             if mask & selectors.EVENT_WRITE:
                 worker.channel.flush()
             if mask & selectors.EVENT_READ:
-                for words, body in worker.channel.get():
-                    self._hear(worker, words, body)
-                if worker.channel.nonsense is not None:
-                    raise worker.channel.nonsense
-            self.staff.mind(worker)
-        except Broken as error:
-            if isinstance(error, Gone) and worker.process is not None:
-                worker.process.join(LAST_GASP)
-            if not worker.gone:
+                for fields, body in worker.channel.get():
+                    self._on_message(worker, fields, body)
+                if worker.channel.error is not None:
+                    raise worker.channel.error
+            self.pool.update_interest(worker)
+        except ProtocolError as error:
+            if isinstance(error, Disconnected) and worker.process is not None:
+                worker.process.join(EXIT_TIMEOUT)
+            if not worker.has_ended:
                 worker.kill(EndingKind.CRASH, f"its process {error}")
-            self._died(worker)
+            self._on_death(worker)
 
-    def _hear(self, worker: Worker, words: list[Any], body: bytes) -> None:
-        match words:
+    def _on_message(self, worker: WorkerHandle, fields: list[Any], body: bytes) -> None:
+        match fields:
             case ["results", *rest]:
-                self._hear_results(worker, Arrived(rest, body))
-            case ["want", int(count)]:
-                worker.want = count
+                self._on_results(worker, ReceivedResults(rest, body))
+            case ["capacity", int(count)]:
+                worker.capacity = count
             case ["suspects", [*numbers]]:
-                jobs = self._let_go(worker, numbers)
+                jobs = self._pop_jobs(worker, numbers)
                 if self.run is not None:
-                    self.run.suspect(jobs)
+                    self.run.add_suspects(jobs)
                 self.trace.add(worker.slot, "suspects", str(len(jobs)))
             case ["recalled", [*numbers]]:
                 worker.recalling = False
-                self._come_back(self._let_go(worker, numbers))
+                self._return_jobs(self._pop_jobs(worker, numbers))
             case ["moves", [*actions]]:
-                if worker.slot in self.lives:
-                    self.lives[worker.slot].add(actions)
+                if worker.slot in self.live_matches:
+                    self.live_matches[worker.slot].add(actions)
             case ["failed", str(text), bool(rules)]:
-                if worker.slot in self.lives:
-                    self.end_live(self.lives[worker.slot], EndingKind.VOID, text)
+                if worker.slot in self.live_matches:
+                    self.end_live(self.live_matches[worker.slot], EndingKind.VOID, text)
                 elif worker.slot >= 0:
-                    self._fail(GameFailed.retold(text) if rules else RingsideError(text))
+                    self._fail(GameFailed.from_text(text) if rules else RingsideError(text))
             case ["ready", int(pid)]:
                 worker.ready, self._failed_starts = True, 0
                 self.trace.add(worker.slot, "ready", str(pid))
             case _:
-                raise Broken("sent what is no message")
+                raise ProtocolError("sent an invalid message")
 
-    def _hear_results(self, worker: Worker, arrived: Arrived) -> None:
-        held, numbers = worker.held, arrived.numbers
-        if {len(held[number].spec.players) for number in numbers if number in held} - {arrived.seats}:
-            raise Broken("sent results that are none")
-        jobs = [held.pop(number, None) for number in numbers]  # None: it was broken off in the meantime
+    def _on_results(self, worker: WorkerHandle, received: ReceivedResults) -> None:
+        held, numbers = worker.held, received.numbers
+        if {len(held[number].spec.players) for number in numbers if number in held} - {received.seats}:
+            raise ProtocolError("sent invalid results")
+        jobs = [held.pop(number, None) for number in numbers]  # None: cancelled in the meantime
         known = [job for job in jobs if job is not None]
         worker.done += len(known)
-        batch = arrived.batch([None if job is None else job.spec for job in jobs], worker.slot)
+        batch = received.batch([None if job is None else job.spec for job in jobs], worker.slot)
         self._finish_batch(worker, known, batch)
         self.trace.add(worker.slot, "results", str(len(jobs)))
         if worker.idle:
-            self._rest(worker)
+            self._on_idle(worker)
 
-    def _let_go(self, worker: Worker, numbers: list[Any]) -> list[Job]:
+    def _pop_jobs(self, worker: WorkerHandle, numbers: list[Any]) -> list[Job]:
         if not all(isinstance(number, int) for number in numbers):
-            raise Broken("sent what is no message")
+            raise ProtocolError("sent an invalid message")
         jobs = [worker.held.pop(number) for number in numbers if number in worker.held]
         if worker.idle:
-            self._rest(worker)
+            self._on_idle(worker)
         return jobs
 
-    def _come_back(self, jobs: list[Job]) -> None:
+    def _return_jobs(self, jobs: list[Job]) -> None:
         run = self.run
         if run is None:
             return
         if self.recalled is not None:
             self.recalled += jobs
         else:
-            run.put_back(jobs)
+            run.requeue(jobs)
 
-    def _finish_batch(self, worker: Worker, jobs: list[Job], batch: ResultBatch) -> None:
+    def _finish_batch(self, worker: WorkerHandle, jobs: list[Job], batch: ResultBatch) -> None:
         if worker.slot < 0 or (worker.isolated is not None and worker.isolated.alone):
             for job, result in zip(jobs, batch, strict=True):
                 self._finish(worker, job, result)
         elif self.run is not None and jobs:
             self.run.finish_batch(batch)
 
-    def _finish(self, worker: Worker, job: Job, result: MatchResult | CutShort) -> None:
-        """The result of a match that was played alone, or watched."""
+    def _finish(self, worker: WorkerHandle, job: Job, result: MatchResult | InterruptedMatch) -> None:
+        """Store the result of a match that was played alone or live."""
         if worker.slot < 0:
-            live = self.lives.pop(worker.slot, None)
+            live = self.live_matches.pop(worker.slot, None)
             if live is not None:
-                live.end(result.record() if isinstance(result, CutShort) else result)
+                live.end(result.to_result() if isinstance(result, InterruptedMatch) else result)
         elif self.run is not None:
-            self.run.judge(job, result)
+            self.run.finish_isolated(job, result)
 
-    def _rest(self, worker: Worker) -> None:
-        """It has nothing left."""
+    def _on_idle(self, worker: WorkerHandle) -> None:
+        """The worker holds no more matches."""
         worker.isolated, worker.draining = None, False
         if worker.retiring or worker.slot < 0:
-            self.staff.dismiss(worker)
+            self.pool.retire(worker)
 
-    # Dealing
-
-    def deal(self) -> None:
+    def assign(self) -> None:
+        """Send matches to workers that can take them."""
         run = self.run
         if run is None or run.error is not None:
             return
         if run.stopping:
             for job in run.take_waiting():
                 run.cancel(job)
-        self.trim()
-        if self.holding:
-            return
-        self._hire(run)
-        self._deal_isolated(run)
-        if run.untaken < BACKLOG:
-            self._deal_company(run)
+        self.assigner.assign(run)
 
-    def trim(self) -> None:
-        """Let those go that are more than wanted."""
-        for worker in self.staff.players:
-            if worker.slot >= self.wanted and not worker.retiring:
-                worker.retiring = True
-                if worker.idle:
-                    self.staff.dismiss(worker)
-                elif worker.isolated is None:
-                    self.staff.tell(worker, worker.recall)
+    # Health of workers
 
-    def _hire(self, run: Run) -> None:
-        """As many workers as are wanted, and not more than there is work for."""
-        wanted = 1 if self.one_by_one else min(self.wanted, CORES) if run.clocked else self.wanted
-        players = self.staff.players
-        needed = -(-len(run.queue) // self._settings.batch) + len(run.isolated) - sum(one.idle for one in players)
-        room = wanted - len(players)
-        if needed > 0 and room > 0 and time.monotonic() >= self._start_again:
-            for slot in [slot for slot in range(self.wanted) if slot not in self.staff.workers][: min(needed, room)]:
-                self.staff.start(slot)
-
-    def _deal_isolated(self, run: Run) -> None:
-        while (isolated := run.next_isolated()) is not None:
-            busy = sum(not worker.idle for worker in self.staff.players)
-            if busy >= (1 if self.one_by_one else CORES if run.clocked else busy + 1):
-                return
-            free = [worker for worker in self.staff.players if worker.idle and not worker.retiring]
-            worker = next((one for one in free if one.fresh or not isolated.fresh), None)
-            if worker is None and free:
-                self.staff.dismiss(free[0])  # what has played is not fresh any more
-                worker = self.staff.start(free[0].slot)
-            if worker is None:
-                self._drain()
-                return
-            run.take_isolated()
-            self._give(worker, isolated.jobs, run.directory, isolated)
-
-    def _drain(self) -> None:
-        """All are busy and somebody must play apart: have the one with the least to do come to an end."""
-        company = [worker for worker in self.staff.players if worker.isolated is None]
-        if company and not any(worker.draining for worker in company):
-            least = min(company, key=lambda worker: len(worker.held))
-            least.draining = True
-            self.staff.tell(least, least.recall)
-
-    def _deal_company(self, run: Run) -> None:
-        while run.queue:
-            players = self.staff.players
-            takers = [one for one in players if one.open_to_company() and len(one.held) < one.want]
-            most = self._settings.batch
-            if self.one_by_one:
-                if any(worker.held for worker in players):
-                    return
-                takers, most = takers[:1], 1
-            if not takers:
-                return
-            taker = min(takers, key=lambda worker: len(worker.held))
-            if not self.one_by_one:
-                most = max(most, min((taker.want - len(taker.held)) // 2, LARGE))
-            jobs = run.company(most)
-            if jobs:
-                self._give(taker, jobs, run.directory)
-            elif run.isolated:
-                return
-
-    def _share(self, run: Run) -> None:
-        """Somebody could play what another holds and has not begun, because its players are slow: have it back."""
-        players = [one for one in self.staff.players if one.open_to_company()]
-        spare = len(players) < self.wanted or any(worker.idle for worker in players)
-        if spare and players and not (run.queue or run.isolated or self.one_by_one or self.holding):
-            fullest = max(players, key=lambda worker: len(worker.held))
-            if fullest.ready and len(fullest.held) > 1:
-                self.staff.tell(fullest, fullest.recall)
-
-    def _give(self, worker: Worker, jobs: list[Job], directory: Directory, apart: Isolated | None = None) -> None:
-        self.trace.add(worker.slot, "alone" if apart else "play", str(len(jobs)))
-        self.staff.tell(worker, lambda: worker.play(jobs, directory, apart))
-
-    # Looking after them
-
-    def look(self, now: float) -> None:
-        """Who hangs, who takes too much, who is gone without a word."""
-        self.staff.sweep(now)
-        thorough = now >= self._count_again  # the end of its socket tells as a rule that a worker has died
-        self._count_again = now + COUNT if thorough else self._count_again
+    def check_health(self, now: float) -> None:
+        """Kill workers that hang or take too much memory, and detect workers that have died."""
+        self.pool.release_stopped(now)
+        thorough = now >= self._next_full_check  # rarely needed: the closed socket shows that a worker has died
+        self._next_full_check = now + FULL_CHECK_EVERY if thorough else self._next_full_check
         if thorough and self.run is not None:
-            self._share(self.run)
-        for worker in list(self.staff.workers.values()):
-            if (thorough or not worker.ready) and worker.gone:
-                self.attend(worker, selectors.EVENT_READ, False)  # its last words first
-                if self.staff.employs(worker):
-                    self._died(worker)
+            self.assigner.rebalance(self.run)
+        for worker in list(self.pool.workers.values()):
+            if (thorough or not worker.ready) and worker.has_ended:
+                self.handle_io(worker, selectors.EVENT_READ, False)  # read its last messages first
+                if self.pool.is_active(worker):
+                    self._on_death(worker)
                 continue
-            if (mark := worker.overdue(now, self._watch.call, self._watch.row)) is not None:
-                what = "its rules" if mark.call is Call.NONE else f"its call of {mark.call.name.lower()}()"
-                worker.kill(EndingKind.TIMEOUT, f"{what} did not come back within {mark.allowed:.3g} s")
-            if self._watch.memory is not None and (taken := worker.overweight(self._watch.memory)):
+            if (snapshot := worker.overdue(now, self._limits.call, self._limits.row)) is not None:
+                what = "its rules" if snapshot.call is PilotCall.NONE else f"its call of {snapshot.call.name.lower()}()"
+                worker.kill(EndingKind.TIMEOUT, f"{what} did not come back within {snapshot.time_limit:.3g} s")
+            if self._limits.memory is not None and (taken := worker.memory_excess(self._limits.memory)):
                 worker.kill(EndingKind.MEMORY, taken)
 
-    def _died(self, worker: Worker) -> None:
-        if self.staff.employs(worker):  # else it had nothing left to do
-            kind, reason = worker.cause_of_death()
+    def _on_death(self, worker: WorkerHandle) -> None:
+        if self.pool.is_active(worker):  # else it was stopping and held no matches
+            kind, reason = worker.exit_reason()
             self.trace.add(worker.slot, "died", reason)
             if not worker.ready:
-                self._never_started(worker, reason)
+                self._on_failed_start(worker, reason)
             elif worker.held and worker.isolated is not None and worker.isolated.alone:
                 self._died_alone(worker, kind, reason)
             elif worker.held and self.run is not None:
-                self._died_in_company(worker, kind, self.run)
-        self.staff.bury(worker)
+                self._died_shared(worker, kind, self.run)
+        self.pool.release(worker)
 
-    def _died_alone(self, worker: Worker, kind: EndingKind, reason: str) -> None:
+    def _died_alone(self, worker: WorkerHandle, kind: EndingKind, reason: str) -> None:
         [job] = worker.held.values()
-        verdict = worker.verdict(job.spec, kind, reason)
-        doubtful = verdict.ending.kind is EndingKind.VOID or worker.shot
+        result = worker.crash_result(job.spec, kind, reason)
+        doubtful = result.ending.kind is EndingKind.VOID or worker.killed_externally
         if doubtful and worker.slot >= 0 and self.run is not None and job.starts < 2:
-            self.run.interrupted([job])  # it has another try
+            self.run.requeue_interrupted([job])  # played once more
         else:
-            self._finish(worker, job, verdict)
+            self._finish(worker, job, result)
 
-    def _died_in_company(self, worker: Worker, kind: EndingKind, run: Run) -> None:
-        mark, held = worker.marks.read(), list(worker.held.values())
-        if kind is EndingKind.MEMORY or (mark.call is not Call.NONE and mark.matches is None):
+    def _died_shared(self, worker: WorkerHandle, kind: EndingKind, run: Run) -> None:
+        snapshot, held = worker.heartbeat.read(), list(worker.held.values())
+        if kind is EndingKind.MEMORY or (snapshot.call is not PilotCall.NONE and snapshot.matches is None):
             inside = {job.number for job in held}
         else:
-            inside = set(mark.matches or ()) if mark.call is not Call.NONE else set()
-        run.suspect([job for job in held if job.number in inside])
-        innocent = [job for job in held if job.number not in inside]
+            inside = set(snapshot.matches or ()) if snapshot.call is not PilotCall.NONE else set()
+        run.add_suspects([job for job in held if job.number in inside])
+        others = [job for job in held if job.number not in inside]
         if self.recalled is None:
-            run.interrupted(innocent)
+            run.requeue_interrupted(others)
         else:
-            self.recalled += innocent
+            self.recalled += others
 
-    def _never_started(self, worker: Worker, reason: str) -> None:
+    def _on_failed_start(self, worker: WorkerHandle, reason: str) -> None:
         self._failed_starts += 1
-        self._start_again = time.monotonic() + AGAIN * self._failed_starts
-        if worker.slot in self.lives:
+        self.assigner.start_after = time.monotonic() + RESTART_DELAY * self._failed_starts
+        if worker.slot in self.live_matches:
             why = f"no worker process could be started: {reason}"
-            self.end_live(self.lives[worker.slot], EndingKind.VOID, why)
-        elif self._failed_starts >= STARTS:
+            self.end_live(self.live_matches[worker.slot], EndingKind.VOID, why)
+        elif self._failed_starts >= START_ATTEMPTS:
             self._fail(WorkersFailed(self._failed_starts, reason))
         elif self.run is not None:
             if worker.isolated is not None:
                 self.run.isolated.appendleft(worker.isolated)
             else:
-                self._come_back(list(worker.held.values()))
+                self._return_jobs(list(worker.held.values()))

@@ -1,6 +1,6 @@
-"""Kernels made ready before anybody waits for them or plays by a clock: short matches of ready-made players do it.
+"""Loads or compiles kernels before a match needs them or a clock runs, by playing short matches.
 
-Only of what comes with Ringside: code of plug-ins is run when it is asked for, and not before.
+Only for games and agents that come with Ringside: code of plug-ins runs only when a match needs it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.play.match import AgentSpec, Limits, MatchSpec
 from engine.registry import GAMES, KINDS, package_of
 
 STEPS = 5
-_ready: set[tuple[str, str]] = set()  # games and kinds, in this process and in those that are forked from it
+_ready: set[tuple[str, str]] = set()  # (game, kind), in this process and those forked from it
 
 
 def own_pairs() -> list[tuple[str, str]]:
@@ -24,7 +24,7 @@ def own_pairs() -> list[tuple[str, str]]:
 
 
 def was_compiled(game: str, kind: str) -> bool:
-    """Whether it takes hundredths of a second to make them ready, and not many seconds."""
+    """Whether the kernels are cached: then they load in hundredths of a second instead of many seconds."""
     return kernels.was_compiled(f"{game} {kind}", package_of(KINDS.get(kind)))
 
 
@@ -32,8 +32,8 @@ def note_compiled(game: str, kind: str) -> None:
     kernels.note_compiled(f"{game} {kind}", package_of(KINDS.get(kind)))
 
 
-def make_ready(game: str, kind: str) -> None:
-    """What is ready stays so."""
+def warm_up(game: str, kind: str) -> None:
+    """Load or compile the kernels of a game and an agent kind, once."""
     pair = game, kind
     if pair in _ready:
         return
@@ -42,12 +42,12 @@ def make_ready(game: str, kind: str) -> None:
         try:
             _play(game, kind)
             note_compiled(game, kind)
-        except Exception:  # a slow start is better than none: what is broken is told when it is to play
+        except Exception:  # the error is reported when a match needs it
             traceback.print_exc()
 
 
 def combinations(game: Game) -> list[tuple[AgentSpec, ...]]:
-    """Players for which march drivers are compiled ahead: of each own kind alone, and of each two of them."""
+    """The players whose march drivers are compiled in advance: each own kind by itself, and each two of them."""
     agents = [list(kind.samples(game)) for name in KINDS.own() if (kind := KINDS.get(name)).plays(game)]
     compiled = [
         samples[0] for samples in agents if samples and hasattr(KINDS.get(samples[0].kind).pilot(game, 1), "act_row")
@@ -57,16 +57,16 @@ def combinations(game: Game) -> list[tuple[AgentSpec, ...]]:
 
 
 def compile_drivers(game: Game) -> None:
-    """Compile or load the drivers of these combinations now."""
+    """Compile or load the drivers of these combinations."""
     for players in combinations(game):
         with SequentialMatchExecutor(lanes=2, marching=Marching.AT_ONCE) as executor:
             executor.execute_match(MatchSpec("0", game.spec, players, 1, None, Limits(STEPS)))
 
 
 def _play(name: str, kind: str) -> None:
-    made, plays = GAMES.get(name), KINDS.get(kind)
-    game = made(made.Options())
-    if plays.plays(game) and (agents := list(plays.samples(game))):
+    factory, agent_kind = GAMES.get(name), KINDS.get(kind)
+    game = factory(factory.Options())
+    if agent_kind.plays(game) and (agents := list(agent_kind.samples(game))):
         players = tuple(agents[seat % len(agents)] for seat in range(game.info.seats))
         for marching in (Marching.NEVER, Marching.IF_CACHED):  # no thread: workers are forked from this process
             with SequentialMatchExecutor(lanes=2, marching=marching) as executor:

@@ -1,9 +1,9 @@
-"""Pong, as kernels over many boards.
+"""The rules of Pong as kernels over many boards.
 
-The court is 800 x 600 units with its origin in the middle, so that swapping the sides is a change of sign and a
-mirrored match is mirrored to the bit. A paddle's front is its goal line: a ball that gets there either meets the paddle
-or scores, so it can neither tunnel nor be caught from behind. Only + - * / and square roots are used: the same bits
-on every machine.
+The court is 800 x 600 units with its origin in the centre, so that swapping the sides only changes signs and a
+mirrored match is mirrored to the bit. The front of a paddle is the goal line: a ball that reaches it either hits the
+paddle or scores, so it can neither tunnel through a paddle nor be hit from behind. Only + - * / and square roots are
+used, which give the same bits on every machine.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from numpy.typing import NDArray
 
 from engine.errors import BadValue
 from engine.game import BoardRows, Bools, Floats, GameInfo, Indices, Ints, Observations, Seeds
-from engine.games.pong_scene import HEIGHT, PADDLE_WIDTH, RADIUS, WIDTH, court_scene
+from engine.games.pong.scene import HEIGHT, PADDLE_WIDTH, RADIUS, WIDTH, court_scene
 from engine.kernels import bare, inline, kernel, row
 from engine.options import option, validate
 from engine.registry import spec_of
 from engine.scene import Scene
 from engine.seeding import draw, purpose, unit
 
-GOAL = WIDTH / 2 - PADDLE_WIDTH - RADIUS  # where the ball's centre is when it reaches a front
-WALL = HEIGHT / 2 - RADIUS
-SPEED_UP = 1.05  # a hit
-BOUNCE = 0.85  # share of the speed that goes vertical off the paddle's very edge
-SERVE_SPREAD = 0.7  # share of the speed that goes vertical in the steepest serve
+GOAL_X = WIDTH / 2 - PADDLE_WIDTH - RADIUS  # x of the ball's centre when it reaches a goal line
+WALL_Y = HEIGHT / 2 - RADIUS
+SPEED_UP = 1.05  # factor per hit
+BOUNCE = 0.85  # vertical share of the speed after a hit with the paddle's edge
+SERVE_SPREAD = 0.7  # vertical share of the speed in the steepest serve
 STAY, UP, DOWN = 0, 1, 2
 STATS = (
     "hits",
     "misses",
-    "distance",  # units moved
-    "reaction",  # mean steps that it waited after the opponent's hit before it moved; 0 if it never had to
-    "contact_mean",  # where the ball met the paddle: -1 upper edge, 1 lower edge; 0 with no hit
-    "contact_spread",  # standard deviation of the same
-    "contact_speed",  # mean speed of the ball when met
-    "longest_rally",  # hits of both sides without a point
+    "distance",  # units that the paddle moved
+    "reaction",  # mean steps between the opponent's hit and the next paddle move; 0 if there was none
+    "contact_mean",  # mean contact point on the paddle: -1 upper edge, 1 lower edge; 0 without hits
+    "contact_spread",  # standard deviation of the contact point
+    "contact_speed",  # mean speed of the ball at contact
+    "longest_rally",  # most hits of both sides between two points
 )
 SERVE_SIDE, SERVE_ANGLE = purpose("pong.serve_side"), purpose("pong.serve_angle")
 
@@ -47,11 +47,11 @@ SERVE_SIDE, SERVE_ANGLE = purpose("pong.serve_side"), purpose("pong.serve_angle"
 @dataclass(frozen=True)
 class PongOptions:
     points: int = option(5, low=1, high=99, help="points that win the match")
-    step_limit: int = option(20_000, low=60, high=2_000_000_000, help="steps after which the match is called off")
-    paddle_height: float = option(100.0, low=20.0, high=300.0, help="units")
-    paddle_speed: float = option(4.0, low=0.5, high=60.0, help="units a step")
-    serve_speed: float = option(7.0, low=1.0, high=60.0, help="speed of the ball when served, units a step")
-    top_speed: float = option(15.0, low=1.0, high=60.0, help="the ball speeds up by 1.05 a hit to at most this")
+    step_limit: int = option(20_000, low=60, high=2_000_000_000, help="steps after which the match ends")
+    paddle_height: float = option(100.0, low=20.0, high=300.0, help="height of a paddle; the court is 600 units high")
+    paddle_speed: float = option(4.0, low=0.5, high=60.0, help="speed of a paddle, units per step")
+    serve_speed: float = option(7.0, low=1.0, high=60.0, help="speed of a served ball, units per step")
+    top_speed: float = option(15.0, low=1.0, high=60.0, help="greatest speed of the ball; each hit makes it 5 % faster")
 
     def __post_init__(self) -> None:
         validate(self)
@@ -60,16 +60,16 @@ class PongOptions:
 
 
 BOARD = np.dtype(
-    [  # what every step touches comes first, in two cache lines
+    [  # fields used in every step come first, in two cache lines
         ("x", "f8"), ("y", "f8"), ("vx", "f8"), ("vy", "f8"),
         ("paddle", "f8", 2),  # centres
         ("distance", "f8", 2),
-        ("step", "u4"), ("event", "u4"),  # now, and the last hit or serve
+        ("step", "u4"), ("event", "u4"),  # the current step, and that of the last hit or serve
         ("reactions", "u4", 2), ("reaction", "u4", 2),
-        ("idle", "u1", 2),  # not moved since the opponent's hit
+        ("idle", "u1", 2),  # has not moved since the opponent's hit
         ("over", "i1"),
-        ("hit", "u1"),  # whether px to pvy hold the ball as it was before the last hit
-        ("first", "u1"),  # the side that the first serve flies to
+        ("hit", "u1"),  # whether px, py, pvx and pvy hold the ball before the last hit
+        ("first", "u1"),  # side that the first serve flies to
         ("serves", "u4"), ("score", "i4", 2), ("speed", "f8"), ("seed", "u8"),
         ("rally", "u4"), ("longest", "u4"), ("hits", "u4", 2),
         ("contact", "f8", 2), ("contact2", "f8", 2), ("speeds", "f8", 2),
@@ -84,8 +84,8 @@ RULES = np.dtype(
 
 @inline
 def _fold(y):  # type: ignore[no-untyped-def]
-    """Reflect a height at the walls; no step is longer than the court is high."""
-    return -2.0 * WALL - y if y < -WALL else (2.0 * WALL - y if y > WALL else y)
+    """Reflect y at the walls. One reflection suffices: no step is longer than the court is high."""
+    return -2.0 * WALL_Y - y if y < -WALL_Y else (2.0 * WALL_Y - y if y > WALL_Y else y)
 
 
 @inline
@@ -108,7 +108,7 @@ def _serve(b, serve_speed):  # type: ignore[no-untyped-def]
 
 @inline
 def _move(b, seat, action, half, pace):  # type: ignore[no-untyped-def]
-    """With branches: while one lane is played for many steps they are predicted."""
+    """Uses branches: they are predicted well while one lane is played for many steps."""
     if action != STAY:
         edge = HEIGHT / 2 - half
         before = b.paddle[seat]
@@ -124,7 +124,7 @@ def _move(b, seat, action, half, pace):  # type: ignore[no-untyped-def]
 
 @inline
 def _hit(b, seat, side, t, y, half, top):  # type: ignore[no-untyped-def]
-    """The ball is met at height y after the part t of this step; it leaves by where it was met."""
+    """Hit the ball at height y, after fraction t of this step. Its new angle depends on the contact point."""
     b.px = b.x
     b.py = b.y
     b.pvx = b.vx
@@ -140,12 +140,12 @@ def _hit(b, seat, side, t, y, half, top):  # type: ignore[no-untyped-def]
     b.speed = min(b.speed * SPEED_UP, top)
     b.vy = b.speed * BOUNCE * place
     b.vx = -side * np.sqrt(b.speed * b.speed - b.vy * b.vy)
-    b.x = side * GOAL + b.vx * (1.0 - t)
+    b.x = side * GOAL_X + b.vx * (1.0 - t)
     y += b.vy * (1.0 - t)
     b.y = _fold(y)
     if b.y != y:
         b.vy = -b.vy
-    b.idle[seat] = 0  # it had no need to move
+    b.idle[seat] = 0  # it reached the ball without moving
     b.idle[1 - seat] = 1
     b.event = b.step
 
@@ -175,7 +175,7 @@ def _deal(boards, rules, lanes, seeds, firsts):  # type: ignore[no-untyped-def]
 
 @row
 def apply_row(arrays, lane, actions):  # type: ignore[no-untyped-def]
-    """One step of one lane; `actions` is by seat."""
+    """Play one step of one lane; `actions` is indexed by seat."""
     records, rules = arrays
     b = records[lane]
     r = rules[0]
@@ -184,10 +184,10 @@ def apply_row(arrays, lane, actions):  # type: ignore[no-untyped-def]
     _move(b, 1, actions[1], half, r.pace)
     b.step += uint32(1)
     x = b.x + b.vx
-    if abs(x) > GOAL:
+    if abs(x) > GOAL_X:
         seat = 0 if x < 0.0 else 1
         side = -1.0 if x < 0.0 else 1.0
-        t = (side * GOAL - b.x) / b.vx
+        t = (side * GOAL_X - b.x) / b.vx
         y = _fold(b.y + b.vy * t)
         if abs(y - b.paddle[seat]) <= half + RADIUS:
             _hit(b, seat, side, t, y, half, r.top)
@@ -206,14 +206,14 @@ def apply_row(arrays, lane, actions):  # type: ignore[no-untyped-def]
 
 @row
 def observe_row(arrays, lane, seat, out):  # type: ignore[no-untyped-def]
-    """What one seat sees."""
+    """Write the observation of one seat, mirrored so that its own paddle is on the left."""
     records, rules = arrays
     per_speed = 1.0 / rules[0].top
     b = records[lane]
     own = b.paddle[seat]
     side = 1.0 if seat == 0 else -1.0
     out[0] = own * (2.0 / HEIGHT)
-    out[1] = side * b.x * (2.0 / WIDTH) + 0.0  # no negative zero: both seats see the same bits
+    out[1] = side * b.x * (2.0 / WIDTH) + 0.0  # + 0.0 avoids -0.0, so both seats see the same bits
     out[2] = b.y * (2.0 / HEIGHT)
     out[3] = side * b.vx * per_speed
     out[4] = b.vy * per_speed
@@ -276,7 +276,7 @@ class Pong:
             seats=2,
             actions=3,
             observation=(8,),
-            bounds=(-2.0, 2.0),  # of the court from -1 to 1; a ball that has passed a goal is beyond it
+            bounds=(-2.0, 2.0),  # the court spans -1 to 1; a ball that passed a goal line is outside
             stats=STATS,
             simultaneous=True,
             action_names=("stay", "up", "down"),
@@ -286,20 +286,20 @@ class Pong:
 
     def check_start(self, start: str | None) -> None:
         if start not in (None, "left", "right"):
-            raise BadValue("start", start, "'left' or 'right', the side that the first serve flies to, or None")
+            raise BadValue("start", start, "'left' or 'right' (the side that the first serve flies to), or None")
 
     def boards(self, lanes: int) -> PongBoards:
         return PongBoards(self.options, lanes)
 
 
 class PongBoards:
-    """Matches in progress; a lane is one record."""
+    """Matches in progress; each lane is one record."""
 
     rows = BoardRows(observe_row, apply_row, over_row, score_row=score_row)
 
     def __init__(self, options: PongOptions, lanes: int) -> None:
         self.records = np.zeros(lanes, BOARD)
-        self.records["over"] = 1  # nothing is dealt yet
+        self.records["over"] = 1  # not dealt yet
         self._rules = np.array(
             [
                 (
@@ -351,7 +351,7 @@ class PongBoards:
         self.records[target] = self.records[source]
 
     def position(self, lane: int, seat: int) -> None:
-        return None  # there is nothing to search: both act at once
+        return None  # simultaneous moves: no position to search from
 
     def scene(self, lane: int) -> Scene:
         return court_scene(self.records[lane], float(self._rules[0]["half"]))

@@ -1,4 +1,4 @@
-"""Results on their way into the books, one by one and in columns."""
+"""Results to be recorded, one by one and in columns."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
+from engine.league.head_to_head import Agents
 from engine.league.storage.match_rows import pack_players
-from engine.league.tallies import Agents
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.results import ResultBatch, batches_of
 
 
-class Entry(NamedTuple):
-    """One result on its way into the league file."""
+class PlayedEntry(NamedTuple):
+    """One result to be recorded."""
 
-    place: int  # in the plan
+    place: int  # in the schedule
     spec: MatchSpec
     result: MatchResult
 
 
 @dataclass(frozen=True, eq=False)
-class Entries(Sequence[Entry]):
-    """Many results on their way into the league file; an Entry is made when one is read."""
+class PlayedEntries(Sequence[PlayedEntry]):
+    """Many results to be recorded, in columns; a PlayedEntry is created when one is read."""
 
     places: Sequence[int]
     results: ResultBatch
 
     @classmethod
-    def of(cls, entries: Iterable[Entry]) -> list[Entries]:
-        """From single ones, in the same order: a new batch wherever the shape of the results changes."""
+    def of(cls, entries: Iterable[PlayedEntry]) -> list[PlayedEntries]:
+        """From single entries, in the same order: a new batch begins where the shape of the results changes."""
         given = list(entries)
         found, at = [], 0
         for batch in batches_of((entry.spec, entry.result) for entry in given):
@@ -43,19 +43,19 @@ class Entries(Sequence[Entry]):
         return len(self.places)
 
     @overload
-    def __getitem__(self, at: int) -> Entry: ...
+    def __getitem__(self, at: int) -> PlayedEntry: ...
     @overload
-    def __getitem__(self, at: slice) -> Entries: ...
-    def __getitem__(self, at: int | slice) -> Entry | Entries:
+    def __getitem__(self, at: slice) -> PlayedEntries: ...
+    def __getitem__(self, at: int | slice) -> PlayedEntry | PlayedEntries:
         if isinstance(at, slice):
-            return Entries(self.places[at], self.results[at])
-        return Entry(self.places[at], self.results.specs[at], self.results[at])
+            return PlayedEntries(self.places[at], self.results[at])
+        return PlayedEntry(self.places[at], self.results.specs[at], self.results[at])
 
-    def __iter__(self) -> Iterator[Entry]:
-        return map(Entry, self.places, self.results.specs, self.results)
+    def __iter__(self) -> Iterator[PlayedEntry]:
+        return map(PlayedEntry, self.places, self.results.specs, self.results)
 
-    def select(self, chosen: Sequence[int]) -> Entries:
-        return Entries([self.places[at] for at in chosen], self.results.select(chosen))
+    def select(self, chosen: Sequence[int]) -> PlayedEntries:
+        return PlayedEntries([self.places[at] for at in chosen], self.results.select(chosen))
 
 
 class Seating(NamedTuple):
@@ -67,7 +67,7 @@ class Seating(NamedTuple):
 
 
 class Seatings(dict[tuple[str, ...], Seating]):
-    """By the players' ids, made once: the same few meet again and again."""
+    """A cache by the players' ids: the same few agents meet many times."""
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
         super().__init__()
@@ -75,8 +75,8 @@ class Seatings(dict[tuple[str, ...], Seating]):
 
     def __missing__(self, ids: tuple[str, ...]) -> Seating:
         numbers = tuple([self._numbers[agent] for agent in ids])
-        made = self[ids] = Seating(numbers, tuple(dict.fromkeys(numbers)), pack_players(numbers))
-        return made
+        seating = self[ids] = Seating(numbers, tuple(dict.fromkeys(numbers)), pack_players(numbers))
+        return seating
 
     def of(self, batch: ResultBatch) -> list[Seating]:
         return [self[tuple([player.id for player in spec.players])] for spec in batch.specs]

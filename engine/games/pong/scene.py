@@ -1,4 +1,4 @@
-"""What a Pong board looks like: court, net, paddles, score, and a ball with a trail of eight frames."""
+"""Draws Pong: court, net, paddles, score, and a ball with a trail of eight frames."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ WIDTH, HEIGHT, PADDLE_WIDTH, RADIUS = 800.0, 600.0, 20.0, 7.0
 
 
 def court_scene(board: Any, half: float) -> Scene:
-    """`board` is a record of `pong.BOARD`, `half` half the height of a paddle."""
+    """`board` is a record of type `game.BOARD`; `half` is half the height of a paddle."""
     score = [int(points) for points in board["score"]]
     items: list[Item] = [
         Line((_x(0), 0.0), (_x(0), 1.0), NET, 4 / HEIGHT, dash=0.025),
         Text(_x(-100), 0.12, str(score[0]), 0.14, SCORE),
         Text(_x(100), 0.12, str(score[1]), 0.14, SCORE),
     ]
-    for side in (-1, 1):  # before the paddles: what never moves comes first, and need not be painted again
+    for side in (-1, 1):  # before the paddles: items that never move come first, and are not repainted
         front = _x(side * (WIDTH / 2 - PADDLE_WIDTH))
         items.append(Line((front, 0.0), (front, 1.0), GOAL_LINE, 2 / HEIGHT))
     for seat in range(2):
@@ -38,21 +38,23 @@ def court_scene(board: Any, half: float) -> Scene:
 
 
 def _trail(board: Any) -> list[tuple[float, float]]:
-    """Where the ball was in the last frames, newest first.
+    """Positions of the ball in the last frames, newest first.
 
-    It flew straight but for walls since the last hit or serve, and before a hit as it did then: so the boards need not
-    keep a history of positions.
+    Between hits and serves the ball flies straight except for reflections, so its earlier positions are computed from
+    its velocity, and boards need not store a history.
     """
     since = int(board["step"]) - int(board["event"])
-    places = [_back(board["x"], board["y"], board["vx"], board["vy"], k) for k in range(1, min(since, TRAIL) + 1)]
+    places = [
+        _earlier_position(board["x"], board["y"], board["vx"], board["vy"], k) for k in range(1, min(since, TRAIL) + 1)
+    ]
     if board["hit"]:
         for k in range(TRAIL - len(places)):
-            places.append(_back(board["px"], board["py"], board["pvx"], board["pvy"], k))
+            places.append(_earlier_position(board["px"], board["py"], board["pvx"], board["pvy"], k))
     return [place for place in places if abs(place[0]) < WIDTH / 2]
 
 
-def _back(x: float, y: float, vx: float, vy: float, frames: int) -> tuple[float, float]:
-    """A ball some frames ago, with its reflections at the walls undone."""
+def _earlier_position(x: float, y: float, vx: float, vy: float, frames: int) -> tuple[float, float]:
+    """The position some frames ago; undoes reflections at the walls."""
     wall = HEIGHT / 2 - RADIUS
     far = float(y - vy * frames)
     if far < -wall:

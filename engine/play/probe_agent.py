@@ -1,4 +1,4 @@
-"""A player for checks: it goes by everything that it sees, so that no difference between two ways to play is missed."""
+"""An agent for checks: its actions depend on the whole observation, so that every difference shows in the result."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ CHOICE = purpose("checks.witness")
 def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]
     """A legal action that depends on every number of the observation, and on the ply."""
     (seeds,) = arrays
-    seen = obs.reshape(obs.size)
+    flat = obs.reshape(obs.size)
     mixed = 0.0
-    for k in range(seen.size):
-        mixed = mixed * 0.9375 + seen[k]
+    for k in range(flat.size):
+        mixed = mixed * 0.9375 + flat[k]
     left = draw(seeds[slot], CHOICE, 0, ply, 0) ^ np.uint64(min(abs(mixed) * 1024.0, 1e15))
     count = np.int64(0)
     for action in range(legal.size):
@@ -46,8 +46,8 @@ def _act(arrays, slots, plies, obs, legal, masked, out):  # type: ignore[no-unty
         out[i] = act_row(arrays, slots[i], 0, plies[i], obs[i], legal[i if masked else 0], None)
 
 
-class WitnessPilot:
-    """One kind of answer for all its slots."""
+class ProbePilot:
+    """The pilot of probe agents; all slots play alike."""
 
     capacity = None
     act_row = staticmethod(act_row)
@@ -82,9 +82,9 @@ class WitnessPilot:
 
 
 @contextmanager
-def witness() -> Iterator[AgentSpec]:
-    """The player, whose kind is registered for the moment."""
-    KINDS.add(NAME, AgentKind(NAME, 1, WitnessPilot, lambda game: True, lambda game: []))
+def probe_agent() -> Iterator[AgentSpec]:
+    """Yields a probe agent; its kind is registered within the `with` block."""
+    KINDS.add(NAME, AgentKind(NAME, 1, ProbePilot, lambda game: True, lambda game: []))
     try:
         yield AgentSpec("witness", NAME)
     finally:

@@ -1,4 +1,4 @@
-"""What every two agents have made of their games, counted from columns of results."""
+"""Counts the results of every pair of agents, from columns of results."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from engine.play.results import UNRATED_CODES, ResultBatch
 
 Agents = NDArray[np.int64]  # [n, seats]: numbers in the league
-Sums = dict[tuple[int, int], list[float]]  # by pair, the older first: a row of `tallies` from `wins` on
-Halves = dict[int, float | None]  # by encounter: what the older one has made of the first game that is known
+Sums = dict[tuple[int, int], list[float]]  # by pair, in the order of joining: columns of `tallies` from `wins` on
+Halves = dict[int, float | None]  # by encounter: points of the agent added first in the one game known so far
 FIGURES = 10
 
 
 def add_games(sums: Sums, batch: ResultBatch, agents: Agents) -> None:
-    """Wins, draws, losses and scores, from the view of the one that is older in the league."""
+    """Adds wins, draws, losses and scores, from the view of the agent added to the league first."""
     rated = ~np.isin(batch.columns.kinds, UNRATED_CODES)
     ranks, scores, agents = batch.columns.ranks[rated], batch.columns.scores[rated], agents[rated]
     for i, j in itertools.combinations(range(agents.shape[1]), 2):
@@ -36,20 +36,20 @@ def add_games(sums: Sums, batch: ResultBatch, agents: Agents) -> None:
 
 
 def add_encounters(sums: Sums, halves: Halves, places: Sequence[int], batch: ResultBatch, agents: Agents) -> None:
-    """Encounters of two games with sides swapped, once both are known."""
+    """Adds encounters of two games with sides swapped, once both games are known."""
     rated = ~np.isin(batch.columns.kinds, UNRATED_CODES)
     older = np.where(agents[:, 0] < agents[:, 1], 0, 1)
     row = np.arange(len(older))
     own, other = batch.columns.ranks[row, older], batch.columns.ranks[row, 1 - older]
-    made = np.where(own < other, 1.0, np.where(own == other, 0.5, 0.0))
-    for place, counts, points, pair in zip(places, rated.tolist(), made.tolist(), agents.tolist(), strict=True):
+    earned = np.where(own < other, 1.0, np.where(own == other, 0.5, 0.0))
+    for place, counts, points, pair in zip(places, rated.tolist(), earned.tolist(), agents.tolist(), strict=True):
         both = pair_up(halves, place, points if counts else None)
         if both is not None:
             sums.setdefault((min(pair), max(pair)), [0] * FIGURES)[5 + int(both * 2)] += 1
 
 
 def pair_up(halves: Halves, place: int, own: float | None) -> float | None:
-    """What the older one has made of an encounter, from 0 to 2, once both of its games are there and count."""
+    """Points of the agent added first in an encounter, from 0 to 2, once both games are known and rated."""
     encounter = (place - 1) // 2
     if encounter not in halves:
         halves[encounter] = own

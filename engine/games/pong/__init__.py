@@ -1,0 +1,1 @@
+"""Pong: `game` holds rules and boards, `scene` the drawing."""

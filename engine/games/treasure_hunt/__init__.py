@@ -1,0 +1,1 @@
+"""Treasure Hunt: `game` holds rules and boards, `view` the observations, `scene` the drawing."""

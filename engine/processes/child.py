@@ -1,0 +1,122 @@
+"""What a parent does with a child process: read its output, describe how it exited, kill it and its children."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import time
+from contextlib import suppress
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import psutil
+
+ENGINE = str(Path(__file__).parents[1])
+FRAME = re.compile(r'^File "(.*)", line (\d+) in (.*)$', re.M)  # as faulthandler prints it
+CHUNK = 1 << 16  # bytes read at once
+SIGKILL = 9
+
+
+class OutputTail:
+    """The last bytes that a child process printed, read from the socket that is its stdout and stderr."""
+
+    def __init__(self, end: socket.socket, size: int) -> None:
+        self.socket = end
+        end.setblocking(False)
+        self._size = size
+        self._bytes = bytearray()
+
+    def read(self, chunks: int) -> bool:
+        """Read at most this many chunks, because a process may print faster than they are read. False at the end."""
+        with suppress(BlockingIOError):
+            for _ in range(chunks):
+                try:
+                    piece = self.socket.recv(CHUNK)
+                except ConnectionError:
+                    return False
+                if not piece:
+                    return False
+                self._bytes += piece
+                del self._bytes[: -self._size]
+        return True
+
+    @property
+    def text(self) -> str:
+        return self._bytes.decode(errors="replace").strip()
+
+
+def summarize_output(text: str, length: int) -> str:
+    """The end of a process's output in one line.
+
+    Of a traceback, the error; of a fatal error, the frames outside this package.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    fatal = max((n for n, line in enumerate(lines) if line.startswith("Fatal Python error")), default=None)
+    if fatal is None:
+        raised = any(line.startswith("Traceback (most recent call last)") for line in lines)
+        return (lines[-1] if raised else " | ".join(lines))[-length:]
+    parts = [lines[fatal]]
+    for file, line, function in FRAME.findall("\n".join(lines[fatal:])):
+        if file.startswith(ENGINE):  # the most recent call is first: the rest is how the engine called it
+            break
+        parts.append(f"{Path(file).name}, line {line}, in {function}")
+    return " | ".join(parts)[:length]
+
+
+def describe_exit(code: int | None) -> str:
+    if code is None:
+        return "is gone"
+    if code < 0:
+        with suppress(ValueError):
+            return f"died of {signal.Signals(-code).name}"
+    return f"exited with status {code}" if code >= 0 else f"died of signal {-code}"
+
+
+def resident_memory(pid: int) -> int | None:
+    """Bytes of memory that a process holds; None if it has ended."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        try:
+            return int(psutil.Process(pid).memory_info().rss)
+        except psutil.Error:
+            return None
+
+
+def kill_group(process: BaseProcess) -> None:
+    """Kill a process and its process group, which it leads."""
+    if process.pid is not None:
+        with suppress(OSError):
+            process.kill()
+        if hasattr(os, "killpg"):
+            with suppress(OSError):
+                os.killpg(process.pid, SIGKILL)
+
+
+def descendants(pid: int) -> list[psutil.Process]:
+    """The children of a process, their children and so on."""
+    try:
+        return list(psutil.Process(pid).children(recursive=True))
+    except psutil.Error:
+        return []
+
+
+def kill_all(processes: list[psutil.Process], timeout: float = 0.0) -> None:
+    """Kill these processes and wait until they have ended, for at most so many seconds."""
+    for process in processes:
+        with suppress(psutil.Error):
+            process.kill()
+    until = time.monotonic() + timeout
+    while time.monotonic() < until and any(map(_is_running, processes)):
+        time.sleep(0.01)
+
+
+def _is_running(process: psutil.Process) -> bool:
+    """A zombie does not count: the process that adopted it may take seconds to reap it."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
