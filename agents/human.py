@@ -1,8 +1,8 @@
-"""A person as a player: what they press is what their seat does.
+"""Human players: the pilot plays the actions that the user enters.
 
-It never blocks. Where a seat may idle, the match goes on with the action that is held, or none; elsewhere it waits for
-one. A *script* is played before the person is asked: that is how a seat of a match in progress is taken over, by
-playing the same match again up to there.
+It never blocks. In games with an idle action the seat plays the key that is held, or idles; in other games the match
+waits. A *script* of actions is played before the user's own: to take over a seat of a match in progress, the match is
+replayed up to that point.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from engine.errors import BadValue
 from engine.game import PENDING, RESIGN, AgentKind, Bools, Game, Indices, Ints, Seeds, Views
 from engine.play.match import AgentSpec, MatchResult
 
-MOST_ACTIONS = 1_000_000  # of a script
-SIZE = 8 << 20  # bytes of a payload
+MOST_ACTIONS = 1_000_000  # in a script
+SIZE = 8 << 20  # bytes in a payload
 
 
 @dataclass(frozen=True)
 class Script:
-    """The payload, if there is one: what the seat plays before the person does, one action each time it is asked."""
+    """The payload, if not empty: actions to play before those of the user, one per turn."""
 
     script: tuple[int, ...]
 
 
 class HumanPilot:
-    """What people said last, by slot."""
+    """Keeps the last action that the user entered, by slot."""
 
     capacity = None
 
     def __init__(self, game: Game, slots: int) -> None:
         self._game, self._info = game.spec.name, game.info
         self._scripts: list[tuple[int, ...]] = []  # by agent
-        self._coming: dict[int, Iterator[int]] = {}  # by slot, what is left of its script
-        self._said: dict[int, int] = {}  # by slot
+        self._scripted: dict[int, Iterator[int]] = {}  # by slot: the rest of its script
+        self._entered: dict[int, int] = {}  # by slot
 
     def load(self, agent: AgentSpec) -> int:
         self._scripts.append(_script_of(agent.payload, self._game, self._info.actions))
@@ -45,13 +45,13 @@ class HumanPilot:
 
     def begin(self, slots: Indices, agents: Indices, seeds: Seeds) -> None:
         for slot, agent in zip(slots.tolist(), agents.tolist(), strict=True):
-            self._coming[slot] = iter(self._scripts[agent])
-            self._said.pop(slot, None)
+            self._scripted[slot] = iter(self._scripts[agent])
+            self._entered.pop(slot, None)
 
     def hear(self, slot: int, action: int) -> None:
-        """A slip of the finger is no forfeit: what is no action at all is not heard."""
-        if slot in self._coming and (action == RESIGN or 0 <= action < self._info.actions):
-            self._said[slot] = action
+        """Receives an action of the user. Invalid numbers are ignored, so that a wrong key is not a forfeit."""
+        if slot in self._scripted and (action == RESIGN or 0 <= action < self._info.actions):
+            self._entered[slot] = action
 
     def act(self, views: Views) -> Ints:
         legal = views.legal
@@ -61,26 +61,26 @@ class HumanPilot:
         return np.array(answers, np.int64)
 
     def _answer(self, slot: int, legal: Bools | None) -> int:
-        action = next(self._coming[slot], PENDING)
+        action = next(self._scripted[slot], PENDING)
         if action != PENDING:
             if _allowed(action, legal):
                 return action
-            self._coming[slot] = iter(())  # the match went another way: from here on it is the person's
+            self._scripted[slot] = iter(())  # the match differs from the recorded one: the user plays from here
         idle = self._info.idle
         if idle is not None:
-            held = self._said.get(slot, idle)
-            return next((one for one in (held, idle) if _allowed(one, legal)), PENDING)
-        said = self._said.pop(slot, PENDING)
-        return said if _allowed(said, legal) else PENDING
+            held = self._entered.get(slot, idle)
+            return next((action for action in (held, idle) if _allowed(action, legal)), PENDING)
+        entered = self._entered.pop(slot, PENDING)
+        return entered if _allowed(entered, legal) else PENDING
 
     def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:
         for slot in slots.tolist():
-            del self._coming[slot]
-            self._said.pop(slot, None)
+            del self._scripted[slot]
+            self._entered.pop(slot, None)
 
     def close(self) -> None:
-        self._coming.clear()
-        self._said.clear()
+        self._scripted.clear()
+        self._entered.clear()
 
 
 def _allowed(action: int, legal: Bools | None) -> bool:
@@ -100,7 +100,7 @@ def _script_of(payload: bytes, game: str, actions: int) -> tuple[int, ...]:
 
 
 def person(name: str = "You", script: Sequence[int] = ()) -> AgentSpec:
-    """Somebody who plays these actions first, and then what they like."""
+    """A human player as an agent; `script` has the actions to play first."""
     payload = codec.dump(Script(tuple(int(action) for action in script))).encode() if script else b""
     return AgentSpec(name, KIND.name, payload, KIND.version)
 
@@ -110,7 +110,7 @@ def _plays(game: Game) -> bool:
 
 
 def _samples(game: Game) -> list[AgentSpec]:
-    """Nobody: people are not ready-made."""
+    """None: there are no ready-made human players."""
     return []
 
 

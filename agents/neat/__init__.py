@@ -1,1 +1,2 @@
-"""Players that evolved: genomes, the networks they describe, and the pilot that plays them all in one call."""
+"""NEAT agents: genomes, their networks, the pilot that plays them, and evolution by neat-python. `agents.training.neat`
+trains them."""

@@ -1,4 +1,4 @@
-"""What a node does to what comes in: neat-python's own functions, all of them, compiled and equal to the bit."""
+"""neat-python's activation and aggregation functions, compiled, with identical results."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ SELU_ALPHA = 1.6732632423543772848170429916717
 
 @inline
 def between(low, high, z):  # type: ignore[no-untyped-def]
-    """max(low, min(high, z)) as Python has it: what is no number becomes `high`."""
-    kept = z if z < high else high
-    return kept if kept > low else low
+    """max(low, min(high, z)) as Python computes it: NaN becomes `high`."""
+    bounded = z if z < high else high
+    return bounded if bounded > low else low
 
 
 @kernel
 def activation(which, z, two, three):  # type: ignore[no-untyped-def]
-    """One of neat-python's functions. The exponents come from outside, or the compiler would multiply instead, which
-    may round otherwise than the library's `pow`."""
+    """One of neat-python's functions. The exponents are arguments: for constants the compiler would multiply instead,
+    which may round differently from the C library's `pow`."""
     if which == TANH:
         return math.tanh(between(-60.0, 60.0, 2.5 * z))
     if which == SIGMOID:
@@ -65,7 +65,7 @@ def activation(which, z, two, three):  # type: ignore[no-untyped-def]
 
 @inline
 def _added(values, first, last, compensated):  # type: ignore[no-untyped-def]
-    """Python's sum() of some floats."""
+    """Python's sum() of floats."""
     total = 0.0
     lost = 0.0
     for i in range(first, last):
@@ -79,8 +79,8 @@ def _added(values, first, last, compensated):  # type: ignore[no-untyped-def]
 
 @inline
 def _sort(terms, n):  # type: ignore[no-untyped-def]
-    """As Python's sort() does with fewer than 64, so that what is no number stays where it would: a first run, turned
-    around if it descends, then insertion by bisection."""
+    """Sorts fewer than 64 values as Python's sort() does, so that NaN ends up in the same place: a first run, reversed
+    if it descends, then binary insertion."""
     run = 2
     falls = terms[1] < terms[0]
     while run < n and (terms[run] < terms[run - 1]) == falls:
@@ -104,7 +104,7 @@ def _sort(terms, n):  # type: ignore[no-untyped-def]
 
 @kernel
 def aggregated(which, terms, n, compensated):  # type: ignore[no-untyped-def]
-    """Any aggregation but the plain sum; `terms` may be put into another order."""
+    """Any aggregation but the plain sum; may reorder `terms`."""
     if which == SUM:
         return _added(terms, 0, n, compensated)
     if which == PRODUCT:

@@ -1,4 +1,4 @@
-"""NEAT configurations: neat-python's own files, read strictly, for one game."""
+"""Reads neat-python's configuration files for one game, and rejects what neat-python would ignore."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ SECTION, ADVICE = "Ringside", ("rewards", "behaviour")
 
 
 def config_text(path: str, game: Game) -> str:
-    """The text of a configuration file; without a path, of the one for this game that comes with Ringside."""
+    """The text of a configuration file; without a path, of Ringside's own file for this game."""
     if not path:
         found = asset(f"neat/{game.spec.name}.txt") or asset("neat/default.txt")
         if found is None:
-            raise RingsideError("Ringside's own NEAT configurations are missing: install it again")
+            raise RingsideError("Ringside's NEAT configurations (assets/neat) are missing: reinstall Ringside")
         return found.read_text(encoding="utf-8")
     try:
         place = check_path("neat_config", path)
@@ -56,19 +56,19 @@ def config_text(path: str, game: Game) -> str:
 
 
 def read_config(text: str, game: Game, population: int = 0) -> Any:
-    """A `neat.Config` for this game; `population`, if given, comes before the file's own."""
+    """A `neat.Config` for this game; `population`, unless 0, overrides pop_size."""
     parser = configparser.ConfigParser()
     try:
         parser.read_string(text)
     except configparser.Error as error:
-        raise BadValue("neat_config", str(error), "a configuration file as neat-python has them") from None
+        raise BadValue("neat_config", str(error), "a configuration file in neat-python's format") from None
     ends = {"num_inputs": inputs_of(game), "num_outputs": game.info.actions}
     section = GENOME
-    for name, wanted in ends.items() if parser.has_section(section) else ():
+    for name, expected in ends.items() if parser.has_section(section) else ():
         given = parser.get(section, name, fallback="game", raw=True)
-        if given not in ("game", str(wanted)):
-            raise BadValue(f"neat_config.{name}", given, f"{wanted}, as {game.spec.name} has it")
-        parser.set(section, name, str(wanted))
+        if given not in ("game", str(expected)):
+            raise BadValue(f"neat_config.{name}", given, f"{expected}, as in {game.spec.name}")
+        parser.set(section, name, str(expected))
     if parser.has_section(section):
         _check_genome_section(parser)
     if population == 1:
@@ -82,35 +82,37 @@ def read_config(text: str, game: Game, population: int = 0) -> Any:
         kinds = (DefaultGenome, DefaultReproduction, DefaultSpeciesSet, neat.DefaultStagnation)
         try:
             config = neat.Config(*kinds, str(place))
-        except Exception as error:  # neat-python says what is wrong by exceptions of many kinds
-            told = " ".join((str(error) or type(error).__name__).split())
-            raise RingsideError(f"neat_config is not what neat-python accepts: {told}") from None
+        except Exception as error:  # neat-python reports errors by exceptions of many types
+            text = " ".join((str(error) or type(error).__name__).split())
+            raise RingsideError(f"neat_config is invalid, neat-python says: {text}") from None
     advice(text)
-    config.seed = None  # neat-python would seed the global generator with it; here a seed is a setting of the trainer
+    config.seed = None  # neat-python would seed the global generator; the seed is a setting of the trainer instead
     _check_config(config)
     return config
 
 
 def _check_config(config: Any) -> None:
-    made = config.genome_config
+    genome = config.genome_config
     for noun, offered, known in (
-        ("activation", made.activation_options, ACTIVATIONS),
-        ("aggregation", made.aggregation_options, AGGREGATIONS),
+        ("activation", genome.activation_options, ACTIVATIONS),
+        ("aggregation", genome.aggregation_options, AGGREGATIONS),
     ):
         for name in offered:
             if name not in known:
                 raise UnknownName(f"{noun} function in neat_config", name, known)
     if not 2 <= config.pop_size <= MOST_GENOMES:
         raise BadValue("neat_config.pop_size", config.pop_size, f"from 2 to {MOST_GENOMES:,}")
-    if not 0 <= made.num_hidden <= MOST_HIDDEN:
-        raise BadValue("neat_config.num_hidden", made.num_hidden, f"from 0 to {MOST_HIDDEN:,}")
-    for parts in (config, made, config.species_set_config, config.stagnation_config, config.reproduction_config):
+    if not 0 <= genome.num_hidden <= MOST_HIDDEN:
+        raise BadValue("neat_config.num_hidden", genome.num_hidden, f"from 0 to {MOST_HIDDEN:,}")
+    for parts in (config, genome, config.species_set_config, config.stagnation_config, config.reproduction_config):
         for name, value in vars(parts).items():
             if isinstance(value, float) and not math.isfinite(value):
                 raise BadValue(f"neat_config.{name}", value, "finite")
-            if name.endswith("_init_type") and not any(one in value.lower() for one in ("gauss", "normal", "uniform")):
+            if name.endswith("_init_type") and not any(
+                kind in value.lower() for kind in ("gauss", "normal", "uniform")
+            ):
                 raise BadValue(f"neat_config.{name}", value, "gaussian, normal or uniform")
-    for name, value, offered in (  # of these neat-python complains when a population is made, or never
+    for name, value, offered in (  # neat-python checks these when it creates a population, or never
         ("species_fitness_func", config.stagnation_config.species_fitness_func, stat_functions),
         ("fitness_criterion", config.fitness_criterion, ("max", "min", "mean")),
     ):
@@ -121,9 +123,9 @@ def _check_config(config: Any) -> None:
 
 
 def _check_genome_section(parser: configparser.ConfigParser) -> None:
-    """What neat-python passes by, or complains about without a name."""
+    """Rejects what neat-python ignores, or reports without the name of the option."""
     genes = (*DefaultNodeGene.get_config_params(), *DefaultConnectionGene.get_config_params())
-    known = [*GENOME_OPTIONS, *(one.name for one in genes)]
+    known = [*GENOME_OPTIONS, *(gene.name for gene in genes)]
     for name in parser.options(GENOME):
         if name not in known and name not in parser.defaults():
             raise UnknownName(f"option in [{GENOME}] of neat_config", name, known)
@@ -131,16 +133,20 @@ def _check_genome_section(parser: configparser.ConfigParser) -> None:
     kind, *share = given.split()
     if kind not in DefaultGenomeConfig.allowed_connectivity or len(share) != ("partial" in kind):
         offered = ", ".join(DefaultGenomeConfig.allowed_connectivity)
-        raise BadValue("neat_config.initial_connection", given, f"one of {offered}; after a partial one its share")
+        raise BadValue(
+            "neat_config.initial_connection",
+            given,
+            f"one of {offered}; partial ones with a share, such as partial_direct 0.5",
+        )
     for gene in ("bias", "response", "weight"):
         low, high = (parser.get(GENOME, f"{gene}_{end}_value", fallback="0", raw=True) for end in ("min", "max"))
-        with contextlib.suppress(ValueError):  # neat-python names those
+        with contextlib.suppress(ValueError):  # neat-python reports these
             if float(high) < float(low):
                 raise BadValue(f"neat_config.{gene}_max_value", high, f"at least {gene}_min_value ({low})")
 
 
 def advice(text: str) -> dict[str, str]:
-    """What a configuration file says to the trainer, in a section of its own: settings for this game."""
+    """Settings of the trainer for this game, from the section [Ringside] of a configuration file."""
     parser = configparser.ConfigParser()
     parser.read_string(text)
     found = dict(parser.items(SECTION, raw=True)) if parser.has_section(SECTION) else {}

@@ -1,7 +1,7 @@
-"""Generations of genomes: neat-python evolves them, here it is made repeatable and can be taken apart and put together.
+"""Evolution by neat-python, made repeatable, with a state that can be saved and restored.
 
-neat-python draws from Python's global generator. Whatever it does is done with a state of our own in that generator's
-place, and the program's is put back afterwards: so nothing else can disturb evolution, and evolution disturbs nothing.
+neat-python draws from Python's global random generator. Each call to it runs with the evolution's own generator state
+in place of the global one, which is restored afterwards: evolution neither affects nor is affected by other code.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Individual:
 
 @dataclass(frozen=True)
 class SpeciesState:
-    """What neat-python knows of a species; members and representative by key."""
+    """A species of neat-python; members and representative by key."""
 
     key: int
     created: int
@@ -49,7 +49,7 @@ class SpeciesState:
 
 @dataclass(frozen=True)
 class EvolutionState:
-    """A generation before it is evaluated, with all that neat-python would need to go on in the same way."""
+    """A generation before its evaluation, with all state that neat-python needs to continue identically."""
 
     config: str  # the text of the configuration file
     generation: int
@@ -59,49 +59,49 @@ class EvolutionState:
     next_node: int | None
     next_species: int
     innovation: int
-    words: tuple[int, ...]  # of the generator
-    gauss: float | None  # and the second half of its last pair of normal numbers
+    words: tuple[int, ...]  # state of the random generator
+    gauss: float | None  # the second of its last pair of normal numbers
 
 
 class Evolution:
-    """A population as it goes from generation to generation."""
+    """A population that evolves from generation to generation."""
 
     def __init__(self, text: str, config: Any, seed: int, ancestor: Genome | None = None) -> None:
-        """`ancestor`: begin with this genome and its mutated copies rather than with random ones."""
+        """`ancestor`: start with this genome and mutated copies of it instead of random genomes."""
         self.text, self.config = text, config
         self._random = random.Random(seed).getstate()
-        with self._drawing():
-            self._population = neat.Population(config, _nothing(config))
+        with self._own_random_state():
+            self._population = neat.Population(config, _empty_population(config))
             if ancestor is None:
-                made = self._reproduction.create_new(config.genome_type, config.genome_config, config.pop_size)
-                self._population.population = made
+                created = self._reproduction.create_new(config.genome_type, config.genome_config, config.pop_size)
+                self._population.population = created
             else:
                 self._population.population = self._descend(ancestor)
             self._population.species.speciate(config, self.genomes, 0)
 
     def _descend(self, ancestor: Genome) -> dict[int, Any]:
         config, tracker = self.config.genome_config, self._reproduction.innovation_tracker
-        for name, given, wanted in (
+        for name, given, expected in (
             ("inputs", ancestor.inputs, config.num_inputs),
             ("outputs", ancestor.outputs, config.num_outputs),
         ):
-            if given != wanted:
-                raise BadValue(f"ancestor.{name}", given, f"{wanted}, as the game has it")
+            if given != expected:
+                raise BadValue(f"ancestor.{name}", given, f"{expected}, as in the game")
         if ancestor.feed_forward != config.feed_forward:
             kinds = {True: "feed-forward", False: "recurrent"}
-            told = f"{kinds[config.feed_forward]} as in neat_config, and it is {kinds[ancestor.feed_forward]}"
-            raise BadValue("ancestor.feed_forward", ancestor.feed_forward, told)
+            text = f"{kinds[config.feed_forward]} as in neat_config, but it is {kinds[ancestor.feed_forward]}"
+            raise BadValue("ancestor.feed_forward", ancestor.feed_forward, text)
         tracker.global_counter = max(ancestor.innovation, default=0)
         config.innovation_tracker = tracker
         config.node_indexer = itertools.count(max(ancestor.key) + 1)
-        made = {}
+        created = {}
         for _ in range(self.config.pop_size):
             key = next(self._reproduction.genome_indexer)
-            made[key] = genomes.to_neat(ancestor, key)
-            if len(made) > 1:
-                made[key].mutate(config)
+            created[key] = genomes.to_neat(ancestor, key)
+            if len(created) > 1:
+                created[key].mutate(config)
             self._reproduction.ancestors[key] = ()
-        return made
+        return created
 
     @property
     def _reproduction(self) -> Any:
@@ -122,39 +122,39 @@ class Evolution:
         return len(self._population.species.species)
 
     def genome(self, key: int) -> Genome:
-        return genomes.of_neat(self.genomes[key], self.config.genome_config)
+        return genomes.from_neat(self.genomes[key], self.config.genome_config)
 
     def parents(self, key: int) -> tuple[int, ...]:
-        """The keys of those it was made from; none for the first generation."""
+        """Keys of its parents; none in the first generation."""
         return tuple(self._reproduction.ancestors.get(key, ()))
 
     def advance(self, fitness: Mapping[int, float]) -> bool:
-        """Make the next generation from how well this one did. False if all species died out and it began anew."""
+        """Breeds the next generation; False if all species died out and a new population was created."""
         population = self._population
         for key, genome in self.genomes.items():
             genome.fitness = fitness[key]
-        with self._drawing():
-            with self._room_for(len(population.species.species)):
-                made = self._reproduction.reproduce(
+        with self._own_random_state():
+            with self._fit_species(len(population.species.species)):
+                created = self._reproduction.reproduce(
                     self.config, population.species, self.config.pop_size, population.generation
                 )
             alive = bool(population.species.species)
             if not alive:
                 if not self.config.reset_on_extinction:
-                    raise RingsideError("all species died out, and neat_config says reset_on_extinction = False")
-                made = self._reproduction.create_new(
+                    raise RingsideError("all species died out, and neat_config has reset_on_extinction = False")
+                created = self._reproduction.create_new(
                     self.config.genome_type, self.config.genome_config, self.config.pop_size
                 )
-            population.population = made
-            population.species.speciate(self.config, made, population.generation)
+            population.population = created
+            population.species.speciate(self.config, created, population.generation)
         population.generation += 1
-        kept = self._reproduction.ancestors
-        self._reproduction.ancestors = {key: kept.get(key, ()) for key in made}
+        ancestors = self._reproduction.ancestors
+        self._reproduction.ancestors = {key: ancestors.get(key, ()) for key in created}
         return alive
 
     @contextmanager
-    def _room_for(self, species: int) -> Iterator[None]:
-        """neat-python gives up when there are too many species for each to have its least size: then it is less."""
+    def _fit_species(self, species: int) -> Iterator[None]:
+        """Lowers min_species_size and elitism if there are too many species: neat-python would raise an error."""
         config = self._reproduction.reproduction_config
         before, most = (config.min_species_size, config.elitism), max(self.config.pop_size // max(species, 1), 1)
         config.min_species_size, config.elitism = min(before[0], most), min(before[1], most)
@@ -164,8 +164,8 @@ class Evolution:
             config.min_species_size, config.elitism = before
 
     @contextmanager
-    def _drawing(self) -> Iterator[None]:
-        """Our own state in the global generator's place, and neat-python's remarks thrown away."""
+    def _own_random_state(self) -> Iterator[None]:
+        """Swaps in our random state, and discards what neat-python prints."""
         outer = random.getstate()
         random.setstate(self._random)
         try:
@@ -174,8 +174,6 @@ class Evolution:
         finally:
             self._random = random.getstate()
             random.setstate(outer)
-
-    # Taking apart and putting together
 
     def state(self) -> EvolutionState:
         config, species = self.config.genome_config, self._population.species
@@ -190,9 +188,10 @@ class Evolution:
             self.text,
             self.generation,
             tuple(
-                Individual(key, one.fitness, self.parents(key), self.genome(key)) for key, one in self.genomes.items()
+                Individual(key, genome.fitness, self.parents(key), self.genome(key))
+                for key, genome in self.genomes.items()
             ),
-            tuple(_taken_apart(one) for one in species.species.values()),
+            tuple(_species_state(each) for each in species.species.values()),
             genome,
             node,
             kind,
@@ -202,31 +201,33 @@ class Evolution:
         )
 
     @classmethod
-    def of(cls, state: EvolutionState, config: Any) -> Evolution:
-        """As it was; what does not fit together is refused."""
-        made = cls.__new__(cls)
-        made.text, made.config = state.config, config
+    def from_state(cls, state: EvolutionState, config: Any) -> Evolution:
+        """Restores an evolution; raises BadValue if the state is inconsistent."""
+        evolution = cls.__new__(cls)
+        evolution.text, evolution.config = state.config, config
         _check_state(state, config)
-        population = {one.key: genomes.to_neat(one.genome, one.key) for one in state.individuals}
-        for one in state.individuals:
-            population[one.key].fitness = one.fitness
-        found = config.species_set_type(config.species_set_config, None)
-        found.indexer = itertools.count(state.next_species)
-        found.species = {one.key: _put_together(one, population) for one in state.species}
-        found.genome_to_species = {key: one.key for one in state.species for key in one.members}
-        made._population = neat.Population(config, (population, found, state.generation))
-        reproduction = made._reproduction
+        population = {
+            individual.key: genomes.to_neat(individual.genome, individual.key) for individual in state.individuals
+        }
+        for individual in state.individuals:
+            population[individual.key].fitness = individual.fitness
+        species_set = config.species_set_type(config.species_set_config, None)
+        species_set.indexer = itertools.count(state.next_species)
+        species_set.species = {species.key: _restore_species(species, population) for species in state.species}
+        species_set.genome_to_species = {key: species.key for species in state.species for key in species.members}
+        evolution._population = neat.Population(config, (population, species_set, state.generation))
+        reproduction = evolution._reproduction
         reproduction.genome_indexer = itertools.count(state.next_genome)
         reproduction.innovation_tracker.global_counter = state.innovation
-        reproduction.ancestors = {one.key: one.parents for one in state.individuals}
+        reproduction.ancestors = {individual.key: individual.parents for individual in state.individuals}
         config.genome_config.innovation_tracker = reproduction.innovation_tracker
         config.genome_config.node_indexer = None if state.next_node is None else itertools.count(state.next_node)
-        made._random = (3, state.words, state.gauss)
-        return made
+        evolution._random = (3, state.words, state.gauss)
+        return evolution
 
 
-def _nothing(config: Any) -> tuple[dict[int, Any], Any, int]:
-    """A population of nobody: neat-python would otherwise seed the generator by itself and fill it."""
+def _empty_population(config: Any) -> tuple[dict[int, Any], Any, int]:
+    """An empty population: without it neat-python would seed the generator and create one."""
     return {0: None}, config.species_set_type(config.species_set_config, None), 0
 
 
@@ -235,44 +236,55 @@ def _peek(count: Any) -> tuple[Any, int]:
     return itertools.count(value), value
 
 
-def _taken_apart(one: Any) -> SpeciesState:
-    history = tuple(map(float, one.fitness_history))
-    members = tuple(one.members)
-    fitness, adjusted = one.fitness, one.adjusted_fitness
+def _species_state(species: Any) -> SpeciesState:
+    history = tuple(map(float, species.fitness_history))
+    members = tuple(species.members)
+    fitness, adjusted = species.fitness, species.adjusted_fitness
     return SpeciesState(
-        one.key, one.created, one.last_improved, one.representative.key, members, fitness, adjusted, history
+        species.key,
+        species.created,
+        species.last_improved,
+        species.representative.key,
+        members,
+        fitness,
+        adjusted,
+        history,
     )
 
 
-def _put_together(state: SpeciesState, population: Mapping[int, Any]) -> Any:
-    made = Species(state.key, state.created)
-    made.last_improved = state.last_improved
-    made.update(population[state.representative], {key: population[key] for key in state.members})
-    made.fitness, made.adjusted_fitness = state.fitness, state.adjusted_fitness
-    made.fitness_history = list(state.history)
-    return made
+def _restore_species(state: SpeciesState, population: Mapping[int, Any]) -> Any:
+    species = Species(state.key, state.created)
+    species.last_improved = state.last_improved
+    species.update(population[state.representative], {key: population[key] for key in state.members})
+    species.fitness, species.adjusted_fitness = state.fitness, state.adjusted_fitness
+    species.fitness_history = list(state.history)
+    return species
 
 
 def _check_state(state: EvolutionState, config: Any) -> None:
-    """A checkpoint may come with somebody's league: it must describe a population that neat-python could have made."""
-    keys = [one.key for one in state.individuals]
+    """Raises BadValue unless neat-python could have made this population: it may come from a foreign league."""
+    keys = [individual.key for individual in state.individuals]
     shape = (config.genome_config.num_inputs, config.genome_config.num_outputs, config.genome_config.feed_forward)
-    for one in state.individuals:
-        genomes.check(one.genome)
-        if (one.genome.inputs, one.genome.outputs, one.genome.feed_forward) != shape:
-            raise BadValue("checkpoint.individuals", one.key, "genomes as the configuration describes them")
-        if not wire(one.genome).complete:
-            raise BadValue("checkpoint.individuals", one.key, "without cycles, as the configuration says")
-    members = [key for one in state.species for key in one.members]
-    sound = len(set(keys)) == len(keys) and sorted(members) == sorted(keys) and bool(keys)
-    sound = sound and all(one.representative in one.members for one in state.species)
-    sound = sound and len({one.key for one in state.species}) == len(state.species)
-    nodes = [key for one in state.individuals for key in one.genome.key]
-    numbers = [number for one in state.individuals for number in one.genome.innovation]
-    sound = sound and max(keys) < state.next_genome and max(one.key for one in state.species) < state.next_species
+    for individual in state.individuals:
+        genomes.check(individual.genome)
+        if (individual.genome.inputs, individual.genome.outputs, individual.genome.feed_forward) != shape:
+            raise BadValue("checkpoint.individuals", individual.key, "a genome that fits the configuration")
+        if not wire(individual.genome).complete:
+            raise BadValue("checkpoint.individuals", individual.key, "a genome without cycles, as in the configuration")
+    members = [key for species in state.species for key in species.members]
+    consistent = len(set(keys)) == len(keys) and sorted(members) == sorted(keys) and bool(keys)
+    consistent = consistent and all(species.representative in species.members for species in state.species)
+    consistent = consistent and len({species.key for species in state.species}) == len(state.species)
+    nodes = [key for individual in state.individuals for key in individual.genome.key]
+    numbers = [number for individual in state.individuals for number in individual.genome.innovation]
+    consistent = (
+        consistent
+        and max(keys) < state.next_genome
+        and max(species.key for species in state.species) < state.next_species
+    )
     free = config.genome_config.num_outputs if state.next_node is None else state.next_node
-    sound = sound and max(nodes) < free
-    sound = sound and max(numbers, default=0) <= state.innovation and state.generation >= 0
-    sound = sound and len(state.words) == 625 and all(0 <= word < 2**32 for word in state.words)
-    if not sound or not 0 <= state.words[-1] <= 624:
-        raise BadValue("checkpoint", f"generation {state.generation}", "a population that fits together")
+    consistent = consistent and max(nodes) < free
+    consistent = consistent and max(numbers, default=0) <= state.innovation and state.generation >= 0
+    consistent = consistent and len(state.words) == 625 and all(0 <= word < 2**32 for word in state.words)
+    if not consistent or not 0 <= state.words[-1] <= 624:
+        raise BadValue("checkpoint", f"generation {state.generation}", "a consistent population")

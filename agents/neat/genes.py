@@ -1,7 +1,7 @@
 """neat-python's genes with faster mutation and crossover: the same draws in the same order, and the same results.
 
-neat-python looks every attribute and every rate up by a name that it holds as a string, for each gene of each genome.
-The classes have the names of neat-python's, which genes print.
+neat-python looks up every attribute and rate by name, for each gene of each genome. The classes have the names of
+neat-python's, which genes print.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ WEIGHT, _ = genes.DefaultConnectionGene._gene_attributes
 
 
 class DefaultNodeGene(genes.DefaultNodeGene):  # type: ignore[misc]
-    """A node."""
+    """A node gene."""
 
     key: int
     bias: float
@@ -48,26 +48,31 @@ class DefaultNodeGene(genes.DefaultNodeGene):  # type: ignore[misc]
         self.time_constant = TIME_CONSTANT.mutate_value(self.time_constant, config)
 
     def copy(self) -> DefaultNodeGene:
-        made = DefaultNodeGene.__new__(DefaultNodeGene)
-        made.key, made.bias, made.response, made.time_constant = self.key, self.bias, self.response, self.time_constant
-        made.activation, made.aggregation = self.activation, self.aggregation
-        return made
+        copied = DefaultNodeGene.__new__(DefaultNodeGene)
+        copied.key, copied.bias, copied.response, copied.time_constant = (
+            self.key,
+            self.bias,
+            self.response,
+            self.time_constant,
+        )
+        copied.activation, copied.aggregation = self.activation, self.aggregation
+        return copied
 
     def crossover(self, other: Any) -> DefaultNodeGene:
         assert self.key == other.key
         draw = random.random
-        made = DefaultNodeGene.__new__(DefaultNodeGene)
-        made.key = self.key
-        made.bias = self.bias if draw() > 0.5 else other.bias
-        made.response = self.response if draw() > 0.5 else other.response
-        made.activation = self.activation if draw() > 0.5 else other.activation
-        made.aggregation = self.aggregation if draw() > 0.5 else other.aggregation
-        made.time_constant = self.time_constant if draw() > 0.5 else other.time_constant
-        return made
+        child = DefaultNodeGene.__new__(DefaultNodeGene)
+        child.key = self.key
+        child.bias = self.bias if draw() > 0.5 else other.bias
+        child.response = self.response if draw() > 0.5 else other.response
+        child.activation = self.activation if draw() > 0.5 else other.activation
+        child.aggregation = self.aggregation if draw() > 0.5 else other.aggregation
+        child.time_constant = self.time_constant if draw() > 0.5 else other.time_constant
+        return child
 
 
 class DefaultConnectionGene(genes.DefaultConnectionGene):  # type: ignore[misc]
-    """A connection."""
+    """A connection gene."""
 
     key: tuple[int, int]
     innovation: int
@@ -88,19 +93,24 @@ class DefaultConnectionGene(genes.DefaultConnectionGene):  # type: ignore[misc]
             self.enabled = draw() < 0.5
 
     def copy(self) -> DefaultConnectionGene:
-        made = DefaultConnectionGene.__new__(DefaultConnectionGene)
-        made.key, made.innovation, made.weight, made.enabled = self.key, self.innovation, self.weight, self.enabled
-        return made
+        copied = DefaultConnectionGene.__new__(DefaultConnectionGene)
+        copied.key, copied.innovation, copied.weight, copied.enabled = (
+            self.key,
+            self.innovation,
+            self.weight,
+            self.enabled,
+        )
+        return copied
 
     def crossover(self, other: Any) -> DefaultConnectionGene:
         assert self.key == other.key
         assert self.innovation == other.innovation, (self.key, self.innovation, other.innovation)
         draw = random.random
-        made = DefaultConnectionGene.__new__(DefaultConnectionGene)
-        made.key, made.innovation = self.key, self.innovation
-        made.weight = self.weight if draw() > 0.5 else other.weight
-        made.enabled = self.enabled if draw() > 0.5 else other.enabled
+        child = DefaultConnectionGene.__new__(DefaultConnectionGene)
+        child.key, child.innovation = self.key, self.innovation
+        child.weight = self.weight if draw() > 0.5 else other.weight
+        child.enabled = self.enabled if draw() > 0.5 else other.enabled
         # Three of four children of a disabled gene have it disabled (Stanley & Miikkulainen 2002).
         if not (self.enabled and other.enabled) and draw() < 0.75:
-            made.enabled = False
-        return made
+            child.enabled = False
+        return child

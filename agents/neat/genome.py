@@ -1,4 +1,4 @@
-"""A genome as data: nodes and connections in columns, checked strictly, to and from JSON and neat-python's objects.
+"""A genome as data: nodes and connections in columns. Converts it to and from JSON and neat-python's objects.
 
     {"format": "ringside-genome", "version": 1, "inputs": 8, "outputs": 3, "feed_forward": true,
      "nodes": {"key": [0, 1, 2], "bias": [...], "response": [...], "time_constant": [...],
@@ -7,37 +7,34 @@
                      "innovation": [1, ...]}}
 
 As in neat-python, inputs have the keys -1, -2, ..., outputs 0, 1, ..., and the order of the connections matters: a
-node adds up what comes in by it in that order, and in floating point that shows.
+node adds up its inputs in that order, and floating-point sums depend on it.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine import codec
 from engine.errors import BadValue, UnknownName
 
 FORMAT, VERSION = "ringside-genome", 1
 MOST_NODES, MOST_CONNECTIONS = 20_000, 200_000
-LARGEST = 64 << 20  # bytes of JSON
 MOST_PINS = 100_000  # inputs or outputs
-KEYS = 2**53  # no key, and no innovation number, is that large
+KEYS = 2**53  # keys and innovation numbers are smaller
 
 ACTIVATIONS = (
     "tanh", "sigmoid", "relu", "identity", "clamped", "sin", "gauss", "elu", "lelu", "selu", "softplus", "inv", "log",
     "exp", "abs", "hat", "square", "cube",
 )  # fmt: skip
 AGGREGATIONS = ("sum", "product", "max", "min", "maxabs", "median", "mean")
-"""What neat-python offers by itself, all of it; the place in the list is the number in compiled code."""
+"""All functions that neat-python has built in; compiled code uses the index in these tuples."""
 
 
 @dataclass(frozen=True)
 class Genome:
-    """Everything about it but who it is and how well it does."""
+    """A network's genes, without key and fitness."""
 
     inputs: int
     outputs: int
@@ -45,7 +42,7 @@ class Genome:
     key: tuple[int, ...]
     bias: tuple[float, ...]
     response: tuple[float, ...]
-    time_constant: tuple[float, ...]  # unused by these networks, but part of the distance between genomes
+    time_constant: tuple[float, ...]  # not used by these networks, but by the distance between genomes
     activation: tuple[str, ...]
     aggregation: tuple[str, ...]
     source: tuple[int, ...]
@@ -63,16 +60,8 @@ CONNECTIONS: Mapping[str, type] = {
 }  # fmt: skip
 
 
-def dump(genome: Genome) -> bytes:
-    """As JSON."""
-    try:
-        return json.dumps(plain(genome), allow_nan=False, separators=(",", ":")).encode()
-    except ValueError:
-        raise BadValue("genome", "nan or inf", "made of finite numbers") from None
-
-
-def plain(genome: Genome) -> dict[str, Any]:
-    """As what JSON knows."""
+def to_json(genome: Genome) -> dict[str, Any]:
+    """Returns objects that `json.dumps` accepts."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -84,22 +73,12 @@ def plain(genome: Genome) -> dict[str, Any]:
     }
 
 
-def load(payload: bytes | str) -> Genome:
-    """The genome in a payload: one that `dump` wrote, or one that neat-python exported. Anything else is refused."""
-    raw = codec.read(payload, LARGEST)
-    if isinstance(raw, dict) and "format_version" in raw:
-        from agents.neat.json_import import imported  # rarely needed
-
-        return imported(raw)
-    return of_plain(raw)
-
-
-def of_plain(raw: object) -> Genome:
-    """The genome that `plain` took apart."""
+def from_json(raw: object) -> Genome:
+    """Reads what `to_json` returns; raises BadValue for anything else."""
     fields = _object("genome", raw, ("format", "version", "inputs", "outputs", "feed_forward", "nodes", "connections"))
-    for name, wanted in (("format", FORMAT), ("version", VERSION)):
-        if type(fields[name]) is not type(wanted) or fields[name] != wanted:
-            raise BadValue(f"genome.{name}", fields[name], f"{wanted!r}: this version can read nothing else")
+    for name, expected in (("format", FORMAT), ("version", VERSION)):
+        if type(fields[name]) is not type(expected) or fields[name] != expected:
+            raise BadValue(f"genome.{name}", fields[name], f"{expected!r}: this version reads no other")
     nodes = _columns("nodes", fields["nodes"], NODES, MOST_NODES)
     connections = _columns("connections", fields["connections"], CONNECTIONS, MOST_CONNECTIONS)
     for name in ("inputs", "outputs"):
@@ -113,23 +92,23 @@ def of_plain(raw: object) -> Genome:
 
 
 def check(genome: Genome) -> None:
-    """Raise an error that names what is wrong, unless this describes a network; who builds it finds cycles."""
+    """Raises an error that names the invalid field, unless this describes a network. Does not look for cycles."""
     for where, names in (("nodes", NODES), ("connections", CONNECTIONS)):
         sizes = {name: len(getattr(genome, name)) for name in names}
         if len(set(sizes.values())) > 1:
-            raise BadValue(f"genome.{where}", sizes, "columns of one length")
+            raise BadValue(f"genome.{where}", sizes, "columns of equal length")
     if genome.inputs < 1 or genome.outputs < 1:
         raise BadValue("genome.inputs, outputs", (genome.inputs, genome.outputs), "at least 1")
     known = set(genome.key)
     if len(known) != len(genome.key):
-        raise BadValue("genome.nodes.key", _twice(genome.key), "the key of one node only")
+        raise BadValue("genome.nodes.key", _duplicate(genome.key), "unique: two nodes have this key")
     missing = next((key for key in range(genome.outputs) if key not in known), None)
     if missing is not None:
-        raise BadValue("genome.nodes.key", missing, "there: it is the key of an output")
+        raise BadValue("genome.nodes.key", missing, "present: it is the key of an output")
     if min(genome.key) < 0:
-        raise BadValue("genome.nodes.key", min(genome.key), "0 or more: what is negative is an input")
+        raise BadValue("genome.nodes.key", min(genome.key), "0 or more: negative keys are inputs")
     for name, offered in (("activation", ACTIVATIONS), ("aggregation", AGGREGATIONS)):
-        unknown = next((one for one in getattr(genome, name) if one not in offered), None)
+        unknown = next((function for function in getattr(genome, name) if function not in offered), None)
         if unknown is not None:
             raise UnknownName(f"{name} function", unknown, offered)
     for target in genome.target:
@@ -140,9 +119,9 @@ def check(genome: Genome) -> None:
             raise BadValue("genome.connections.source", source, f"the key of a node, or -1 to {-genome.inputs}")
     pairs = tuple(zip(genome.source, genome.target, strict=True))
     if len(set(pairs)) != len(pairs):
-        raise BadValue("genome.connections", _twice(pairs), "one connection between the two")
+        raise BadValue("genome.connections", _duplicate(pairs), "unique: two connections join these nodes")
     if len(set(genome.innovation)) != len(genome.innovation) or min(genome.innovation, default=0) < 0:
-        raise BadValue("genome.connections.innovation", _twice(genome.innovation), "numbers from 0, each used once")
+        raise BadValue("genome.connections.innovation", _duplicate(genome.innovation), "numbers from 0, each used once")
 
 
 def _object(where: str, raw: object, names: Sequence[str]) -> dict[str, Any]:
@@ -150,10 +129,10 @@ def _object(where: str, raw: object, names: Sequence[str]) -> dict[str, Any]:
         raise BadValue(where, raw, "an object")
     for name in raw:
         if name not in names:
-            raise BadValue(where, name, f"without that key; it knows {', '.join(names)}")
+            raise BadValue(where, name, f"one of the known keys: {', '.join(names)}")
     for name in names:
         if name not in raw:
-            raise BadValue(f"{where}.{name}", None, "given")
+            raise BadValue(f"{where}.{name}", None, "present")
     return raw
 
 
@@ -162,7 +141,7 @@ def _columns(where: str, raw: object, kinds: Mapping[str, type], most: int) -> d
     found = {name: _column(f"genome.{where}.{name}", fields[name], kind, most) for name, kind in kinds.items()}
     sizes = {name: len(column) for name, column in found.items()}
     if len(set(sizes.values())) > 1:
-        raise BadValue(f"genome.{where}", sizes, "columns of one length")
+        raise BadValue(f"genome.{where}", sizes, "columns of equal length")
     return found
 
 
@@ -171,12 +150,12 @@ def _column(where: str, raw: object, kind: type, most: int) -> tuple[Any, ...]:
         raise BadValue(where, raw, f"a list of at most {most:,}")
     kinds = set(map(type, raw))
     if kind is float and kinds <= {float, int}:
-        column = tuple(raw) if kinds == {float} else tuple(_number(where, one) for one in raw)
+        column = tuple(raw) if kinds == {float} else tuple(_number(where, value) for value in raw)
         if not all(map(math.isfinite, column)):
-            raise BadValue(where, next(one for one in column if not math.isfinite(one)), "finite")
+            raise BadValue(where, next(value for value in column if not math.isfinite(value)), "finite")
         return column
     if kinds - {kind}:
-        raise BadValue(where, next(one for one in raw if type(one) is not kind), f"of type {kind.__name__}")
+        raise BadValue(where, next(value for value in raw if type(value) is not kind), f"of type {kind.__name__}")
     if kind is int and raw and max(max(raw), -min(raw)) >= KEYS:
         raise BadValue(where, max(raw, key=abs), f"below {KEYS:,}")
     return tuple(raw)
@@ -189,17 +168,14 @@ def _number(where: str, value: float) -> float:
         raise BadValue(where, value, "finite") from None
 
 
-def _twice(values: Sequence[Any]) -> Any:
-    """One that stands there more than once, if any does."""
+def _duplicate(values: Sequence[Any]) -> Any:
+    """The first value that occurs more than once; the smallest value if all are unique."""
     seen: set[Any] = set()
-    return next((one for one in values if one in seen or seen.add(one)), min(values, default=None))  # type: ignore[func-returns-value]
+    return next((value for value in values if value in seen or seen.add(value)), min(values, default=None))  # type: ignore[func-returns-value]
 
 
-# neat-python's own objects
-
-
-def of_neat(genome: Any, config: Any) -> Genome:
-    """A `neat.DefaultGenome` as data; `config` is its genome configuration."""
+def from_neat(genome: Any, config: Any) -> Genome:
+    """Converts a `neat.DefaultGenome`; `config` is its genome configuration."""
     nodes, connections = genome.nodes.values(), genome.connections.values()
     return Genome(
         config.num_inputs,
@@ -220,17 +196,17 @@ def of_neat(genome: Any, config: Any) -> Genome:
 
 
 def to_neat(genome: Genome, key: int) -> Any:
-    """The same as a `neat.DefaultGenome` with this key, to evolve further."""
-    import neat  # only who evolves needs it
+    """Converts to a `neat.DefaultGenome` with this key, for evolution."""
+    import neat  # slow to import, and only evolution needs it
 
     from agents.neat.genes import DefaultConnectionGene, DefaultNodeGene
 
-    made = neat.DefaultGenome(key)
+    converted = neat.DefaultGenome(key)
     for i, node_key in enumerate(genome.key):
-        node = made.nodes[node_key] = DefaultNodeGene(node_key)
+        node = converted.nodes[node_key] = DefaultNodeGene(node_key)
         for name in ("bias", "response", "time_constant", "activation", "aggregation"):
             setattr(node, name, getattr(genome, name)[i])
     for i, pair in enumerate(zip(genome.source, genome.target, strict=True)):
-        link = made.connections[pair] = DefaultConnectionGene(pair, innovation=genome.innovation[i])
+        link = converted.connections[pair] = DefaultConnectionGene(pair, innovation=genome.innovation[i])
         link.weight, link.enabled = genome.weight[i], genome.enabled[i]
-    return made
+    return converted

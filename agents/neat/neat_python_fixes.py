@@ -1,6 +1,6 @@
-"""neat-python's genomes and reproduction, mended in three places; what they do is the same wherever theirs works.
+"""neat-python's genomes and reproduction with three fixes; results are the same wherever neat-python's own code works.
 
-Their names are those of their sections in a configuration file: that is how neat-python finds them.
+The classes must have the names of their sections in a configuration file: neat-python finds them by these names.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from agents.neat.genes import DefaultConnectionGene, DefaultNodeGene
 
 
 class DefaultGenome(neat.DefaultGenome):  # type: ignore[misc]
-    """A child's links are all links of its fitter parent, among which there is no cycle. neat-python looks for one with
-    every link that is passed on, which takes the square of their number: 57 s for ten children with 16,000. The genes
-    are faster ones."""
+    """Skips neat-python's search for cycles in crossover, and uses faster genes. All links of a child are links of its
+    fitter parent, which has no cycle. neat-python searches again for each link, in quadratic time: 57 s for ten
+    children with 16,000 links."""
 
     @classmethod
     def parse_config(cls, options: dict[str, Any]) -> DefaultGenomeConfig:
@@ -24,16 +24,16 @@ class DefaultGenome(neat.DefaultGenome):  # type: ignore[misc]
         return DefaultGenomeConfig({**options, **genes}, cls.__name__)
 
     def configure_crossover(self, one: Any, other: Any, config: Any) -> None:
-        kept, config.feed_forward = config.feed_forward, False
+        feed_forward, config.feed_forward = config.feed_forward, False
         try:
             super().configure_crossover(one, other, config)
         finally:
-            config.feed_forward = kept
+            config.feed_forward = feed_forward
 
 
 class DefaultReproduction(neat.DefaultReproduction):  # type: ignore[misc]
-    """Where many small species share a population neat-python takes one place from each of the larger ones, finds that
-    not to be enough, and gives up. This one goes on."""
+    """Shrinks species until the population fits. neat-python takes one genome from each of the larger species, and
+    raises an error if that is not enough."""
 
     def _adjust_spawn_exact(self, amounts: list[int], size: int, least: int) -> list[int]:
         while sum(amounts) > size and max(amounts) > least:

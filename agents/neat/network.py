@@ -1,8 +1,8 @@
-"""The networks that genomes describe: any number of them in flat arrays, evaluated in one compiled call.
+"""The networks of genomes: any number of them in flat arrays, evaluated in one compiled call.
 
-What they compute equals neat-python's `FeedForwardNetwork` and `RecurrentNetwork` to the bit: the same clamps, the same
-order of additions, the same functions of the C library, nothing fused or reordered. From Python 3.12 on `sum()` makes
-up for rounding (Neumaier 1974), so there these networks do too.
+The outputs equal those of neat-python's `FeedForwardNetwork` and `RecurrentNetwork` bit for bit: the same clamps, the
+same order of additions, the same functions of the C library, nothing fused or reordered. From Python 3.12 on `sum()`
+compensates for rounding (Neumaier 1974), and so do these networks there.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from engine.errors import BadValue
 from engine.game import BROKEN, Bools, Floats, Indices, Ints, Observations
 from engine.kernels import bare, row
 
-ALL = np.ones((1, 1), np.bool_)  # stands for masks where there are none
+ALL = np.ones((1, 1), np.bool_)  # placeholder where there is no mask
 COMPENSATED = sys.version_info >= (3, 12)
 NET = np.dtype(
     [(name, "u4") for name in ("inputs", "outputs", "node", "nodes", "out", "recurrent", "late")], align=True
-)  # the first of its nodes and of its outputs, and how many there are; whether all its outputs are late
+)  # index of the first node and output, and their numbers; late: whether all outputs are late
 NODE = np.dtype(
     [
         ("bias", "f8"),
@@ -38,14 +38,14 @@ NODE = np.dtype(
         ("late", "u1"),
     ],
     align=True,
-)  # late: its tanh may wait, since nothing but the choice of an action depends on it
+)  # late: its tanh can be skipped, because only the choice of an action depends on it
 LINK = np.dtype([("weight", "f8"), ("source", "u4")], align=True)
-"""A source is a place among a network's values: first its inputs, then one that is always 0, then its nodes."""
+"""`source` is an index into a network's values: inputs, a constant 0, then nodes."""
 
 
 @row
 def _evaluate(state, slot, agent, obs, late, out):  # type: ignore[no-untyped-def]
-    """Evaluate one network; False where neat-python would raise OverflowError."""
+    """Evaluates one network; False where neat-python would raise OverflowError."""
     nets, nodes, links, outs, memory, values, fresh, terms, powers, flags = state
     two, three, compensated = powers[0], powers[1], flags[0]
     fine = True
@@ -72,13 +72,13 @@ def _evaluate(state, slot, agent, obs, late, out):  # type: ignore[no-untyped-de
                 terms[at] = values[link.source] * link.weight
             s = aggregated(node.aggregation, terms, node.links, compensated)
         z = node.bias + node.response * s
-        made = between(-60.0, 60.0, 2.5 * z) if late and node.late else activation(node.activation, z, two, three)
-        if node.activation >= SQUARE and math.isinf(made) and math.isfinite(z):
+        value = between(-60.0, 60.0, 2.5 * z) if late and node.late else activation(node.activation, z, two, three)
+        if node.activation >= SQUARE and math.isinf(value) and math.isfinite(z):
             fine = False
         if recurrent:
-            fresh[i] = made
+            fresh[i] = value
         else:
-            values[first + uint32(i)] = made
+            values[first + uint32(i)] = value
     if recurrent:
         for i in range(net.nodes):
             values[first + uint32(i)] = fresh[i]
@@ -90,11 +90,11 @@ def _evaluate(state, slot, agent, obs, late, out):  # type: ignore[no-untyped-de
 
 @row
 def _choose(late, out, legal, masked):  # type: ignore[no-untyped-def]
-    """The legal action with the largest output, the first one of equals.
+    """The legal action with the largest output, the first of equals.
 
-    tanh rises, so what goes into it decides as well as what comes out, and half of the time of a network is tanh. Only
-    where two are so close, or so far out, that they might come out equal, it is computed. With second <= 10, top >= -10
-    and 0.001 between them, the results are at least 4e-12 apart: 10,000 times what tanh may be off.
+    tanh is monotonic, so its arguments are compared instead of its values: half of a network's time is tanh. It is
+    computed only where two arguments are so close, or so large, that the values may be equal. With second <= 10,
+    top >= -10 and 0.001 between them, the values differ by at least 4e-12: 10,000 times the error of tanh.
     """
     best = -1
     top = second = -math.inf
@@ -122,7 +122,7 @@ def _choose(late, out, legal, masked):  # type: ignore[no-untyped-def]
 
 @bare
 def _evaluate_all(state, agents, slots, obs, late, out):  # type: ignore[no-untyped-def]
-    """Evaluate a network for each row; the first row in which neat-python would raise OverflowError, or -1."""
+    """Evaluates a network for each row; returns the first row in which neat-python would raise OverflowError, or -1."""
     failed = -1
     for i in range(agents.size):
         if not _evaluate(state, slots[i], agents[i], obs[i], late, out[i]) and failed < 0:
@@ -147,33 +147,33 @@ def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-
 
 
 class Networks:
-    """Networks by number, for the slots 0 to n-1 of their players; recurrent ones keep their state by slot."""
+    """Networks by number, for slots 0 to n-1; recurrent networks keep their state by slot."""
 
     def __init__(self, slots: int, compensated: bool = COMPENSATED) -> None:
-        self._nets, self._nodes = Grown(NET), Grown(NODE)
-        self._links, self._outs = Grown(LINK), Grown(np.dtype(np.uint32))
+        self._nets, self._nodes = GrowingArray(NET), GrowingArray(NODE)
+        self._links, self._outs = GrowingArray(LINK), GrowingArray(np.dtype(np.uint32))
         self._state: Floats = np.zeros((slots, 0))
         self._values, self._fresh, self._terms = np.zeros(1), np.zeros(1), np.zeros(1)
         self._powers: Floats = np.array([2.0, 3.0])
         self._flags = np.array([compensated, False])
 
     def add(self, genome: Genome) -> int:
-        """The network of a genome; its number."""
-        wiring = wire(genome)
-        if not wiring.complete:
-            raise BadValue("genome.connections", "a cycle", "without cycles, since it says it is feed-forward")
+        """Adds the network of a genome; returns its number."""
+        topology = wire(genome)
+        if not topology.complete:
+            raise BadValue("genome.connections", "a cycle", "without cycles, because feed_forward is true")
         first, rows = len(self._links), []
-        for number, links in zip(wiring.nodes, wiring.links, strict=True):
+        for number, links in zip(topology.nodes, topology.links, strict=True):
             functions = ACTIVATION_NUMBERS[genome.activation[number]], AGGREGATION_NUMBERS[genome.aggregation[number]]
             rows.append((genome.bias[number], genome.response[number], first, len(links), *functions))
             first += len(links)
-        outs = np.array([wiring.places[key] for key in range(genome.outputs)], np.uint32)
-        used = {wiring.places[genome.source[link]] for links in wiring.links for link in links}
+        outs = np.array([topology.places[key] for key in range(genome.outputs)], np.uint32)
+        used = {topology.places[genome.source[link]] for links in topology.links for link in links}
         numbers = [place - genome.inputs - 1 for place in outs.tolist()]
         late = genome.feed_forward and used.isdisjoint(outs.tolist()) and all(rows[n][4] == TANH for n in numbers)
         nodes = np.array([(*row, late and n in numbers) for n, row in enumerate(rows)], NODE)
         wires = np.array(
-            [(genome.weight[link], wiring.places[genome.source[link]]) for links in wiring.links for link in links],
+            [(genome.weight[link], topology.places[genome.source[link]]) for links in topology.links for link in links],
             LINK,
         )
         net = (
@@ -203,19 +203,19 @@ class Networks:
             self._terms = np.zeros(terms)
 
     def reset(self, slots: Indices) -> None:
-        """Recurrent networks on these slots have seen nothing yet."""
+        """Clears the state of recurrent networks on these slots."""
         self._state[slots] = 0.0
 
     def activate(self, agents: Indices, slots: Indices, obs: Observations, out: Floats) -> int:
-        """What the networks of these rows make of what they see; recurrent ones remember it. The first row that
-        neat-python would refuse with an OverflowError, or -1."""
+        """Writes the outputs of each row to `out`, and updates the state of recurrent networks. Returns the first
+        row in which neat-python would raise OverflowError, or -1."""
         return int(_evaluate_all(self.arrays, agents, slots, obs, False, out))
 
     def act(
         self, agents: Indices, slots: Indices, obs: Observations, legal: Bools | None, out: Floats, actions: Ints
     ) -> int:
-        """The legal action of each row with the largest output, the first one of equals; None if all are legal. As
-        `activate` otherwise, but what it leaves in `out` is of no use."""
+        """Writes the legal action with the largest output of each row to `actions`. `legal` is None if all are legal.
+        Like `activate` otherwise, but the values in `out` are undefined."""
         failed = int(_evaluate_all(self.arrays, agents, slots, obs, True, out))
         if failed < 0:
             _choose_all(self._nets.all, agents, out, ALL if legal is None else legal, legal is not None, actions)
@@ -223,7 +223,7 @@ class Networks:
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """What row functions read and write; adding a network may replace some of them."""
+        """The arrays that row functions use; adding a network may replace some of them."""
         return (
             self._nets.all, self._nodes.all, self._links.all, self._outs.all, self._state,
             self._values, self._fresh, self._terms, self._powers, self._flags,
@@ -234,8 +234,8 @@ ACTIVATION_NUMBERS = {name: number for number, name in enumerate(ACTIVATIONS)}
 AGGREGATION_NUMBERS = {name: number for number, name in enumerate(AGGREGATIONS)}
 
 
-class Grown:
-    """An array to which more is added, without copying everything each time."""
+class GrowingArray:
+    """An array that grows by doubling its capacity."""
 
     def __init__(self, kind: np.dtype[Any]) -> None:
         self.all: NDArray[Any] = np.zeros(64, kind)

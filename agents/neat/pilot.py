@@ -1,5 +1,5 @@
-"""Plays all genomes of a group of lanes in one compiled call. A genome sees what its seat observes, as a row of numbers
-whatever its shape, and does the legal action with the largest output."""
+"""Plays all genomes of a group of lanes in one compiled call. The inputs of a network are its seat's observation,
+flattened; its action is the legal action with the largest output."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from agents.neat import genome as genomes
 from agents.neat.network import Networks, act_row
+from agents.neat.payload import load
 from engine.errors import BadValue
 from engine.files import asset
 from engine.game import AgentKind, Game, Indices, Ints, Seeds, Views
 from engine.play.match import AgentSpec, MatchResult
 
-MOST_LINKS = 10_000  # from all inputs to all outputs: a generation of such genomes is millions of objects in Python
+MOST_LINKS = 10_000  # inputs times outputs: a generation of such genomes is millions of Python objects
 
 
 def inputs_of(game: Game) -> int:
-    """Numbers that a seat sees."""
+    """Size of a seat's observation."""
     return math.prod(game.info.observation)
 
 
@@ -44,13 +44,13 @@ class NeatPilot:
         return self._networks.arrays, self._outputs
 
     def load(self, agent: AgentSpec) -> int:
-        genome = genomes.load(agent.payload)
-        for name, given, wanted in (
+        genome = load(agent.payload)
+        for name, given, expected in (
             ("inputs", genome.inputs, self._inputs),
             ("outputs", genome.outputs, self._actions),
         ):
-            if given != wanted:
-                raise BadValue(f"genome.{name}", given, f"{wanted}, as {self._game} has it")
+            if given != expected:
+                raise BadValue(f"genome.{name}", given, f"{expected}, as in {self._game}")
         return self._networks.add(genome)
 
     def begin(self, slots: Indices, agents: Indices, seeds: Seeds) -> None:
@@ -59,11 +59,11 @@ class NeatPilot:
     def act(self, views: Views) -> Ints:
         n = len(views)
         out, chosen = self._out[:n], self._chosen[:n]
-        seen = views.obs.reshape(n, self._inputs)
-        failed = self._networks.act(views.agents, views.slots, seen, views.legal, out, chosen)
+        inputs = views.obs.reshape(n, self._inputs)
+        failed = self._networks.act(views.agents, views.slots, inputs, views.legal, out, chosen)
         if failed >= 0:
-            views.asking(failed)  # nobody else's fault
-            raise OverflowError("a square or a cube in its network is too large for a number")
+            views.asking(failed)  # blames this agent only
+            raise OverflowError("overflow in its network: a square or a cube is too large")
         return chosen
 
     def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:
@@ -74,9 +74,9 @@ class NeatPilot:
 
 
 def samples(game: Game) -> list[AgentSpec]:
-    """The champion that comes with Ringside, if there is one for this game as its options make it."""
+    """The champion shipped with Ringside, if it fits this game with these options."""
     found = asset(f"neat/{game.spec.name}.genome")
-    if found is None or genomes.load(found.read_bytes()).inputs != inputs_of(game):
+    if found is None or load(found.read_bytes()).inputs != inputs_of(game):
         return []
     return [AgentSpec("Evolved", KIND.name, found.read_bytes(), KIND.version)]
 

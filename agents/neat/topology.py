@@ -1,6 +1,6 @@
-"""Which nodes of a genome count, in which order they are evaluated, and what leads to each.
+"""The nodes of a genome that its outputs depend on, their order of evaluation, and the connections to each.
 
-In plain Python: for genomes of a usual size a compiled version was no faster, and took half a minute to compile.
+In plain Python: for genomes of usual size a compiled version was no faster, and took half a minute to compile.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from agents.neat.genome import Genome
 
 
 @dataclass(frozen=True)
-class Wiring:
-    """Places among a network's values: first its inputs, then one that is always 0, then the nodes in this order."""
+class Topology:
+    """A network's values are its inputs, a constant 0, then the nodes in order of evaluation."""
 
-    nodes: list[int]  # which of the genome's, in the order of evaluation
-    links: list[list[int]]  # by node: which of the genome's connections lead to it, in the genome's order
-    places: dict[int, int]  # by key; a node that is not evaluated has the place that is always 0
-    complete: bool  # False if some node that is needed is on a cycle of a feed-forward network
+    nodes: list[int]  # indices of the genome's nodes, in order of evaluation
+    links: list[list[int]]  # by node: indices of the connections to it, in the genome's order
+    places: dict[int, int]  # index of the value by key; nodes that are not evaluated share the constant 0
+    complete: bool  # False if a needed node of a feed-forward network is on a cycle
 
 
-def wire(genome: Genome) -> Wiring:
-    """Feed-forward: nodes that an output depends on through enabled connections, each after all that lead to it.
-    Recurrent: nodes with an enabled connection from or to what an output depends on by any connection; their order does
-    not matter, since all of them see what the others were one step before."""
+def wire(genome: Genome) -> Topology:
+    """Feed-forward: the nodes that an output depends on through enabled connections, in topological order.
+    Recurrent: nodes with an enabled connection to, or from, a node that an output depends on; their order does not
+    matter, because each uses the values of the previous step."""
     needed = _needed(genome)
     leading: dict[int, list[int]] = {}  # by target
     for number, (source, target, enabled) in enumerate(zip(genome.source, genome.target, genome.enabled, strict=True)):
@@ -35,11 +35,11 @@ def wire(genome: Genome) -> Wiring:
     places.update({-1 - place: place for place in range(genome.inputs)})
     places.update({key: genome.inputs + 1 + place for place, key in enumerate(order)})
     complete = not genome.feed_forward or len(order) == len(needed)
-    return Wiring([number_of[key] for key in order], [leading.get(key, []) for key in order], places, complete)
+    return Topology([number_of[key] for key in order], [leading.get(key, []) for key in order], places, complete)
 
 
 def _needed(genome: Genome) -> set[int]:
-    """The nodes that the outputs depend on: of a feed-forward network, by what is enabled."""
+    """The nodes that the outputs depend on; in a feed-forward network only through enabled connections."""
     sources: dict[int, list[int]] = {}
     for source, target, enabled in zip(genome.source, genome.target, genome.enabled, strict=True):
         if source >= 0 and (enabled or not genome.feed_forward):
@@ -55,7 +55,7 @@ def _needed(genome: Genome) -> set[int]:
 
 
 def _ordered(genome: Genome, needed: set[int], leading: dict[int, list[int]]) -> list[int]:
-    """Each after all that lead to it (Kahn 1962); nodes on a cycle, and what hangs on them, are left out."""
+    """Topological order (Kahn 1962); nodes on a cycle, and those that depend on them, are left out."""
     waits = dict.fromkeys(needed, 0)
     led_to: dict[int, list[int]] = {}
     for target, links in leading.items():
@@ -64,7 +64,7 @@ def _ordered(genome: Genome, needed: set[int], leading: dict[int, list[int]]) ->
                 waits[target] += 1
                 led_to.setdefault(genome.source[link], []).append(target)
     order = [key for key in genome.key if waits.get(key) == 0]
-    for key in order:  # it grows meanwhile
+    for key in order:  # grows during the loop
         for target in led_to.get(key, ()):
             waits[target] -= 1
             if waits[target] == 0:

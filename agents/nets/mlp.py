@@ -27,7 +27,7 @@ Weights = NDArray[np.float32]
 SAMPLE = purpose("net.sample")
 PAD = 8  # layers are padded with zeros to a multiple of this: then the compiler needs no code for remainders
 LINE = 16  # numbers in a cache line
-LARGEST = 1e30  # outputs beyond it, and NaN, are no answer
+LARGEST = 1e30  # outputs beyond it, and NaN, are invalid
 
 NET = np.dtype([("layer", "i8"), ("layers", "i8"), ("actions", "i8"), ("scale", "f8"), ("greedy", "u1")], align=True)
 LAYER = np.dtype([("inputs", "u8"), ("outputs", "u8"), ("bias", "u8"), ("weights", "u8")], align=True)
@@ -52,9 +52,9 @@ class Mlp:
             raise BadValue("temperature", self.temperature, "0, or from 0.001 to 1000")
         sizes = [inputs, *(len(bias) for bias in self.biases)]
         for layer, weights in enumerate(self.weights):
-            wanted = (sizes[layer], sizes[layer + 1])
-            if weights.shape != wanted:
-                raise BadValue(f"weights[{layer}].shape", weights.shape, f"{wanted}")
+            shape = (sizes[layer], sizes[layer + 1])
+            if weights.shape != shape:
+                raise BadValue(f"weights[{layer}].shape", weights.shape, f"{shape}")
         if sizes[-1] != actions + 1:
             raise BadValue("outputs", sizes[-1], f"{actions + 1}: a logit for each action, and the value")
 
@@ -207,7 +207,7 @@ class MlpPilot:
         return len(self._nets) - 1
 
     def replace(self, number: int, agent: AgentSpec) -> None:
-        """New weights for a loaded agent, with layers of the same sizes; its matches go on with them."""
+        """Sets new weights of a loaded agent, with layers of the same sizes; running matches use them at once."""
         mlp, net = self._read(agent.payload), self._nets[number]
         mlp.check(self._inputs, self._actions)
         layers = self._layers[net["layer"] : net["layer"] + net["layers"]]

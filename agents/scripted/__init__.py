@@ -1,1 +1,2 @@
-"""Bots that follow a written rule: the yardsticks of the league."""
+"""Bots that follow fixed rules. To add one, write a file like `pong` and add a line under `ringside.agents` in
+`pyproject.toml`."""

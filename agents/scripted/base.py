@@ -1,4 +1,4 @@
-"""What scripted bots have in common: one is a style with parameters, and its payload is these as JSON."""
+"""Shared code of scripted bots: a bot is a style with parameters, and its payload is both as JSON."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Bot = TypeVar("Bot")
 
 
 @dataclass(frozen=True)
-class Bots(Generic[Bot]):
-    """Those of one kind; `parameters` is a dataclass with fields made by `engine.options.option`."""
+class BotFamily(Generic[Bot]):
+    """The bots of one agent kind; `parameters` is a dataclass with fields made by `engine.options.option`."""
 
     name: str
     version: int
     parameters: type[Bot]
 
     def parse(self, payload: bytes) -> Bot:
-        """The bot in a payload; a clear error for anything else."""
+        """Reads a bot from a payload; raises an error that names the invalid parameter."""
         return read_json(self.parameters, payload, f"parameter of {self.name}")
 
     def agent(self, name: str, bot: Bot) -> AgentSpec:
@@ -31,7 +31,7 @@ class Bots(Generic[Bot]):
         return AgentSpec(name, self.name, json.dumps(asdict(values), sort_keys=True).encode(), self.version)
 
     def kind(self, game: str, pilot: Callable[[Game, int], Pilot], samples: Mapping[str, Bot]) -> AgentKind:
-        """As it is registered: they play this game, and these of them are ready-made."""
+        """The agent kind to register, for this game and with these ready-made bots."""
         return AgentKind(
             name=self.name,
             version=self.version,

@@ -1,7 +1,7 @@
-"""Scripted Pong players, all of them in one compiled call.
+"""Scripted Pong players, evaluated in one compiled call.
 
-They see what every other agent sees, the eight observations, and know the court's proportions but not the options.
-Payload: JSON such as {"style": "tracker", "dead_zone": 0.03}; without it a parameter has its default.
+They use the same eight observations as every agent, and know the proportions of the court but not the game's options.
+Payload: JSON such as {"style": "tracker", "dead_zone": 0.03}; missing parameters have their defaults.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from numba import uint32
 from numpy.typing import NDArray
 
-from agents.scripted.base import Bots
+from agents.scripted.base import BotFamily
 from engine.game import Game, Indices, Ints, Seeds, Views
-from engine.games.pong import DOWN, GOAL, UP, WALL, Pong
-from engine.games.pong_scene import HEIGHT, WIDTH
+from engine.games.pong.game import DOWN, GOAL_X, UP, WALL_Y, Pong
+from engine.games.pong.scene import HEIGHT, WIDTH
 from engine.kernels import bare, inline, row
 from engine.options import option
 from engine.play.match import AgentSpec, MatchResult
@@ -26,23 +26,27 @@ from engine.seeding import draw, purpose, unit
 STYLES = ("still", "random", "tracker", "predictor")
 STILL, RANDOM, TRACKER, PREDICTOR = range(4)
 MOVE, ERROR = purpose("pong-bot.move"), purpose("pong-bot.error")
-EDGE = GOAL * 2.0 / WIDTH  # what an observer sees as the goal line
-TOP = WALL * 2.0 / HEIGHT  # and as the walls
+EDGE = GOAL_X * 2.0 / WIDTH  # the goal line in units of the observation
+TOP = WALL_Y * 2.0 / HEIGHT  # the walls, likewise
 
 
 @dataclass(frozen=True)
 class Bot:
-    """A style and its parameters; heights are in half courts, as observed."""
+    """A style and its parameters; heights are in half courts, as in the observation."""
 
-    style: str = option("tracker", choices=STYLES, help="what it goes by")
-    dead_zone: float = option(0.05, low=0.0, high=1.0, help="how far off it must be before it moves")
-    reach: float = option(1.0, low=0.0, high=1.0, help="it looks only at balls within this part of the court")
-    noise: float = option(0.0, low=0.0, high=2.0, help="error of its aim, drawn for each height a ball arrives at")
-    hold: int = option(8, low=1, high=1000, help="steps for which a random player keeps its mind")
-    centre: bool = option(False, help="goes back to the middle while the ball flies away")
+    style: str = option("tracker", choices=STYLES, help="strategy")
+    dead_zone: float = option(
+        0.05, low=0.0, high=1.0, help="distance from its aim at which it starts to move, in half courts"
+    )
+    reach: float = option(
+        1.0, low=0.0, high=1.0, help="part of the court, from its own goal line, in which it reacts to the ball"
+    )
+    noise: float = option(0.0, low=0.0, high=2.0, help="largest error of its aim, drawn for each shot")
+    hold: int = option(8, low=1, high=1000, help="random: steps for which it repeats an action")
+    centre: bool = option(False, help="returns to the middle while the ball moves away")
 
 
-BOTS = Bots("pong-bot", 1, Bot)
+BOTS = BotFamily("pong-bot", 1, Bot)
 parse_bot, agent = BOTS.parse, BOTS.agent
 SAMPLES = {
     "Still": Bot("still"),
@@ -52,7 +56,7 @@ SAMPLES = {
     "Shaky": Bot("predictor", noise=0.22, centre=True),
     "Predictor": Bot("predictor", centre=True),
 }
-"""The ready-made ones, weakest first."""
+"""Ready-action bots, weakest first."""
 
 PARAMETERS = np.dtype(
     [("style", "u1"), ("dead_zone", "f8"), ("reach", "f8"), ("noise", "f8"), ("hold", "u4"), ("centre", "u1")],
@@ -63,7 +67,7 @@ PARAMETERS = np.dtype(
 @inline
 def _intercept(x, y, vx, vy):  # type: ignore[no-untyped-def]
     """Height at which a ball that flies to the left reaches the goal line, by unfolding the reflections."""
-    # x is seen in half widths and y in half heights, the two speeds in one unit: hence the court's proportions
+    # x is in half widths and y in half heights, but both speeds are in one unit: hence WIDTH / HEIGHT
     far = y + vy * ((x + EDGE) / -vx) * (WIDTH / HEIGHT)
     turns = (far + TOP) / (4.0 * TOP)
     far = (turns - np.floor(turns)) * 4.0 * TOP - TOP
@@ -72,31 +76,31 @@ def _intercept(x, y, vx, vy):  # type: ignore[no-untyped-def]
 
 @row
 def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]
-    """What one bot does. With branches: while one match is played for many steps they are predicted."""
+    """The action of one bot. Branches are cheap: over many steps of one match they are predicted."""
     bots, seeds = arrays
     bot = bots[agent]
-    made = np.int64(0)
+    action = np.int64(0)
     if bot.style == RANDOM:
-        made = np.int64(draw(seeds[slot], MOVE, 0, ply // bot.hold, 0) % np.uint64(3))
+        action = np.int64(draw(seeds[slot], MOVE, 0, ply // bot.hold, 0) % np.uint64(3))
     elif bot.style != STILL:
         x, y, vx = float(obs[1]), float(obs[2]), float(obs[3])
         tracks = bot.style == TRACKER
         coming = vx < 0.0
-        wants = (x <= 2.0 * bot.reach - 1.0) and (coming or tracks)
+        aims = (x <= 2.0 * bot.reach - 1.0) and (coming or tracks)
         aim = 0.0
-        if wants:
+        if aims:
             aim = y if tracks else _intercept(x, y, vx, float(obs[4]))
             if bot.noise > 0.0:
-                # what stays the same while a ball flies is where it will arrive: so one shot has one error
+                # the point of arrival is constant while a ball flies: so one shot has one error
                 shot = uint32(np.int64(aim * 16.0) + np.int64(1000))
                 aim += bot.noise * (2.0 * unit(draw(seeds[slot], ERROR, 0, shot, 0)) - 1.0)
-        if wants or (bot.centre != 0 and not coming):
+        if aims or (bot.centre != 0 and not coming):
             off = float(obs[0]) - aim
             if off > bot.dead_zone:
-                made = np.int64(UP)
+                action = np.int64(UP)
             elif off < -bot.dead_zone:
-                made = np.int64(DOWN)
-    return made
+                action = np.int64(DOWN)
+    return action
 
 
 @bare

@@ -1,4 +1,4 @@
-"""A player for every game: any legal action, drawn from the match's seed. What a new game is first played with."""
+"""An agent for every game: plays a random legal action, drawn from the match's seed. Useful to try a new game."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCK = 128  # actions; below 256, so that a byte can count them
 
 @row
 def _count(flags, first):  # type: ignore[no-untyped-def]
-    """How many flags of a block are set; bytes, unsigned indices and no branch, so 32 are added at a time."""
+    """Counts the set flags of a block. Bytes, unsigned indices and no branch: the compiler adds 32 at a time."""
     count = np.uint8(0)
     for action in range(np.uint64(first), np.uint64(min(first + BLOCK, flags.size))):
         count = np.uint8(count + flags[action])
@@ -26,7 +26,7 @@ def _count(flags, first):  # type: ignore[no-untyped-def]
 
 @row
 def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]
-    """One of the actions whose flag in `legal` is set."""
+    """A random action whose flag in `legal` is set."""
     (seeds,) = arrays
     actions = legal.size
     total = np.int64(0)
@@ -35,11 +35,11 @@ def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-
     left = np.int64(draw(seeds[slot], ROLL, 0, ply, 0) % np.uint64(total))
     first = 0
     for place in range(0, actions, BLOCK):
-        held = _count(legal, place)
-        if left < held:
+        count = _count(legal, place)
+        if left < count:
             first = place
             break
-        left -= held
+        left -= count
     chosen = np.int64(0)
     for action in range(first, actions):
         if legal[action] != 0:
@@ -52,13 +52,13 @@ def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-
 
 @bare
 def roll(arrays, slots, plies, legal, masked, out):  # type: ignore[no-untyped-def]
-    """`legal` is [rows, actions], or one row for all of them where nothing is masked."""
+    """`legal` is [rows, actions], or a single row for all if `masked` is False."""
     for i in range(out.size):
         out[i] = act_row(arrays, slots[i], 0, plies[i], None, legal[i if masked else 0], None)
 
 
 class DicePilot:
-    """Rolls for all rows at once."""
+    """Draws the actions of all rows at once."""
 
     capacity = None
     act_row = staticmethod(act_row)

@@ -1,8 +1,8 @@
-"""Scripted treasure hunters, all of them in one compiled call.
+"""Scripted treasure hunters, evaluated in one compiled call.
 
-They see what every other agent sees, a window around themselves, and know neither where they are nor what the others
-do. Those who remember keep count of their own steps, and work out from what they see whether a step was taken.
-Payload: JSON such as {"style": "greedy", "hold": 6}; without it a parameter has its default.
+They use the same observation as every agent, a window around themselves, without their own position or the others'
+moves. Styles with memory count their own steps, and infer from two views whether a step succeeded.
+Payload: JSON such as {"style": "greedy", "hold": 6}; missing parameters have their defaults.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from agents.scripted.base import Bots
-from engine.bits import lowest, ones, where_not_zero
+from agents.scripted.base import BotFamily
+from engine.bits import lowest_bit, popcount, where_not_zero
 from engine.game import Game, Indices, Ints, Seeds, Views
-from engine.games.treasure_hunt import DOWN, LEFT, RIGHT, UP, TreasureHunt
-from engine.games.treasure_hunt_view import USUAL_SIDE
+from engine.games.treasure_hunt.game import DOWN, LEFT, RIGHT, UP, TreasureHunt
+from engine.games.treasure_hunt.view import DEFAULT_SIDE
 from engine.kernels import bare, inline, row
 from engine.options import option
 from engine.play.match import AgentSpec, MatchResult
@@ -27,10 +27,10 @@ from engine.seeding import draw, purpose
 
 STYLES = ("random", "greedy", "memory", "territorial")
 RANDOM, GREEDY, MEMORY, TERRITORIAL = range(4)
-GEMS, WALLS, OTHERS = range(3)  # what a hunter sees, a bit for each cell of its window
+GEMS, WALLS, OTHERS = range(3)  # planes of a view; each has one bit per cell of the window
 ACTIONS = 4
-KEPT = 32  # gems that one can keep in mind
-FAR = 1 << 20  # farther than anything
+REMEMBERED = 32  # most gems in memory
+FAR = 1 << 20  # larger than any distance
 HEADING, CHOICE = purpose("hunter.heading"), purpose("hunter.choice")
 
 
@@ -38,13 +38,13 @@ HEADING, CHOICE = purpose("hunter.heading"), purpose("hunter.choice")
 class Bot:
     """A style and its parameters."""
 
-    style: str = option("greedy", choices=STYLES, help="what it goes by")
-    hold: int = option(6, low=1, high=1000, help="turns for which it keeps its heading when it sees nothing to go for")
-    memory: int = option(40, low=1, high=100_000, help="turns after which a gem that it no longer sees is forgotten")
-    reach: int = option(3, low=0, high=64, help="cells from where it began that a territorial one counts as its own")
+    style: str = option("greedy", choices=STYLES, help="strategy")
+    hold: int = option(6, low=1, high=1000, help="turns for which it keeps its direction while it sees no gem")
+    memory: int = option(40, low=1, high=100_000, help="memory: turns after which it forgets a gem out of view")
+    reach: int = option(3, low=0, high=64, help="territorial: radius of its territory around its start, in cells")
 
 
-BOTS = Bots("hunter", 1, Bot)
+BOTS = BotFamily("hunter", 1, Bot)
 parse_bot, agent = BOTS.parse, BOTS.agent
 SAMPLES = {
     "Drifter": Bot("random", hold=3),
@@ -52,14 +52,15 @@ SAMPLES = {
     "Magpie": Bot("greedy"),
     "Squirrel": Bot("memory"),
 }
-"""The ready-made ones, weakest first."""
+"""Ready-action bots, weakest first."""
 
 PARAMETERS = np.dtype([("style", "u1"), ("hold", "u4"), ("memory", "u4"), ("reach", "i4")], align=True)
-MIND = np.dtype(
+MEMORY_STATE = np.dtype(
     [
-        ("x", "i4"), ("y", "i4"),  # steps from where it began
-        ("last", "i4"),  # what it did; -1 at the beginning
-        ("count", "u4"), ("gem_x", "i2", KEPT), ("gem_y", "i2", KEPT), ("seen", "u4", KEPT),  # gems, and when seen last
+        ("x", "i4"), ("y", "i4"),  # steps from its start
+        ("last", "i4"),  # last action; -1 at the start
+        ("count", "u4"),  # of the remembered gems; `seen` has the turn in which each was last in view
+        ("gem_x", "i2", REMEMBERED), ("gem_y", "i2", REMEMBERED), ("seen", "u4", REMEMBERED),
     ],
     align=True,
 )  # fmt: skip
@@ -69,10 +70,10 @@ CELL = np.dtype([("dx", "i4"), ("dy", "i4"), ("steps", "i4")], align=True)
 
 
 class Tables(NamedTuple):
-    """What follows from the side of the window."""
+    """Lookup tables for one size of the window."""
 
-    cells: NDArray[Any]  # where each cell is, from the middle
-    shared: NDArray[np.uint64]  # by action: the cells that were also in view before that step; and all, for no step
+    cells: NDArray[Any]  # offset of each cell from the centre
+    shared: NDArray[np.uint64]  # by action: cells also in view before that step; the last row, for no step, has all
 
 
 def tables_of(side: int) -> Tables:
@@ -88,7 +89,7 @@ def tables_of(side: int) -> Tables:
 
 
 def words_of(side: int) -> int:
-    """How many words of 64 bits hold a bit for each cell of a window."""
+    """Number of 64-bit words that hold one bit per cell."""
     return side * side // 64 + 1
 
 
@@ -104,7 +105,7 @@ def _down(action):  # type: ignore[no-untyped-def]
 
 @inline
 def _pack(obs, plane, side, out):  # type: ignore[no-untyped-def]
-    """Where a plane is not zero, a bit for each cell; the last of an odd number of cells is left over by the eights."""
+    """Packs a plane into bits. The number of cells is odd, so the last one is not in a group of eight."""
     last = side * side - 1
     for word in range(last // 64 + 1):
         bits = uint64(0)
@@ -129,7 +130,7 @@ def _has(cells, at):  # type: ignore[no-untyped-def]
 
 @inline
 def _moved_by(cells, word, by):  # type: ignore[no-untyped-def]
-    """A word of these cells, each moved `by` cells back, which is less than a word."""
+    """A word of the bits, shifted back `by` cells (fewer than 64)."""
     bits = cells[word]
     if by > 0:
         next_word = cells[word + 1] if word + 1 < cells.size else uint64(0)
@@ -142,96 +143,96 @@ def _moved_by(cells, word, by):  # type: ignore[no-untyped-def]
 
 @inline
 def _mismatch(before, now, by, both):  # type: ignore[no-untyped-def]
-    """In how many cells two views disagree, if one is moved by so many cells; of those in `both`.
+    """Weighted number of cells in `both` in which two views differ, with one shifted `by` cells.
 
-    Gems come and go, walls never do.
+    A wall weighs more: gems come and go, walls never do.
     """
     wrong = uint64(0)
     for word in range(both.size):
         gems = (_moved_by(before[GEMS], word, by) ^ now[GEMS, word]) & both[word]
         walls = (_moved_by(before[WALLS], word, by) ^ now[WALLS, word]) & both[word]
-        wrong += uint64(100) * ones(walls) + ones(gems)
+        wrong += uint64(100) * popcount(walls) + popcount(gems)
     return np.int64(wrong)
 
 
 @inline
-def _keep_count(mind, before, now, side, tables):  # type: ignore[no-untyped-def]
-    """Whether the last step was taken: it was unless another seat stood in the way, which the two views show."""
-    if mind.last < 0:
+def _update_position(state, before, now, side, tables):  # type: ignore[no-untyped-def]
+    """Updates the position: the last step succeeded unless another player was in the way, which the two views show."""
+    if state.last < 0:
         return
-    dx, dy = _across(mind.last), _down(mind.last)
+    dx, dy = _across(state.last), _down(state.last)
     ahead = (side // 2 + dy) * side + side // 2 + dx
-    moved = _mismatch(before, now, dy * side + dx, tables.shared[mind.last])
+    moved = _mismatch(before, now, dy * side + dx, tables.shared[state.last])
     stayed = _mismatch(before, now, 0, tables.shared[ACTIONS])
     if not _has(before[WALLS], ahead) and moved < stayed + np.int64(not _has(now[OTHERS], ahead)):
-        mind.x += dx
-        mind.y += dy
+        state.x += dx
+        state.y += dy
 
 
 @inline
-def _note_gems(mind, now, side, ply, memory, tables):  # type: ignore[no-untyped-def]
-    """What is in view is known; of what is out of view, what was seen not too long ago is kept in mind."""
+def _update_gems(state, now, side, ply, memory, tables):  # type: ignore[no-untyped-def]
+    """Updates the remembered gems: all in view, and those out of view that were seen recently."""
     radius, left = side // 2, 0
-    for k in range(mind.count):
-        dx, dy = mind.gem_x[k] - mind.x, mind.gem_y[k] - mind.y
+    for k in range(state.count):
+        dx, dy = state.gem_x[k] - state.x, state.gem_y[k] - state.y
         hidden = (abs(dx) > radius) | (abs(dy) > radius)
-        if hidden and ply - mind.seen[k] <= memory:
-            mind.gem_x[left], mind.gem_y[left], mind.seen[left] = mind.gem_x[k], mind.gem_y[k], mind.seen[k]
+        if hidden and ply - state.seen[k] <= memory:
+            state.gem_x[left], state.gem_y[left], state.seen[left] = state.gem_x[k], state.gem_y[k], state.seen[k]
             left += 1
     for word in range(now.shape[1]):
         gems = now[GEMS, word]
-        while gems != uint64(0) and left < KEPT:
-            cell = tables.cells[uint64(64 * word) + lowest(gems)]
-            mind.gem_x[left], mind.gem_y[left] = mind.x + cell.dx, mind.y + cell.dy
-            mind.seen[left] = ply
+        while gems != uint64(0) and left < REMEMBERED:
+            cell = tables.cells[uint64(64 * word) + lowest_bit(gems)]
+            state.gem_x[left], state.gem_y[left] = state.x + cell.dx, state.y + cell.dy
+            state.seen[left] = ply
             left += 1
             gems &= gems - uint64(1)
-    mind.count = left
+    state.count = left
 
 
 @inline
-def _free_ways(now, side):  # type: ignore[no-untyped-def]
-    """A bit for each action: whether neither a wall nor another seat is in the way."""
-    ways = uint64(0)
+def _free_actions(now, side):  # type: ignore[no-untyped-def]
+    """One bit per action: set if neither a wall nor another player blocks it."""
+    free = uint64(0)
     for action in range(ACTIONS):
         at = (side // 2 + _down(action)) * side + side // 2 + _across(action)
         taken = _has(now[WALLS], at) | _has(now[OTHERS], at)
-        ways |= uint64(not taken) << uint64(action)
-    return ways
+        free |= uint64(not taken) << uint64(action)
+    return free
 
 
 @inline
-def _wander(ways, wanted, luck):  # type: ignore[no-untyped-def]
-    """Straight on while nothing is in the way, else some other way: the first free one in an order drawn by luck."""
-    if ways >> uint64(wanted) & uint64(1) or ways == uint64(0):
-        return wanted
-    first = ((luck >> uint64(8)) + uint64(1)) & uint64(3)
-    return np.int64(first + lowest((ways | ways << uint64(ACTIONS)) >> first)) & 3
+def _wander(free, preferred, random_bits):  # type: ignore[no-untyped-def]
+    """The preferred action if it is free, else the first free one from a random start."""
+    if free >> uint64(preferred) & uint64(1) or free == uint64(0):
+        return preferred
+    first = ((random_bits >> uint64(8)) + uint64(1)) & uint64(3)
+    return np.int64(first + lowest_bit((free | free << uint64(ACTIONS)) >> first)) & 3
 
 
 @inline
-def _towards(ways, dx, dy, luck):  # type: ignore[no-untyped-def]
-    """A step to where it is nearer, along the longer way first; around what is in the way."""
+def _towards(free, dx, dy, random_bits):  # type: ignore[no-untyped-def]
+    """A step towards a target, along the longer axis first, or around an obstacle."""
     across = LEFT if dx < 0 else RIGHT
     down = UP if dy < 0 else DOWN
-    first, second = (across, down) if abs(dx) + np.int64(luck & uint64(1)) > abs(dy) else (down, across)
-    if dx != 0 and dy != 0 and ways >> uint64(first) & uint64(1) == uint64(0):
-        return second if ways >> uint64(second) & uint64(1) else _wander(ways, first, luck)
+    first, second = (across, down) if abs(dx) + np.int64(random_bits & uint64(1)) > abs(dy) else (down, across)
+    if dx != 0 and dy != 0 and free >> uint64(first) & uint64(1) == uint64(0):
+        return second if free >> uint64(second) & uint64(1) else _wander(free, first, random_bits)
     straight = first if (dx != 0 and dy != 0) else (across if dx != 0 else down)
-    return _wander(ways, straight, luck)
+    return _wander(free, straight, random_bits)
 
 
 @inline
-def _nearest(now, mind, reach, luck, tables):  # type: ignore[no-untyped-def]
-    """The nearest gem in view, within reach of where it began; of several, any. -1 where there is none."""
+def _nearest(now, state, reach, random_bits, tables):  # type: ignore[no-untyped-def]
+    """Cell of the nearest visible gem within `reach` of the start, a random one of equals; -1 if there is none."""
     best, nearest = FAR, np.int64(-1)
     for word in range(now.shape[1]):
         gems = now[GEMS, word]
         while gems != uint64(0):
-            at = 64 * word + np.int64(lowest(gems))
+            at = 64 * word + np.int64(lowest_bit(gems))
             cell = tables.cells[at]
-            own = max(abs(mind.x + cell.dx), abs(mind.y + cell.dy)) <= reach
-            far = 16 * cell.steps + np.int64((luck >> uint64(at & 31)) & uint64(15))
+            own = max(abs(state.x + cell.dx), abs(state.y + cell.dy)) <= reach
+            far = 16 * cell.steps + np.int64((random_bits >> uint64(at & 31)) & uint64(15))
             if own and far < best:
                 best, nearest = far, at
             gems &= gems - uint64(1)
@@ -240,38 +241,38 @@ def _nearest(now, mind, reach, luck, tables):  # type: ignore[no-untyped-def]
 
 @row
 def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]
-    """`obs` is [planes, rows, columns]; `minds` and `views` are by slot, the views as they were a turn ago."""
-    bots, seeds, minds, views, now, tables = arrays
+    """`obs` is [planes, rows, columns]; `memories` and `views` are by slot; views are those of the last turn."""
+    bots, seeds, memories, views, now, tables = arrays
     side = obs.shape[1]
     bot = bots[agent]
-    mind, seed = minds[slot], seeds[slot]
-    made = np.int64(draw(seed, HEADING, 0, ply // bot.hold, 0) & uint64(3))
+    state, seed = memories[slot], seeds[slot]
+    action = np.int64(draw(seed, HEADING, 0, ply // bot.hold, 0) & uint64(3))
     if bot.style != RANDOM:
-        luck = draw(seed, CHOICE, 0, ply, 0)
-        if side == USUAL_SIDE:  # loops of a constant length take a quarter of the time
-            _read(obs, USUAL_SIDE, now)
+        random_bits = draw(seed, CHOICE, 0, ply, 0)
+        if side == DEFAULT_SIDE:  # loops of a constant length take a quarter of the time
+            _read(obs, DEFAULT_SIDE, now)
         else:
             _read(obs, side, now)
         if bot.style != GREEDY:
-            _keep_count(mind, views[slot], now, side, tables)
+            _update_position(state, views[slot], now, side, tables)
             for word in range(now.shape[1]):
                 views[slot, GEMS, word], views[slot, WALLS, word] = now[GEMS, word], now[WALLS, word]
-        at = _nearest(now, mind, bot.reach if bot.style == TERRITORIAL else FAR, luck, tables)
+        at = _nearest(now, state, bot.reach if bot.style == TERRITORIAL else FAR, random_bits, tables)
         dx, dy = (np.int64(tables.cells[at].dx), np.int64(tables.cells[at].dy)) if at >= 0 else (0, 0)
         if bot.style == MEMORY:
-            _note_gems(mind, now, side, ply, bot.memory, tables)
+            _update_gems(state, now, side, ply, bot.memory, tables)
             if at < 0:
                 best = FAR
-                for k in range(mind.count):
-                    far_x, far_y = mind.gem_x[k] - mind.x, mind.gem_y[k] - mind.y
+                for k in range(state.count):
+                    far_x, far_y = state.gem_x[k] - state.x, state.gem_y[k] - state.y
                     if abs(far_x) + abs(far_y) < best:
                         best, dx, dy = abs(far_x) + abs(far_y), far_x, far_y
-        elif bot.style == TERRITORIAL and at < 0 and max(abs(mind.x), abs(mind.y)) >= max(bot.reach, 1):
-            dx, dy = -mind.x, -mind.y
-        ways, towards = _free_ways(now, side), dx != 0 or dy != 0
-        made = np.int64(_towards(ways, dx, dy, luck) if towards else _wander(ways, made, luck))
-        mind.last = made
-    return made
+        elif bot.style == TERRITORIAL and at < 0 and max(abs(state.x), abs(state.y)) >= max(bot.reach, 1):
+            dx, dy = -state.x, -state.y
+        free, towards = _free_actions(now, side), dx != 0 or dy != 0
+        action = np.int64(_towards(free, dx, dy, random_bits) if towards else _wander(free, action, random_bits))
+        state.last = action
+    return action
 
 
 @bare
@@ -291,7 +292,7 @@ class HunterPilot:
         side = game.info.observation[1]
         self._bots = np.zeros(0, PARAMETERS)
         self._seeds: Seeds = np.zeros(slots, np.uint64)
-        self._minds = np.zeros(slots, MIND)
+        self._memories = np.zeros(slots, MEMORY_STATE)
         self._views = np.zeros((slots, 2, words_of(side)), np.uint64)
         self._now = np.zeros((3, words_of(side)), np.uint64)
         self._tables = tables_of(side)
@@ -299,7 +300,7 @@ class HunterPilot:
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        return self._bots, self._seeds, self._minds, self._views, self._now, self._tables
+        return self._bots, self._seeds, self._memories, self._views, self._now, self._tables
 
     def load(self, agent: AgentSpec) -> int:
         bot = parse_bot(agent.payload)
@@ -309,8 +310,8 @@ class HunterPilot:
 
     def begin(self, slots: Indices, agents: Indices, seeds: Seeds) -> None:
         self._seeds[slots] = seeds
-        self._minds[slots] = np.zeros(1, MIND)
-        self._minds["last"][slots] = -1
+        self._memories[slots] = np.zeros(1, MEMORY_STATE)
+        self._memories["last"][slots] = -1
 
     def act(self, views: Views) -> Ints:
         out = self._out[: len(views)]

@@ -1,2 +1,2 @@
-"""How agents learn. A trainer is one file with a class like those in `events.Trainer`, and one line in
-`pyproject.toml` under `ringside.trainers`."""
+"""What all trainers share. To add a trainer, write a class as `events.Trainer` describes, in a folder of its own, and
+add one line under `ringside.trainers` in `pyproject.toml`."""

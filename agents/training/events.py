@@ -1,7 +1,7 @@
-"""What a trainer is, what it is given, and what it says as it goes on.
+"""The interface of trainers: what a trainer implements, the context it receives, and the events it yields.
 
-A trainer is a frozen dataclass of settings with `train(context)`, which yields events until it has ended. The fields of
-the dataclass (made with `engine.options.option`) are its form and its command line, its `metrics` are its charts.
+A trainer is a frozen dataclass of settings with `train(context)`, which yields events until it ends. The fields of the
+dataclass (made with `engine.options.option`) become its form and its command line, its `metrics` become charts.
 """
 
 from __future__ import annotations
@@ -18,44 +18,44 @@ from engine.play.match import AgentSpec, GameSpec
 
 @dataclass(frozen=True)
 class Metrics:
-    """What was measured at one step; a step is what the trainer counts, such as a generation."""
+    """Measurements at one step. A step is what the trainer counts, such as a generation."""
 
     step: int
-    values: tuple[tuple[str, float], ...]  # by "group/name", as the trainer's `metrics` explain them
+    values: tuple[tuple[str, float], ...]  # by "group/name"; the trainer's `metrics` explain them
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far it is, for people; not kept."""
+    """Progress to display; not stored."""
 
     step: int
-    total: int  # 0 if nobody can tell
+    total: int  # 0 if unknown
     text: str
     seconds_left: float | None = None
 
 
 @dataclass(frozen=True)
 class Player:
-    """Somebody who can play in a league, as training made it."""
+    """A trained agent that can play in a league."""
 
     kind: str
     version: int
     payload: bytes
-    about: str  # how it came to be, in a sentence
+    about: str  # its origin, in one sentence
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """All that is needed to go on from here to the bit, and the best player so far."""
+    """State from which training resumes with identical results, and the best player so far."""
 
-    step: int  # the last one that is done
+    step: int  # the last completed one
     state: bytes
     best: Player | None
 
 
 @dataclass(frozen=True)
 class Champion:
-    """Somebody who should enter the league."""
+    """A player that is to be added to the league."""
 
     step: int
     player: Player
@@ -68,7 +68,7 @@ class Level(Enum):
 
 @dataclass(frozen=True)
 class Log:
-    """Something worth a line."""
+    """A line for the session's log."""
 
     text: str
     level: Level = Level.INFO
@@ -77,9 +77,9 @@ class Log:
 class How(Enum):
     """How training ended."""
 
-    FINISHED = "finished"  # as planned, or early because it had what it was after
-    STOPPED = "stopped"  # because it was told to: it can be resumed
-    FAILED = "failed"  # by an error, or because its process died: it can be resumed from its last checkpoint
+    FINISHED = "finished"  # as planned, or early because it reached its target
+    STOPPED = "stopped"  # on request: it can be resumed
+    FAILED = "failed"  # by an error or a crash of its process: it can be resumed from its last checkpoint
 
 
 @dataclass(frozen=True)
@@ -94,19 +94,19 @@ Event = Metrics | Progress | Checkpoint | Champion | Log | Ended
 
 
 class Context(Protocol):
-    """What a trainer is given."""
+    """What a trainer receives."""
 
     @property
     def game(self) -> GameSpec:
-        """What is to be learned."""
+        """The game to learn."""
 
     @property
     def workers(self) -> int:
-        """Worker processes it may use now; the number may change while it trains."""
+        """Number of worker processes it may use now; it may change during training."""
 
     @property
     def state(self) -> bytes | None:
-        """Of the checkpoint to go on from; None to begin."""
+        """State of the checkpoint to resume from; None to start from the beginning."""
 
     @property
     def ancestor(self) -> AgentSpec | None:
@@ -114,24 +114,24 @@ class Context(Protocol):
 
     @property
     def plugins(self) -> tuple[str, ...]:
-        """Modules that worker processes import, for games and agents that are registered but not installed."""
+        """Modules that worker processes import, because they register games or agents."""
 
     def attend(self) -> bool:
-        """Call it often, several times a second: it waits while training is paused, and says whether to stop."""
+        """Blocks while training is paused; returns True if training should stop. Call it several times a second."""
 
 
 class Trainer(Protocol):
-    """What is registered: a frozen dataclass of settings. It may have `fixed`, the names of settings that a session
-    keeps when it is resumed."""
+    """What is registered: a frozen dataclass of settings. It may have `fixed`, the names of settings that cannot change
+    when a session is resumed."""
 
     name: ClassVar[str]
-    about: ClassVar[str]  # in a sentence
-    metrics: ClassVar[Mapping[str, str]]  # what each metric means; "group/*" for several of a kind
-    presets: ClassVar[Mapping[str, Mapping[str, Value]]]  # settings that go well together, by name
+    about: ClassVar[str]  # one sentence
+    metrics: ClassVar[Mapping[str, str]]  # what each metric means; "group/*" for all others of a group
+    presets: ClassVar[Mapping[str, Mapping[str, Value]]]  # sets of settings, by name
 
     def check(self, game: Game, ancestor: AgentSpec | None, resuming: bool) -> None:
-        """Raise an error that says why, unless this game can be learned with these settings, and from this agent if one
-        is given. A session that is resumed has in its checkpoint what it once read from files."""
+        """Raises an error if this game cannot be learned with these settings, or from this agent if one is given. When
+        resuming, the checkpoint has the contents of files that were read at the start."""
 
     def train(self, context: Context) -> Iterator[Event]:
-        """Learn. Told to stop, it yields a last checkpoint and then Ended; so does it when it is done."""
+        """Trains, yielding events. When it is done or asked to stop, it yields a last checkpoint and then Ended."""

@@ -1,4 +1,4 @@
-"""What the process of a training session is told; a light module, because it is read before that process is set up."""
+"""What a trainer's process receives at its start. Imports little: it is loaded before that process is set up."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from engine.play.match import AgentSpec, GameSpec
 
 
 @dataclass(frozen=True)
-class Task:
+class TrainingJobSpec:
     trainer: str
     settings: tuple[tuple[str, Value], ...]
     game: GameSpec
     workers: int
-    state: bytes | None  # of the checkpoint to go on from
+    state: bytes | None  # of the checkpoint to resume from
     ancestor: AgentSpec | None
     plugins: tuple[str, ...]

@@ -1,5 +1,5 @@
-"""How unlike the others somebody behaves (Lehman and Stanley 2011): the mean distance to its nearest neighbours among
-its generation and an archive of those who were novel before."""
+"""Novelty search (Lehman and Stanley 2011): novelty is the mean distance to the nearest neighbours among the generation
+and an archive of behaviours that were novel earlier."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ import numpy as np
 from engine.errors import UnknownName
 from engine.game import Floats, Game
 
-ENTRANTS = 5  # a generation: the most novel ones
+ENTRANTS = 5  # behaviours that enter the archive in each generation: the most novel ones
 
 
 class Archive:
-    """Behaviours as rows of numbers; the oldest go when there are too many."""
+    """Behaviours as rows of numbers; when it is full, the oldest are removed."""
 
     def __init__(self, size: int, neighbours: int, rows: Sequence[Sequence[float]] = ()) -> None:
         self._size, self._neighbours = size, neighbours
         self.rows: list[tuple[float, ...]] = [tuple(row) for row in rows]
 
     def novelty(self, behaviours: Floats) -> Floats:
-        """Of each row, in standard deviations of what has been seen; the most novel ones enter the archive. Where
-        nothing tells one from another, nobody is novel."""
+        """Novelty of each row, in standard deviations of all behaviours; the most novel rows enter the archive. It is 0
+        if all rows are equal."""
         if behaviours.size == 0:
             return np.zeros(len(behaviours))
-        everybody = np.vstack([behaviours, np.array(self.rows).reshape(len(self.rows), behaviours.shape[1])])
-        spread = everybody.std(axis=0)
-        scaled = everybody / np.where(spread > 1e-12, spread, 1.0)
+        known = np.vstack([behaviours, np.array(self.rows).reshape(len(self.rows), behaviours.shape[1])])
+        spread = known.std(axis=0)
+        scaled = known / np.where(spread > 1e-12, spread, 1.0)
         own = scaled[: len(behaviours)]
-        found = np.zeros(len(own))
+        novelty = np.zeros(len(own))
         for i, row in enumerate(own):
             distance = np.sqrt(np.square(scaled - row).mean(axis=1))
             distance[i] = np.inf  # not a neighbour of itself
             near = np.sort(distance)[: min(self._neighbours, len(distance) - 1)]
-            found[i] = near.mean() if near.size else 0.0
-        order = np.argsort(-found, kind="stable")[:ENTRANTS]
+            novelty[i] = near.mean() if near.size else 0.0
+        order = np.argsort(-novelty, kind="stable")[:ENTRANTS]
         self.rows = (self.rows + [tuple(behaviours[i].tolist()) for i in order.tolist()])[-self._size :]
-        return found
+        return novelty
 
 
 def behaviour_of(text: str, game: Game) -> list[int]:
-    """Which statistics make up a behaviour: by name, separated by commas; all of them if none is named."""
+    """Indices of the statistics that describe a behaviour, from names separated by commas; all if there are none."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in game.info.stats:

@@ -1,4 +1,4 @@
-"""A training session: a trainer in a process of its own, told to pause, resume, stop, and heard through its events.
+"""A training session: runs a trainer in its own process, and pauses, resumes or stops it.
 
 with TrainingSession("neat", {"generations": 40}, game.spec, workers=2) as session:
     session.start()
@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 
 from agents.training.events import Ended, Event, Trainer
-from agents.training.trainer_process import Keeper
-from agents.training.job_spec import Task
+from agents.training.job_spec import TrainingJobSpec
+from agents.training.trainer_process import TrainerProcess
+from engine.closing import Closing
 from engine.errors import BadValue, RingsideError
 from engine.options import build, items
 from engine.play.concurrent import MOST_WORKERS, check_number, check_plugins, default_workers
@@ -23,11 +23,11 @@ from engine.play.match import AgentSpec, GameSpec
 from engine.registry import TRAINERS, game_of, kind_of
 
 
-class TrainingSession:
-    """One run of a trainer, from a beginning or a checkpoint to exactly one `Ended`.
+class TrainingSession(Closing):
+    """One run of a trainer, from the start or a checkpoint to exactly one `Ended`.
 
-    `poll` and `wait` are for one thread at a time; everything else can be called from any thread at any time, and does
-    nothing once it is over.
+    Only one thread at a time may call `poll` or `wait`; other methods may be called from any thread at any time, and do
+    nothing after the end.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class TrainingSession:
         ancestor: AgentSpec | None = None,
         plugins: Sequence[str] = (),
     ) -> None:
-        """`workers`: processes that the trainer may use; one less than there are cores, if not given. `state`: of the
-        checkpoint to go on from. `ancestor`: an agent to start from. `plugins`: modules that its process and its
-        workers import, for what is registered but not installed. An error if it could not be started so.
+        """`workers`: processes that the trainer may use; defaults to one less than the number of cores. `state`: of the
+        checkpoint to resume from. `ancestor`: an agent to start from. `plugins`: modules that its process and its
+        workers import, because they register games, agents or trainers. Raises an error if the settings are invalid.
         """
         self.trainer: Trainer = build(TRAINERS.get(trainer), settings, f"setting of {trainer}")
         self.game = game
@@ -55,15 +55,15 @@ class TrainingSession:
             kind_of(ancestor)
         self.trainer.check(game_of(game), ancestor, state is not None)
         self._state, self._ancestor, self._plugins = state, ancestor, check_plugins(plugins)
-        self._keeper: Keeper | None = None
+        self._process: TrainerProcess | None = None
         self._end: weakref.finalize[[], TrainingSession] | None = None
         self._paused = self._stopping = self._closed = self._over = False
 
     def start(self) -> None:
-        """Does not wait for the process; how that went is an event too."""
-        if self._keeper is not None or self._closed:
-            raise RingsideError("a session is started once: make another one, from the last checkpoint, to go on")
-        task = Task(
+        """Starts the process without waiting for it; if that fails, the session ends with an event."""
+        if self._process is not None or self._closed:
+            raise RingsideError("a session can be started only once: create another one, from its last checkpoint")
+        job = TrainingJobSpec(
             self.trainer.name,
             items(self.trainer),
             self.game,
@@ -72,24 +72,22 @@ class TrainingSession:
             self._ancestor,
             self._plugins,
         )
-        self._keeper = keeper = Keeper(task)
-        self._end = weakref.finalize(self, keeper.close)  # at the latest when the program ends
+        self._process = process = TrainerProcess(job)
+        self._end = weakref.finalize(self, process.close)  # at the latest at exit
         if self._paused:
-            keeper.tell("pause")
+            process.send("pause")
         if self._stopping:
-            keeper.tell("stop")
-
-    # Hearing
+            process.send("stop")
 
     def poll(self) -> list[Event]:
-        """What has happened since the last time; never waits."""
+        """Returns the events since the last call, without waiting."""
         return self.wait(0.0)
 
     def wait(self, timeout: float | None = None) -> list[Event]:
-        """What has happened since the last time; if nothing has, wait for it, for so many seconds at most."""
-        if self._keeper is None:
+        """Returns the events since the last call; waits for the first one, at most `timeout` seconds."""
+        if self._process is None:
             return []
-        events = self._keeper.take(timeout)
+        events = self._process.receive(timeout)
         if events and isinstance(events[-1], Ended):
             self._over = True
         return events
@@ -101,63 +99,52 @@ class TrainingSession:
 
     @property
     def pid(self) -> int | None:
-        """Of its process, once it has one."""
-        return self._keeper.pid if self._keeper is not None else None
-
-    # Telling
+        """Process id, or None before the process has started."""
+        return self._process.pid if self._process is not None else None
 
     def pause(self) -> None:
-        """From the next time that the trainer looks up, until it is resumed or stopped."""
+        """Pauses when the trainer next calls `Context.attend`."""
         if not self._stopping:
             self._paused = True
-            self._tell("pause")
+            self._send("pause")
 
     def resume(self) -> None:
         self._paused = False
-        self._tell("resume")
+        self._send("resume")
 
     @property
     def paused(self) -> bool:
-        """Whether it has been told to pause."""
+        """Whether a pause was requested."""
         return self._paused and not self._over
 
     def stop(self) -> None:
-        """Soon: the trainer is asked to make a last checkpoint and end, even if it is paused."""
+        """Asks the trainer to write a last checkpoint and end, even if it is paused."""
         self._stopping, self._paused = True, False
-        self._tell("stop")
+        self._send("stop")
 
     def kill(self) -> None:
-        """Now: what came after its last checkpoint is lost. What it has told until now can still be polled."""
-        if self._keeper is not None:
-            self._keeper.kill()
+        """Ends the process at once: progress since the last checkpoint is lost. Its events can still be polled."""
+        if self._process is not None:
+            self._process.kill()
 
     @property
     def workers(self) -> int:
-        """How many worker processes the trainer may use; it can be changed while it runs."""
+        """Number of worker processes the trainer may use; can be changed while it runs."""
         return self._workers
 
     @workers.setter
     def workers(self, count: int) -> None:
         check_number("workers", count, 1, MOST_WORKERS)
         self._workers = count
-        self._tell("workers", count)
+        self._send("workers", count)
 
-    def _tell(self, *words: object) -> None:
-        if self._keeper is not None:
-            self._keeper.tell(*words)
-
-    # Ending
+    def _send(self, *words: object) -> None:
+        if self._process is not None:
+            self._process.send(*words)
 
     def close(self) -> None:
-        """Kill it if it still runs, and wait until nothing of it is left. Its last events can still be polled."""
+        """Kills the process if it still runs, and waits until it and its children are gone. Its last events can
+        still be polled."""
         self._closed = True
-        if self._keeper is not None:
-            self._keeper.close()
-
-    def __enter__(self) -> TrainingSession:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        if self._process is not None:
+            self._process.close()

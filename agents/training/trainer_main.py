@@ -1,6 +1,6 @@
-"""The process of a training session: it runs the trainer, tells the session what it yields, and heeds what it is told.
+"""The main function of a trainer's process: runs the trainer, sends its events and handles commands of the session.
 
-Started by `agents.training.session`. Whatever goes wrong in a trainer ends here as an event.
+Started by `agents.training.trainer_process`. Every exception of a trainer becomes an event here.
 """
 
 from __future__ import annotations
@@ -14,92 +14,93 @@ import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
-from agents.training.events import Ended, Event, How, Level, Log
 from agents.training.event_codec import encode
-from agents.training.job_spec import Task
+from agents.training.events import Ended, Event, How, Level, Log
+from agents.training.job_spec import TrainingJobSpec
 from engine.errors import BadValue, BrokenPlugin, RingsideError, UnknownName
 from engine.options import build
 from engine.play.match import AgentSpec, GameSpec
-from engine.processes.bootstrap import below, kill_all, leave
-from engine.processes.channel import LARGEST, Broken, Channel
+from engine.processes.bootstrap import exit_now
+from engine.processes.channel import MAX_FRAME, Channel, ProtocolError
+from engine.processes.child import descendants, kill_all
 from engine.registry import TRAINERS
 
-REASON = 400  # letters of an error that a reason keeps; all of it is in the log
-PATIENCE = 2.0  # seconds that what the trainer started may take to be gone
-HINT = " (in the process of its session; what a script registers itself must be in a module, and plugins must name it)"
+REASON = 400  # characters of an error in a reason; the log has all of it
+PATIENCE = 2.0  # seconds that child processes may take to exit
+HINT = " (in the trainer's process: put what your script registers into a module, and name it in plugins)"
 
 
-def serve(end: socket.socket, task: Task) -> int:
-    """Train until it is over; the exit status."""
-    line = Line(Channel(end), task)
-    ended = _train(line, task)
-    kill_all(below(os.getpid()), PATIENCE)  # when the end is told, nothing of it is left
-    line.send(ended)
+def serve(end: socket.socket, job: TrainingJobSpec) -> int:
+    """Trains until the end; returns the exit status."""
+    context = TrainerContext(Channel(end), job)
+    ended = _train(context, job)
+    kill_all(descendants(os.getpid()), PATIENCE)  # no child process is left when the session reads `Ended`
+    context.send(ended)
     return 0
 
 
-class Line:
-    """The context of the trainer: what it was given, and its line to the session."""
+class TrainerContext:
+    """The trainer's context, connected to the session."""
 
-    def __init__(self, channel: Channel, task: Task) -> None:
-        self._channel, self._task = channel, task
-        self._workers = task.workers
+    def __init__(self, channel: Channel, job: TrainingJobSpec) -> None:
+        self._channel, self._job = channel, job
+        self._workers = job.workers
         self._paused = False
         self.stopping = False
 
     @property
     def game(self) -> GameSpec:
-        return self._task.game
+        return self._job.game
 
     @property
     def workers(self) -> int:
-        self._listen()
+        self._read_commands()
         return self._workers
 
     @property
     def state(self) -> bytes | None:
-        return self._task.state
+        return self._job.state
 
     @property
     def ancestor(self) -> AgentSpec | None:
-        return self._task.ancestor
+        return self._job.ancestor
 
     @property
     def plugins(self) -> tuple[str, ...]:
-        return self._task.plugins
+        return self._job.plugins
 
     def attend(self) -> bool:
-        self._listen()
+        self._read_commands()
         while self._paused and not self.stopping:
             select.select([self._channel.socket], [], [])
-            self._listen()
+            self._read_commands()
         return self.stopping
 
     def send(self, event: object) -> None:
-        """Wait until it is sent: a session that reads slowly slows training down, and misses nothing."""
+        """Sends an event and waits until it is sent: a slow session slows training down but loses no event."""
         words, body = encode(event)
         size = len(json.dumps(words)) + len(body)
-        if size > LARGEST:
-            raise BadValue(f"size of a {type(event).__name__}", size, f"at most {LARGEST:,} bytes")
+        if size > MAX_FRAME:
+            raise BadValue(f"size of a {type(event).__name__}", size, f"at most {MAX_FRAME:,} bytes")
         try:
             self._channel.put(words, body)
             while self._channel.waiting:
                 select.select([self._channel.socket], [self._channel.socket], [])
-                self._listen()
+                self._read_commands()
                 self._channel.flush()
-        except Broken:
-            self._orphaned()
+        except ProtocolError:
+            self._exit_orphaned()
 
-    def _listen(self) -> None:
+    def _read_commands(self) -> None:
         try:
             messages = self._channel.get()
-        except Broken:
-            self._orphaned()
+        except ProtocolError:
+            self._exit_orphaned()
         else:
             for words, _ in messages:
-                self._obey(words)
+                self._on_command(words)
 
-    def _obey(self, words: list[object]) -> None:
+    def _on_command(self, words: list[object]) -> None:
         match words:
             case ["pause"]:
                 self._paused = True
@@ -110,53 +111,51 @@ class Line:
             case ["workers", int(count)]:
                 self._workers = count
 
-    def _orphaned(self) -> None:
-        """There is nobody to train for any more."""
-        kill_all(below(os.getpid()))
-        leave(1)
+    def _exit_orphaned(self) -> None:
+        """Exits: the session is gone."""
+        kill_all(descendants(os.getpid()))
+        exit_now(1)
 
 
-def _train(line: Line, task: Task) -> Ended:
+def _train(context: TrainerContext, job: TrainingJobSpec) -> Ended:
     try:
-        for name in task.plugins:
+        for name in job.plugins:
             importlib.import_module(name)
-        trainer = build(TRAINERS.get(task.trainer), dict(task.settings), f"setting of {task.trainer}")
-        return _follow(line, trainer.train(line))
-    except BaseException as error:  # where the process ends: whatever a trainer raises is told, sys.exit() too
-        return _failure(line, error)
+        trainer = build(TRAINERS.get(job.trainer), dict(job.settings), f"setting of {job.trainer}")
+        return _send_events(context, trainer.train(context))
+    except BaseException as error:  # a process boundary: every exception is reported, also SystemExit
+        return _failure(context, error)
 
 
-def _follow(line: Line, stream: Iterable[Event]) -> Ended:
-    """Send what it yields up to its end."""
+def _send_events(context: TrainerContext, stream: Iterable[Event]) -> Ended:
+    """Sends events up to `Ended`."""
     try:
         for event in stream:
             if isinstance(event, Ended):
-                encode(event)  # or it is an error of the trainer
+                encode(event)  # raises if the trainer made it wrongly
                 return event
-            line.send(event)
-            line.attend()  # even if the trainer itself seldom does
+            context.send(event)
+            context.attend()  # in case the trainer calls it rarely
     finally:
-        _close(line, stream)
-    return (
-        Ended(How.STOPPED, "it was stopped") if line.stopping else Ended(How.FINISHED, "it has done what it was to do")
-    )
+        _close(context, stream)
+    return Ended(How.STOPPED, "stopped") if context.stopping else Ended(How.FINISHED, "the trainer is done")
 
 
-def _close(line: Line, stream: object) -> None:
-    """Let a trainer clean up what it holds; if it fails in that, the end is the same."""
+def _close(context: TrainerContext, stream: object) -> None:
+    """Lets a trainer clean up; an error in that is only logged."""
     if hasattr(stream, "close"):
         try:
             stream.close()
         except BaseException as error:  # as above
-            line.send(Log("".join(traceback.format_exception(error)), Level.WARNING))
+            context.send(Log("".join(traceback.format_exception(error)), Level.WARNING))
 
 
-def _failure(line: Line, error: BaseException) -> Ended:
-    if isinstance(error, RingsideError):  # it is meant for a person
+def _failure(context: TrainerContext, error: BaseException) -> Ended:
+    if isinstance(error, RingsideError):  # its text is written for users
         return Ended(How.FAILED, f"{error}{HINT if isinstance(error, UnknownName | BrokenPlugin) else ''}")
-    told = traceback.TracebackException.from_exception(error)
-    line.send(Log("".join(told.format()), Level.WARNING))
-    text = str(told).strip()
+    trace = traceback.TracebackException.from_exception(error)
+    context.send(Log("".join(trace.format()), Level.WARNING))
+    text = str(trace).strip()
     reason = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    place = f" ({Path(told.stack[-1].filename).name}, line {told.stack[-1].lineno})" if told.stack else ""
+    place = f" ({Path(trace.stack[-1].filename).name}, line {trace.stack[-1].lineno})" if trace.stack else ""
     return Ended(How.FAILED, reason[:REASON] + place)

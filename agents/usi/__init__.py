@@ -1,6 +1,6 @@
 """External engines that speak USI, as agents.
 
-`payload` is what such an agent is made of; `guard` and `process` run the program and see to its end; `protocol` is the
-conversation; `approvals` remember which programs a person lets run on this machine; `transcript` writes down what was
-said; `pilot` plays.
+`engine_spec` is the payload of such an agent; `supervisor` and `process` run the program and make sure that it ends;
+`protocol` speaks USI; `approvals` stores which programs the user has confirmed on this machine; `transcript` logs the
+messages; `pilot` plays.
 """

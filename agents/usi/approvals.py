@@ -1,7 +1,7 @@
-"""Which programs a person lets run on this machine: kept here, never in a league, by command and by what is in them.
+"""Stores which engines the user has confirmed on this machine, by command and by digests of their files.
 
-A program whose file has changed is another program. Files that did not exist when it was confirmed (its log, say) are
-not looked at later.
+Confirmations are never part of a league. A program whose file has changed must be confirmed again. Files that did not
+exist when it was confirmed, such as its log, are not checked.
 """
 
 from __future__ import annotations
@@ -16,47 +16,47 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from agents.usi.engine_spec import Engine, engine_of
+from agents.usi.engine_spec import EngineSpec, engine_of
 from engine.errors import BadValue, NotConfirmed
-from engine.files import write_whole
-from engine.user_dirs import home
+from engine.files import write_atomic
 from engine.play.match import AgentSpec
+from engine.user_dirs import data_dir
 
 LARGEST = 4 << 20  # bytes of the file of confirmations
 LARGEST_PROGRAM = 2 << 30  # bytes of a program
 
 
 def place() -> Path:
-    return home() / "engines.json"
+    return data_dir() / "engines.json"
 
 
-def key(engine: Engine) -> str:
-    """What a person is shown: the command, the options, which may name files too, and the memory that it may take."""
+def key(engine: EngineSpec) -> str:
+    """Digest of what the user confirms: the command, the options, which may name files too, and the memory limit."""
     whole = [engine.command, engine.arguments, sorted(engine.options), engine.memory]
     return hashlib.sha256(json.dumps(whole).encode()).hexdigest()
 
 
-def files_of(engine: Engine) -> list[str]:
-    """The program, and what its arguments name as the engine would find it: an interpreter's script is one of those."""
+def files_of(engine: EngineSpec) -> list[str]:
+    """The program, and files named by its arguments, relative to its folder: an interpreter's script is one of them."""
     folder = os.path.dirname(engine.command)
-    words = [part for one in engine.arguments for part in (one, one.partition("=")[2]) if part]
+    words = [part for word in engine.arguments for part in (word, word.partition("=")[2]) if part]
     named = {os.path.join(folder, word) for word in words}
     return [engine.command, *sorted(path for path in named if os.path.isfile(path))]
 
 
 def _digest(path: str) -> str:
-    """Of a file's content; OSError for what is no file. A device or a pipe would be read for ever."""
+    """Digest of a file. Raises OSError for devices and pipes, which would be read for ever."""
     state = os.stat(path)
     if not stat.S_ISREG(state.st_mode):
-        raise OSError(errno.EINVAL, "it is no file")
+        raise OSError(errno.EINVAL, "it is not a file")
     if state.st_size > LARGEST_PROGRAM:
-        raise OSError(errno.EFBIG, f"it has more than {LARGEST_PROGRAM >> 30} GB")
+        raise OSError(errno.EFBIG, f"it is larger than {LARGEST_PROGRAM >> 30} GB")
     return _hashed(path, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 
 
 @lru_cache(256)
 def _hashed(path: str, *state: int) -> str:
-    """Read again when the file is another one: `state` is how that is noticed."""
+    """`state` is part of the cache key: a changed file is read again."""
     with open(path, "rb", opener=_without_waiting) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -66,7 +66,7 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def _known() -> dict[str, Any]:
-    """By `key`; BadValue if the file is not what `approve` writes."""
+    """Confirmations by `key`; raises BadValue if the file is damaged."""
     path = place()
     try:
         found = json.loads(path.read_bytes()) if path.stat().st_size <= LARGEST else None
@@ -74,13 +74,17 @@ def _known() -> dict[str, Any]:
         return {}
     except (OSError, ValueError):
         found = None
-    if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
-        raise BadValue("file", str(path), "the confirmations of engines; it is damaged: move it away, and confirm anew")
+    if not isinstance(found, dict) or not all(isinstance(entry, dict) for entry in found.values()):
+        raise BadValue(
+            "file",
+            str(path),
+            "the list of confirmed engines, but it is damaged: delete it and confirm them again",
+        )
     return found
 
 
-def approve(engine: Engine) -> None:
-    """A person on this machine has seen the whole command and wants it to run."""
+def approve(engine: EngineSpec) -> None:
+    """Stores that the user has seen the whole command and allows it to run."""
     known = _known()
     try:
         files = {path: _digest(path) for path in files_of(engine)}
@@ -90,25 +94,27 @@ def approve(engine: Engine) -> None:
     known[key(engine)] = {"command": engine.line, "options": dict(engine.options), "files": files, "confirmed": now}
     try:
         place().parent.mkdir(parents=True, exist_ok=True)
-        write_whole(place(), json.dumps(known, indent=1).encode())
+        write_atomic(place(), json.dumps(known, indent=1).encode())
     except OSError as error:
         raise BadValue("file", str(place()), f"a file that can be written ({error.strerror})") from None
 
 
-def approved(engine: Engine) -> bool:
-    """Whether somebody has, and its files are still the same. Of one that nobody has seen, no file is touched."""
+def approved(engine: EngineSpec) -> bool:
+    """Whether the engine is confirmed and its files are unchanged. Opens no file of an unconfirmed engine."""
     try:
         files = _known().get(key(engine), {}).get("files")
     except BadValue:
         return False
     try:
-        return isinstance(files, dict) and engine.command in files and all(_digest(one) == files[one] for one in files)
-    except OSError:  # one is gone: without its program it does not run anyway, and that is told in better words
+        return (
+            isinstance(files, dict) and engine.command in files and all(_digest(path) == files[path] for path in files)
+        )
+    except OSError:  # a file is missing; if it is the program itself, starting it gives a better message
         return not os.path.exists(engine.command)
 
 
 def admit(spec: AgentSpec) -> None:
-    """Raise NotConfirmed unless this engine may run here; what is wrong with its payload is told when it is loaded."""
+    """Raises NotConfirmed unless this engine is confirmed. An invalid payload passes: loading it gives the error."""
     try:
         engine = engine_of(spec.payload)
     except BadValue:

@@ -1,4 +1,4 @@
-"""What an external engine is made of: its command, its options, and how long it may think."""
+"""The payload of an external engine: its command, its options, and its limits."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from engine import codec
 from engine.errors import BadValue
 from engine.play.match import AgentSpec
 
-NAME, VERSION = "usi", 1  # of the kind
+NAME, VERSION = "usi", 1  # of the agent kind
 SIZE = 1 << 16  # bytes of a payload
-TEXT = 4096  # letters of one text in it
+TEXT = 4096  # characters of one string in it
 MOST = 256  # arguments, and options
 LONGEST_MOVE = 3600.0  # seconds
-LONGEST_START = 110.0  # seconds; `pilot.PATIENCE` is a little more
+LONGEST_START = 110.0  # seconds; `pilot.PATIENCE` depends on it
 MOST_NODES = 10**12
-WEAKER = re.compile("skill|strength|elo", re.IGNORECASE)  # options by which engines play worse, at random
+WEAKER = re.compile("skill|strength|elo", re.IGNORECASE)  # options that make engines play worse, at random
 
 
 @dataclass(frozen=True)
-class Engine:
-    """The payload. Exactly one of `nodes` and `movetime` is given; a match that has a clock goes by that."""
+class EngineSpec:
+    """The payload. Exactly one of `nodes` and `movetime` is set; a match with a clock uses the clock instead."""
 
-    command: str  # a file, with its whole path: no shell and no search path is asked
+    command: str  # absolute path of a file: neither a shell nor PATH is used
     arguments: tuple[str, ...] = ()
-    options: tuple[tuple[str, str], ...] = ()  # of those that it announces: name and value
-    nodes: int = 0  # to search for a move: repeatable, if the engine itself is
-    movetime: float = 0.0  # seconds for a move
+    options: tuple[tuple[str, str], ...] = ()  # name and value
+    nodes: int = 0  # nodes per move: repeatable, if the engine is
+    movetime: float = 0.0  # seconds per move
     startup: float = 30.0  # seconds until it must be ready
-    patience: float = 30.0  # seconds beyond its time, or for its nodes, after which it has stalled
-    memory: int = 4096  # MB that it may take
+    patience: float = 30.0  # seconds beyond its time, or for its nodes, after which it counts as stalled
+    memory: int = 4096  # limit in MB
 
     def __post_init__(self) -> None:
         check_text("command", self.command)
         if not os.path.isabs(self.command):
-            raise BadValue("command", self.command, "the whole path of a file")
+            raise BadValue("command", self.command, "the absolute path of a file")
         for name, many in (("arguments", self.arguments), ("options", self.options)):
             if len(many) > MOST:
-                raise BadValue(name, f"{len(many)} of them", f"at most {MOST}")
+                raise BadValue(name, f"{len(many)} entries", f"at most {MOST}")
         for place, text in enumerate(self.arguments):
             check_text(f"arguments[{place}]", text, empty=True)
         for name, value in self.options:
@@ -49,32 +49,32 @@ class Engine:
         names = [name for name, _ in self.options]
         for name in names:
             if names.count(name) > 1:
-                raise BadValue("options", name, "given once")
+                raise BadValue("options", name, "set only once")
         _check_number("nodes", self.nodes, 0, MOST_NODES)
         _check_number("movetime", self.movetime, 0.0, LONGEST_MOVE)
         _check_number("startup", self.startup, 0.1, LONGEST_START)
         _check_number("patience", self.patience, 0.1, LONGEST_MOVE)
         _check_number("memory", self.memory, 64, 1 << 22)
         if (self.nodes > 0) == (self.movetime > 0):
-            told = f"nodes {self.nodes}, movetime {self.movetime}"
-            raise BadValue("limit", told, "one of the two: nodes above 0, or movetime above 0 (seconds)")
+            limits = f"nodes {self.nodes}, movetime {self.movetime}"
+            raise BadValue("limit", limits, "either nodes above 0 or movetime (seconds) above 0, not both")
 
     @property
     def line(self) -> str:
-        """The whole command, as a person may read it."""
+        """The command line, for display."""
         return shlex.join((self.command, *self.arguments))
 
     @property
     def terms(self) -> list[str]:
-        """What else is agreed to, as a person may read it: an option may name a file that it writes."""
-        told = [f"set {shlex.quote(name)} = {shlex.quote(value)}" for name, value in self.options]
-        return [*told, f"may take {self.memory:,} MB of memory"]
+        """What the user also confirms, for display: an option may name a file that the engine writes."""
+        options = [f"set {shlex.quote(name)} = {shlex.quote(value)}" for name, value in self.options]
+        return [*options, f"may use {self.memory:,} MB of memory"]
 
 
 def check_text(field: str, text: str, empty: bool = False) -> None:
-    """What an engine or the system is told is one line of letters: a line break would begin a command of its own."""
+    """Raises BadValue unless this is one printable line: a line break would start another command."""
     if type(text) is not str or len(text) > TEXT or not (text or empty):
-        raise BadValue(field, text, f"a text of {0 if empty else 1} to {TEXT:,} letters")
+        raise BadValue(field, text, f"a text of {0 if empty else 1} to {TEXT:,} characters")
     if not text.isprintable() or text != text.strip():
         raise BadValue(field, text, "without control characters, and without spaces at its ends")
 
@@ -84,22 +84,22 @@ def _check_number(field: str, value: float, low: float, high: float) -> None:
         raise BadValue(field, value, f"from {low:,} to {high:,}")
 
 
-def engine_of(payload: bytes) -> Engine:
-    """What a payload describes, or an error that names what is wrong with it."""
-    return codec.load(Engine, payload, limit=SIZE)
+def engine_of(payload: bytes) -> EngineSpec:
+    """Reads a payload; raises BadValue with the name of the invalid field."""
+    return codec.load(EngineSpec, payload, limit=SIZE)
 
 
-def payload_of(engine: Engine) -> bytes:
+def payload_of(engine: EngineSpec) -> bytes:
     return codec.dump(engine).encode()
 
 
-def agent(name: str, engine: Engine) -> AgentSpec:
+def agent(name: str, engine: EngineSpec) -> AgentSpec:
     """An engine as an agent."""
     return AgentSpec(name, NAME, payload_of(engine), VERSION)
 
 
 def repeatable(spec: AgentSpec) -> bool:
-    """Whether it counts nodes rather than seconds, on one thread, and is not told to blunder now and then."""
+    """Whether it is limited by nodes rather than seconds, uses one thread, and is not set to blunder at random."""
     try:
         engine = engine_of(spec.payload)
     except BadValue:
@@ -109,7 +109,7 @@ def repeatable(spec: AgentSpec) -> bool:
 
 
 def timed(spec: AgentSpec) -> bool:
-    """Whether it needs a core to itself: it thinks for so many seconds, whatever else goes on meanwhile."""
+    """Whether it is limited by time, so that it needs a core of its own."""
     try:
         return engine_of(spec.payload).movetime > 0
     except BadValue:

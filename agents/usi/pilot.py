@@ -1,4 +1,4 @@
-"""USI engines as players: one process for each seat, kept for the next match, asked without waiting for the answer."""
+"""Plays USI engines: one process per seat, reused for the next match, polled without blocking."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 
 from agents.usi.approvals import admit
-from agents.usi.engine_spec import LONGEST_START, NAME, VERSION, Engine, engine_of, repeatable, timed
+from agents.usi.engine_spec import LONGEST_START, NAME, VERSION, EngineSpec, engine_of, repeatable, timed
 from agents.usi.protocol import Conversation
 from agents.usi.transcript import Transcript
 from engine.errors import BadValue
@@ -17,41 +17,41 @@ from engine.game import PENDING, RESIGN, AgentFault, AgentKind, Game, Indices, I
 from engine.play.match import AgentSpec, EndingKind, MatchResult
 
 SEATS = 2  # engines in one worker: both of a match
-PATIENCE = SEATS * 2 * LONGEST_START + 20.0  # seconds: for each its start and its `isready`, and who makes room
+PATIENCE = SEATS * 2 * LONGEST_START + 20.0  # seconds: start and `isready` of each engine, and time to end idle ones
 
 
 @runtime_checkable
 class UsiGame(Protocol):
-    """A game whose positions can be told in USI: the positions of its boards are UsiPositions."""
+    """A game with USI notation: the positions of its boards are UsiPositions."""
 
-    usi_variant: str  # what engines that know many games call it
+    usi_variant: str  # its name in engines that know several variants
 
 
 class UsiPosition(Position, Protocol):
     def usi(self) -> str:
-        """The way here, as the `position` command wants it."""
+        """The argument of the `position` command."""
 
     def action(self, usi: str) -> int:
-        """The action that a move means here; BadValue if it is not legal."""
+        """The action of a move in USI notation; raises BadValue if it is not legal."""
 
 
 @dataclass
 class _Seat:
     agent: int
-    talk: Conversation
+    conversation: Conversation
     transcript: Transcript
 
 
 class UsiPilot:
-    """Conversations by slot, and those that wait for their next match."""
+    """Engines by slot, and idle engines for the next matches."""
 
     capacity = SEATS
 
     def __init__(self, game: Game, slots: int) -> None:
         self._variant = game.usi_variant if isinstance(game, UsiGame) else ""
-        self._agents: list[tuple[AgentSpec, Engine]] = []
+        self._agents: list[tuple[AgentSpec, EngineSpec]] = []
         self._seats: dict[int, _Seat] = {}
-        self._idle: list[tuple[int, Conversation]] = []  # by agent, the longest unused first
+        self._idle: list[tuple[int, Conversation]] = []  # with agent number, the longest idle first
 
     def load(self, agent: AgentSpec) -> int:
         self._agents.append((agent, engine_of(agent.payload)))
@@ -62,25 +62,25 @@ class UsiPilot:
             self._drop(slot)
             spec, engine = self._agents[agent]
             transcript = Transcript(spec.id, seed, engine.line)
-            talk = self._take(agent, spec, engine, transcript)
-            self._seats[slot] = _Seat(agent, talk, transcript)
+            conversation = self._acquire(agent, spec, engine, transcript)
+            self._seats[slot] = _Seat(agent, conversation, transcript)
             try:
-                talk.new_game(transcript)
+                conversation.new_game(transcript)
             except AgentFault as fault:
                 self._drop(slot)
                 raise AgentFault(EndingKind.CANNOT_START, str(fault)) from None
 
-    def _take(self, agent: int, spec: AgentSpec, engine: Engine, transcript: Transcript) -> Conversation:
-        """One that waits, if it is still well, or a new one."""
-        for place, (whose, talk) in enumerate(self._idle):
-            if whose == agent:
+    def _acquire(self, agent: int, spec: AgentSpec, engine: EngineSpec, transcript: Transcript) -> Conversation:
+        """An idle engine of this agent if it still runs, or a new one."""
+        for place, (owner, conversation) in enumerate(self._idle):
+            if owner == agent:
                 del self._idle[place]
                 try:
-                    talk.process.lines()
+                    conversation.process.lines()
                 except AgentFault:
-                    talk.close()
+                    conversation.close()
                     break
-                return talk
+                return conversation
         admit(spec)
         return Conversation(engine, self._variant, transcript)
 
@@ -89,67 +89,67 @@ class UsiPilot:
         for row, slot in enumerate(views.slots.tolist()):
             views.asking(row)
             try:
-                answers[row] = self._answer(self._seats[slot].talk, views, row)
+                answers[row] = self._answer(self._seats[slot].conversation, views, row)
             except AgentFault as fault:
                 if fault.kind is not EndingKind.ILLEGAL_ACTION:
                     self._drop(slot)
                 raise
         return answers
 
-    def _answer(self, talk: Conversation, views: Views, row: int) -> int:
-        if not talk.thinking:
-            talk.ask(_position(views, row).usi(), int(views.seats[row]), views.clock(row))
-        word = talk.answer()
+    def _answer(self, conversation: Conversation, views: Views, row: int) -> int:
+        if not conversation.thinking:
+            conversation.ask(_position(views, row).usi(), int(views.seats[row]), views.clock(row))
+        word = conversation.answer()
         if word is None:
             return PENDING
         if word == "resign":
             return RESIGN
-        if word == "win":  # whoever may declare has won already: the rules see to it at the beginning of a turn
-            text = "declared a win by 'bestmove win', which the rules of this match do not give it here"
-            raise talk.process.fault(EndingKind.ILLEGAL_ACTION, text)
+        if word == "win":  # the rules end a match as soon as a declaration is possible
+            text = "declared a win with 'bestmove win', but the rules of this match do not allow it here"
+            raise conversation.process.fault(EndingKind.ILLEGAL_ACTION, text)
         try:
             return _position(views, row).action(word)
         except BadValue as error:
-            raise talk.process.fault(EndingKind.ILLEGAL_ACTION, f"answered {word!r}: {error}") from None
+            raise conversation.process.fault(EndingKind.ILLEGAL_ACTION, f"answered {word!r}: {error}") from None
 
     def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:
         seats = [self._seats.pop(slot, None) for slot in slots.tolist()]
         for place, seat in enumerate(seats):
             if seat is None:
                 continue
-            if seat.talk.thinking:
-                seat.talk.close()
+            if seat.conversation.thinking:
+                seat.conversation.close()
                 continue
             try:
                 if results is not None:
-                    seat.talk.game_over(_word(results[place], int(slots[place])))
-            except AgentFault:  # the match is over: it is judged in the next one
-                seat.talk.close()
+                    seat.conversation.game_over(_gameover_word(results[place], int(slots[place])))
+            except AgentFault:  # the match is over: the failure shows in the next one
+                seat.conversation.close()
                 continue
             seat.transcript.close()
-            self._idle.append((seat.agent, seat.talk))
+            self._idle.append((seat.agent, seat.conversation))
         while len(self._idle) > SEATS:
             self._idle.pop(0)[1].close(politely=True)
 
     def close(self) -> None:
         for slot in list(self._seats):
             self._drop(slot)
-        for _, talk in self._idle:
-            talk.close(politely=True)
+        for _, conversation in self._idle:
+            conversation.close(politely=True)
         self._idle.clear()
 
     def _drop(self, slot: int) -> None:
         seat = self._seats.pop(slot, None)
         if seat is not None:
-            seat.talk.close()
+            seat.conversation.close()
 
 
 def _position(views: Views, row: int) -> UsiPosition:
     return cast(UsiPosition, views.position(row))
 
 
-def _word(result: MatchResult, slot: int) -> str:
-    """How it ended for a slot, as USI says it."""
+def _gameover_word(result: MatchResult, slot: int) -> str:
+    """The argument of `gameover` for a slot."""
     rank = result.ranks[slot % len(result.ranks)]
     return "draw" if len(set(result.ranks)) == 1 else "win" if rank == 1 else "lose"
 
@@ -159,7 +159,7 @@ def _plays(game: Game) -> bool:
 
 
 def _samples(game: Game) -> list[AgentSpec]:
-    """None: engines are other people's programs."""
+    """None: Ringside ships no engines."""
     return []
 
 

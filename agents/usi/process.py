@@ -1,4 +1,4 @@
-"""An engine's process: lines in, lines out, nothing that could hang, grow or stay behind."""
+"""An engine's process: reads and writes lines with limits on time and size, and always ends it."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from agents.usi.engine_spec import Engine
+from agents.usi.engine_spec import EngineSpec
 from engine.errors import BadValue
 from engine.game import AgentFault
 from engine.play.match import EndingKind
 
-GUARD = str(Path(__file__).parent / "guard.py")
+SUPERVISOR = str(Path(__file__).parent / "supervisor.py")
 LINE = 1 << 16  # bytes of one line
 PIECE = 1 << 16  # bytes read at once
-PIECES = 16  # of them, until somebody else's turn
-WRITING = 5.0  # seconds until what was said must be taken
-LEAVING = 0.5  # seconds that a polite request to end may take
-TAIL = 280  # letters of what it wrote last that are told
+PIECES = 16  # pieces read in one call, so that other engines get their turn
+WRITING = 5.0  # seconds within which the engine must read what it was sent
+LEAVING = 0.5  # seconds to wait after `quit`
+TAIL = 280  # characters of its last output in a message
 PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
 
-# A guard hears when the thread that started it ends: one thread starts them all, and lasts as long as this process.
+# PR_SET_PDEATHSIG fires when the starting thread ends: one thread that lives as long as this process starts them all.
 _starter = ThreadPoolExecutor(1, "ringside-engines")
 
 
 class _Stream:
-    """One of the two that an engine writes: whole lines, and the beginning of the next."""
+    """Standard output or standard error of an engine, split into lines."""
 
     def __init__(self, pipe: IO[bytes], name: str) -> None:
         self.number, self._pipe, self._name = pipe.fileno(), pipe, name
@@ -74,16 +74,16 @@ class _Flood(Exception):  # noqa: N818
 
 
 class EngineProcess:
-    """One run of an engine. Every failure is an AgentFault with what it wrote last; `close` leaves nothing behind."""
+    """One run of an engine. Every failure raises AgentFault with the last output; `close` ends all its processes."""
 
-    def __init__(self, engine: Engine, note: Callable[[str, str], None] = lambda sign, text: None) -> None:
+    def __init__(self, engine: EngineSpec, note: Callable[[str, str], None] = lambda sign, text: None) -> None:
         self.note = note
-        self._words: deque[str] = deque(maxlen=12)  # what it wrote last, to either stream
+        self._last_lines: deque[str] = deque(maxlen=12)  # last lines of both streams
         self._unsent = b""
-        self._since = 0.0  # when the unsent became so
+        self._waiting_since = 0.0  # when data was last written, or began to wait
         _check_file(engine.command)
         if os.name != "posix":
-            raise AgentFault(EndingKind.CANNOT_START, "external engines run on Linux and macOS alone")
+            raise AgentFault(EndingKind.CANNOT_START, "external engines run only on Linux and macOS")
         try:
             self._process = _starter.submit(_start, engine).result()
         except (OSError, RuntimeError) as error:
@@ -98,15 +98,15 @@ class EngineProcess:
 
     @property
     def pid(self) -> int:
-        """Of its guard."""
+        """Process id of its supervisor."""
         return self._process.pid
 
     def send(self, line: str) -> None:
-        if not line.isprintable():  # a line break would begin a command of its own
+        if not line.isprintable():  # a line break would start another command
             raise BadValue("line", line, "without control characters")
         self.note(">", line)
         if not self._unsent:
-            self._since = time.monotonic()
+            self._waiting_since = time.monotonic()
         self._unsent += line.encode() + b"\n"
         self._write()
 
@@ -114,56 +114,56 @@ class EngineProcess:
         try:
             while self._unsent:
                 self._unsent = self._unsent[os.write(self._stdin.fileno(), self._unsent) :]
-                self._since = time.monotonic()
+                self._waiting_since = time.monotonic()
         except BlockingIOError:
             pass
-        except BrokenPipeError:  # that it is gone is found out by reading
+        except BrokenPipeError:  # `lines` reports that it has ended
             self._unsent = b""
-        if self._unsent and time.monotonic() - self._since > WRITING:
-            raise self.fault(EndingKind.TIMEOUT, f"has not read what it was told for {WRITING:.0f} s")
+        if self._unsent and time.monotonic() - self._waiting_since > WRITING:
+            raise self.fault(EndingKind.TIMEOUT, f"has not read its input for {WRITING:.0f} s")
 
     def lines(self) -> list[str]:
-        """What it has said since the last call. Never waits."""
+        """Returns the lines of its standard output since the last call, without waiting."""
         if self._unsent:
             self._write()
         try:
             for line in self._error.read() if not self._error.ended else ():
-                self._words.append(line)
+                self._last_lines.append(line)
                 self.note("!", line)
             found = self._out.read() if not self._out.ended else []
         except _Flood as flood:
             raise self.fault(EndingKind.PROTOCOL, str(flood)) from None
         for line in found:
-            self._words.append(line)
+            self._last_lines.append(line)
             self.note("<", line)
         if self._out.ended and not found:
-            raise self.fault(EndingKind.CRASH, self._end_words())
+            raise self.fault(EndingKind.CRASH, self._exit_text())
         return found
 
-    def await_line(self, wanted: Callable[[str], bool], until: float) -> bool:
-        """Read until a line is what is wanted; False when the time is over."""
+    def await_line(self, matches: Callable[[str], bool], until: float) -> bool:
+        """Reads until a line matches; False if there is none until the deadline."""
         while time.monotonic() < until:
-            heard = [wanted(line) for line in self.lines()]  # all of them: what is wanted may keep them
-            if any(heard):
+            matched = [matches(line) for line in self.lines()]  # calls it for all lines: it may collect them
+            if any(matched):
                 return True
-            reading = [one.number for one in (self._out, self._error) if not one.ended]
+            reading = [stream.number for stream in (self._out, self._error) if not stream.ended]
             writing = [self._stdin.fileno()] if self._unsent else []
             select.select(reading, writing, [], min(max(until - time.monotonic(), 0.0), 0.1))
         return False
 
     def fault(self, kind: EndingKind, text: str) -> AgentFault:
-        """This failure, with the tail of what the engine wrote."""
-        words = [*self._words, self._error.part, self._out.part]
+        """An AgentFault with this text and the end of the engine's output."""
+        words = [*self._last_lines, self._error.part, self._out.part]
         tail = " | ".join(word.strip() for word in words if word.strip())[-TAIL:]
         tail = "".join(letter if letter.isprintable() else "?" for letter in tail)
         self.note("*", text)
         return AgentFault(kind, f"the engine {text}" + (f"; it last wrote: {tail}" if tail else ""))
 
-    def _end_words(self) -> str:
+    def _exit_text(self) -> str:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
         with suppress(_Flood):
-            self._words.extend(self._error.read() if not self._error.ended else ())
+            self._last_lines.extend(self._error.read() if not self._error.ended else ())
         code = self._process.poll()
         if code is None:
             return "closed its standard output"
@@ -173,7 +173,7 @@ class EngineProcess:
         return f"ended with status {code}"
 
     def close(self, politely: bool = False) -> None:
-        """It, and whatever it has started."""
+        """Ends the engine and all processes that it started."""
         if politely and self._process.poll() is None:
             with suppress(AgentFault):
                 self.send("quit")
@@ -183,7 +183,7 @@ class EngineProcess:
             self._process.terminate()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(3.0)
-        if self._process.poll() is None:  # not even its guard listens
+        if self._process.poll() is None:  # the supervisor does not react
             with suppress(OSError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
@@ -196,21 +196,21 @@ class EngineProcess:
 def _check_file(command: str) -> None:
     wrong = ""
     if not os.path.exists(command):
-        wrong = "there is no such file"
+        wrong = "the file does not exist"
     elif not os.path.isfile(command):
-        wrong = "it is no file"
+        wrong = "it is not a file"
     elif not os.access(command, os.X_OK):
-        wrong = "it may not be executed"
+        wrong = "it is not executable (chmod +x)"
     if wrong:
         raise AgentFault(EndingKind.CANNOT_START, f"{command} cannot be run: {wrong}")
 
 
-def _start(engine: Engine) -> subprocess.Popen[bytes]:
-    """No shell; nothing of our environment but what is listed; a session of its own; in the folder of its file, where
-    engines look for theirs."""
-    guard = [sys.executable, "-I", "-S", GUARD, str(os.getpid()), str(engine.memory)]
+def _start(engine: EngineSpec) -> subprocess.Popen[bytes]:
+    """Starts without a shell, with only the listed environment variables, in a new session, and in the folder of the
+    program, where engines look for their files."""
+    supervisor = [sys.executable, "-I", "-S", SUPERVISOR, str(os.getpid()), str(engine.memory)]
     return subprocess.Popen(
-        [*guard, engine.command, *engine.arguments],
+        [*supervisor, engine.command, *engine.arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -1,9 +1,9 @@
-"""Runs one engine and sees to it that nothing of it is left: a program of its own, which knows nothing of Ringside.
+"""Runs one engine and ends all its processes: a separate program that imports nothing of Ringside.
 
-    python guard.py PARENT MEGABYTES COMMAND ARGUMENTS...
+    python supervisor.py PARENT MEGABYTES COMMAND ARGUMENTS...
 
-It dies with its parent, even if that is killed, and whatever the engine has started dies with it: the guard inherits
-the engine's orphans. Its exit status is the engine's, or 128 and the signal that ended it.
+It ends when its parent ends, even if that is killed, and kills all processes that the engine started: as a subreaper it
+becomes their parent. Its exit status is that of the engine, or 128 plus the signal that killed it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from types import FrameType
 LINUX = sys.platform == "linux"
 DEATH_SIGNAL, INHERIT_ORPHANS = 1, 36  # PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER
 CANNOT_RUN = 127
-LOOK = 0.1  # seconds between two looks where the system does not tell that the parent is gone
+POLL = 0.1  # seconds between checks for the parent on systems without PR_SET_PDEATHSIG
 
 
-class Called(Exception):  # noqa: N818 - no error
-    """The parent is gone, or wants the engine to end."""
+class StopRequested(Exception):  # noqa: N818 - not an error
+    """The parent has ended, or requests the end of the engine."""
 
 
 def prctl(what: int, value: int) -> None:
@@ -35,20 +35,20 @@ def prctl(what: int, value: int) -> None:
 def run(parent: int, megabytes: int, command: list[str]) -> int:
     engine = 0
     try:
-        signal.signal(signal.SIGTERM, called)
+        signal.signal(signal.SIGTERM, on_sigterm)
         prctl(INHERIT_ORPHANS, 1)
         prctl(DEATH_SIGNAL, signal.SIGTERM)
-        if os.getppid() != parent:  # it died before we asked
+        if os.getppid() != parent:  # it ended before the signal was set
             return 1
-        guard = os.getpid()
+        supervisor = os.getpid()
         engine = os.fork()
         if not engine:
-            become(guard, megabytes, command)
+            exec_engine(supervisor, megabytes, command)
         nothing = os.open(os.devnull, os.O_RDWR)
-        for number in range(3):  # the pipes are the engine's: they must end when it does
+        for number in range(3):  # close our copies of the pipes, so that they close when the engine ends
             os.dup2(nothing, number)
         return await_end(engine, parent)
-    except Called:
+    except StopRequested:
         return 1
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -56,23 +56,27 @@ def run(parent: int, megabytes: int, command: list[str]) -> int:
             end_all(engine)
 
 
-def called(number: int, frame: FrameType | None) -> None:
-    raise Called
+def on_sigterm(number: int, frame: FrameType | None) -> None:
+    raise StopRequested
 
 
-def become(guard: int, megabytes: int, command: list[str]) -> None:
-    """The engine's side of the fork: never returns."""
+def exec_engine(supervisor: int, megabytes: int, command: list[str]) -> None:
+    """Replaces the forked child by the engine; never returns."""
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        for name in ("SIGINT", "SIGHUP", "SIGPIPE"):  # ignoring is inherited; an engine may rely on the usual
+        for name in (
+            "SIGINT",
+            "SIGHUP",
+            "SIGPIPE",
+        ):  # ignored signals are inherited; an engine may rely on the defaults
             signal.signal(getattr(signal, name), signal.SIG_DFL)
         prctl(DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != guard:
+        if os.getppid() != supervisor:
             os._exit(1)
         os.setpgid(0, 0)
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        wanted = megabytes << 20
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        limit = megabytes << 20
+        soft = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         os.execv(command[0], command)
@@ -88,12 +92,12 @@ def await_end(engine: int, parent: int) -> int:
             return os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
         if not LINUX:
             if os.getppid() != parent:
-                raise Called
-            time.sleep(LOOK)
+                raise StopRequested
+            time.sleep(POLL)
 
 
 def end_all(engine: int) -> None:
-    """The engine, its group, and whoever it has left to us."""
+    """Kills the engine, its process group, and orphans that we inherited."""
     kill(engine)
     with contextlib.suppress(OSError):
         os.killpg(engine, signal.SIGKILL)
@@ -111,7 +115,7 @@ def end_all(engine: int) -> None:
 def children() -> list[int]:
     try:
         with open(f"/proc/self/task/{os.getpid()}/children") as file:
-            return [int(one) for one in file.read().split()]
+            return [int(pid) for pid in file.read().split()]
     except OSError:
         return []
 

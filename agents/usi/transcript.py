@@ -1,4 +1,4 @@
-"""Conversations with engines, written down where RINGSIDE_ENGINE_LOG names a folder: a file per player and match."""
+"""Logs of USI messages in the folder that RINGSIDE_ENGINE_LOG names: one file per player and match."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from pathlib import Path
 from typing import TextIO
 
 FOLDER = "RINGSIDE_ENGINE_LOG"
-LARGEST = 8 << 20  # letters of one file
+LARGEST = 8 << 20  # characters of one file
 
 
 class Transcript:
-    """One match of one player. What cannot be written is not: no match is lost over its log."""
+    """The log of one player in one match. Write errors are ignored: a log must not fail a match."""
 
     def __init__(self, agent: str, seed: int, command: str) -> None:
         self._file: TextIO | None = None
         self._left = LARGEST
         self._since = time.monotonic()
         if folder := os.environ.get(FOLDER):
-            kept = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in agent)[:60]
+            name = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in agent)[:60]
             with suppress(OSError):
                 path = Path(folder).expanduser()
                 path.mkdir(parents=True, exist_ok=True)
-                self._file = (path / f"{kept}-{seed:016x}.log").open("a", encoding="utf-8", errors="replace")
+                self._file = (path / f"{name}-{seed:016x}.log").open("a", encoding="utf-8", errors="replace")
                 now = time.strftime("%Y-%m-%d %H:%M:%S")
                 self.note("*", f"{now}: {agent} runs {command}, seed {seed:016x}")
 
     def note(self, sign: str, text: str) -> None:
-        """`>` was said to the engine, `<` by it, `!` on its standard error, `*` is ours."""
+        """`sign`: `>` to the engine, `<` from the engine, `!` its standard error, `*` remarks of Ringside."""
         if self._file is None:
             return
         line = f"{time.monotonic() - self._since:9.3f} {sign} {text}\n"
         self._left -= len(line)
         with suppress(OSError):
             if self._left < 0:
-                self._file.write("... the rest was too long\n")
+                self._file.write("... log truncated: too long\n")
                 self.close()
             else:
                 self._file.write(line)
-                self._file.flush()  # whoever writes may be killed
+                self._file.flush()  # this process may be killed
 
     def close(self) -> None:
         if self._file is not None:

@@ -1,0 +1,1 @@
+"""The trainer `neat`: neuroevolution of augmenting topologies. To add a way to evaluate genomes, see `modes`."""
