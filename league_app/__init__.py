@@ -1,1 +1,1 @@
-"""What a person sees: the command line, and the window on the same league."""
+"""The application: core (no user interface), cli, gui and rendering."""

@@ -1,10 +1,10 @@
-"""`python -m league_app` is `ringside`. Worker processes may import this module anew, so it holds nothing else."""
+"""Runs `ringside` as `python -m league_app`. Worker processes may import this module, so it holds nothing else."""
 
 import sys
 
 
 def main() -> None:
-    """The command line; its modules take a moment to load, in which somebody may press Ctrl-C."""
+    """Runs the command line; handles Ctrl-C during the imports too."""
     try:
         from league_app.cli.main import main as run
     except KeyboardInterrupt:

@@ -1,5 +1,8 @@
-"""The commands, by topic. Each module has `add(commands)`, which describes its commands to the parser; a command is a
-function of the options that gives an `Answer`, and `command` gives every one of them `--json` and its examples."""
+"""Helpers shared by all commands.
+
+Each topic module has `add(commands)`, which declares its commands. A command is a function from the parsed options to a
+`CommandResult`; `command` adds `--json` and the examples.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +23,21 @@ from engine.league.records import NAME_LENGTH
 from engine.league.storage.league import League
 from engine.play.match import SEED_LIMIT, AgentSpec
 from engine.registry import KINDS, agents_for, new_game, usual_game
-from league_app.core.exhibitions import ELSEWHERE
-from league_app.cli.output import Answer, called, line
+from league_app.cli.output import CommandResult, print_line, program_name
+from league_app.core.exhibitions import IN_WINDOW
+from league_app.core.formatting import join_names
 from league_app.core.validation import check_playable
-from league_app.core.formatting import listed
 
-Run = Callable[[argparse.Namespace], Answer]
-TOLD = 4  # conversations with engines that are told one by one
+Run = Callable[[argparse.Namespace], CommandResult]
+MAX_LOGS = 4  # engine logs that are listed one by one
 
 
 def command(
     commands: Any, name: str, help: str, run: Run, examples: Sequence[str] = (), **more: Any
 ) -> argparse.ArgumentParser:
-    """A parser for one command."""
-    epilog = "examples:\n" + "\n".join(f"  {called()} {one}" for one in examples) if examples else None
-    one: argparse.ArgumentParser = commands.add_parser(
+    """Adds the parser of one command."""
+    epilog = "examples:\n" + "\n".join(f"  {program_name()} {example}" for example in examples) if examples else None
+    parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=help,
         description=help[0].upper() + help[1:] + ".",
@@ -42,58 +45,60 @@ def command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         **more,
     )
-    one.set_defaults(run=run, parser=one)
-    one.add_argument("--json", action="store_true", help="as data, on standard output")
-    return one
+    parser.set_defaults(run=run, parser=parser)
+    parser.add_argument("--json", action="store_true", help="print JSON to standard output")
+    return parser
 
 
 def topic(commands: Any, name: str, help: str) -> Any:
-    """A command that has commands of its own."""
-    one = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".")
-    return one.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    """Adds a command that has subcommands."""
+    parser = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".")
+    return parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
 
-def looking(path: str) -> League:
-    """For looking only: it works while somebody else plays in it."""
+def open_read_only(path: str) -> League:
+    """Opens a league read-only, which works while another process writes to it."""
     return League(path, read_only=True)
 
 
-def ready_made(game: Game, name: str) -> AgentSpec:
-    """A ready-made agent by its name, or kind:payload."""
+def find_ready_made(game: Game, name: str) -> AgentSpec:
+    """Finds a ready-made agent by name, or builds one from kind:payload."""
     kinds = agents_for(game)
     kind, colon, payload = name.partition(":")
     if colon:
         if kind not in kinds:
             raise UnknownName(f"agent kind for {game.spec.name}", kind, kinds)
-        made = AgentSpec(name, kind, payload.encode(errors="surrogateescape"), KINDS.get(kind).version)
-        check_playable(made, game.spec.name)
-        return made
+        spec = AgentSpec(name, kind, payload.encode(errors="surrogateescape"), KINDS.get(kind).version)
+        check_playable(spec, game.spec.name)
+        return spec
     found = [agent for agents in kinds.values() for agent in agents if agent.id == name]
     if not found and (problem := KINDS.problems.get(name)):
         raise RingsideError(problem)
     if not found and name in kinds and KINDS.get(name).live:
-        raise NotNow(f"{name!r} is a person: {ELSEWHERE}")
-    if not found and _among_usual(game, name):
+        raise NotNow(f"{name!r} is a person: {IN_WINDOW}")
+    if not found and _plays_defaults(game, name):
         changed = dict(game.spec.options).items() - dict(new_game(game.spec.name).spec.options).items()
-        told = ", ".join(sorted(f"{option}={value}" for option, value in changed))
-        raise BadSpec(f"{name!r} plays {game.spec.name} with its usual options, but not with {told}")
+        settings = ", ".join(sorted(f"{option}={value}" for option, value in changed))
+        raise BadSpec(f"{name!r} plays {game.spec.name} with its default options, but not with {settings}")
     if not found:
-        raise UnknownName(f"agent for {game.spec.name}", name, [one.id for agents in kinds.values() for one in agents])
+        raise UnknownName(
+            f"agent for {game.spec.name}", name, [agent.id for agents in kinds.values() for agent in agents]
+        )
     if len(found) > 1:
         offered = " and ".join(agent.kind for agent in found)
-        raise BadValue("agent", name, f"one agent, but {offered} offer one of that name; say kind:payload")
+        raise BadValue("agent", name, f"one agent, but {offered} offer one of that name; use kind:payload")
     return found[0]
 
 
-def _among_usual(game: Game, name: str) -> bool:
-    """Whether somebody of that name plays the game with its usual options."""
+def _plays_defaults(game: Game, name: str) -> bool:
+    """Whether a ready-made agent of that name plays the game with its default options."""
     usual = usual_game(game.spec.name)
     found = agents_for(usual) if usual is not None else {}
     return any(agent.id == name for agents in found.values() for agent in agents)
 
 
-def pairs_of(texts: Sequence[str], option: str) -> dict[str, str]:
-    """NAME=VALUE, several times."""
+def parse_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    """Parses repeated NAME=VALUE arguments."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -106,7 +111,7 @@ def pairs_of(texts: Sequence[str], option: str) -> dict[str, str]:
 
 
 def joint_name(first: str, second: str) -> str:
-    """What a tournament of two is called."""
+    """The name of a tournament between two agents."""
     return f"{first} - {second}"[:NAME_LENGTH].strip()
 
 
@@ -115,8 +120,8 @@ def check_whole(name: str, value: int, low: int, high: int) -> None:
         raise BadValue(name, value, f"from {low:,} to {high:,}")
 
 
-def seeded(options: argparse.Namespace) -> dict[str, int]:
-    """The seed that was given; without one, each tournament of a league has another."""
+def seed_argument(options: argparse.Namespace) -> dict[str, int]:
+    """The seed argument, if given; without it every tournament gets its own seed."""
     if options.seed is None:
         return {}
     check_seed(options.seed)
@@ -128,42 +133,44 @@ def check_seed(seed: int) -> None:
         raise BadValue("--seed", seed, "from 0 to 2**64 - 1")
 
 
-def log(one: argparse.ArgumentParser) -> None:
-    """Call it when the command is described: what is to be run is then wrapped."""
-    one.add_argument("--log", type=Path, metavar="FOLDER", help="write down there what engines are told and say")
-    one.set_defaults(run=partial(_logged, one.get_default("run")))
+def add_log_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--log` to a command and wraps its function."""
+    parser.add_argument(
+        "--log", type=Path, metavar="FOLDER", help="log the messages of external engines in this folder"
+    )
+    parser.set_defaults(run=partial(_run_logged, parser.get_default("run")))
 
 
-def _logged(run: Run, options: argparse.Namespace) -> Answer:
-    """Whoever plays from now on writes, worker processes too; what came of it is told after all else."""
+def _run_logged(run: Run, options: argparse.Namespace) -> CommandResult:
+    """Logs engine messages, also in worker processes, and lists the log files after the result."""
     if options.log is None:
         return run(options)
     folder = Path(os.path.abspath(check_path("--log", options.log)))
-    there = next(one for one in (folder, *folder.parents) if os.path.exists(one))
-    if not there.is_dir() or not os.access(there, os.W_OK):
+    existing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
         raise BadValue("--log", str(options.log), "a folder that can be written")
     os.environ[FOLDER] = str(folder)
     before = _sizes(folder)
     answer = run(options)
-    written = sorted(name for name, size in _sizes(folder).items() if size != before.get(name))
+    changed = sorted(name for name, size in _sizes(folder).items() if size != before.get(name))
 
     def show() -> None:
         answer.show()
-        if len(written) > TOLD:
-            line(f"{len(written):,} conversations in {options.log}")
-        elif written:
-            many = "conversations" if len(written) > 1 else "conversation"
-            line(f"{many} written to {listed([str(options.log / name) for name in written])}")
+        if len(changed) > MAX_LOGS:
+            print_line(f"{len(changed):,} engine logs in {options.log}")
+        elif changed:
+            noun = "engine logs" if len(changed) > 1 else "engine log"
+            print_line(f"{noun} written to {join_names([str(options.log / name) for name in changed])}")
         else:
-            line(f"no engine took part: nothing is written to {options.log}")
+            print_line(f"no external engine played: no log in {options.log}")
 
     return replace(answer, show=show)
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Of its files: one that was there before may have grown."""
+    """The log files and their sizes; an existing file may grow."""
     found = {}
-    for one in folder.glob("*.log"):
-        with suppress(OSError):  # it may be gone by now
-            found[one.name] = one.stat().st_size
+    for file in folder.glob("*.log"):
+        with suppress(OSError):  # it may have been removed
+            found[file.name] = file.stat().st_size
     return found

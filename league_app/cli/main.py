@@ -1,7 +1,7 @@
-"""The command line: every job without a window. It imports neither Qt nor torch.
+"""The entry point of the command line, which does everything without a window. It imports neither Qt nor torch.
 
-Exit status: 0 done; 1 the answer is no (a check fails, a match comes out differently, something is broken); 2 what was
-asked for is wrong or cannot be done; 3 not decided or not finished, to be resumed; 130 and 143 stopped by a signal.
+Exit status: 0 done; 1 negative result (a check fails, a match comes out differently, something is broken); 2 invalid
+request; 3 undecided or unfinished, can be resumed; 130 and 143 stopped by a signal.
 """
 
 from __future__ import annotations
@@ -13,26 +13,20 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from engine.errors import RingsideError
-from league_app.cli import leagues
-from league_app.cli import matches as playing
-from league_app.cli import results
-from league_app.cli import diagnostics as tools
-from league_app.cli import tournaments
-from league_app.cli import training
-from league_app.cli import window
-from league_app.cli.output import called, say, tell
+from league_app.cli import diagnostics, leagues, matches, results, tournaments, training, window
+from league_app.cli.output import print_error, print_result, program_name
 
 NEGATIVE, WRONG, OPEN = 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command; what is wrong with it is one sentence on standard error and exit status 2."""
+    """Runs one command; an error is one sentence on standard error and exit status 2."""
     try:
         options, left = _parser().parse_known_args(arguments)
-        if left:  # told by the command itself, whose help is the one that helps
+        if left:  # reported by the command's own parser, which refers to its help
             options.parser.error(f"unrecognized arguments: {' '.join(left)}")
         answer = options.run(options)
-        tell(answer, options.json)
+        print_result(answer, options.json)
         sys.stdout.flush()
         if answer.status:
             sys.exit(answer.status)
@@ -40,39 +34,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _stop(str(error), WRONG)
     except KeyboardInterrupt:
         _stop("stopped", 130)
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         sys.stderr.close()
         sys.exit(0)
-    except OSError as error:  # files are dealt with where they are written: this is standard output
-        sys.stdout = None  # or Python would try again at the end, and fail again
-        _stop(f"cannot write what there is to say: {error.strerror or error}", 1)
+    except OSError as error:  # standard output: errors of other files are handled where they are written
+        sys.stdout = None  # or Python would flush it again at exit, and fail again
+        _stop(f"cannot write to standard output: {error.strerror or error}", 1)
 
 
 def _stop(sentence: str, status: int) -> None:
-    say(sentence)
+    print_error(sentence)
     sys.exit(status)
 
 
 class _Parser(argparse.ArgumentParser):
-    """What is wrong with a command line is one sentence too, and nothing in it reaches the terminal as it is."""
+    """Reports errors in one sentence, without control characters."""
 
     def error(self, message: str) -> NoReturn:
-        say(f"{message} (`{self.prog} --help` shows how)")
+        print_error(f"{message} (see `{self.prog} --help`)")
         sys.exit(WRONG)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog=called(),
+        prog=program_name(),
         description="A league for game-playing agents. Without a command it opens the window.",
-        epilog=(
-            "exit status: 0 done, 1 the answer is no, 2 something is wrong with what was asked, 3 not finished or not "
-            "decided, 130 stopped by Ctrl-C"
-        ),
+        epilog=("exit status: 0 done, 1 negative result, 2 invalid request, 3 unfinished or undecided, 130 Ctrl-C"),
     )
     parser.add_argument("--version", action="version", version=f"ringside {version('ringside')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for module in (window, playing, leagues, tournaments, training, results, tools):
+    for module in (window, matches, leagues, tournaments, training, results, diagnostics):
         module.add(commands)
     parser.set_defaults(**{**vars(parser.parse_args(["demo"])), "run": window.start, "parser": parser})
     return parser

@@ -1,4 +1,4 @@
-"""A match once more: from a replay file or from a league, drawn, written down, and compared with what is recorded."""
+"""Commands that replay or reproduce a match, draw it, and export it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BadValue, RingsideError
-from engine.files import check_path, write_whole
-from engine.league import standings as tables
+from engine.files import check_path, write_atomic
+from engine.league import played_matches
 from engine.league.storage.database import SUFFIX
 from engine.league.storage.league import League
 from engine.play import replay
@@ -22,52 +22,55 @@ from engine.play.executors import MatchExecutor, SequentialMatchExecutor
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.replay import Playback
 from engine.registry import game_of
-from league_app.cli.common import command, log
-from league_app.cli.output import Answer, lasting, line, say, show_match
+from league_app.cli.common import add_log_option, command
+from league_app.cli.output import CommandResult, duration, print_error, print_line, show_match
+from league_app.core.export import result_data
 from league_app.core.validation import check_admitted
 
-LONG_WAIT = 3.0  # seconds until it is told that a match is still being played
-LONG, AT_ONCE = 100_000, 2.0  # steps, and seconds of playing: what took longer is not gone through for a caption
+LONG_WAIT = 3.0  # seconds until a message says that the match is still being played
+LONG, AT_ONCE = 100_000, 2.0  # steps, and seconds: longer matches are not replayed for a caption
 NUMBERS = re.compile(r"-?\d+(\.\d+)?")
 
 
 def add(commands: Any) -> None:
-    one = command(
+    parser = command(
         commands,
         "replay",
-        "a match again, from a replay file or from a league: the same result, or an error",
-        again,
+        "replay a match from a replay file or a league, and verify its result",
+        replay_match,
         ["replay short.replay", "replay my.league 3.17 --step 100 --png rally.png"],
     )
-    one.add_argument("file", type=Path, metavar="FILE|LEAGUE")
-    one.add_argument("match", nargs="?", help="which match of the league, such as 3.17")
-    one.add_argument("--step", type=int, help="go to this step (the last one)")
-    one.add_argument("--png", type=Path, metavar="FILE", help="draw it there")
-    one.add_argument("--style", help="with --png: a way to draw it, for games that have several")
-    one.add_argument("--save", type=Path, metavar="FILE", help="keep it as a replay file")
-    one.add_argument("--export", type=Path, metavar="FILE", help="write it for other programs: Shogi as .csa")
+    parser.add_argument("file", type=Path, metavar="FILE|LEAGUE", help="a .replay file, or a league")
+    parser.add_argument("match", nargs="?", help="match of the league, such as 3.17: tournament 3, match 17")
+    parser.add_argument("--step", type=int, help="step to show (default: the last)")
+    parser.add_argument("--png", type=Path, metavar="FILE", help="save a picture of the position")
+    parser.add_argument("--style", help="with --png: drawing style, for games with several")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="save as a replay file")
+    parser.add_argument("--export", type=Path, metavar="FILE", help="export for other programs, such as Shogi as .csa")
 
-    one = command(
+    parser = command(
         commands,
         "reproduce",
-        "play a match of a league once more, with the same players, and compare",
+        "play a match of a league again with the same agents, and compare the results",
         reproduce,
         ["reproduce my.league 3.17", "reproduce my.league 3.17 --here"],
     )
-    one.add_argument("league")
-    one.add_argument("match", help="such as 3.17: the tournament, and the place in its plan")
-    one.add_argument(
-        "--here", action="store_true", help="in this process: what a bot prints is seen, and debuggers work"
+    parser.add_argument("league")
+    parser.add_argument("match", help="such as 3.17: tournament 3, match 17")
+    parser.add_argument(
+        "--here",
+        action="store_true",
+        help="play in this process: shows what bots print; debuggers work; a crash ends the program",
     )
-    log(one)
+    add_log_option(parser)
 
 
-def again(options: argparse.Namespace) -> Answer:
+def replay_match(options: argparse.Namespace) -> CommandResult:
     if is_league(options.file):
         if options.match is None:
             raise BadValue("match", None, "given: which match of the league, such as 3.17")
         with League(options.file, read_only=True) as league:
-            found, names = tables.match(league, options.match), league.names()
+            found, names = played_matches.match(league, options.match), league.names()
         spec, result = found.spec, found.result
         playback = replay.verified(spec, result)
     else:
@@ -82,81 +85,82 @@ def again(options: argparse.Namespace) -> Answer:
     if options.save:
         save(options.save, spec, result)
     if options.export:
-        export(playback, options.export, [names.get(one, one) for one in result.players], result)
+        export(playback, options.export, [names.get(player, player) for player in result.players], result)
 
     def show() -> None:
         show_match(playback.game, result, [names.get(player, player) for player in result.players])
-        told = f"Step {step} of {playback.steps}: {playback.scene().caption}."
-        line(f"Played again: the same scores and statistics. {told}")
+        position = f"Step {step} of {playback.steps}: {playback.scene().caption}."
+        print_line(f"Replayed: same scores and statistics. {position}")
         for what, path in (("drawn to", options.png), ("saved as", options.save), ("written to", options.export)):
             if path:
-                line(f"{what} {path}")
+                print_line(f"{what} {path}")
 
     data = {"match": spec_data(spec), "result": result_data(result), "step": step, "caption": playback.scene().caption}
-    return Answer(data, show)
+    return CommandResult(data, show)
 
 
-def reproduce(options: argparse.Namespace) -> Answer:
+def reproduce(options: argparse.Namespace) -> CommandResult:
     with League(options.league, read_only=True) as league:
-        found, names = tables.match(league, options.match), league.names()
+        found, names = played_matches.match(league, options.match), league.names()
         check_admitted(league, found.spec.players)
-    result = played(found.spec, options.here)
+    result = play_match(found.spec, options.here)
     same = result.digest() == found.result.digest()
 
     def show() -> None:
-        who = [names[player] for player in result.players]
-        show_match(game_of(found.spec.game), result, who)
+        player_names = [names[player] for player in result.players]
+        show_match(game_of(found.spec.game), result, player_names)
         if same:
-            line(f"{options.match} came out the same, to the bit.")
+            print_line(f"{options.match} was reproduced exactly.")
             return
-        line(f"{options.match} came out differently. As it was recorded:")
-        show_match(game_of(found.spec.game), found.result, who)
+        print_line(f"{options.match} has a different result. The recorded match:")
+        show_match(game_of(found.spec.game), found.result, player_names)
         if not found.result.repeatable:
-            line("It was recorded as not repeatable: it depended on time, memory or who failed first.")
+            print_line("It was recorded as not repeatable: it depended on time, memory or the order of failures.")
 
     data = {"same": same, "repeatable": found.result.repeatable, "recorded": result_data(found.result)}
-    return Answer({**data, "result": result_data(result), "match": spec_data(found.spec)}, show, 0 if same else 1)
+    return CommandResult(
+        {**data, "result": result_data(result), "match": spec_data(found.spec)}, show, 0 if same else 1
+    )
 
 
-def played(spec: MatchSpec, here: bool) -> MatchResult:
-    """Once, in this process or, protected, in another."""
+def play_match(spec: MatchSpec, here: bool) -> MatchResult:
+    """Plays the match in this process, or isolated in a worker process."""
     executor = SequentialMatchExecutor(lanes=1) if here else ConcurrentMatchExecutor(1)
-    with executor, _told_if_long(executor):
+    with executor, _report_long_match(executor):
         return executor.execute_match(spec)
 
 
 @contextmanager
-def _told_if_long(executor: MatchExecutor) -> Iterator[None]:
-    """A game of somebody's own may never end: after a while it is told how long it has been played, less and less
-    often."""
-    over = threading.Event()
+def _report_long_match(executor: MatchExecutor) -> Iterator[None]:
+    """Prints how long a match has been running, less and less often: a plug-in's game may never end."""
+    finished = threading.Event()
 
-    def tell() -> None:
-        while isinstance(executor, ConcurrentMatchExecutor) and not _busy(executor):  # its process takes a while
-            if over.wait(0.2):
+    def report() -> None:
+        while isinstance(executor, ConcurrentMatchExecutor) and not _busy(executor):  # its process is still starting
+            if finished.wait(0.2):
                 return
         since, wait = time.monotonic(), LONG_WAIT
-        while not over.wait(wait):
+        while not finished.wait(wait):
             now = time.monotonic() - since
-            say(f"still playing after {lasting(now)}: Ctrl-C stops it")
+            print_error(f"still playing after {duration(now)}: Ctrl-C stops it")
             wait = min(now + 2.0, 60.0)
 
-    teller = threading.Thread(target=tell, name="patience", daemon=True)
-    teller.start()
+    reporter = threading.Thread(target=report, name="patience", daemon=True)
+    reporter.start()
     try:
         yield
     finally:
-        over.set()
-        teller.join()
+        finished.set()
+        reporter.join()
 
 
 def _busy(executor: ConcurrentMatchExecutor) -> bool:
-    return any(one.state == "playing" for one in executor.status().workers)
+    return any(worker.state == "playing" for worker in executor.status().workers)
 
 
 def last_caption(spec: MatchSpec, result: MatchResult) -> tuple[str, bool]:
-    """The last position in words, and whether they say more than a table of scores: others than at the start, numbers
-    aside. Empty where the actions were not recorded, or do not lead there again."""
+    """The caption of the last position, and whether it differs from the first one in more than numbers. Empty if the
+    actions were not recorded or cannot be replayed."""
     if not result.actions or result.steps > LONG or result.duration > AT_ONCE:
         return "", False
     try:
@@ -164,7 +168,7 @@ def last_caption(spec: MatchSpec, result: MatchResult) -> tuple[str, bool]:
         last = playback.scene().caption
         playback.seek(0)
         return last, NUMBERS.sub("", last) != NUMBERS.sub("", playback.scene().caption)
-    except Exception:  # the game's own code, which may be anybody's: no result is lost over its caption
+    except Exception:  # plug-in code: a failing caption must not lose the result
         return "", False
 
 
@@ -184,13 +188,13 @@ def export(playback: Playback, path: Path, names: Sequence[str], result: MatchRe
     check_path("--export", path)
     info, notation = playback.game.info, path.suffix.removeprefix(".")
     if not info.notations:
-        raise RingsideError(f"{info.title} cannot be written down for other programs: leave out --export")
+        raise RingsideError(f"{info.title} has no export format for other programs: remove --export")
     if notation not in info.notations:
-        needed = " or ".join(f".{one}" for one in info.notations)
+        needed = " or ".join(f".{suffix}" for suffix in info.notations)
         raise BadValue("--export", str(path), f"a file name that ends in {needed}")
     text = playback.written(notation, names, result.ending)
     try:
-        write_whole(path, text.encode())
+        write_atomic(path, text.encode())
     except OSError as error:
         raise BadValue("--export", str(path), f"a file that can be written ({error.strerror})") from None
 
@@ -198,7 +202,7 @@ def export(playback: Playback, path: Path, names: Sequence[str], result: MatchRe
 def draw(playback: Playback, path: Path, style: str | None) -> None:
     check_path("--png", path)
     scene = playback.scene(style)
-    from league_app.rendering.painter import save_png  # pygame is needed for pictures only
+    from league_app.rendering.painter import save_png  # pygame is imported only for pictures
 
     try:
         save_png(scene, path)
@@ -214,18 +218,4 @@ def spec_data(spec: MatchSpec) -> dict[str, object]:
         "seed": spec.seed,
         "start": spec.start,
         "limits": spec.limits,
-    }
-
-
-def result_data(result: MatchResult) -> dict[str, object]:
-    return {
-        "players": result.players,
-        "scores": result.scores,
-        "ranks": result.ranks,
-        "steps": result.steps,
-        "ending": result.ending,
-        "stats": result.stats,
-        "repeatable": result.repeatable,
-        "duration": result.duration,
-        "digest": result.digest(),
     }

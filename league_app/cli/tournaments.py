@@ -1,4 +1,4 @@
-"""Tournaments of a league: drawing them up, playing them, resuming them, and their tables."""
+"""Commands for tournaments: plan, run, resume, change, cancel, show."""
 
 from __future__ import annotations
 
@@ -11,31 +11,49 @@ from types import FrameType
 from typing import Any
 
 from engine.errors import BadValue
-from engine.league import standings as tables
+from engine.league import failure_report, played_matches, standings
 from engine.league.estimate import Estimate, estimate
-from engine.league.schedule import Plan
-from engine.league.records import Lineup, State, Tournament, check_name
+from engine.league.records import Lineup, RunState, Tournament, check_name
+from engine.league.schedule import Schedule
 from engine.league.storage.league import League
 from engine.play.concurrent import MOST_WORKERS, default_workers
 from engine.play.match import Clock, Limits
 from engine.registry import FORMATS, new_game
-from league_app.cli.common import check_whole, command, log, looking, pairs_of, seeded, topic
-from league_app.core.tournament_job import TournamentJob
+from league_app.cli.common import (
+    add_log_option,
+    check_whole,
+    command,
+    open_read_only,
+    parse_pairs,
+    seed_argument,
+    topic,
+)
+from league_app.cli.output import (
+    CommandResult,
+    duration,
+    plural,
+    print_error,
+    print_line,
+    progress,
+    show_failures,
+    show_standings,
+    show_tournaments,
+)
 from league_app.core.state import LeagueState
-from league_app.cli.output import (Answer, lasting, line, many, progress, say, show_failures, show_standings, show_tournaments)
+from league_app.core.tournament_job import TournamentJob
 from league_app.core.validation import make_settings
 
 SHOWN = 30  # pairings of a dry run
-SAME = "the same however it is run"
+REPEATABLE = "repeatable with any number of workers"
 
 
 def add(commands: Any) -> None:
     under = topic(commands, "tournament", "plan, run, resume, list and show tournaments of a league")
-    drawn_up(
+    add_settings(
         command(
             under,
             "plan",
-            "a dry run: pairings, matches, time, and the intervals to expect; nothing is kept",
+            "dry run: show pairings, number of matches, estimated time and intervals; saves nothing",
             plan,
             [
                 "tournament plan my.league --rounds 10",
@@ -43,11 +61,11 @@ def add(commands: Any) -> None:
             ],
         )
     )
-    drawn_up(
+    add_settings(
         command(
             under,
             "run",
-            "draw a tournament up and play it; Ctrl-C finishes what is being played, twice stops now",
+            "create a tournament and play it; Ctrl-C finishes running matches, a second Ctrl-C stops at once",
             run,
             [
                 "tournament run my.league --rounds 100",
@@ -55,66 +73,76 @@ def add(commands: Any) -> None:
             ],
         )
     )
-    one = command(
+    parser = command(
         under,
         "resume",
-        "play what is missing",
+        "resume an unfinished tournament",
         resume,
         ["tournament resume my.league", "tournament resume my.league 3"],
     )
-    which(one)
-    one.add_argument("--workers", type=int, help="worker processes")
-    one.add_argument("--lift", action="store_true", help="play again what was quarantined or void")
-    log(one)
-    which(
-        one := command(
+    add_tournament_arguments(parser)
+    parser.add_argument("--workers", type=int, help="worker processes")
+    parser.add_argument("--lift", action="store_true", help="also play matches again that were quarantined or void")
+    add_log_option(parser)
+    add_tournament_arguments(
+        parser := command(
             under,
             "enter",
-            "let agents join or leave with the next round",
-            enter,
+            "add or remove agents from the next round on",
+            change_entrants,
             ["tournament enter my.league 3 --join New --leave Old"],
         )
     )
-    one.add_argument("--join", nargs="+", default=[], metavar="AGENT")
-    one.add_argument("--leave", nargs="+", default=[], metavar="AGENT")
-    which(command(under, "cancel", "give one up for good; its matches stay", cancel, ["tournament cancel my.league 3"]))
-    which(
-        command(under, "show", "how one stands: table, forfeits, digest", show, ["tournament show my.league 3 --json"])
+    parser.add_argument("--join", nargs="+", default=[], metavar="AGENT", help="agents to add")
+    parser.add_argument("--leave", nargs="+", default=[], metavar="AGENT", help="agents to remove")
+    add_tournament_arguments(
+        command(under, "cancel", "cancel a tournament; its matches stay", cancel, ["tournament cancel my.league 3"])
     )
-    one = command(under, "list", "all of a league", listing, ["tournament list my.league"])
-    one.add_argument("league")
+    add_tournament_arguments(
+        command(under, "show", "show standings, forfeits and digest", show, ["tournament show my.league 3 --json"])
+    )
+    parser = command(under, "list", "list the tournaments of a league", listing, ["tournament list my.league"])
+    parser.add_argument("league")
 
 
-def which(one: argparse.ArgumentParser) -> None:
-    one.add_argument("league")
-    one.add_argument("tournament", nargs="?", help="by number or name (the latest)")
+def add_tournament_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("league")
+    parser.add_argument("tournament", nargs="?", help="number or name (default: the latest)")
 
 
-def drawn_up(one: argparse.ArgumentParser) -> None:
-    """What a tournament is made of."""
-    one.add_argument("league")
-    one.add_argument("--name")
-    one.add_argument("--game", help="if the league has agents for several")
-    one.add_argument("--agents", nargs="+", metavar="AGENT", help="who takes part (everybody who plays the game)")
-    one.add_argument("--format", default="round-robin", help=f"{', '.join(FORMATS.names())} (round-robin)")
-    one.add_argument("--rounds", type=int, help="how often everybody meets: 1 single, 2 double, ... (1)")
-    one.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another option of the format")
-    one.add_argument("--games", type=int, default=1, help="encounters each time they meet (1)")
-    one.add_argument("--no-swap", action="store_true", help="one game an encounter, rather than one from every seat")
-    one.add_argument("--seed", type=int, help="another seed, other matches (the number of the tournament)")
-    one.add_argument("--start", action="append", default=[], help="an opening; several are drawn from")
-    one.add_argument("--steps", type=int, help="end matches after so many steps")
-    one.add_argument("--clock", metavar="base=S,increment=S,move=S", help="real time for each player, in seconds")
-    one.add_argument("--option", "-o", action="append", default=[], metavar="NAME=VALUE", help="an option of the game")
-    one.add_argument("--workers", type=int, help=f"worker processes (one less than cores: {default_workers()})")
-    log(one)
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments that define a tournament."""
+    parser.add_argument("league")
+    parser.add_argument("--name", help="name of the tournament")
+    parser.add_argument("--game", help="game to play, if the league has several")
+    parser.add_argument("--agents", nargs="+", metavar="AGENT", help="participants (default: all agents of the game)")
+    parser.add_argument("--format", default="round-robin", help=f"{', '.join(FORMATS.names())} (default round-robin)")
+    parser.add_argument(
+        "--rounds", type=int, help="number of rounds; 2 in round-robin is a double round-robin (default 1)"
+    )
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the format")
+    parser.add_argument("--games", type=int, default=1, help="encounters per pairing (default 1)")
+    parser.add_argument(
+        "--no-swap", action="store_true", help="one game per encounter instead of one for each seat order"
+    )
+    parser.add_argument("--seed", type=int, help="random seed (default: the tournament number)")
+    parser.add_argument(
+        "--start", action="append", default=[], help="start position; repeatable: each encounter draws one"
+    )
+    parser.add_argument("--steps", type=int, help="step limit of a match")
+    parser.add_argument("--clock", metavar="base=S,increment=S,move=S", help="time control of each player, in seconds")
+    parser.add_argument(
+        "--option", "-o", action="append", default=[], metavar="NAME=VALUE", help="an option of the game"
+    )
+    parser.add_argument("--workers", type=int, help=f"worker processes (default: cores - 1 = {default_workers()})")
+    add_log_option(parser)
 
 
-# Drawing up and playing
+# Planning and playing
 
 
 def arguments(options: argparse.Namespace, state: LeagueState) -> dict[str, Any]:
-    """What `plan_tournament` needs, from what was typed."""
+    """The arguments of `plan_tournament`, from the command line."""
     if options.workers is not None:
         check_whole("--workers", options.workers, 1, MOST_WORKERS)
     if options.name is not None:
@@ -122,8 +150,8 @@ def arguments(options: argparse.Namespace, state: LeagueState) -> dict[str, Any]
     agents = [state.league.agent(name, options.game) for name in options.agents] if options.agents else None
     game: Any = options.game or (agents[0].game if agents else None)
     if options.option:
-        game = new_game(game or state.game_of().name, pairs_of(options.option, "--option")).spec
-    chosen = pairs_of(options.set, "--set")
+        game = new_game(game or state.game_of().name, parse_pairs(options.option, "--option")).spec
+    chosen = parse_pairs(options.set, "--set")
     if options.rounds is not None:
         chosen["rounds"] = str(options.rounds)
     return {
@@ -131,80 +159,84 @@ def arguments(options: argparse.Namespace, state: LeagueState) -> dict[str, Any]
         "agents": [agent.name for agent in agents] if agents else None,
         "format": options.format,
         "options": chosen,
-        **seeded(options),
+        **seed_argument(options),
         "games": options.games,
         "swap": not options.no_swap,
         "starts": tuple(options.start),
-        "limits": Limits(options.steps, clock_of(options.clock)),
+        "limits": Limits(options.steps, parse_clock(options.clock)),
     }
 
 
-def clock_of(text: str | None) -> Clock | None:
+def parse_clock(text: str | None) -> Clock | None:
     if text is None:
         return None
-    times = pairs_of(text.split(","), "--clock")
+    times = parse_pairs(text.split(","), "--clock")
     try:
         return Clock(**{name: float(value) for name, value in times.items()})
     except (TypeError, ValueError):
         raise BadValue("--clock", text, "base, increment and move with seconds, such as base=60,increment=1") from None
 
 
-def plan(options: argparse.Namespace) -> Answer:
+def plan(options: argparse.Namespace) -> CommandResult:
     with LeagueState(options.league, read_only=True) as state:
         given = arguments(options, state)
         game, agents, format = state.game_of(given.pop("game")), given.pop("agents"), given.pop("format")
-        chosen = state.agents(game.name) if agents is None else [state.league.agent(one, game.name) for one in agents]
-        entrants = [one.id for one in chosen]
+        chosen = state.agents(game.name) if agents is None else [state.league.agent(name, game.name) for name in agents]
+        entrants = [agent.id for agent in chosen]
         settings = make_settings(game, format, given.pop("options"), **given)
         state.league.check_agents(entrants, game)
-        drawn = Plan(settings, [Lineup(1, 0, tuple(entrants))])
+        drawn = Schedule(settings, [Lineup(1, 0, tuple(entrants))])
         drawn.extend(lambda *_: ())
-        told = estimate(
+        forecast = estimate(
             state.league, drawn, {id: state.league.spec(id) for id in entrants}, options.workers or state.budget.cores
         )
         names = state.league.names()
-    groups = [(number, [names[one] for one in group]) for number, group in drawn.pairings()]
+    groups = [(number, [names[entrant] for entrant in group]) for number, group in drawn.pairings()]
 
     def show() -> None:
         for number, group in groups[:SHOWN]:
-            line(f"round {number + 1}: {' - '.join(group)}")
+            print_line(f"round {number + 1}: {' - '.join(group)}")
         if len(groups) > SHOWN:
-            line(f"... and {len(groups) - SHOWN:,} more pairings", "dim")
-        line(in_words(told, len(entrants), options.workers or default_workers()))
+            print_line(f"... and {len(groups) - SHOWN:,} more pairings", "dim")
+        print_line(estimate_text(forecast, len(entrants), options.workers or default_workers()))
 
-    return Answer({"settings": settings, "estimate": told, "pairings": groups}, show)
+    return CommandResult({"settings": settings, "estimate": forecast, "pairings": groups}, show)
 
 
-def in_words(told: Estimate, agents: int, workers: int) -> str:
-    """The dry run in a sentence or two."""
-    shown = f", about {lasting(told.seconds_shown)} visual" if told.seconds_shown is not None else ""
-    first = "" if told.whole else " in its first step"
-    text = f"{many(agents, 'agent')}, {many(told.matches, 'match')}{first}: "
-    text += f"about {lasting(told.seconds)} headless on {many(workers, 'worker')}{shown}"
-    if told.width is not None:
-        low, high = told.width
+def estimate_text(forecast: Estimate, agents: int, workers: int) -> str:
+    """The estimate in a sentence or two."""
+    shown = f", about {duration(forecast.seconds_shown)} visual" if forecast.seconds_shown is not None else ""
+    first = "" if forecast.whole else " in its first step"
+    text = f"{plural(agents, 'agent')}, {plural(forecast.matches, 'match')}{first}: "
+    text += f"about {duration(forecast.seconds)} headless on {plural(workers, 'worker')}{shown}"
+    if forecast.width is not None:
+        low, high = forecast.width
         wide = f"±{low:.0f}" if round(low) == round(high) else f"±{low:.0f} to ±{high:.0f}"
-        text += f". Expect intervals of {wide} Elo among equals, wider where one wins nearly all"
-    source = "tried just now" if told.measured else "as in earlier tournaments"
-    text += f" ({told.rate:,.0f} matches a second, {source})." if told.rate else "."
-    return f"{text} A person plays in {many(told.with_people, 'match')}, always shown." if told.with_people else text
+        text += f". Expect intervals of {wide} Elo among equals, wider if one agent wins nearly all games"
+    source = "measured just now" if forecast.measured else "as in earlier tournaments"
+    text += f" ({forecast.rate:,.0f} matches per second, {source})." if forecast.rate else "."
+    return (
+        f"{text} {plural(forecast.with_people, 'match')} with human players, always shown."
+        if forecast.with_people
+        else text
+    )
 
 
-def run(options: argparse.Namespace) -> Answer:
+def run(options: argparse.Namespace) -> CommandResult:
     with LeagueState(options.league) as state:
         given = arguments(options, state)
         if options.workers is not None:
             state.budget.cores = options.workers
-        made = state.plan_tournament(options.name, play=True, **given)
+        tournament = state.plan_tournament(options.name, play=True, **given)
         if not options.json:
-            first = " in its first step" if FORMATS.get(made.settings.format).adaptive else ""
-            agents, matches = many(len(made.entrants), "agent"), many(made.total or 0, "match")
-            line(f"{made.number}: {made.name}, {agents}, {matches}{first}")
-        signals = play(state.start_tournament(made.number), options.json)
-        return finish(state.league, made.number, signals, options.league)
+            first = " in its first step" if FORMATS.get(tournament.settings.format).adaptive else ""
+            agents, matches = plural(len(tournament.entrants), "agent"), plural(tournament.total or 0, "match")
+            print_line(f"{tournament.number}: {tournament.name}, {agents}, {matches}{first}")
+        signals = play(state.start_tournament(tournament.number), options.json)
+        return finish(state.league, tournament.number, signals, options.league)
 
 
-def resume(options: argparse.Namespace) -> Answer:
+def resume(options: argparse.Namespace) -> CommandResult:
     with LeagueState(options.league) as state:
         if options.workers is not None:
             check_whole("--workers", options.workers, 1, MOST_WORKERS)
@@ -214,145 +246,161 @@ def resume(options: argparse.Namespace) -> Answer:
         job = state.resume_tournament(options.tournament, options.lift)
         if not options.json:
             now = job.progress()
-            line(f"{job.number}: {job.name}, {now.played:,} of {many(now.total, 'match')} are there")
+            print_line(f"{job.number}: {job.name}, {now.played:,} of {plural(now.total, 'match')} already played")
         signals = play(job, options.json)
         return finish(state.league, job.number, signals, options.league)
 
 
 def play(job: TournamentJob, quiet: bool) -> list[int]:
-    """Until it is over; the signals that came: the first finishes what is being played, the second stops now."""
-    came: list[int] = []
+    """Waits for the end and returns the signals received: the first finishes running matches, the second stops now."""
+    received: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
-        """No more than that: it may interrupt anything, even what the one before it has begun."""
-        came.append(number)
+        """Only records the signal: the handler may interrupt anything, even an earlier handler's action."""
+        received.append(number)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with progress(quiet) as bar:
-            task, waiting, heeded = bar.add_task("playing", total=None), "", 0
+            task, waiting, handled = bar.add_task("playing", total=None), "", 0
             while job.wait(0.1) is None:
-                if len(came) > heeded:
-                    heeded = len(came)
-                    job.stop() if heeded > 1 else job.finish()
+                if len(received) > handled:
+                    handled = len(received)
+                    job.stop() if handled > 1 else job.finish()
                 now = job.progress()
                 if now.text.startswith("waiting:") and waiting != now.text:
-                    say(now.text)  # a pipe shows no progress, and this must not pass unnoticed
+                    print_error(now.text)  # a pipe shows no progress bar
                 waiting = now.text
-                text = "finishing, Ctrl-C again stops at once" if came else now.text
+                text = "finishing; press Ctrl-C again to stop at once" if received else now.text
                 bar.update(task, description=text, total=now.total, completed=now.played)
             now = job.progress()
             bar.update(task, description="played", total=now.total, completed=now.played)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return came
+    return received
 
 
-def finish(league: League, number: int, signals: Sequence[int], kept: str | None) -> Answer:
-    """The table of a tournament as it stands, and what there is to say about it."""
-    told = summary(league, league.tournament(number))
-    ended: Tournament = told["tournament"]
-    status = 0 if ended.state is State.FINISHED else 128 + signals[0] if signals else 3
+def finish(league: League, number: int, signals: Sequence[int], path: str | None) -> CommandResult:
+    """The current standings and summary of a tournament."""
+    report = summary(league, league.tournament(number))
+    tournament: Tournament = report["tournament"]
+    status = 0 if tournament.state is RunState.FINISHED else 128 + signals[0] if signals else 3
 
     def show() -> None:
-        show_summary(told)
-        if ended.state is not State.FINISHED:
-            what = f"stopped: this is the table of the {ended.played:,} matches of {ended.total:,} that were played"
-            where = f"; `ringside tournament resume {kept}` plays the rest" if kept else ""
+        show_summary(report)
+        if tournament.state is not RunState.FINISHED:
+            what = f"stopped: standings after {tournament.played:,} of {tournament.total:,} matches"
+            where = f"; `ringside tournament resume {path}` plays the rest" if path else ""
             sys.stdout.flush()
-            say((what if ended.played else "stopped before anything was played") + where)
-        elif kept:
-            line(f"kept in {kept} as tournament {number}", "dim")
+            print_error((what if tournament.played else "stopped before any match was played") + where)
+        elif path:
+            print_line(f"recorded in {path} as tournament {number}", "dim")
 
-    return Answer(told, show, status)
+    return CommandResult(report, show, status)
 
 
-def summary(league: League, one: Tournament) -> dict[str, Any]:
-    fingerprint, odd = tables.digest(league, one.number)
+def summary(league: League, tournament: Tournament) -> dict[str, Any]:
+    fingerprint, not_repeatable = played_matches.digest(league, tournament.number)
     return {
-        "tournament": one,
-        "standings": tables.standings(league, one.settings.game, one.number),
+        "tournament": tournament,
+        "standings": standings.standings(league, tournament.settings.game, tournament.number),
         "digest": fingerprint,
-        "not_repeatable": odd,
-        "identical_games": tables.identical_games(league, one.number),
-        "overload": tables.overload(league, one),
-        "failures": tables.failures(league, one.number),
+        "not_repeatable": not_repeatable,
+        "identical_games": played_matches.identical_games(league, tournament.number),
+        "overload": failure_report.overload(league, tournament),
+        "failures": failure_report.failures(league, tournament.number),
     }
 
 
-def show_summary(told: dict[str, Any]) -> None:
-    one: Tournament = told["tournament"]
-    if one.played:
-        show_standings(told["standings"])
-    show_failures(dataclasses.astuple(failure) for failure in told["failures"])
-    for sentence in (told["overload"], one.note):
+def show_summary(report: dict[str, Any]) -> None:
+    tournament: Tournament = report["tournament"]
+    if tournament.played:
+        show_standings(report["standings"])
+    show_failures(dataclasses.astuple(failure) for failure in report["failures"])
+    for sentence in (report["overload"], tournament.note):
         if sentence:
-            line(sentence, "yellow")
-    if told["identical_games"]:
-        line(f"{told['identical_games']:,} games went exactly as an earlier one of the same two: they say nothing new")
-    odd = told["not_repeatable"]
-    same = f"not to be had again: {odd:,} matches depend on time, memory or who failed first" if odd else SAME
-    if one.state is State.FINISHED:
-        line(f"digest {told['digest']}, {same}", "dim")
+            print_line(sentence, "yellow")
+    if report["identical_games"]:
+        print_line(f"{report['identical_games']:,} games are identical to an earlier one and add no information")
+    not_repeatable = report["not_repeatable"]
+    same = (
+        f"not repeatable: {not_repeatable:,} matches depend on time, memory or the order of failures"
+        if not_repeatable
+        else REPEATABLE
+    )
+    if tournament.state is RunState.FINISHED:
+        print_line(f"digest {report['digest']}, {same}", "dim")
 
 
-# Looking at them
+# Showing
 
 
-def find(league: League, which: str | None) -> Tournament:
-    if which is not None:
-        return league.tournament(which)
-    every = league.tournaments()
-    if not every:
-        raise BadValue("tournament", None, f"one of {league.path.name}, which has none yet: `ringside tournament run`")
-    return every[-1]
+def find(league: League, tournament: str | None) -> Tournament:
+    if tournament is not None:
+        return league.tournament(tournament)
+    tournaments = league.tournaments()
+    if not tournaments:
+        raise BadValue(
+            "tournament", None, f"given: {league.path.name} has no tournaments yet (`ringside tournament run`)"
+        )
+    return tournaments[-1]
 
 
-def show(options: argparse.Namespace) -> Answer:
-    with looking(options.league) as league:
-        one = find(league, options.tournament)
-        told = summary(league, one)
-        if told["standings"].seats == 2:
-            told["running_elo"] = tables.running(league, one.number)
+def show(options: argparse.Namespace) -> CommandResult:
+    with open_read_only(options.league) as league:
+        tournament = find(league, options.tournament)
+        report = summary(league, tournament)
+        if report["standings"].seats == 2:
+            report["running_elo"] = standings.running(league, tournament.number)
         names = league.names()
 
     def shown() -> None:
-        settings = one.settings
-        made = f"{settings.format}, {settings.game.name}, seed {settings.seed}"
-        line(f"{one.number}: {one.name}, {made}, {one.state.value}, {one.played:,} of {many(one.total or 0, 'match')}")
-        show_summary(told)
-        if told.get("running_elo"):
-            best = sorted(told["running_elo"].items(), key=lambda item: -item[1][0])
-            told_as = "running Elo (K 32 from 1200, in the order of the plan, for charts)"
-            line(f"{told_as}: {', '.join(f'{name} {elo:.0f} ({tier})' for name, (elo, tier) in best)}", "dim")
-        for lineup in one.lineups[1:]:
-            line(f"from round {lineup.first_round + 1}: {', '.join(names[id] for id in lineup.entrants)}")
+        settings = tournament.settings
+        rules = f"{settings.format}, {settings.game.name}, seed {settings.seed}"
+        print_line(
+            f"{tournament.number}: {tournament.name}, {rules}, {tournament.state.value}, "
+            f"{tournament.played:,} of {plural(tournament.total or 0, 'match')}"
+        )
+        show_summary(report)
+        if report.get("running_elo"):
+            best = sorted(report["running_elo"].items(), key=lambda item: -item[1][0])
+            label = "running Elo (K 32 from 1200, in the order of the plan, for charts)"
+            print_line(f"{label}: {', '.join(f'{name} {elo:.0f} ({tier})' for name, (elo, tier) in best)}", "dim")
+        for lineup in tournament.lineups[1:]:
+            print_line(f"from round {lineup.first_round + 1}: {', '.join(names[id] for id in lineup.entrants)}")
 
-    return Answer(told, shown)
-
-
-def listing(options: argparse.Namespace) -> Answer:
-    with looking(options.league) as league:
-        every = league.tournaments()
-    return Answer(every, lambda: show_tournaments(every) if every else line("no tournaments yet"))
+    return CommandResult(report, shown)
 
 
-def enter(options: argparse.Namespace) -> Answer:
+def listing(options: argparse.Namespace) -> CommandResult:
+    with open_read_only(options.league) as league:
+        tournaments = league.tournaments()
+    return CommandResult(
+        tournaments, lambda: show_tournaments(tournaments) if tournaments else print_line("no tournaments yet")
+    )
+
+
+def change_entrants(options: argparse.Namespace) -> CommandResult:
     if not options.join and not options.leave:
-        raise BadValue("--join, --leave", None, "given: who joins or leaves")
+        raise BadValue("--join, --leave", None, "given: agents to add or remove")
     with LeagueState(options.league) as state:
         changed = state.change_entrants(find(state.league, options.tournament).number, options.join, options.leave)
         names = state.league.names()
     last = changed.lineups[-1]
-    told = f"from round {last.first_round + 1}: {', '.join(names[id] for id in last.entrants)}"
-    return Answer(changed, lambda: line(told))
+    text = f"from round {last.first_round + 1}: {', '.join(names[id] for id in last.entrants)}"
+    return CommandResult(changed, lambda: print_line(text))
 
 
-def cancel(options: argparse.Namespace) -> Answer:
+def cancel(options: argparse.Namespace) -> CommandResult:
     with League(options.league) as league:
-        one = find(league, options.tournament)
-        if not one.state.open:
-            raise BadValue("tournament", one.number, f"one that is not over, and this is {one.state.value}")
-        league.update_tournament(one.number, State.CANCELLED)
-    return Answer({"cancelled": one.number}, lambda: line(f"{one.number}: {one.name} is cancelled; its matches stay"))
+        tournament = find(league, options.tournament)
+        if not tournament.state.open:
+            raise BadValue(
+                "tournament", tournament.number, f"an unfinished tournament (this one is {tournament.state.value})"
+            )
+        league.update_tournament(tournament.number, RunState.CANCELLED)
+    return CommandResult(
+        {"cancelled": tournament.number},
+        lambda: print_line(f"{tournament.number}: {tournament.name} cancelled; its matches stay"),
+    )

@@ -1,4 +1,4 @@
-"""Training: `ringside train neat` and whatever other trainers are installed, resuming them, and what came of them."""
+"""Commands for training sessions: one per trainer, and resume, list, show, enter, export."""
 
 from __future__ import annotations
 
@@ -18,29 +18,39 @@ from rich.progress import TaskID
 
 from agents.training.events import Level, Progress
 from engine.errors import BadValue
-from engine.files import check_path
+from engine.league.records import RunState
 from engine.league.storage.database import SUFFIX
-from engine.league.records import State
-from engine.league.storage.session_rows import Series, Session
-from engine.league.storage.sessions import Sessions
+from engine.league.storage.session_rows import Session
+from engine.league.storage.sessions import SessionStore
 from engine.options import parse
 from engine.play.concurrent import MOST_WORKERS, default_workers
 from engine.registry import TRAINERS, new_game
-from league_app.cli.common import check_whole, command, looking, pairs_of
-from league_app.cli.leagues import csv_lines, write_lines
+from league_app.cli.common import check_whole, command, open_read_only, parse_pairs
+from league_app.cli.output import (
+    CommandResult,
+    console,
+    duration,
+    plural,
+    print_error,
+    print_line,
+    progress,
+    safe_text,
+    show_curves,
+    table,
+)
+from league_app.core.export import write_csv
 from league_app.core.state import LeagueState
 from league_app.core.tensorboard import export
-from league_app.cli.output import Answer, console, lasting, line, many, progress, say, show_curves, table, words
 from league_app.core.training_jobs import TrainingJob
 
-SAID = ("mode", "seed")  # settings that are told even if they are the usual ones
-USUAL = f"training{SUFFIX}"
-LINES = 10.0  # seconds between two lines of progress where there is no terminal
+ALWAYS_SHOWN = ("mode", "seed")  # settings shown even if they have their default
+DEFAULT_LEAGUE = f"training{SUFFIX}"
+LINES = 10.0  # seconds between two progress lines without a terminal
 
 
-class _Late(argparse.ArgumentParser):
-    """A parser that learns its arguments when it is used: those of a trainer are the fields of its class, and loading
-    all trainers for every other command would take a while."""
+class _LazyParser(argparse.ArgumentParser):
+    """Adds its arguments when it is used: those of a trainer are the fields of its class, and importing all trainers
+    would slow down every other command."""
 
     fill: Callable[[], None] | None = None
 
@@ -51,104 +61,117 @@ class _Late(argparse.ArgumentParser):
         return super().parse_known_args(*args, **kwargs)
 
     def error(self, message: str) -> Any:
-        say(f"{message} (`{self.prog} --help` shows how)")
+        print_error(f"{message} (see `{self.prog} --help`)")
         sys.exit(2)
 
 
 def add(commands: Any) -> None:
     about = "train agents, resume, list and show training sessions of a league"
-    one = commands.add_parser("train", help=about, description=about[0].upper() + about[1:] + ".")
-    under = one.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Late)
+    train_parser = commands.add_parser("train", help=about, description=about[0].upper() + about[1:] + ".")
+    under = train_parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_LazyParser)
     for name in TRAINERS.names():
         examples = [f"train {name} my.league", f"train {name} my.league --game pong --name first --workers 2"]
         if name == "neat":
             examples += ["train neat my.league --mode self-play --minutes 10", "train neat --preset '60 seconds'"]
-        parser: Any = command(under, name, f"train with {name}; Ctrl-C saves a checkpoint first", train, examples)
+        parser: Any = command(under, name, f"train with {name}; Ctrl-C saves a checkpoint and stops", train, examples)
         parser.set_defaults(trainer=name)
-        parser.fill = lambda parser=parser, name=name: describe(parser, name)
+        parser.fill = lambda parser=parser, name=name: add_trainer_arguments(parser, name)
     add_rest(under)
 
 
 def add_rest(under: Any) -> None:
-    one = command(
+    parser = command(
         under,
         "resume",
-        "go on from the last checkpoint",
+        "resume a session from its last checkpoint",
         resume,
         ["train resume my.league", "train resume my.league 3 --set generations=400"],
     )
-    which(one)
-    one.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting that is another now")
-    one.add_argument("--workers", type=int, help="worker processes")
-    command(under, "list", "all sessions of a league", listing, ["train list my.league"]).add_argument("league")
-    one = command(
+    add_session_arguments(parser)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting; repeatable")
+    parser.add_argument("--workers", type=int, help="worker processes")
+    command(under, "list", "list the sessions of a league", listing, ["train list my.league"]).add_argument("league")
+    parser = command(
         under,
         "show",
-        "a session: settings, metrics, checkpoints",
+        "show a session: settings, metrics, checkpoints",
         show,
         ["train show my.league", "train show my.league 3"],
     )
-    which(one)
-    one = command(
+    add_session_arguments(parser)
+    parser = command(
         under,
         "enter",
-        "put the best player of a checkpoint into the league",
-        enter,
+        "add the best player of a checkpoint to the league",
+        add_best_player,
         ["train enter my.league 3", "train enter my.league 3 --step 40 --name Early"],
     )
-    which(one)
-    one.add_argument("--step", type=int, help="of the checkpoint (the newest)")
-    one.add_argument("--name", help="what it is called (as the session)")
-    one = command(
+    add_session_arguments(parser)
+    parser.add_argument("--step", type=int, help="step of the checkpoint (default: the newest)")
+    parser.add_argument("--name", help="name of the agent (default: the session's name)")
+    parser = command(
         under,
         "export",
-        "the metrics of a session for TensorBoard, as CSV where the name ends in .csv",
+        "export the metrics of a session for TensorBoard, or as CSV if the name ends in .csv",
         export_metrics,
         ["train export my.league 3 --to runs/third", "train export my.league 3 --to third.csv"],
     )
-    which(one)
-    one.add_argument("--to", required=True, metavar="FOLDER|FILE.csv")
+    add_session_arguments(parser)
+    parser.add_argument("--to", required=True, metavar="FOLDER|FILE.csv", help="folder or file to write")
 
 
-def which(one: argparse.ArgumentParser) -> None:
-    one.add_argument("league")
-    one.add_argument("session", nargs="?", help="by number or name (the latest)")
+def add_session_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("league")
+    parser.add_argument("session", nargs="?", help="number or name (default: the latest)")
 
 
-def describe(parser: argparse.ArgumentParser, name: str) -> None:
-    """The arguments of a trainer: the fields of its class."""
+def add_trainer_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+    """Adds the arguments of a trainer: the fields of its class."""
     kind: Any = TRAINERS.get(name)
     parser.description = f"{kind.about}. {parser.description}"
-    parser.add_argument("league", nargs="?", help=f"the league (without one, {USUAL} in this folder, made if need be)")
-    parser.add_argument("--game", help="what to learn (what the league plays; in a new one, pong)")
-    told = "an option of the game"
-    parser.add_argument("--option", "-o", action="append", default=[], metavar="NAME=VALUE", help=told)
-    parser.add_argument("--name", dest="session_name", help="what the session is called")
-    parser.add_argument("--from", dest="ancestor", metavar="AGENT", help="an agent of the league to start from")
-    parser.add_argument("--workers", type=int, help=f"worker processes (one less than cores: {default_workers()})")
-    told = f"settings that go well together: {', '.join(map(repr, kind.presets)) or 'this trainer has none'}"
-    parser.add_argument("--preset", help=told.replace("%", "%%"))
+    parser.add_argument(
+        "league",
+        nargs="?",
+        help=f"an existing league; by default {DEFAULT_LEAGUE} in this folder, which is created if missing",
+    )
+    parser.add_argument("--game", help="the game (default: the league's game; pong in a new league)")
+    help_text = "an option of the game"
+    parser.add_argument("--option", "-o", action="append", default=[], metavar="NAME=VALUE", help=help_text)
+    parser.add_argument("--name", dest="session_name", help="name of the session")
+    parser.add_argument(
+        "--from",
+        dest="ancestor",
+        metavar="AGENT",
+        help="start from this agent of the league instead of random networks",
+    )
+    parser.add_argument("--workers", type=int, help=f"worker processes (default: cores - 1 = {default_workers()})")
+    help_text = f"predefined settings: {', '.join(map(repr, kind.presets)) or 'this trainer has none'}"
+    parser.add_argument("--preset", help=help_text.replace("%", "%%"))
     explained = "\n".join(f"  {metric}: {what}" for metric, what in kind.metrics.items())
     parser.epilog = f"{parser.epilog}\n\nmetrics:\n{explained}"
     group = parser.add_argument_group(f"settings of {name}")
     for field in dataclasses.fields(kind):
         rules = field.metadata
         choices = f" ({', '.join(map(str, rules['choices']))})" if rules.get("choices") else ""
-        usual = f" ({field.default})" if field.default != "" else ""
-        told = f"{rules.get('help', '')}{choices}{usual}".replace("%", "%%")
-        group.add_argument(f"--{field.name.replace('_', '-')}", dest=f"set_{field.name}", metavar="VALUE", help=told)
+        usual = f" (default {field.default})" if field.default != "" else ""
+        help_text = f"{rules.get('help', '')}{choices}{usual}".replace("%", "%%")
+        group.add_argument(
+            f"--{field.name.replace('_', '-')}", dest=f"set_{field.name}", metavar="VALUE", help=help_text
+        )
 
 
 # Running
 
 
-def train(options: argparse.Namespace) -> Answer:
+def train(options: argparse.Namespace) -> CommandResult:
     kind: Any = TRAINERS.get(options.trainer)
     settings: dict[str, object] = {}
     if options.preset is not None:
         if options.preset not in kind.presets:
             raise BadValue(
-                "--preset", options.preset, f"one of {', '.join(map(repr, kind.presets)) or 'none: it has no'}"
+                "--preset",
+                options.preset,
+                f"one of {', '.join(map(repr, kind.presets)) or 'none: it has no presets'}",
             )
         settings |= kind.presets[options.preset]
     texts = {field.name: getattr(options, f"set_{field.name}") for field in dataclasses.fields(kind)}
@@ -157,81 +180,81 @@ def train(options: argparse.Namespace) -> Answer:
     settings |= {name: getattr(parsed, name) for name in given}
     if options.workers is not None:
         check_whole("--workers", options.workers, 1, MOST_WORKERS)
-    with opened(options.league, options.game or "pong") as state:
+    with open_or_create(options.league, options.game or "pong") as state:
         if options.workers is not None:
             state.budget.cores = options.workers
         game: Any = options.game or (None if state.agents() else "pong")
         if options.option:
-            game = new_game(game or state.game_of().name, pairs_of(options.option, "--option")).spec
+            game = new_game(game or state.game_of().name, parse_pairs(options.option, "--option")).spec
         job = state.training.start(
             options.trainer, settings, game=game, name=options.session_name, ancestor=options.ancestor
         )
         return finish(state, job, follow(job, options.json), options.json)
 
 
-def opened(path: str | None, game: str) -> LeagueState:
-    """The league; the usual one is made if it is not there, with somebody to beat."""
-    if path is not None or Path(USUAL).exists():
-        return LeagueState(path or USUAL)
+def open_or_create(path: str | None, game: str) -> LeagueState:
+    """Opens the league; the default one is created if missing, with ready-made opponents."""
+    if path is not None or Path(DEFAULT_LEAGUE).exists():
+        return LeagueState(path or DEFAULT_LEAGUE)
     new_game(game)
-    state = LeagueState.new(USUAL)
+    state = LeagueState.new(DEFAULT_LEAGUE)
     state.add_samples(game)
     return state
 
 
-def resume(options: argparse.Namespace) -> Answer:
+def resume(options: argparse.Namespace) -> CommandResult:
     with LeagueState(options.league) as state:
         if options.workers is not None:
             check_whole("--workers", options.workers, 1, MOST_WORKERS)
             state.budget.cores = options.workers
-        texts = pairs_of(options.set, "--set")
+        texts = parse_pairs(options.set, "--set")
         changes: dict[str, object] = {}
         if texts:
             unfinished = state.training.unfinished()
             latest = unfinished[-1].number if options.session is None and unfinished else options.session
             session = state.training.sessions.session(latest)
-            made = parse(TRAINERS.get(session.trainer), texts, f"setting of {session.trainer}")
-            changes = {name: getattr(made, name) for name in texts}
+            parsed = parse(TRAINERS.get(session.trainer), texts, f"setting of {session.trainer}")
+            changes = {name: getattr(parsed, name) for name in texts}
             options.session = session.number
         job = state.training.resume(options.session, changes)
         return finish(state, job, follow(job, options.json), options.json)
 
 
 def follow(job: TrainingJob, quiet: bool) -> list[int]:
-    """Until it is over; the signals that came: the first asks for a last checkpoint, the second ends it now."""
-    came: list[int] = []
+    """Waits for the end and returns the signals: the first saves a checkpoint and stops, the second stops now."""
+    received: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
-        """No more than that, as with tournaments."""
-        came.append(number)
+        """Only records the signal, as in `tournaments.play`."""
+        received.append(number)
 
     numbers = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
     before = {number: signal.signal(number, note) for number in numbers}
     try:
         with progress(quiet, rate=False) as bar:
             if not quiet:
-                line(f"{job.number}: {job.name}")
-            task, heeded, told, trouble, shown = bar.add_task("starting", total=None), 0, 0, "", 0.0
+                print_line(f"{job.number}: {job.name}")
+            task, handled, printed, trouble, shown = bar.add_task("starting", total=None), 0, 0, "", 0.0
             while job.wait(0.1) is None:
-                if len(came) > heeded:
-                    heeded = len(came)
-                    job.kill() if heeded > 1 else job.stop()
-                told = _tell_logs(job, told, quiet)
+                if len(received) > handled:
+                    handled = len(received)
+                    job.kill() if handled > 1 else job.stop()
+                printed = _print_logs(job, printed, quiet)
                 if job.trouble != trouble:
                     trouble = job.trouble
-                    say(trouble or "the disk takes it again")
+                    print_error(trouble or "saving works again")
                 now = job.progress
-                text = "saving a checkpoint, Ctrl-C again ends it at once" if came else in_words(now)
+                text = "saving a checkpoint; press Ctrl-C again to stop at once" if received else progress_text(now)
                 advance(bar, task, now, text)
                 if now and not quiet and not console.is_terminal and time.monotonic() - shown > LINES:
-                    line(f"{now.step}: {text}")  # a pipe shows no bar
+                    print_line(f"{now.step}: {text}")  # a pipe shows no progress bar
                     shown = time.monotonic()
-            _tell_logs(job, told, quiet)
-            advance(bar, task, job.progress, "trained" if not came else "stopped")
+            _print_logs(job, printed, quiet)
+            advance(bar, task, job.progress, "trained" if not received else "stopped")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return came
+    return received
 
 
 def advance(bar: Bar, task: TaskID, now: Progress | None, text: str) -> None:
@@ -239,53 +262,53 @@ def advance(bar: Bar, task: TaskID, now: Progress | None, text: str) -> None:
     bar.update(task, description=text, total=total, completed=done, visible=now is not None or text != "trained")
 
 
-def in_words(now: Progress | None) -> str:
-    """How far it is, and how long it will take."""
+def progress_text(now: Progress | None) -> str:
+    """Progress and remaining time."""
     if now is None:
-        return "starting (the first time, kernels are compiled)"
-    left = f", {lasting(now.seconds_left)} left" if now.seconds_left is not None else ""
+        return "starting (kernels are compiled on first use)"
+    left = f", {duration(now.seconds_left)} left" if now.seconds_left is not None else ""
     return f"{now.text}{left}"
 
 
-def _tell_logs(job: TrainingJob, told: int, quiet: bool) -> int:
-    count, logs = job.remarks, list(job.logs)
-    for log in logs[max(len(logs) - (count - told), 0) :]:
+def _print_logs(job: TrainingJob, printed: int, quiet: bool) -> int:
+    count, logs = job.log_count, list(job.logs)
+    for log in logs[max(len(logs) - (count - printed), 0) :]:
         for text in log.text.splitlines() if not quiet else ():
-            line(text, "yellow" if log.level is Level.WARNING else "dim")
+            print_line(text, "yellow" if log.level is Level.WARNING else "dim")
     return count
 
 
-def finish(state: LeagueState, job: TrainingJob, signals: Sequence[int], quiet: bool) -> Answer:
+def finish(state: LeagueState, job: TrainingJob, signals: Sequence[int], quiet: bool) -> CommandResult:
     session, path = job.session, state.league.path.name
-    told = summary(state.training.sessions, session)
+    report = summary(state.training.sessions, session)
     failed = session.note.startswith("failed")
-    status = 0 if session.state is State.FINISHED else 1 if failed else 128 + signals[0] if signals else 3
+    status = 0 if session.state is RunState.FINISHED else 1 if failed else 128 + signals[0] if signals else 3
 
     def show() -> None:
-        show_curves(explained(session.trainer), told["metrics"])
-        if session.state is State.FINISHED:
-            line(f"finished: {session.note}")
+        show_curves(metric_names(session.trainer), report["metrics"])
+        if session.state is RunState.FINISHED:
+            print_line(f"finished: {session.note}")
         for agent in job.champions:
-            line(f"{agent.name} has entered {path}: {agent.notes}")
+            print_line(f"{agent.name} joined {path}: {agent.notes}")
             what = f"match {shlex.quote(path)} {shlex.quote(agent.name)} OPPONENT --pairs 100"
-            line(f"`ringside {what}` shows what it can do", "dim")
-        if session.state is not State.FINISHED:
+            print_line(f"`ringside {what}` tests its strength", "dim")
+        if session.state is not RunState.FINISHED:
             sys.stdout.flush()
-            kept = [one.step for one in told["checkpoints"] if one.resumable]
+            resumable = [checkpoint.step for checkpoint in report["checkpoints"] if checkpoint.resumable]
             where = f"{shlex.quote(path)} {session.number}"
-            at = f"; `ringside train resume {where}` goes on from step {kept[-1]}" if kept else ""
-            best = any(one.kind for one in told["checkpoints"])
-            player = f", `ringside train enter {where}` enters its best player so far" if best else ""
-            say(f"{session.note or 'stopped'}{at}{player}")
+            at = f"; `ringside train resume {where}` resumes from step {resumable[-1]}" if resumable else ""
+            best = any(checkpoint.kind for checkpoint in report["checkpoints"])
+            player = f", `ringside train enter {where}` adds its best player so far" if best else ""
+            print_error(f"{session.note or 'stopped'}{at}{player}")
 
-    told |= {"champions": job.champions, "logs": list(job.logs)}
-    return Answer(told, show, status)
-
-
-# Looking
+    report |= {"champions": job.champions, "logs": list(job.logs)}
+    return CommandResult(report, show, status)
 
 
-def summary(sessions: Sessions, session: Session) -> dict[str, Any]:
+# Showing
+
+
+def summary(sessions: SessionStore, session: Session) -> dict[str, Any]:
     return {
         "session": session,
         "metrics": sessions.metrics(session.number),
@@ -293,48 +316,58 @@ def summary(sessions: Sessions, session: Session) -> dict[str, Any]:
     }
 
 
-def listing(options: argparse.Namespace) -> Answer:
-    with looking(options.league) as league:
-        sessions = Sessions(league)
-        every = sessions.every()
-        shares = {one.number: sessions.metrics(one.number, ["validation/share"]) for one in every}
-        steps = {one.number: sessions.steps(one.number) for one in every}
+def listing(options: argparse.Namespace) -> CommandResult:
+    with open_read_only(options.league) as league:
+        sessions = SessionStore(league)
+        all_sessions = sessions.all()
+        shares = {session.number: sessions.metrics(session.number, ["validation/share"]) for session in all_sessions}
+        steps = {session.number: sessions.steps(session.number) for session in all_sessions}
 
     def show() -> None:
         shown = table(">number", "name", "trainer", "game", ">steps", "state", ">best", "note")
-        for one in every:
-            share = shares[one.number].get("validation/share")
+        for session in all_sessions:
+            share = shares[session.number].get("validation/share")
             best = f"{share.values.max():.0%}" if share is not None and len(share.values) else "-"
-            told = (words(one.name), words(one.trainer), words(one.game.name))
-            shown.add_row(str(one.number), *told, str(steps[one.number]), one.state.value, best, words(one.note))
+            texts = (safe_text(session.name), safe_text(session.trainer), safe_text(session.game.name))
+            shown.add_row(
+                str(session.number),
+                *texts,
+                str(steps[session.number]),
+                session.state.value,
+                best,
+                safe_text(session.note),
+            )
         console.print(shown)
 
-    return Answer(every, show if every else lambda: line("no training sessions yet"))
+    return CommandResult(all_sessions, show if all_sessions else lambda: print_line("no training sessions yet"))
 
 
-def show(options: argparse.Namespace) -> Answer:
-    with looking(options.league) as league:
-        sessions, names = Sessions(league), league.names()
+def show(options: argparse.Namespace) -> CommandResult:
+    with open_read_only(options.league) as league:
+        sessions, names = SessionStore(league), league.names()
         session = sessions.session(options.session)
-        told = summary(sessions, session)
+        report = summary(sessions, session)
 
     def shown() -> None:
-        line(f"{session.number}: {session.name}, {session.trainer} on {session.game.name}, {session.state.value}")
+        print_line(f"{session.number}: {session.name}, {session.trainer} on {session.game.name}, {session.state.value}")
         if session.note:
-            line(session.note, "yellow" if session.note.startswith("failed") else "")
+            print_line(session.note, "yellow" if session.note.startswith("failed") else "")
         usual = _defaults(session.trainer)
-        told_of = [(name, value) for name, value in session.config if name in SAID or usual.get(name) != value]
-        line(f"settings: {', '.join(f'{name} {value}' for name, value in told_of)} (the others are as usual)", "dim")
-        show_curves(explained(session.trainer), told["metrics"])
-        for one in told["checkpoints"]:
-            entered = f", in the league as {names.get(one.agent, one.agent)}" if one.agent else ""
-            state = f", {one.size / 1e6:.1f} MB to resume from" if one.resumable else ""
-            line(f"checkpoint {one.step}: {one.about or 'no player yet'}{state}{entered}")
+        changed = [(name, value) for name, value in session.config if name in ALWAYS_SHOWN or usual.get(name) != value]
+        print_line(
+            f"settings: {', '.join(f'{name} {value}' for name, value in changed)} (others: default)",
+            "dim",
+        )
+        show_curves(metric_names(session.trainer), report["metrics"])
+        for checkpoint in report["checkpoints"]:
+            entered = f", in the league as {names.get(checkpoint.agent, checkpoint.agent)}" if checkpoint.agent else ""
+            state = f", {checkpoint.size / 1e6:.1f} MB to resume from" if checkpoint.resumable else ""
+            print_line(f"checkpoint {checkpoint.step}: {checkpoint.about or 'no player yet'}{state}{entered}")
 
-    return Answer(told, shown)
+    return CommandResult(report, shown)
 
 
-def explained(trainer: str) -> list[str]:
+def metric_names(trainer: str) -> list[str]:
     """The names of its metrics, in its order."""
     return list(TRAINERS.get(trainer).metrics) if trainer in TRAINERS.names() else []
 
@@ -345,36 +378,22 @@ def _defaults(trainer: str) -> dict[str, object]:
     return {field.name: field.default for field in dataclasses.fields(TRAINERS.get(trainer))}
 
 
-def enter(options: argparse.Namespace) -> Answer:
+def add_best_player(options: argparse.Namespace) -> CommandResult:
     with LeagueState(options.league) as state:
         agent = state.training.enter(options.session, options.step, options.name)
-    return Answer(agent, lambda: line(f"{agent.name} has entered {options.league}: {agent.notes}"))
+    return CommandResult(agent, lambda: print_line(f"{agent.name} joined {options.league}: {agent.notes}"))
 
 
-def export_metrics(options: argparse.Namespace) -> Answer:
-    with looking(options.league) as league:
-        sessions = Sessions(league)
+def export_metrics(options: argparse.Namespace) -> CommandResult:
+    with open_read_only(options.league) as league:
+        sessions = SessionStore(league)
         session = sessions.session(options.session)
         metrics = sessions.metrics(session.number)
     if not metrics:
-        raise BadValue("session", session.number, "one that has measured something")
+        raise BadValue("session", session.number, "a session with metrics")
     table = options.to.lower().endswith(".csv")
     target = write_csv(metrics, options.to) if table else export(metrics, session.created, options.to)
     count = sum(len(series.steps) for series in metrics.values())
-    told = f"{many(count, 'value')} of {many(len(metrics), 'metric')} written to {target}"
-    shows = (
-        ""
-        if table
-        else f"; `tensorboard --logdir {shlex.quote(options.to)}`, which is not part of Ringside, shows them"
-    )
-    return Answer({"file": str(target), "values": count}, lambda: line(told + shows))
-
-
-def write_csv(metrics: dict[str, Series], path: str) -> Path:
-    rows = (
-        {"metric": name, "step": step, "at": at, "value": value}
-        for name, series in metrics.items()
-        for step, at, value in zip(series.steps.tolist(), series.at.tolist(), series.values.tolist(), strict=True)
-    )
-    write_lines(check_path("--to", path), csv_lines(rows))
-    return Path(path)
+    text = f"{plural(count, 'value')} of {plural(len(metrics), 'metric')} written to {target}"
+    shows = "" if table else f"; `tensorboard --logdir {shlex.quote(options.to)}` (installed separately) shows them"
+    return CommandResult({"file": str(target), "values": count}, lambda: print_line(text + shows))

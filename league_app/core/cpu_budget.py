@@ -1,4 +1,4 @@
-"""One budget of cores for everything that runs: tournaments and training sessions share it, and nobody gets nothing."""
+"""Shares the cores among tournaments and training sessions. Every job gets at least one core."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from engine.errors import BadValue
 from engine.play.concurrent import MOST_WORKERS, default_workers
 
 
-class Lease:
-    """What one job may use; `changed` is told when that becomes another number."""
+class CpuLease:
+    """The cores that one job may use; `on_change` is called with the new number when it changes."""
 
-    def __init__(self, budget: Budget, most: int | None, changed: Callable[[int], None]) -> None:
-        self._budget, self.most, self.changed = budget, most, changed
+    def __init__(self, budget: CpuBudget, most: int | None, on_change: Callable[[int], None]) -> None:
+        self._budget, self.most, self.on_change = budget, most, on_change
         self.cores = 0
 
     def release(self) -> None:
-        self._budget.give_back(self)
+        self._budget.release(self)
 
 
-class Budget:
-    """So many cores, dealt evenly among those who ask; what one does not want goes to the others."""
+class CpuBudget:
+    """Distributes cores evenly among leases; cores that a lease cannot use go to the others."""
 
     def __init__(self, cores: int | None = None) -> None:
         self._lock = threading.RLock()
-        self._leases: list[Lease] = []
+        self._leases: list[CpuLease] = []
         self._cores = check_cores(default_workers() if cores is None else cores)
 
     @property
@@ -38,15 +38,15 @@ class Budget:
             self._cores = check_cores(count)
             self._share()
 
-    def lease(self, most: int | None = None, changed: Callable[[int], None] = lambda cores: None) -> Lease:
-        """At most so many; at least one, even if that is one more than there are."""
-        lease = Lease(self, most, changed)
+    def lease(self, most: int | None = None, on_change: Callable[[int], None] = lambda cores: None) -> CpuLease:
+        """A lease of at most `most` cores, and at least one, even if that exceeds the budget."""
+        lease = CpuLease(self, most, on_change)
         with self._lock:
             self._leases.append(lease)
             self._share()
         return lease
 
-    def give_back(self, lease: Lease) -> None:
+    def release(self, lease: CpuLease) -> None:
         with self._lock:
             if lease in self._leases:
                 self._leases.remove(lease)
@@ -54,14 +54,14 @@ class Budget:
 
     def _share(self) -> None:
         left = self._cores
-        modest = sorted(self._leases, key=lambda one: one.most or self._cores)
-        for place, lease in enumerate(modest):
-            fair = left // (len(modest) - place)
+        leases = sorted(self._leases, key=lambda one: one.most or self._cores)
+        for place, lease in enumerate(leases):
+            fair = left // (len(leases) - place)
             cores = max(1, min(fair, lease.most or fair))
             left = max(left - cores, 0)
             if cores != lease.cores:
                 lease.cores = cores
-                lease.changed(cores)
+                lease.on_change(cores)
 
 
 def check_cores(count: int) -> int:

@@ -1,11 +1,12 @@
-"""What works on this machine, what is missing, and how to get it: every answer is tried, none is assumed.
+"""Diagnoses the installation: what works on this machine, what is missing, and how to fix it. Checks test real use.
 
-Only the standard library is imported before a check asks for more: what is missing must not keep us from saying so.
+Only the standard library is imported before a check needs more, so that a missing package can be reported.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import operator
 import os
 import platform
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import distributions, entry_points, requires
@@ -24,27 +25,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 GB = 1e9
-LITTLE = 1 * GB  # of memory or disk: less than this is told
-PATIENCE = 60.0  # seconds for a match, which may have to be compiled first, and for torch
-DESKTOP = sys.platform in ("win32", "darwin")  # where a display is found without a variable that names it
+LITTLE = 1 * GB  # of memory or disk: less than this is reported
+PATIENCE = 60.0  # seconds for a match, which may have to compile kernels first, and for torch
+DESKTOP = sys.platform in ("win32", "darwin")  # where the display needs no environment variable
 PIP = f"{sys.executable} -m pip"
-ANEW = "install Ringside anew: delete its folder .venv, then `python3 launch.py`"
-OPTIONAL = ("torch", "neat-python", "pygame", "pyside6-essentials", "pyqtgraph")  # matches and tables do without
+REINSTALL = "reinstall Ringside: delete its folder .venv, then run `python3 launch.py`"
+OPTIONAL = ("torch", "neat-python", "pygame", "pyside6-essentials", "pyqtgraph")  # not needed for matches and standings
 
-# Whatever is asked for: 6.12.0 miscounts references to None until Python aborts, and 6.11.0 and 6.11.1 break docks.
+# For any requirement: 6.12.0 miscounts references to None until Python aborts; 6.11.0 and 6.11.1 break docks.
 SOUND_QT = "PySide6-Essentials>=6.8,!=6.11.0,!=6.11.1,<6.12"
 
-# What Qt loads and its wheel does not bring, with Debian's names; on X11 it is more.
-QT_LIBRARIES = (
-    "libGL.so.1=libgl1 libEGL.so.1=libegl1 libglib-2.0.so.0=libglib2.0-0 libxkbcommon.so.0=libxkbcommon0 "
-    "libfontconfig.so.1=libfontconfig1 libdbus-1.so.3=libdbus-1-3 "
-)
-X11_LIBRARIES = (
-    "libxcb-cursor.so.0=libxcb-cursor0 libxcb-icccm.so.4=libxcb-icccm4 libxcb-keysyms.so.1=libxcb-keysyms1 "
-    "libxcb-shape.so.0=libxcb-shape0 libxkbcommon-x11.so.0=libxkbcommon-x11-0"
-)
-
-# Tried in processes of their own: they are heavy, and a Qt that cannot open aborts whoever asked it to.
+# Run in child processes: they are slow to import, and Qt aborts its process if it cannot open a display.
 TORCH = "import torch; assert torch.ones(3).sum() == 3; print('torch', torch.__version__, 'computes')"
 QT = "import sys; from PySide6.QtWidgets import QApplication; print(QApplication(sys.argv).platformName())"
 PYGAME = """import os; os.environ.update(SDL_VIDEODRIVER="dummy", SDL_AUDIODRIVER="dummy")
@@ -58,26 +49,77 @@ for name in sys.argv[1:]:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
-    state: Literal["good", "missing", "broken"]  # missing: the rest works without it; broken: to be mended
-    told: str  # one sentence: what was found
-    remedy: str = ""  # how to get it, when it is not good
+    state: Literal["good", "missing", "broken"]  # missing: the rest works without it; broken: must be fixed
+    told: str  # what was found; the name is a key of the JSON output
+    remedy: str = ""  # how to fix it, if it is not good
 
 
 class TrialFailed(Exception):  # noqa: N818 - reads as what it is
-    """Something was tried and did not work; the text says all that is known."""
+    """A check failed; the text says why."""
 
 
 def examine() -> Iterator[Finding]:
-    """Everything, one after the other; some of it takes seconds. Never raises, for it runs where things are broken."""
+    """Runs all checks in turn; some take seconds. It never raises, because it runs where things are broken."""
     for what, attempt, remedy in CHECKS:
         try:
             yield from attempt()
-        except (Exception, SystemExit) as error:  # whatever a broken machine or a plug-in does: it is told
+        except (Exception, SystemExit) as error:  # whatever a broken machine or a plug-in raises is reported
             name = "" if isinstance(error, TrialFailed) else f"{type(error).__name__}: "
-            yield Finding(what, "broken", name + _gist(str(error)), ANEW if isinstance(error, ImportError) else remedy)
+            yield Finding(
+                what, "broken", name + _main_line(str(error)), REINSTALL if isinstance(error, ImportError) else remedy
+            )
+
+
+@dataclass(frozen=True)
+class LeagueReport:
+    """The contents of an undamaged league file."""
+
+    agents: tuple[str, ...]  # names
+    matches: int
+    unfinished: tuple[Any, ...]  # tournaments
+    missing_kinds: dict[str, list[str]]  # agent kinds that are not installed, with the names of their agents
+
+
+def check_league(path: str) -> LeagueReport:
+    """Checks the whole file, and every record in it against its hash; raises BadLeague if anything is damaged."""
+    from engine.errors import BadLeague
+    from engine.league import played_matches
+    from engine.league.storage.league import League
+    from engine.league.storage.sessions import SessionStore
+    from engine.league.storage.tournaments import TournamentStore
+    from engine.registry import KINDS
+
+    with League(path, read_only=True) as league:
+        league.file.check()
+        agents, tournaments = league.agents(archived=True), league.tournaments()
+        for agent in agents:
+            league.payload(agent.payload)
+        problems = [
+            f"tournament {one.number}: {problem}"
+            for one in tournaments
+            for problem in TournamentStore(league, one.number).audit()
+        ]
+        stray = played_matches.strays(league)
+        sessions = SessionStore(league).audit()
+    if stray:
+        problems.append(f"{stray} matches without a tournament")
+    if problems:
+        raise BadLeague(
+            f"{path} is damaged: its summaries do not follow from its matches ({'; '.join(problems)}): "
+            "restore a backup, if there is one"
+        )
+    if sessions:
+        raise BadLeague(f"{path} is damaged: {'; '.join(sessions)}: restore a backup, if there is one")
+    missing: dict[str, list[str]] = {}
+    for agent in agents:
+        if agent.kind not in KINDS.names():
+            missing.setdefault(agent.kind, []).append(agent.name)
+    unfinished = tuple(one for one in tournaments if one.state.open)
+    played = sum(one.played for one in tournaments)
+    return LeagueReport(tuple(agent.name for agent in agents), played, unfinished, missing)
 
 
 def _python() -> Iterator[Finding]:
@@ -88,12 +130,12 @@ def _python() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    for needed in [one for one in requires("ringside") or () if ";" not in one]:  # others are for an extra
+    for needed in [one for one in requires("ringside") or () if ";" not in one]:  # others belong to an extra
         name = re.split(r"[^\w.-]", needed, maxsplit=1)[0].lower()
         needed = SOUND_QT if name == "pyside6-essentials" else needed
         found, remedy = _installed(name), f'{PIP} install "{needed}"'
         if found is None:
-            yield Finding(name, "missing" if name in OPTIONAL else "broken", "it is not installed", remedy)
+            yield Finding(name, "missing" if name in OPTIONAL else "broken", "not installed", remedy)
         elif not _satisfies(found, needed):
             yield Finding(name, "broken", f"{found} is installed, {needed} is needed", remedy)
         else:
@@ -105,21 +147,21 @@ def _installed(package: str) -> str | None:
 
 
 def _satisfies(found: str, needed: str) -> bool:
-    """As far as our own requirements go: numbers, without the words of pre-releases; `packaging` may not be there."""
+    """Compares version numbers as our own requirements use them, without pre-releases; `packaging` may be missing."""
     signs = {"==": "eq", "!=": "ne", ">=": "ge", "<=": "le", "<": "lt", ">": "gt"}
     bounds = re.findall(r"([=!<>]=|[<>])\s*([\d.]+)", needed)
     return all(getattr(operator, signs[sign])(_numbers(found), _numbers(bound)) for sign, bound in bounds)
 
 
 def _numbers(text: str) -> list[int]:
-    """6.12.0 and 6.12 are the same, and 2.13.0+cpu is 2.13."""
+    """6.12.0 equals 6.12, and 2.13.0+cpu is 2.13."""
     return [int(part) for part in re.sub(r"(\.0+)*(\.?[^\d.].*)?$", "", text).split(".") if part]
 
 
 def _cache() -> Iterator[Finding]:
     from engine.kernels import cache_root
 
-    yield Finding("kernel cache", "good", f"compiled kernels are kept in {_written(cache_root())}")
+    yield Finding("kernel cache", "good", f"compiled kernels are cached in {_check_writable(cache_root())}")
 
 
 def _kernels() -> Iterator[Finding]:
@@ -136,12 +178,12 @@ def _workers() -> Iterator[Finding]:
         late = threading.Timer(PATIENCE, executor.stop, [True])  # the match is then cancelled
         after.callback(late.cancel)
         late.start()
-        told = _play(executor)
-    yield Finding("worker processes", "good", f"one came up, and {told}")
+        match = _play(executor)
+    yield Finding("worker processes", "good", f"one started, and {match}")
 
 
 def _play(executor: Any) -> str:
-    """A short match of the game that comes with Ringside."""
+    """Plays a short match of Pong."""
     from engine.play.match import Limits, MatchSpec
     from engine.registry import KINDS, new_game
 
@@ -158,7 +200,7 @@ def _plugins() -> Iterator[Finding]:
 
     games = all_games()
     for game in games.values():
-        agents_for(game)  # a kind may load, and fail when it is asked about a game
+        agents_for(game)  # a kind may load, and fail for a game
     registries: tuple[Registry[Any], ...] = (GAMES, KINDS, FORMATS, TRAINERS)
     for registry in registries:
         names = games if registry is GAMES else registry.working()
@@ -167,8 +209,8 @@ def _plugins() -> Iterator[Finding]:
         for key, problem in registry.problems.items():
             points = entry_points(group=registry.group)
             guilty = [one.dist.name for one in points if one.dist and key in (one.name, f"{one.name} ({one.value})")]
-            remedy = f"update it, or {PIP} uninstall {' '.join(guilty[:1]) or 'the package that brings it'}"
-            yield Finding("plug-in", "broken", _gist(problem), ANEW if "ringside" in guilty else remedy)
+            remedy = f"update it, or {PIP} uninstall {' '.join(guilty[:1]) or 'the package that contains it'}"
+            yield Finding("plug-in", "broken", _main_line(problem), REINSTALL if "ringside" in guilty else remedy)
 
 
 def _machine() -> Iterator[Finding]:
@@ -184,14 +226,14 @@ def _machine() -> Iterator[Finding]:
 
 
 def _folder() -> Iterator[Finding]:
-    folder = _written(Path.cwd())
+    folder = _check_writable(Path.cwd())
     free = shutil.disk_usage(folder).free
-    remedy = "make room there, or change to a folder on a larger disk" if free < LITTLE else ""
+    remedy = "free some space, or change to a folder on a larger disk" if free < LITTLE else ""
     yield Finding("current folder", "missing" if remedy else "good", f"{folder} has {free / GB:.1f} GB left", remedy)
 
 
-def _written(folder: Path) -> Path:
-    """The same, when something could be written there: permissions would not tell of a full or read-only disk."""
+def _check_writable(folder: Path) -> Path:
+    """Writes a file into the folder and returns the folder: permissions would not reveal a full or read-only disk."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -202,12 +244,12 @@ def _written(folder: Path) -> Path:
 
 
 def _sqlite() -> Iterator[Finding]:
-    """Leagues rest on these two settings; network folders refuse the first, or take it and lose data."""
+    """Leagues depend on these two settings; network folders refuse the first, or accept it and lose data."""
     import sqlite3
 
-    here: Path | None = None  # which is where temporary files go
+    here: Path | None = None  # None: the folder for temporary files
     with contextlib.suppress(TrialFailed, OSError):
-        here = _written(Path.cwd())
+        here = _check_writable(Path.cwd())
     with tempfile.TemporaryDirectory(prefix=".ringside-", dir=here) as folder:
         one, two = (sqlite3.connect(Path(folder, "trial"), isolation_level=None) for _ in range(2))
         with contextlib.closing(one), contextlib.closing(two):
@@ -217,7 +259,7 @@ def _sqlite() -> Iterator[Finding]:
             )
             full = one.execute("PRAGMA synchronous").fetchone()[0] == 2
             if mode != "wal" or not full or two.execute("SELECT x FROM t").fetchall() != [(7,)]:
-                raise TrialFailed(f"in {folder} the journal is {mode}, and what is written may be lost")
+                raise TrialFailed(f"in {folder} the journal mode is {mode}, so written data may be lost")
     yield Finding("SQLite", "good", f"{sqlite3.sqlite_version} with WAL, tried in {here or tempfile.gettempdir()}")
 
 
@@ -233,67 +275,81 @@ def _window() -> Iterator[Finding]:
     if variable or DESKTOP:
         yield Finding("display", "good", f"{variable} is {os.environ[variable]}" if variable else "the desktop's own")
     else:
-        told = "no DISPLAY or WAYLAND_DISPLAY is set: the window needs one; the command line does not"
+        told = "neither DISPLAY nor WAYLAND_DISPLAY is set: the window needs one, the command line does not"
         yield Finding("display", "missing", told, "start Ringside from a desktop, through `ssh -X`, or by `xvfb-run`")
     if _installed("PySide6-Essentials") is None:
         yield Finding("Qt", "missing", "PySide6-Essentials is not installed", f'{PIP} install "{SOUND_QT}"')
         return
-    yield _opened("Qt without a display", QT_LIBRARIES, "-platform", "offscreen")
+    yield _opened("Qt without a display", ("window",), "-platform", "offscreen")
     if variable or DESKTOP:
-        yield _opened("Qt on the display", QT_LIBRARIES + X11_LIBRARIES)
+        yield _opened("Qt on the display", ("window", "x11"))
 
 
-def _opened(what: str, libraries: str, *arguments: str) -> Finding:
+def _qt_libraries(groups: Sequence[str]) -> dict[str, str]:
+    """Libraries that Qt loads and its wheel does not contain, with the Debian package of each."""
+    from engine.files import asset
+
+    path = asset("qt_libraries.json")
+    groups_found = json.loads(path.read_text("utf-8")) if path is not None else {}
+    return {name: packages[0] for group in groups for name, packages in groups_found.get(group, {}).items()}
+
+
+def _opened(what: str, libraries: Sequence[str], *arguments: str) -> Finding:
     try:
         name = _run(QT, *arguments)
     except TrialFailed as error:
-        packages = dict(pair.split("=") for pair in libraries.split())
+        packages = _qt_libraries(libraries)
         missing = _run(LOADER, *packages).split() if sys.platform == "linux" else []  # Qt names one of them at most
         if missing:
             remedy = f"as root: apt-get install {' '.join(packages[one] for one in missing)} (Debian's names)"
             return Finding(what, "broken", f"{', '.join(missing)} cannot be loaded", remedy)
-        return Finding(what, "broken", _gist(str(error)), ANEW if arguments else "name a display that you may use")
-    return Finding(what, "good", f"it opens on the platform {name}")
+        return Finding(
+            what,
+            "broken",
+            _main_line(str(error)),
+            REINSTALL if arguments else "set DISPLAY to a display that you may use",
+        )
+    return Finding(what, "good", f"works on the platform {name}")
 
 
 def _trial(what: str, package: str, code: str, timeout: float = 30.0) -> Iterator[Finding]:
     if _installed(package) is None:
-        yield Finding(what, "missing", f"{package} is not installed", ANEW)
+        yield Finding(what, "missing", f"{package} is not installed", REINSTALL)
     else:
-        yield Finding(what, "good", _gist(_run(code, timeout=timeout)))
+        yield Finding(what, "good", _main_line(_run(code, timeout=timeout)))
 
 
 def _run(code: str, *arguments: str, timeout: float = 30.0) -> str:
-    """What a program prints; raises what it complains of when it fails or takes too long."""
-    command = [sys.executable, "-P", "-c", code, *arguments]  # -P: a torch.py in the user's folder is not meant
+    """The output of a Python program; raises TrialFailed with its error if it fails or takes too long."""
+    command = [sys.executable, "-P", "-c", code, *arguments]  # -P ignores a torch.py in the user's folder
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
     except subprocess.TimeoutExpired:
         raise TrialFailed(f"no answer within {timeout:g} s") from None
     if done.returncode:
-        raise TrialFailed(done.stderr.decode(errors="replace") or f"it ended with status {done.returncode}")
+        raise TrialFailed(done.stderr.decode(errors="replace") or f"exit status {done.returncode}")
     return done.stdout.decode(errors="replace").strip()
 
 
-def _gist(said: str) -> str:
-    """The line that matters: the last of a traceback, the first of anything else."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()] or ["no reason is given"]
+def _main_line(text: str) -> str:
+    """The most important line: the last of a traceback, the first of anything else."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or ["no reason given"]
     return lines[-1] if lines[0].startswith("Traceback") else lines[0]
 
 
-# What is tried, and the remedy if that fails in a way that the check itself has no words for.
+# Name, check, and the remedy if the check raises an error.
 CHECKS: tuple[tuple[str, Callable[[], Iterator[Finding]], str], ...] = (
     ("Python", _python, "install Python 3.11 or newer, and start launch.py with it"),
-    ("packages", _packages, ANEW),
+    ("packages", _packages, REINSTALL),
     ("terminal", _terminal, "set PYTHONUTF8=1, and LANG to a locale such as C.UTF-8"),
-    ("machine", _machine, ANEW),
-    ("current folder", _folder, "change to a folder of yours, such as with `cd ~`: leagues are kept there"),
+    ("machine", _machine, REINSTALL),
+    ("current folder", _folder, "change to a folder of your own, such as with `cd ~`: leagues are stored there"),
     ("SQLite", _sqlite, "keep leagues on a disk of this machine, not in a network or shared folder"),
-    ("kernel cache", _cache, "name a folder of yours in RINGSIDE_CACHE; till then, every start compiles anew"),
-    ("compiled kernels", _kernels, ANEW),
+    ("kernel cache", _cache, "set RINGSIDE_CACHE to a folder of your own; until then every start compiles again"),
+    ("compiled kernels", _kernels, REINSTALL),
     ("worker processes", _workers, "allow more processes (`ulimit -u`) and memory; `ringside match --here` needs none"),
     ("plug-ins", _plugins, "uninstall the plug-in that was installed last"),
-    ("pictures", partial(_trial, "pictures", "pygame", PYGAME), ANEW),
-    ("window", _window, ANEW),
-    ("training with torch", partial(_trial, "training with torch", "torch", TORCH, PATIENCE), ANEW),
+    ("pictures", partial(_trial, "pictures", "pygame", PYGAME), REINSTALL),
+    ("window", _window, REINSTALL),
+    ("training with torch", partial(_trial, "training with torch", "torch", TORCH, PATIENCE), REINSTALL),
 )

@@ -1,22 +1,29 @@
-"""Numbers and times as a person says them, in the window and in a terminal."""
+"""Formats numbers, times and names as text for the window and the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.errors import RingsideError
 
-def many(count: int, noun: str) -> str:
+
+def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}es" if noun.endswith("ch") else f"{count:,} {noun}s"
 
 
 def meetings(count: int, seats: int) -> str:
-    """How a record of more than two seats counts."""
-    return f"{many(round(count / (seats - 1)), 'match')} of {seats}, which are {many(count, 'meeting')} of two"
+    """Explains the counts of a record in games of more than two seats."""
+    return f"{plural(round(count / (seats - 1)), 'match')} of {seats}, which are {plural(count, 'meeting')} of two"
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """A, B and C."""
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def shorten(text: str, longest: int) -> str:
+    """Cut to at most this many characters, the ellipsis included."""
+    return text if len(text) <= longest else text[: longest - 1] + "\u2026"
 
 
 def ordinal(rank: int) -> str:
@@ -25,30 +32,30 @@ def ordinal(rank: int) -> str:
     return f"{rank:,}{ending}"
 
 
-def seat_words(seat: int, name: str = "") -> str:
-    """A seat, from 0, and what the game calls it, if it does."""
+def seat_label(seat: int, name: str = "") -> str:
+    """A seat, from 0, and its name in the game, if it has one."""
     return f"Seat {seat + 1}, {name}" if name else f"Seat {seat + 1}"
 
 
-def finish(ranks: Sequence[int]) -> list[int]:
-    """The order in which seats are told: of two as they sit, of more the best first."""
+def finish_order(ranks: Sequence[int]) -> list[int]:
+    """The order in which seats are listed: two by seat, more by rank."""
     return list(range(len(ranks))) if len(ranks) <= 2 else sorted(range(len(ranks)), key=lambda seat: ranks[seat])
 
 
-def between(scores: Sequence[str]) -> str:
-    """Scores beside each other; a dash between them would look like another minus."""
+def score_line(scores: Sequence[str]) -> str:
+    """Scores side by side, separated by a dash, or by a colon if one is negative: a dash would look like a minus."""
     return (" : " if any(one.startswith(("-", "\N{MINUS SIGN}")) for one in scores) else " \u2013 ").join(scores)
 
 
 def outcome(names: Sequence[str], scores: Sequence[float], ranks: Sequence[int]) -> str:
-    """Who played, with their scores, which may be negative."""
+    """Players and their scores, which may be negative."""
     if len(names) == 2:
         return f"{names[0]} {scores[0]:g} : {scores[1]:g} {names[1]}"
-    return ", ".join(f"{names[seat]} {scores[seat]:g}" for seat in finish(ranks))
+    return ", ".join(f"{names[seat]} {scores[seat]:g}" for seat in finish_order(ranks))
 
 
 def compact(count: int) -> str:
-    """About so many, in four letters: 950, 4.2k, 28k, 1.3M."""
+    """A count in at most four characters: 950, 4.2k, 28k, 1.3M."""
     for size, letter in ((1_000_000, "M"), (1000, "k")):
         if count >= size * 0.9995:
             share = count / size
@@ -61,12 +68,12 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def chance(share: float) -> str:
-    """Of something that did happen: never none at all."""
+    """A probability of something that did happen: never 0 %."""
     return percent(share) if share >= 0.005 else "<1 %"
 
 
-def lasting(seconds: float) -> str:
-    """A time as a person says it."""
+def duration(seconds: float) -> str:
+    """A duration in the largest suitable unit."""
     if seconds < 90:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     if seconds < 5400:
@@ -74,8 +81,8 @@ def lasting(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"
 
 
-def each_second(rate: float) -> str:
-    """How fast matches are played."""
+def match_rate(rate: float) -> str:
+    """Matches per second or minute."""
     if rate >= 10:
         return f"{rate:,.0f} a second"
     if rate >= 0.5:
@@ -83,8 +90,13 @@ def each_second(rate: float) -> str:
     return f"{rate * 60:.1f} a minute"
 
 
-def weighing(bytes: float) -> str:
-    """Memory."""
+def byte_size(bytes: float) -> str:
+    """Memory in MB or GB."""
     if bytes >= 1 << 30:
         return f"{bytes / (1 << 30):.1f} GB"
     return f"{bytes / (1 << 20):,.0f} MB"
+
+
+def error_text(error: Exception) -> str:
+    """An error of ours as it is; for any other, its type as well."""
+    return str(error) if isinstance(error, RingsideError) else f"{type(error).__name__}: {error}"

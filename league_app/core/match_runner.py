@@ -1,4 +1,4 @@
-"""Where the matches of a tournament are played: worker processes, or this process if that is asked for."""
+"""LocalMatchRunner: plays the matches of a tournament in worker processes, or in this process."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from engine.play.match import MatchSpec
 from engine.registry import game_of
 
 
-class Stage:
-    """Keeps its worker processes from one tournament to the next."""
+class LocalMatchRunner:
+    """Plays matches; its worker processes are kept from one tournament to the next."""
 
     def __init__(
         self,
@@ -25,18 +25,18 @@ class Stage:
     ) -> None:
         self._workers = ConcurrentMatchExecutor(workers, batch_size, lanes=lanes, plugins=plugins)
         self._here = None if concurrent else SequentialMatchExecutor(lanes)
-        self.speed = 1.0  # of live matches; 0 for as fast as they go
+        self.speed = 1.0  # factor for live matches; 0 for full speed
 
     @property
     def workers(self) -> ConcurrentMatchExecutor:
-        """For its status and its events, and to change how many there are."""
+        """The worker processes: their number, status and events."""
         return self._workers
 
     def executor(self) -> Executor:
         return self._here or self._workers
 
     def watch(self, spec: MatchSpec, skip: int = 0) -> LiveMatch:
-        """At the pace that suits the game, after so many steps at full speed."""
+        """Starts a live match at the game's pace, after `skip` steps at full speed."""
         return self._workers.watch(spec, self.pace(spec), skip)
 
     def pace(self, spec: MatchSpec) -> float:
@@ -47,13 +47,13 @@ class Stage:
         return self._here is not None
 
     def hold(self, yes: bool) -> None:
-        """In this process a run looks by itself, after each match, whether it is to go on."""
+        """Only for worker processes: in this process the run itself decides after each match whether to continue."""
         if self._here is None:
             self._workers.hold(yes)
 
     @property
     def waiting(self) -> int:
-        """Matches that were taken and are not being played; in this process nobody knows."""
+        """Matches that were taken and have not started; 0 if they are played in this process."""
         return self._workers.waiting if self._here is None else 0
 
     def stop_now(self) -> None:

@@ -1,16 +1,16 @@
-"""The files that Ringside keeps for a person."""
+"""Paths of the files that Ringside keeps for each user."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from engine.user_dirs import home
+from engine.user_dirs import data_dir
 
 
 def settings_file() -> Path:
-    return home() / "window.json"
+    return data_dir() / "window.json"
 
 
 def sample_league() -> Path:
-    return Path(os.path.realpath(home() / "Sample.league"))  # as an open league calls itself
+    return Path(os.path.realpath(data_dir() / "Sample.league"))  # resolved, like the path of an open league

@@ -1,6 +1,6 @@
-"""What the window remembers from one time to the next, as a small JSON file of a person's own.
+"""Preferences of the window, in a small JSON file of the user.
 
-A file that cannot be read or written costs what was remembered, and never a start.
+If the file cannot be read or written, preferences are lost, but the program starts.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from engine.files import write_whole
+from engine.files import write_atomic
 
 RECENT = 8  # leagues
 LARGEST = 1 << 20
 
 
-class Settings:
-    """By name; whatever JSON can hold."""
+class Preferences:
+    """JSON values by name."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.trouble = ""  # why nothing can be kept
+        self.trouble = ""  # why preferences cannot be saved
         self._values: dict[str, Any] = {}
         try:
             if path.stat().st_size <= LARGEST:
@@ -30,7 +30,7 @@ class Settings:
             pass
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Of the type of the default, or the default: a person may have edited the file."""
+        """The value, or the default if it has another type: the user may have edited the file."""
         found = self._values.get(name, default)
         return found if default is None or isinstance(found, type(default)) else default
 
@@ -39,25 +39,25 @@ class Settings:
             self._values[name] = value
             self.save()
 
-    def forget(self, start: str) -> None:
-        """Everything whose name begins like this."""
-        self._values = {name: value for name, value in self._values.items() if not name.startswith(start)}
+    def remove_prefix(self, prefix: str) -> None:
+        """Removes all values whose names start with this prefix."""
+        self._values = {name: value for name, value in self._values.items() if not name.startswith(prefix)}
         self.save()
 
     def save(self) -> None:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self._path, json.dumps(self._values, indent=1).encode())
+            write_atomic(self._path, json.dumps(self._values, indent=1).encode())
             self.trouble = ""
         except OSError as error:
-            self.trouble = f"settings cannot be kept in {self._path}: {error.strerror or error}"
+            self.trouble = f"preferences cannot be saved in {self._path}: {error.strerror or error}"
 
     @property
     def recent(self) -> list[Path]:
-        """Leagues that were open, newest first, as far as they are still there."""
-        given = [Path(one) for one in self.get("recent", []) if isinstance(one, str)]
-        return [one for one in given if one.is_file()]
+        """Recently opened leagues that still exist, newest first."""
+        paths = [Path(one) for one in self.get("recent", []) if isinstance(one, str)]
+        return [one for one in paths if one.is_file()]
 
-    def opened(self, path: Path) -> None:
+    def add_recent(self, path: Path) -> None:
         others = [one for one in self.recent if one != path]
         self.set("recent", [str(one) for one in [path, *others]][:RECENT])

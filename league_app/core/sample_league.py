@@ -1,4 +1,4 @@
-"""The sample league: every game that comes with Ringside, its ready-made agents, and a first tournament of each."""
+"""The sample league: all games that come with Ringside and their ready-made agents."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ROUNDS = 4
 
 
 def games() -> list[str]:
-    """Those that come with Ringside and have somebody to play them."""
+    """Games that come with Ringside and have at least two ready-made agents."""
     return [name for name in GAMES.own() if sum(map(len, agents_for(new_game(name)).values())) > 1]
 
 
-def make(path: Path, plugins: Sequence[str] = ()) -> LeagueState:
-    """A new one, with nothing played yet; one that is there already is opened."""
+def open_or_create(path: Path, plugins: Sequence[str] = ()) -> LeagueState:
+    """Opens the sample league, or creates it without any match played."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
         return LeagueState(path, plugins=plugins)
@@ -34,6 +34,6 @@ def make(path: Path, plugins: Sequence[str] = ()) -> LeagueState:
 
 
 def unplayed(state: LeagueState) -> list[GameSpec]:
-    """Games of the sample that have no tournament yet."""
+    """Games of the sample league that have no tournament yet."""
     played = {one.settings.game.name for one in state.league.tournaments()}
     return [new_game(name).spec for name in games() if name not in played]

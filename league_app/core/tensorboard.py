@@ -1,8 +1,8 @@
-"""Metrics as a TensorBoard event file. The format is small (records with a checksum around three fields), and the
-package that writes it would bring a hundred megabytes of others along; hence by hand.
+"""Writes metrics as a TensorBoard event file. The format is small (records with a checksum around three fields), and
+the package that writes it would add a hundred megabytes of dependencies, so it is implemented here.
 
-A record is its length, a checksum of that, the data, and a checksum of those (TFRecord); the data is a protocol buffer
-`Event` with wall_time = 1, step = 2 and either file_version = 3 or summary = 5, whose values have tag = 1 and
+A record is its length, a checksum of that, the data, and a checksum of the data (TFRecord); the data is a protocol
+buffer `Event` with wall_time = 1, step = 2 and either file_version = 3 or summary = 5, whose values have tag = 1 and
 simple_value = 2.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import BadValue
-from engine.files import check_path, write_whole
+from engine.files import check_path, write_atomic
 from engine.league.storage.session_rows import Series
 
 POLYNOMIAL = 0x82F63B78  # Castagnoli, reflected
@@ -48,7 +48,7 @@ def record(data: bytes) -> bytes:
 
 
 def _masked(data: bytes) -> bytes:
-    """The checksum turned and shifted, so that a checksum of data with checksums is none."""
+    """The checksum, rotated and shifted as TFRecord requires, so that data may itself contain checksums."""
     value = crc32c(data)
     return struct.pack("<I", ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
@@ -66,25 +66,26 @@ def _field(number: int, data: bytes) -> bytes:
     return _varint(number << 3 | 2) + _varint(len(data)) + data
 
 
-def events(metrics: Mapping[str, Series], begun: float) -> Iterator[bytes]:
-    """All of them as records, metric by metric."""
-    yield record(b"\x09" + struct.pack("<d", begun) + _field(3, b"brain.Event:2"))
+def events(metrics: Mapping[str, Series], started: float) -> Iterator[bytes]:
+    """All metrics as records, one metric after the other."""
+    yield record(b"\x09" + struct.pack("<d", started) + _field(3, b"brain.Event:2"))
     for name, series in metrics.items():
         tag = _field(1, name.encode())
-        with np.errstate(over="ignore"):  # what a float of four bytes cannot hold is infinite there
+        with np.errstate(over="ignore"):  # values beyond 32-bit floats become infinite
             values = series.values.astype("<f4")
         for step, at, value in zip(series.steps.tolist(), series.at.tolist(), values, strict=True):
             summary = _field(1, tag + b"\x15" + value.tobytes())
             yield record(b"\x09" + struct.pack("<d", at) + b"\x10" + _varint(step) + _field(5, summary))
 
 
-def export(metrics: Mapping[str, Series], begun: float, folder: Path | str) -> Path:
-    """Into this folder, which is made if need be; the file. A second export of the same session replaces the first."""
+def export(metrics: Mapping[str, Series], started: float, folder: Path | str) -> Path:
+    """Writes a file into this folder, which is created if necessary, and returns its path. A second export of the same
+    session replaces the first."""
     place = check_path("folder", folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        target = place / f"events.out.tfevents.{int(begun):010d}.{socket.gethostname()}.ringside"
-        write_whole(target, b"".join(events(metrics, begun)))
+        target = place / f"events.out.tfevents.{int(started):010d}.{socket.gethostname()}.ringside"
+        write_atomic(target, b"".join(events(metrics, started)))
     except OSError as error:
-        raise BadValue("folder", str(folder), f"one that can be written ({error.strerror})") from None
+        raise BadValue("folder", str(folder), f"a folder that can be written ({error.strerror})") from None
     return target

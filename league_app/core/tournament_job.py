@@ -1,69 +1,76 @@
-"""A tournament that is being played: its thread, its share of the cores, and what may be asked of it meanwhile."""
+"""TournamentJob: a tournament that is played in a thread, on its share of the cores."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from engine.errors import StorageFailed
-from engine.league.entries import Entry
 from engine.league.estimate import rate_name
 from engine.league.records import Tournament
+from engine.league.storage.result_columns import PlayedEntry
 from engine.league.tournament_runner import Progress, TournamentRun
 from engine.play.concurrent import MOST_WORKERS
-from league_app.core.changes import Change
+from league_app.core.changes import Change, ChangeKind
+from league_app.core.context import LeagueContext
+from league_app.core.match_runner import LocalMatchRunner
 
-if TYPE_CHECKING:
-    from league_app.core.state import LeagueState
-
-ENOUGH = 200  # matches that say something about speed
+ENOUGH = 200  # matches needed to measure the speed
 
 
 class TournamentJob:
-    """A tournament that is played in a thread; `run` has pause, resume, finish, stop."""
+    """Plays a tournament when it is called, in a thread of its own; control it from any other thread."""
 
-    def __init__(self, state: LeagueState, number: int) -> None:
-        self._state = state
+    def __init__(
+        self,
+        context: LeagueContext,
+        number: int,
+        runner: Callable[[int], LocalMatchRunner],
+        *,
+        visual: bool,
+        on_end: Callable[[TournamentJob], None],
+    ) -> None:
+        """`runner` returns where to play on so many cores; `on_end` is called in the job's thread."""
+        self._context, self._on_end = context, on_end
         self.number = number
-        self.name = state.league.tournament(number).name
+        self.name = context.league.tournament(number).name
         self._over = threading.Event()
-        self._lease = state.budget.lease(MOST_WORKERS, self._resize)
+        self._lease = context.budget.lease(MOST_WORKERS, self._resize)
         try:
-            self.stage = state.stage(self._lease.cores)
+            self.runner = runner(self._lease.cores)
             self.run = TournamentRun(
-                state.league, number, self.stage, visual=state.show_visuals, heard=self._heard, changed=self._changed
+                context.league, number, self.runner, visual=visual, on_saved=self._on_saved, on_change=self._on_change
             )
         except BaseException:
             self._lease.release()
             raise
         self.began = time.monotonic()
-        self.before = self.run.book.played
+        self.before = self.run.store.played
 
     def __call__(self) -> None:
-        """Play it: the body of its thread."""
+        """Plays the tournament: the body of its thread."""
         try:
             self.run.run()
             self._remember_rate()
-        except Exception as error:  # whoever waits is told
+        except Exception as error:  # `wait` raises it
             self.run.error = self.run.error or error
         finally:
             self._lease.release()
             try:
-                self._state.job_ended(self)
+                self._on_end(self)
             finally:
                 self._over.set()
 
     def _remember_rate(self) -> None:
-        """How fast it went, for the next estimate; unless it was watched, paused or played in this process."""
-        book, seconds = self.run.book, time.monotonic() - self.began
-        plain = self._state.use_concurrent and not self.run.watched and not self.run.was_paused
+        """Saves the speed for the next estimate, unless matches were watched, paused or played in this process."""
+        book, seconds = self.run.store, time.monotonic() - self.began
+        plain = not self.runner.in_this_thread and not self.run.watched and not self.run.was_paused
         if plain and book.played - self.before >= ENOUGH and self.run.error is None:
             rate = (book.played - self.before) / seconds / max(self._lease.cores, 1)
-            with suppress(StorageFailed):  # no reason to call the tournament a failure
-                self._state.league.remember(rate_name(book.tournament.settings.game), rate)
+            with suppress(StorageFailed):  # the tournament itself has not failed
+                self._context.league.save_setting(rate_name(book.tournament.settings.game), rate)
 
     def pause(self) -> None:
         self.run.pause()
@@ -72,37 +79,37 @@ class TournamentJob:
         self.run.resume()
 
     def finish(self) -> None:
-        """What is being played, then stop."""
+        """Stops after the running matches."""
         self.run.finish()
 
     def stop(self, cancel: bool = False) -> None:
-        """Now."""
+        """Stops now; running matches are broken off. A cancelled tournament cannot be resumed."""
         self.run.stop(cancel)
 
     def progress(self) -> Progress:
         return self.run.progress()
 
-    def ended(self) -> None:
-        """Wait for its end, whatever that is like."""
+    def join(self) -> None:
+        """Waits for the end; raises no error of the run."""
         self._over.wait()
 
     def wait(self, timeout: float | None = None) -> Tournament | None:
-        """The tournament as it stands at the end; None when that takes longer. What failed is raised."""
+        """Waits for the end and returns the tournament, or None after the timeout. Raises the error of a failed run."""
         if not self._over.wait(timeout):
             return None
         if self.run.error is not None:
             raise self.run.error
-        return self.run.book.tournament
+        return self.run.store.tournament
 
-    def _heard(self, entries: Sequence[Entry]) -> None:
-        self._state.notices.add(Change("matches", self.number, len(entries)), now=False)
+    def _on_saved(self, entries: Sequence[PlayedEntry]) -> None:
+        self._context.changes.add(Change(ChangeKind.MATCHES, self.number, len(entries)), now=False)
 
-    def _changed(self) -> None:
-        run = getattr(self, "run", None)  # it tells before it is there
+    def _on_change(self) -> None:
+        run = getattr(self, "run", None)  # it may be called while TournamentRun is being constructed
         if run is not None:
-            self._state.notices.add(Change("progress", self.number), now=run.live is not None)
+            self._context.changes.add(Change(ChangeKind.PROGRESS, self.number), now=run.live is not None)
 
     def _resize(self, cores: int) -> None:
-        stage = getattr(self, "stage", None)
-        if stage is not None:
-            stage.workers.workers = cores
+        runner = getattr(self, "runner", None)  # the lease may change before there is one
+        if runner is not None:
+            runner.workers.workers = cores

@@ -1,57 +1,62 @@
-"""Training in a league: sessions that run in processes of their own, what they tell brought into the file, and their
-champions among the agents."""
+"""Training in a league: runs sessions in processes of their own, saves their events, and adds champions to the
+league."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 from agents.training.events import Champion, Checkpoint, Ended, Event, How, Level, Log, Metrics, Progress
 from agents.training.session import TrainingSession
 from engine.errors import BadLeague, BadValue, LeagueError, NotNow, StorageFailed
-from engine.league.records import NAME_LENGTH, Agent, State, content_hash
+from engine.league.records import NAME_LENGTH, Agent, RunState, content_hash
+from engine.league.storage.league import League, free_name
 from engine.league.storage.session_rows import Measured, SavedCheckpoint, Session
-from engine.league.storage.sessions import Sessions
-from engine.league.storage.league import League
+from engine.league.storage.sessions import SessionStore
 from engine.options import Value, items
 from engine.play.concurrent import MOST_WORKERS
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import TRAINERS
-from league_app.core.changes import Change
+from league_app.core.changes import Change, ChangeKind
+from league_app.core.context import LeagueContext
+from league_app.core.validation import resolve_game
 
-if TYPE_CHECKING:
-    from league_app.core.state import LeagueState
-
-LOGS = 1000  # remarks of a session that are remembered
-RETRY = 1.0  # seconds until a full disk is tried again
-PATIENCE = 30.0  # seconds that a trainer has for its last checkpoint when the league is closed
-ANCESTOR = "ancestor"  # kept among the settings of a session: the agent it started from
+LOGS = 1000  # log lines of a session that are kept
+RETRY = 1.0  # seconds between attempts to write to a full disk
+PATIENCE = 30.0  # seconds for a last checkpoint when the league is closed
+ANCESTOR = "ancestor"  # saved among the settings of a session: the agent it started from
 
 
 class TrainingJob:
-    """A session that runs: a thread that brings what it tells to the disk."""
+    """A running session: called in a thread of its own, it saves the events of the training process."""
 
-    def __init__(self, state: LeagueState, session: Session, live: TrainingSession, parents: Sequence[str]) -> None:
-        self._state, self._live, self._parents = state, live, list(parents)
-        self._sessions = Sessions(state.league)
+    def __init__(
+        self,
+        context: LeagueContext,
+        session: Session,
+        live: TrainingSession,
+        parents: Sequence[str],
+        on_end: Callable[[TrainingJob], None],
+    ) -> None:
+        self._context, self._live, self._parents, self._on_end = context, live, list(parents), on_end
+        self._sessions = SessionStore(context.league)
         self.number, self.name = session.number, session.name
         self.progress: Progress | None = None
         self.latest: dict[str, float] = {}  # metrics by name
         self.logs: deque[Log] = deque(maxlen=LOGS)
-        self.remarks = 0  # logs there have been
+        self.log_count = 0  # of all log lines, also those no longer kept
         self.champions: list[Agent] = []
-        self._still = ""  # the agent that a champion turned out to be
-        self.trouble = ""  # why nothing gets to the disk
+        self._duplicate_of = ""  # name of the agent that equals the latest champion
+        self.trouble = ""  # why nothing can be saved at the moment
         self.end: Ended | None = None
         self.error: Exception | None = None
         self._give_up = threading.Event()
         self._over = threading.Event()
-        self._lease = state.budget.lease(MOST_WORKERS, self._resize)
+        self._lease = context.budget.lease(MOST_WORKERS, self._resize)
 
     def __call__(self) -> None:
         """The body of its thread."""
@@ -60,38 +65,38 @@ class TrainingJob:
             self._live.start()
             while not self._live.over and not self._give_up.is_set():
                 if events := self._live.wait(0.5):
-                    self._keep(events)
-            if self.end is None:  # what it still had to tell is not waited for
-                self._sessions.update(self.number, State.STOPPED, "ended at once, on request")
-        except Exception as error:  # whoever waits is told
+                    self._save(events)
+            if self.end is None:  # killed: its remaining events are not waited for
+                self._sessions.update(self.number, RunState.STOPPED, "killed on request")
+        except Exception as error:  # `wait` raises it
             self.error = error
             with suppress(LeagueError):  # the file may be what failed
-                self._sessions.update(self.number, State.STOPPED, f"failed: {error}")
+                self._sessions.update(self.number, RunState.STOPPED, f"failed: {error}")
         finally:
             self._live.close()
             self._lease.release()
-            self._state.training.ended(self)
+            self._on_end(self)
             self._over.set()
 
-    # Asking
+    # Control
 
     def warn(self, text: str) -> None:
         self._log(Log(text, Level.WARNING))
 
     def pause(self) -> None:
         self._live.pause()
-        self._note(State.PAUSED)
+        self._set_state(RunState.PAUSED)
 
     def resume(self) -> None:
         self._live.resume()
-        self._note(State.RUNNING)
+        self._set_state(RunState.RUNNING)
 
     def stop(self) -> None:
-        """With a last checkpoint."""
+        """Stops after a last checkpoint."""
         self._live.stop()
 
     def kill(self) -> None:
-        """Now: what came after the last checkpoint is done again when it is resumed."""
+        """Stops now; when it is resumed, everything after the last checkpoint is repeated."""
         self._give_up.set()
         self._live.kill()
 
@@ -104,38 +109,38 @@ class TrainingJob:
         return self._sessions.session(self.number)
 
     def wait(self, timeout: float | None = None) -> Session | None:
-        """The session at its end; None when that takes longer. What failed in keeping it is raised."""
+        """Waits for the end and returns the session, or None after the timeout. Raises the error if saving failed."""
         if not self._over.wait(timeout):
             return None
         if self.error is not None:
             raise self.error
         return self.session
 
-    def end_by(self, moment: float) -> None:
-        """Wait until then, kill what still runs, and wait for that."""
-        if not self._over.wait(max(moment - time.monotonic(), 0.0)):
+    def wait_until(self, deadline: float) -> None:
+        """Waits until then, kills the session if it still runs, and waits for its end."""
+        if not self._over.wait(max(deadline - time.monotonic(), 0.0)):
             self.kill()
             self._over.wait()
 
-    # Keeping
+    # Saving
 
-    def _keep(self, events: Sequence[Event]) -> None:
-        """On the disk before anybody hears of it. A disk that is full is waited for: the trainer waits too."""
+    def _save(self, events: Sequence[Event]) -> None:
+        """Saves events before observers are notified. While the disk is full it waits, and so does the trainer."""
         parts = deque(_parts(events))
         while parts:
             try:
-                with self._state.league.file.transaction():
+                with self._context.league.file.transaction():
                     entered = self._write(parts[0])
             except StorageFailed as error:
                 self.trouble = str(error)
-                self._tell()
+                self._notify()
                 if self._give_up.wait(RETRY):
                     raise
                 continue
             parts.popleft()
             self.champions += entered
             if entered:
-                self._state.notices.add(Change("agents"))
+                self._context.changes.add(Change(ChangeKind.AGENTS))
         self.trouble = ""
         for event in events:
             match event:
@@ -145,14 +150,14 @@ class TrainingJob:
                     self.progress = event
                 case Log():
                     self._log(event)
-                case Champion() if self._still:
-                    self._log(Log(f"its best player is the same as {self._still}, who is in the league: nobody enters"))
+                case Champion() if self._duplicate_of:
+                    self._log(Log(f"the best player equals {self._duplicate_of}, an agent of the league: not added"))
                 case Ended():
                     self.end = event
-        self._tell()
+        self._notify()
 
     def _write(self, events: Sequence[Event]) -> list[Agent]:
-        """Who entered the league by it."""
+        """Writes events to the file and returns the agents that joined the league."""
         now, entered = time.time(), []
         measured = [Measured(one.step, one.values, now) for one in events if isinstance(one, Metrics)]
         if measured:
@@ -167,63 +172,66 @@ class TrainingJob:
                 case Ended():
                     done = event.how is How.FINISHED
                     note = event.reason if event.how is not How.FAILED else f"failed: {event.reason}"
-                    self._sessions.update(self.number, State.FINISHED if done else State.STOPPED, note)
+                    self._sessions.update(self.number, RunState.FINISHED if done else RunState.STOPPED, note)
         return entered
 
     def _enter(self, event: Champion) -> list[Agent]:
-        """Through the checkpoint that has it as its best, so that one leads to the other; nobody enters twice."""
+        """Adds a champion, linked to the checkpoint that has it as its best player; nothing if it is in the league."""
         player, content = event.player, content_hash(event.player.payload)
         session = self.session
-        for agent in self._state.league.agents(session.game.name, archived=True):
+        for agent in self._context.league.agents(session.game.name, archived=True):
             if (agent.kind, agent.version, agent.payload) == (player.kind, player.version, content):
-                self._still = agent.name
+                self._duplicate_of = agent.name
                 return []
         same = [one for one in self._sessions.checkpoints(self.number) if one.payload == content]
-        name = free_name(self._state.league, session)
+        name = _player_name(self._context.league, session)
         if same:
             return [self._sessions.enter(same[-1].number, name, parents=self._parents)]
         spec = AgentSpec(name, player.kind, player.payload, player.version)
         where = f"step {event.step} of training session {session.number} ({session.name})"
-        origin, said = f"trained by {session.trainer}, {where}", {"parents": self._parents, "notes": player.about}
-        return [self._state.league.add_agent(name, session.game.name, spec, origin=origin, **said)]  # type: ignore[arg-type]
+        origin = f"trained by {session.trainer}, {where}"
+        league, game, parents = self._context.league, session.game.name, self._parents
+        return [league.add_agent(name, game, spec, origin=origin, parents=parents, notes=player.about)]
 
     def _log(self, log: Log) -> None:
         self.logs.append(log)
-        self.remarks += 1
+        self.log_count += 1
 
-    def _note(self, state: State) -> None:
-        with self._state.league.file.transaction():  # nobody writes its end meanwhile
-            if self.session.state in (State.RUNNING, State.PAUSED):
+    def _set_state(self, state: RunState) -> None:
+        with self._context.league.file.transaction():  # its end cannot be written in between
+            if self.session.state in (RunState.RUNNING, RunState.PAUSED):
                 self._sessions.update(self.number, state)
-        self._tell()
+        self._notify()
 
     def _resize(self, cores: int) -> None:
         self._live.workers = cores
 
-    def _tell(self) -> None:
-        self._state.notices.add(Change("training", self.number), now=False)
+    def _notify(self) -> None:
+        self._context.changes.add(Change(ChangeKind.TRAINING, self.number), now=False)
 
 
-class Trainings:
-    """The training sessions of a league; any number may run at the same time, and share the cores."""
+class TrainingManager:
+    """The training sessions of a league; any number may run at the same time, and they share the cores."""
 
-    def __init__(self, state: LeagueState, plugins: Sequence[str]) -> None:
-        self._state, self._plugins = state, tuple(plugins)
+    def __init__(
+        self, context: LeagueContext, plugins: Sequence[str], start_thread: Callable[[Callable[[], None]], None]
+    ) -> None:
+        self._context, self._plugins, self._start_thread = context, tuple(plugins), start_thread
         self._jobs: dict[int, TrainingJob] = {}
         self._lock = threading.RLock()
 
     @property
-    def sessions(self) -> Sessions:
-        return Sessions(self._state.league)
+    def sessions(self) -> SessionStore:
+        return SessionStore(self._context.league)
 
     @property
     def jobs(self) -> list[TrainingJob]:
-        """What runs now."""
+        """The running ones."""
         return list(self._jobs.values())
 
     def unfinished(self) -> list[Session]:
-        """What can be resumed."""
-        return [one for one in self.sessions.every() if one.state.open and one.number not in self._jobs]
+        """Sessions that can be resumed."""
+        return [one for one in self.sessions.all() if one.state.open and one.number not in self._jobs]
 
     def start(
         self,
@@ -234,80 +242,82 @@ class Trainings:
         name: str | None = None,
         ancestor: str | None = None,
     ) -> TrainingJob:
-        """Begin a session. Whatever is wrong with it is told before anything is kept; `ancestor` is an agent of the
-        league to start from, and without a name the session is called by its mode or its trainer."""
+        """Starts a session; wrong settings raise an error before anything is saved. `ancestor` is an agent of the
+        league to start from. Without a name the session gets that of its mode or its trainer, and a number."""
         self._check_writable()
         given = dict(settings or {})
         if any(field.name == "seed" for field in fields(TRAINERS.get(trainer))):
-            given.setdefault("seed", len(self.sessions.every()) + 1)  # or two sessions would be one and the same
-        spec = self._state.game_of(game)
-        agent = self._state.league.agent(ancestor, spec.name) if ancestor is not None else None
+            given.setdefault("seed", len(self.sessions.all()) + 1)  # the same seed would repeat an earlier session
+        spec = resolve_game(self._context.league, game)
+        agent = self._context.league.agent(ancestor, spec.name) if ancestor is not None else None
         live = TrainingSession(
             trainer,
             given,
             spec,
-            workers=self._state.budget.cores,
-            ancestor=self._state.league.spec(agent.id) if agent else None,
+            workers=self._context.budget.cores,
+            ancestor=self._context.league.spec(agent.id) if agent else None,
             plugins=self._plugins,
         )
-        kept: list[tuple[str, Value]] = list(items(live.trainer))
+        config: list[tuple[str, Value]] = list(items(live.trainer))
         if agent is not None:
-            kept.append((ANCESTOR, agent.id))
+            config.append((ANCESTOR, agent.id))
         with self._lock:
-            number = len(self.sessions.every()) + 1
-            usual = f"{getattr(live.trainer, 'mode', trainer)} {number}"
-            session = self.sessions.add(usual if name is None else name, trainer, spec, kept)
+            number = len(self.sessions.all()) + 1
+            default = f"{getattr(live.trainer, 'mode', trainer)} {number}"
+            session = self.sessions.add(default if name is None else name, trainer, spec, config)
             return self._run(session, live, [agent.id] if agent else [])
 
     def resume(self, which: int | str | None = None, changes: Mapping[str, object] | None = None) -> TrainingJob:
-        """Go on from the newest checkpoint; without a name, with the latest session that is not finished. `changes` are
-        settings that are others from now on, such as more generations: with them a finished one goes on too."""
+        """Resumes from the newest checkpoint; without a name, the latest session that is not finished. `changes` are
+        new values of settings, such as more generations: with them a finished session can be resumed too."""
         self._check_writable()
         if which is None:
-            found = self.unfinished() or (self.sessions.every()[-1:] if changes else [])
+            found = self.unfinished() or (self.sessions.all()[-1:] if changes else [])
             if not found:
-                raise NotNow(f"{self._state.league.path.name} has no training session that could be resumed")
+                raise NotNow(f"{self._context.league.path.name} has no training session to resume")
             which = found[-1].number
         with self._lock:
             session = self.sessions.session(which)
             if session.number in self._jobs:
                 raise NotNow(f"session {session.number} ({session.name}) is running")
             if not session.state.open and not changes:
-                told = "it is finished; change a setting, such as generations, to go on"
-                raise NotNow(f"session {session.number} ({session.name}) cannot be resumed: {told}")
+                reason = "it is finished; change a setting, such as generations, to continue"
+                raise NotNow(f"session {session.number} ({session.name}) cannot be resumed: {reason}")
             settings = dict(session.config)
             ancestor = settings.pop(ANCESTOR, None)
             for one in set(changes or ()) & set(getattr(TRAINERS.get(session.trainer), "fixed", ())):
                 if changes and changes[one] != settings.get(one):
-                    raise BadValue(one, changes[one], f"{settings.get(one)!r}, as the session began: begin another one")
-            kept, damaged = self._newest_state(session.number)
-            spec = self._state.league.spec(str(ancestor)) if ancestor is not None and kept is None else None
+                    raise BadValue(
+                        one, changes[one], f"{settings.get(one)!r}, as at its start: start a new session to change it"
+                    )
+            saved, damaged = self._newest_state(session.number)
+            spec = self._context.league.spec(str(ancestor)) if ancestor is not None and saved is None else None
             live = TrainingSession(
                 session.trainer,
                 {**settings, **(changes or {})},
                 session.game,
-                workers=self._state.budget.cores,
-                state=kept[1] if kept else None,
+                workers=self._context.budget.cores,
+                state=saved[1] if saved else None,
                 ancestor=spec,
                 plugins=self._plugins,
             )
             parents = [str(ancestor)] if ancestor is not None else []
-            came = f" of training session {session.number} ({session.name})"
-            before = self._state.league.agents(session.game.name, archived=True)
-            parents = [one.id for one in before if one.origin.endswith(came)][-1:] or parents
+            suffix = f" of training session {session.number} ({session.name})"
+            before = self._context.league.agents(session.game.name, archived=True)
+            parents = [one.id for one in before if one.origin.endswith(suffix)][-1:] or parents
             config: list[tuple[str, Value]] = list(items(live.trainer))
             if ancestor is not None:
                 config.append((ANCESTOR, ancestor))
-            with self._state.league.file.transaction():
-                self.sessions.forget_after(session.number, kept[0] if kept else 0)
-                self.sessions.update(session.number, State.RUNNING, "", config)
+            with self._context.league.file.transaction():
+                self.sessions.forget_after(session.number, saved[0] if saved else 0)
+                self.sessions.update(session.number, RunState.RUNNING, "", config)
             job = self._run(session, live, parents)
-            for told in damaged:
-                job.warn(told)
+            for warning in damaged:
+                job.warn(warning)
             return job
 
     def _newest_state(self, number: int) -> tuple[tuple[int, bytes] | None, list[str]]:
-        """From which to go on, and what is to be said about newer ones that cannot be read."""
+        """The state to resume from, and warnings about newer ones that cannot be read."""
         damaged: list[str] = []
         for one in reversed(self.sessions.checkpoints(number)):
             if one.resumable:
@@ -320,22 +330,25 @@ class Trainings:
         return None, damaged
 
     def _run(self, session: Session, live: TrainingSession, parents: Sequence[str]) -> TrainingJob:
-        job = self._jobs[session.number] = TrainingJob(self._state, session, live, parents)
-        self._state.start(job)
-        self._state.notices.add(Change("training", session.number))
+        job = self._jobs[session.number] = TrainingJob(self._context, session, live, parents, self._on_end)
+        self._start_thread(job)
+        self._context.changes.add(Change(ChangeKind.TRAINING, session.number))
         return job
 
     def enter(self, which: int | str | None = None, step: int | None = None, name: str | None = None) -> Agent:
-        """The best player of a checkpoint, the newest if no step is said, enters the league."""
+        """Adds the best player of a checkpoint, by default the newest, to the league."""
         session = self.sessions.session(which)
         checkpoint = self._with_player(session, step)
         parents = [str(value) for key, value in session.config if key == ANCESTOR]
-        agent = self.sessions.enter(checkpoint.number, name or free_name(self._state.league, session), parents=parents)
-        self._state.notices.add(Change("agents"))
+        agent = self.sessions.enter(
+            checkpoint.number, name or _player_name(self._context.league, session), parents=parents
+        )
+        self._context.changes.add(Change(ChangeKind.AGENTS))
         return agent
 
     def player(self, which: int | str | None = None, step: int | None = None) -> AgentSpec:
-        """The same one, to be shown in an exhibition: it does not enter the league, and goes by its session."""
+        """The best player of a checkpoint, for an exhibition: it does not join the league, and is named after its
+        session."""
         session = self.sessions.session(which)
         checkpoint = self._with_player(session, step)
         return self.sessions.player(checkpoint, f"{session.name}, step {checkpoint.step}")
@@ -347,26 +360,26 @@ class Trainings:
         return found[-1]
 
     def _check_writable(self) -> None:
-        if self._state.league.read_only:
-            raise NotNow(f"{self._state.league.path.name} was opened read-only: nothing can be trained in it")
+        if self._context.league.read_only:
+            raise NotNow(f"{self._context.league.path.name} was opened read-only: no training can run in it")
 
-    def ended(self, job: TrainingJob) -> None:
+    def _on_end(self, job: TrainingJob) -> None:
         with self._lock:
             self._jobs.pop(job.number, None)
-        self._state.notices.add(Change("training", job.number))
+        self._context.changes.add(Change(ChangeKind.TRAINING, job.number))
 
     def close(self) -> None:
-        """Stop what runs, with a last checkpoint; what takes too long is killed."""
+        """Stops all sessions with a last checkpoint; those that take too long are killed."""
         running = self.jobs
         for job in running:
             job.stop()
         until = time.monotonic() + PATIENCE
         for job in running:
-            job.end_by(until)
+            job.wait_until(until)
 
 
 def _parts(events: Sequence[Event]) -> Iterator[list[Event]]:
-    """What is written at once: a champion begins a part, so that all before it can be read when it enters."""
+    """Splits events into transactions: a champion begins one, so that it can read all that was saved before it."""
     part: list[Event] = []
     for event in events:
         if isinstance(event, Champion) and part:
@@ -376,9 +389,8 @@ def _parts(events: Sequence[Event]) -> Iterator[list[Event]]:
     yield part
 
 
-def free_name(league: League, session: Session) -> str:
-    """What a player of a session is called: as the session, with a number if somebody has that name."""
-    taken = {one.name for one in league.agents(session.game.name, archived=True)}
-    short = session.name[: NAME_LENGTH - 10].strip()
-    tries = (short, *(f"{short} ({count})" for count in range(2, len(taken) + 3)))
-    return next(name for name in tries if name not in taken)
+def _player_name(league: League, session: Session) -> str:
+    """A free name for a player of a session, made from the session's name."""
+    return free_name(
+        session.name[: NAME_LENGTH - 10].strip(), (one.name for one in league.agents(session.game.name, archived=True))
+    )

@@ -1,74 +1,74 @@
-"""What a person asks for, made into what can be played, or an error that says why not."""
+"""Turns what a person asks for into something playable, or raises an error that says why it cannot be played."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from engine.errors import BadValue, NotConfirmed, RingsideError
+from engine.errors import BadValue, NotConfirmed, NotNow, RingsideError
 from engine.game import GameInfo
-from engine.league.records import Agent, Settings
+from engine.league.records import Agent, TournamentSettings
 from engine.league.storage.league import League
 from engine.options import build, items, parse
 from engine.play.match import AgentSpec, GameSpec, Limits
 from engine.registry import FORMATS, GAMES, KINDS, kind_of, new_game, usual_game
 
 
-def installed(game: GameSpec) -> bool:
-    """Whether these rules are, in this version and with such options; whether they take the values is told later.
+def is_installed(game: GameSpec) -> bool:
+    """Whether this game is installed in this version and has options of these names; their values are not checked.
 
-    What is only looked at is not made with the options of a file: that may take for ever.
+    It does not construct the game with options from a file, which could take arbitrarily long.
     """
     try:
-        made = GAMES.get(game.name)
-        build(made.Options, dict(game.options), f"option of {game.name}")
+        found = GAMES.get(game.name)
+        build(found.Options, dict(game.options), f"option of {game.name}")
     except RingsideError:
         return False
-    return made.version == game.version
+    return found.version == game.version
 
 
-def usual_info(game: GameSpec) -> GameInfo | None:
-    """What is true of a game with its usual options, such as its title; None where these rules are not installed."""
-    usual = usual_game(game.name) if installed(game) else None
-    return usual.info if usual is not None else None
+def game_info(game: GameSpec) -> GameInfo | None:
+    """The info of a game with its default options, such as its title; None if it is not installed."""
+    found = usual_game(game.name) if is_installed(game) else None
+    return found.info if found is not None else None
 
 
-def check_size(size: object) -> int:
+def check_batch_size(size: object) -> int:
     if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 10_000:
         raise BadValue("batch_size", size, "a whole number from 1 to 10,000")
     return size
 
 
-def make_settings(game: GameSpec, format: str, options: Mapping[str, object], **more: object) -> Settings:
-    """From what a person gives; texts are read as the option's type."""
+def make_settings(game: GameSpec, format: str, options: Mapping[str, object], **more: object) -> TournamentSettings:
+    """Builds settings from user input; text is parsed as the option's type."""
     kind = FORMATS.get(format)
     noun = f"option of {format}"
     texts = {name: value for name, value in options.items() if isinstance(value, str)}
     rest = {name: value for name, value in options.items() if name not in texts}
-    made = parse(kind.Options, texts, noun) if texts else build(kind.Options, rest, noun)
+    parsed = parse(kind.Options, texts, noun) if texts else build(kind.Options, rest, noun)
     if texts and rest:
-        made = build(kind.Options, {**dict(items(made)), **rest}, noun)
+        parsed = build(kind.Options, {**dict(items(parsed)), **rest}, noun)
     limits = more.pop("limits", None) or Limits()
-    return Settings(game, format, items(made), limits=limits, **more)  # type: ignore[arg-type]
+    return TournamentSettings(game, format, items(parsed), limits=limits, **more)  # type: ignore[arg-type]
 
 
 def check_admitted(league: League, players: Iterable[AgentSpec]) -> None:
-    """Raise NotConfirmed if one of them is a program that nobody has allowed to run here, before anything runs."""
+    """Raises NotConfirmed if one of them is a program that no person has allowed to run on this machine."""
     names = league.names()
     for one in players:
         try:
             kind = kind_of(one)
-        except RingsideError:  # that is told when it is to play
+        except RingsideError:  # reported when it is to play
             continue
         try:
             if kind.admit is not None:
-                kind.admit(replace(one, id=names.get(one.id, one.id)))  # people know it by its name
+                kind.admit(replace(one, id=names.get(one.id, one.id)))  # the message names it
         except NotConfirmed as error:
             raise NotConfirmed(one.id, str(error)) from None
 
 
 def unconfirmed(league: League, agents: Iterable[Agent]) -> list[Agent]:
-    """Those of them that are programs which nobody has let run on this machine."""
+    """Those of them that are programs which no person has allowed to run on this machine."""
     return [one for one in agents if _is_program(one.kind) and not _admitted(league, one)]
 
 
@@ -88,15 +88,35 @@ def _admitted(league: League, agent: Agent) -> bool:
 
 
 def check_playable(spec: AgentSpec, game: str) -> None:
-    """Have its kind look at it, so that a payload that cannot be played is refused before it is kept."""
+    """Raises BadValue unless the agent's kind plays the game and can load the payload."""
     kind, board = KINDS.get(spec.kind), new_game(game)
     if not kind.plays(board):
         raise BadValue("kind", spec.kind, f"one that plays {game}")
     pilot = kind.pilot(board, board.info.seats)
     try:
         pilot.load(spec)
-    except Exception as error:  # the kind's own code says what is wrong with the payload
-        told = str(error) if isinstance(error, RingsideError) else f"{type(error).__name__}: {error}"
-        raise BadValue("payload", spec.payload[:80], f"what {spec.kind} can play ({told})") from None
+    except Exception as error:  # code of the kind, which may be a plug-in
+        reason = str(error) if isinstance(error, RingsideError) else f"{type(error).__name__}: {error}"
+        raise BadValue("payload", spec.payload[:80], f"what {spec.kind} can play ({reason})") from None
     finally:
         pilot.close()
+
+
+def resolve_game(league: League, game: GameSpec | str | None = None) -> GameSpec:
+    """A game by name: with the options it was played with last, or else its default options. Without a name, the game
+    played last, or the only one that the league has agents for."""
+    if isinstance(game, GameSpec):
+        return game
+    played = [one.settings.game for one in league.tournaments() if game in (None, one.settings.game.name)]
+    playable = next((one for one in reversed(played) if is_installed(one)), None)
+    if playable is not None or played:
+        return playable or played[-1]  # what cannot be played here can still be read
+    if game is not None:
+        return new_game(game).spec
+    games = list(dict.fromkeys(agent.game for agent in league.agents()))
+    if not games:
+        hint = f"`ringside agents add {league.path.name} NAME --game GAME` adds a ready-made agent"
+        raise NotNow(f"{league.path.name} has no agents yet: {hint}")
+    if len(games) > 1:
+        raise BadValue("game", None, f"given (--game): the league has agents for {', '.join(games)}")
+    return new_game(games[0]).spec

@@ -1,4 +1,4 @@
-"""What can be done with agents, from the dock and from an agent's page alike."""
+"""Actions on agents, shared by the agents dock and an agent's page: dialogs, archiving, import and export."""
 
 from __future__ import annotations
 
@@ -6,143 +6,134 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Slot
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QWidget
 
-from engine.user_dirs import home
+from engine.league.storage.league import free_name
 from engine.registry import KINDS
-from league_app.core import agent_files as travel
-from league_app.gui.context import Desk
-from league_app.core.queries.matches import UNCONFIRMED, Listed, listed
-from league_app.gui.undo_commands import Offered, Put, Undo
-from league_app.gui.dialogs.edit_agent import EditSheet
-from league_app.gui.dialogs.usi_engine import EngineSheet, confirm_sheet
-from league_app.gui.dialogs.add_agents import PERSON, EnterSheet, ReadyMadeSheet
-from league_app.gui.dialogs.choose_agent import PickSheet
+from engine.user_dirs import data_dir
+from league_app.core import agent_files
+from league_app.core.agent_files import ImportReport
+from league_app.core.formatting import plural
+from league_app.core.queries.matches import UNCONFIRMED, AgentRow, agent_rows
 from league_app.core.state import LeagueState
-from league_app.core.agent_files import Brought
-from league_app.core.formatting import many
+from league_app.gui.context import AppContext
+from league_app.gui.dialogs.add_agents import PERSON, AddAgentDialog, ReadyMadeDialog
+from league_app.gui.dialogs.choose_agent import ChooseAgentDialog
+from league_app.gui.dialogs.edit_agent import EditAgentDialog
+from league_app.gui.dialogs.usi_engine import AddEngineDialog, confirm_engine_dialog
+from league_app.gui.undo_commands import set_archived
+from league_app.gui.widgets.file_dialogs import open_file, open_files, open_folder, save_file
 
 FILTER = "Agents (*.agent)"
-TOLD = 3  # files that are wrong and told one by one
-YOU = "You"  # whoever sits here
+MAX_MESSAGES = 3  # files of an import that are reported one by one
+YOU = "You"  # the agent name of the person at this screen
 
 
-class Handling(QObject):
-    """Sheets, files and changes; what came of them is told in a few words."""
+class AgentActions(QObject):
+    """Opens the dialogs, runs the changes in the background, and reports results as toasts."""
 
-    def __init__(self, desk: Desk, parent: QObject) -> None:
+    def __init__(self, context: AppContext, parent: QObject) -> None:
         super().__init__(parent)
-        self._desk = desk
+        self._context = context
         self._exported: list[str] = []
-        self._count = 0
-        self._meant: tuple[Sequence[str], QWidget] | None = None  # who was selected, and where, when it was asked
+        self._confirming: tuple[Sequence[str], QWidget] | None = None  # selected ids, and the parent of the dialog
 
     @property
     def writable(self) -> bool:
-        return self._desk.state is not None and not self._desk.league.league.read_only
+        return self._context.state is not None and not self._context.league.league.read_only
 
-    # Sheets
+    # Dialogs
 
     def edit(self, agent: str, parent: QWidget) -> None:
         if self.writable:
-            EditSheet(self._desk, agent, parent).open()
+            EditAgentDialog(self._context, agent, parent).open()
 
     def add_ready_made(self, parent: QWidget) -> None:
         if self.writable:
-            ReadyMadeSheet(self._desk, None, parent).open()
+            ReadyMadeDialog(self._context, None, parent).open()
 
     def enter(self, parent: QWidget) -> None:
         if self.writable:
-            EnterSheet(self._desk, parent).open()
+            AddAgentDialog(self._context, parent).open()
 
     def add_engine(self, parent: QWidget) -> None:
-        """A program is chosen, then asked who it is."""
+        """Asks for the program, then queries its name and options."""
         if self.writable:
-            dialog = QFileDialog(parent, "The engine's program")
-            dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-            dialog.fileSelected.connect(self.use_program)
-            dialog.open()
+            open_file(parent, "Choose the engine's program", self.use_program)
 
     @Slot(str)
     def use_program(self, path: str) -> None:
         parent = self.parent()
-        EngineSheet(self._desk, path, parent.window() if isinstance(parent, QWidget) else None).open()
+        AddEngineDialog(self._context, path, parent.window() if isinstance(parent, QWidget) else None).open()
 
     def confirm(self, agent: str, parent: QWidget) -> None:
-        """Show what an engine from elsewhere would run, and let it if the person says so."""
-        sheet = self._desk.attempt(partial(confirm_sheet, self._desk, agent, parent))
-        if sheet is not None:
-            sheet.open()
+        """Shows the command of an engine from another machine, and allows it to run if the user agrees."""
+        dialog = self._context.attempt(partial(confirm_engine_dialog, self._context, agent, parent))
+        if dialog is not None:
+            dialog.open()
 
     def confirm_one(self, selected: Sequence[str], parent: QWidget) -> None:
-        """The selected engine if it is not confirmed yet; else the only one that is not, or one of those."""
-        self._meant = selected, parent
-        self._desk.ask("unconfirmed", _unconfirmed, self._choose)
+        """Confirms the selected engine if it is unconfirmed; else offers all unconfirmed ones."""
+        self._confirming = selected, parent
+        self._context.ask("unconfirmed", _unconfirmed, self._choose)
 
-    def _choose(self, found: list[Listed]) -> None:
-        assert self._meant is not None
-        selected, parent = self._meant
-        waiting = [one for one in found if not one.archived]
-        meant = [one for one in found if one.id in selected] or waiting
-        if not meant:
-            self._desk.say("Nothing waits for you: all engines of this league are confirmed on this machine", "good")
-        elif len(meant) == 1:
-            self.confirm(meant[0].id, parent)
+    def _choose(self, unconfirmed: list[AgentRow]) -> None:
+        assert self._confirming is not None
+        selected, parent = self._confirming
+        active = [agent for agent in unconfirmed if not agent.archived]
+        choices = [agent for agent in unconfirmed if agent.id in selected] or active
+        if not choices:
+            self._context.notify("All engines of this league are already confirmed on this machine", "good")
+        elif len(choices) == 1:
+            self.confirm(choices[0].id, parent)
         else:
-            PickSheet("Confirm an engine", "See its command", meant, self._picked, parent).open()
+            ChooseAgentDialog("Confirm an engine", "Show its command", choices, self._picked, parent).open()
 
     def _picked(self, agent: str) -> None:
-        if self._meant is not None:
-            self.confirm(agent, self._meant[1])
+        if self._confirming is not None:
+            self.confirm(agent, self._confirming[1])
 
     def toggle_log(self) -> None:
-        """Whether conversations with engines are written down from now on, and where."""
-        folder = "" if self._desk.league.engine_log else str(home() / "engine-logs")
-        self._desk.orders.ask("engine log", _Log(self._desk.league, folder), self._logged)
+        """Switches the logging of engine output on or off."""
+        folder = "" if self._context.league.engine_log else str(data_dir() / "engine-logs")
+        self._context.command_queue.run(partial(_set_log, self._context.league, folder), self._logged)
 
     def _logged(self, folder: str) -> None:
-        told = f"What engines say is written down in {folder}" if folder else "Nothing is written down any more"
-        self._desk.say(told)
+        self._context.notify(f"Engine output is logged to {folder}" if folder else "Engine output is no longer logged")
 
     # Changes
 
-    def archive(self, agents: Sequence[Listed]) -> bool:
-        """Put these away, or fetch them back if all of them are; can be undone."""
+    def archive(self, agents: Sequence[AgentRow]) -> bool:
+        """Archives these agents, or restores them if all are archived; can be undone."""
         if not agents or not self.writable:
             return False
-        back = all(one.archived for one in agents)
-        wanted = [one for one in agents if one.archived == back]
-        who = wanted[0].name if len(wanted) == 1 else many(len(wanted), "agent")
-        ids, verb = [one.id for one in wanted], "restore" if back else "archive"
-        done = self._desk.do(f"{verb} {who}", Put(self._desk, ids, back), Put(self._desk, ids, not back))
+        restore = all(agent.archived for agent in agents)
+        affected = [agent for agent in agents if agent.archived == restore]
+        names = affected[0].name if len(affected) == 1 else plural(len(affected), "agent")
+        verb = "restore" if restore else "archive"
+        change = partial(set_archived, self._context.league, [agent.id for agent in affected])
+        done = self._context.push_undo(f"{verb} {names}", partial(change, not restore), partial(change, restore))
         if done:
-            self._desk.say(f"{who} {verb}d", "info", ("Undo", Undo(self._desk)))
+            self._context.notify(f"{names} {verb}d", "info", self._context.undo_offer())
         return done
 
     def add_person(self) -> None:
-        """Whoever sits here, as an agent of the game that is looked at."""
-        game = self._desk.game
+        """Adds the person at this screen as an agent of the selected game."""
+        game = self._context.game
         if self.writable and game is not None:
-            self._desk.work.ask("add person", _AddPerson(self._desk.league, game), self._added)
+            self._context.slow_queue.run(partial(_add_person, self._context.league, game), self._added)
 
-    def _added(self, found: tuple[str, str]) -> None:
-        id, name = found
-        told = "You are in: choose yourself" if name == YOU else f"{name} is in: choose it"
-        told += " for a tournament, and play"
-        self._desk.say(told, "good", ("Undo", Offered(self._desk, [id])))
+    def _added(self, added: tuple[str, str]) -> None:
+        id, name = added
+        text = f"{name} joined the league: enter {'yourself' if name == YOU else name} in a tournament to play"
+        self._context.notify(text, "good", self._context.archive_offer([id]))
 
     # Files
 
     def import_files(self, parent: QWidget) -> None:
-        if not self.writable:
-            return
-        dialog = QFileDialog(parent, "Import agents", "", FILTER)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.filesSelected.connect(self._import)
-        dialog.open()
+        if self.writable:
+            open_files(parent, "Import agents", self._import, FILTER)
 
     @Slot(list)
     def _import(self, paths: list[str]) -> None:
@@ -150,85 +141,54 @@ class Handling(QObject):
 
     def import_paths(self, paths: Sequence[Path]) -> None:
         if not self.writable:
-            self._desk.say("This league is open for looking only: nothing can be imported", "warn")
+            self._context.notify("This league is open read-only: agents cannot be imported", "warn")
             return
-        self._count += 1
-        self._desk.say(f"Importing {many(len(paths), 'agent file')} ...")
-        self._desk.work.ask(f"import {self._count}", _Bring(self._desk.league, paths), self._brought)
+        self._context.notify(f"Importing {plural(len(paths), 'agent file')} ...")
+        task = partial(agent_files.import_agents, self._context.league, list(paths))
+        self._context.slow_queue.run(task, self._imported)
 
-    def _brought(self, found: Brought) -> None:
-        if found.agents:
-            told = found.agents[0].name if len(found.agents) == 1 else many(len(found.agents), "agent")
-            undo = Offered(self._desk, [one.id for one in found.agents])
-            self._desk.say(f"{told} imported", "good", ("Undo", undo))
-        for name in found.known[:TOLD]:
-            self._desk.say(f"{name} is in this league already")
-        for one in found.wrong[:TOLD]:
-            self._desk.say(one, "bad")
-        if len(found.wrong) > TOLD:
-            self._desk.say(f"{len(found.wrong) - TOLD} more files could not be imported", "bad")
+    def _imported(self, report: ImportReport) -> None:
+        if report.agents:
+            names = report.agents[0].name if len(report.agents) == 1 else plural(len(report.agents), "agent")
+            offer = self._context.archive_offer([agent.id for agent in report.agents])
+            self._context.notify(f"{names} imported", "good", offer)
+        for name in report.known[:MAX_MESSAGES]:
+            self._context.notify(f"{name} is already in this league")
+        for problem in report.wrong[:MAX_MESSAGES]:
+            self._context.notify(problem, "bad")
+        if len(report.wrong) > MAX_MESSAGES:
+            self._context.notify(f"{len(report.wrong) - MAX_MESSAGES} more files could not be imported", "bad")
 
     def export(self, agents: Sequence[str], name: str, parent: QWidget) -> None:
-        """One into a file, several into a folder."""
-        self._exported, one = list(agents), len(agents) == 1
-        dialog = QFileDialog(parent, "Export agent" if one else f"Export {len(agents)} agents into a folder")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        if one:
-            dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-            dialog.setNameFilter(FILTER)
-            dialog.setDefaultSuffix("agent")
-            dialog.selectFile(f"{travel.file_name(name)}.agent")
+        """Asks for a file if there is one agent, for a folder if there are several."""
+        self._exported = list(agents)
+        if len(agents) == 1:
+            save_file(parent, "Export agent", self.export_to, FILTER, f"{agent_files.file_name(name)}.agent")
         else:
-            dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.fileSelected.connect(self.export_to)
-        dialog.open()
+            open_folder(parent, f"Export {len(agents)} agents to a folder", self.export_to)
 
     @Slot(str)
     def export_to(self, path: str) -> None:
-        self._desk.work.ask(f"export {path}", _Send(self._desk.league, self._exported, Path(path)), self._written)
+        task = partial(agent_files.export_agents, self._context.league.league, list(self._exported), Path(path))
+        self._context.slow_queue.run(task, self._written)
 
     def _written(self, paths: list[Path]) -> None:
-        told = paths[0].name if len(paths) == 1 else f"{len(paths)} files in {paths[0].parent.name}"
-        self._desk.say(f"Written: {told}", "good")
+        text = paths[0].name if len(paths) == 1 else f"{len(paths)} files in {paths[0].parent.name}"
+        self._context.notify(f"Exported: {text}", "good")
 
 
-def _unconfirmed(state: LeagueState) -> list[Listed]:
-    return [one for one in listed(state.league, None) if one.warning == UNCONFIRMED]
+def _unconfirmed(state: LeagueState) -> list[AgentRow]:
+    return [row for row in agent_rows(state.league, None) if row.warning == UNCONFIRMED]
 
 
-class _Log:
-    def __init__(self, state: LeagueState, folder: str) -> None:
-        self._state, self._folder = state, folder
-
-    def __call__(self) -> str:
-        self._state.engine_log = self._folder
-        return self._folder
+def _set_log(state: LeagueState, folder: str) -> str:
+    state.engine_log = folder
+    return folder
 
 
-class _AddPerson:
-    def __init__(self, state: LeagueState, game: str) -> None:
-        self._state, self._game = state, game
-
-    def __call__(self) -> tuple[str, str]:
-        KINDS.get(PERSON)  # says what is missing, if it is
-        taken = [one.name for one in self._state.league.agents(self._game, archived=True)]
-        agent = self._state.add_agent(
-            travel.free_name(YOU, taken), self._game, PERSON, b"", origin="plays at this screen"
-        )
-        return agent.id, agent.name
-
-
-class _Bring:
-    def __init__(self, state: LeagueState, paths: Sequence[Path]) -> None:
-        self._state, self._paths = state, list(paths)
-
-    def __call__(self) -> Brought:
-        return travel.bring(self._state, self._paths)
-
-
-class _Send:
-    def __init__(self, state: LeagueState, agents: Sequence[str], path: Path) -> None:
-        self._state, self._agents, self._path = state, list(agents), path
-
-    def __call__(self) -> list[Path]:
-        return travel.send(self._state.league, self._agents, self._path)
+def _add_person(state: LeagueState, game: str) -> tuple[str, str]:
+    KINDS.get(PERSON)  # raises if the kind is not installed
+    taken = [agent.name for agent in state.league.agents(game, archived=True)]
+    name = free_name(YOU, taken)
+    agent = state.add_agent(name, game, PERSON, b"", origin="plays at this screen")
+    return agent.id, agent.name

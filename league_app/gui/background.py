@@ -1,8 +1,7 @@
-"""Work beside the window: the one module that knows both Qt's signals and what the league tells.
+"""Background work: the one module that knows both Qt signals and the league's change notifications.
 
-Jobs run in threads of their own; what they tell reaches the window in lists, at most twenty times a second. Whatever is
-to be done with an answer is a method of an object that lives in the window's thread: a plain function would be called
-in the worker's.
+Jobs run in threads of their own; their notifications reach the window in batches, at most 20 times a second. The
+handler of an answer must be a method of a QObject in the window's thread: a plain function would run in the worker's.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from shiboken6 import isValid
 from league_app.core.changes import Change
 from league_app.core.state import LeagueState
 
-PERIOD = 50  # milliseconds between two lists
+PERIOD = 50  # milliseconds between two batches
 Question = Callable[[], Any]
 Answer = Callable[[Any], None]
 
 
 class Worker(QObject):
-    """Drives one job on a QThread."""
+    """Runs one job in a QThread."""
 
     done = Signal()
 
@@ -39,48 +38,48 @@ class Worker(QObject):
             self.done.emit()
 
 
-class Threads(QObject):
-    """A QThread for each job: `start` is what a LeagueState calls, from any thread."""
+class JobThreads(QObject):
+    """One QThread per job; LeagueState calls `start`, from any thread."""
 
-    _asked = Signal(object)
+    _start_requested = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._running: dict[QThread, Worker] = {}
-        self._asked.connect(self._begin)
+        self._start_requested.connect(self._start)
 
     def start(self, body: Callable[[], None]) -> None:
-        self._asked.emit(body)  # at once in the window's thread, queued from any other
+        self._start_requested.emit(body)  # direct in the window's thread, queued from any other
 
     @Slot(object)
-    def _begin(self, body: Callable[[], None]) -> None:
+    def _start(self, body: Callable[[], None]) -> None:
         thread, worker = QThread(), Worker(body)
         worker.moveToThread(thread)
         thread.started.connect(worker.work)
         worker.done.connect(thread.quit)
-        thread.finished.connect(self._sweep)
+        thread.finished.connect(self._remove_finished)
         self._running[thread] = worker
         thread.start()
 
     @Slot()
-    def _sweep(self) -> None:
-        for thread in [one for one in self._running if one.isFinished()]:
+    def _remove_finished(self) -> None:
+        for thread in [thread for thread in self._running if thread.isFinished()]:
             thread.wait()
             del self._running[thread]
 
     def wait(self) -> None:
-        """Until all of them have ended; whoever calls has told them to."""
+        """Waits until all jobs have ended; the caller has stopped them."""
         for thread in list(self._running):
-            thread.quit()  # what its worker asks of it would come to this thread, which waits
+            thread.quit()  # the worker's own request would be queued in this thread, which is blocked
             thread.wait()
         self._running.clear()
 
 
-class Bridge(QObject):
-    """What a league tells, from whichever thread, as lists in the window's thread."""
+class ChangeBridge(QObject):
+    """Delivers a league's change notifications, from any thread, in batches to the window's thread."""
 
     changed = Signal(object)  # list of Change
-    _news = Signal()
+    _pending = Signal()
 
     def __init__(self, state: LeagueState, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -89,43 +88,43 @@ class Bridge(QObject):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(PERIOD)
-        self._timer.timeout.connect(self._tell)
-        self._news.connect(self._soon)
-        self._end = state.notices.subscribe(self._hear)
+        self._timer.timeout.connect(self._emit_changes)
+        self._pending.connect(self._start_timer)
+        self._unsubscribe = state.notices.subscribe(self._receive)
 
-    def _hear(self, changes: list[Change]) -> None:
+    def _receive(self, changes: list[Change]) -> None:
         with self._lock:
             first = not self._waiting
             self._waiting += changes
         if first:
-            self._news.emit()
+            self._pending.emit()
 
     @Slot()
-    def _soon(self) -> None:
+    def _start_timer(self) -> None:
         if not self._timer.isActive():
             self._timer.start()
 
     @Slot()
-    def _tell(self) -> None:
+    def _emit_changes(self) -> None:
         with self._lock:
-            told, self._waiting = self._waiting, []
-        if told:
-            self.changed.emit(told)
+            changes, self._waiting = self._waiting, []
+        if changes:
+            self.changed.emit(changes)
 
     def close(self) -> None:
-        self._end()
+        self._unsubscribe()
         self._timer.stop()
 
 
-class _Reader(QObject):
-    """Answers questions in its thread, one after the other."""
+class _TaskWorker(QObject):
+    """Runs tasks in its thread, one after the other."""
 
     answered = Signal(object, object, object)  # ticket, answer, error
 
     def __init__(self) -> None:
         super().__init__()
         self._lock = threading.Lock()
-        self._questions: dict[str, tuple[int, Question]] = {}  # by key: a newer one takes the place of an older
+        self._questions: dict[str, tuple[int, Question]] = {}  # by key; a newer task replaces an older one
 
     def add(self, key: str, ticket: int, question: Question) -> None:
         with self._lock:
@@ -133,7 +132,7 @@ class _Reader(QObject):
             self._questions[key] = ticket, question
 
     @Slot()
-    def look(self) -> None:
+    def run_next(self) -> None:
         with self._lock:
             if not self._questions:
                 return
@@ -141,46 +140,51 @@ class _Reader(QObject):
             ticket, question = self._questions.pop(key)
         try:
             self.answered.emit((key, ticket), question(), None)
-        except Exception as error:  # whoever asked is told
+        except Exception as error:  # passed to the caller
             self.answered.emit((key, ticket), None, error)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         with self._lock:
             self._questions.clear()
 
 
-class Asker(QObject):
-    """Questions that may take a while, answered without holding up the window.
+class TaskQueue(QObject):
+    """A background thread with a queue of tasks.
 
-    Of questions with one key only the newest is answered. An answer goes to a method of a QObject of this thread, and
-    to nobody once that is gone.
+    Queries (`submit`) may be superseded: of several with one key only the newest is answered. Commands (`run`) are not:
+    each runs exactly once, in order. The answer is passed to a method of a QObject of this thread, and dropped if that
+    object was deleted.
     """
 
-    failed = Signal(object)  # an Exception that nobody else was to hear of
-    _asked = Signal()
+    failed = Signal(object)  # an Exception of a task submitted without `failed`
+    _submitted = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._thread, self._reader = QThread(), _Reader()
-        self._reader.moveToThread(self._thread)
-        self._asked.connect(self._reader.look)
-        self._reader.answered.connect(self._deliver)
+        self._thread, self._worker = QThread(), _TaskWorker()
+        self._worker.moveToThread(self._thread)
+        self._submitted.connect(self._worker.run_next)
+        self._worker.answered.connect(self._deliver)
         self._tickets: dict[str, tuple[int, Answer, Answer | None]] = {}
         self._count = 0
         self._thread.start()
 
-    def ask(self, key: str, question: Question, answer: Answer, failed: Answer | None = None) -> None:
-        """`question` is called in another thread, `answer` with what it returns in this one."""
+    def run(self, command: Question, answer: Answer, failed: Answer | None = None) -> None:
+        """Runs a command: after those before it, exactly once, and its answer always comes."""
+        self.submit(f"command {self._count + 1}", command, answer, failed)
+
+    def submit(self, key: str, question: Question, answer: Answer, failed: Answer | None = None) -> None:
+        """Asks a query: calls `question` in the background thread, then `answer` with its result in this one."""
         self._count += 1
         self._tickets[key] = self._count, answer, failed
-        self._reader.add(key, self._count, question)
-        self._asked.emit()
+        self._worker.add(key, self._count, question)
+        self._submitted.emit()
 
     @Slot(object, object, object)
     def _deliver(self, ticket: tuple[str, int], answer: object, error: Exception | None) -> None:
         key, number = ticket
         if key not in self._tickets or self._tickets[key][0] != number:
-            return  # asked again meanwhile
+            return  # replaced by a newer task
         _, answered, failed = self._tickets.pop(key)
         owner = getattr(answered, "__self__", None)
         if isinstance(owner, QObject) and not isValid(owner):
@@ -196,12 +200,12 @@ class Asker(QObject):
     def waiting(self) -> bool:
         return bool(self._tickets)
 
-    def forget(self) -> None:
-        """Nobody wants the answers any more: the league is another."""
-        self._reader.forget()
+    def clear(self) -> None:
+        """Drops waiting tasks and pending answers, when another league is opened."""
+        self._worker.clear()
         self._tickets.clear()
 
     def close(self) -> None:
-        self.forget()
+        self.clear()
         self._thread.quit()
         self._thread.wait()

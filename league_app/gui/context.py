@@ -1,198 +1,195 @@
-"""What all parts of the window share: the open league, ways to ask it, and ways to tell the person something."""
+"""What all parts of the window share: the open league, background queues, notifications, navigation and undo."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtGui import QUndoCommand, QUndoStack
+from PySide6.QtGui import QUndoStack
 
 from engine.errors import RingsideError
 from engine.play.match import GameSpec
-from league_app.gui.background import Asker, Bridge, Threads
-from league_app.core.preferences import Settings
+from league_app.core.preferences import Preferences
 from league_app.core.state import LeagueState
+from league_app.gui.background import ChangeBridge, JobThreads, TaskQueue
+from league_app.gui.undo_commands import UndoableChange, set_archived
+
+Offer = tuple[str, Callable[[], Any]]  # the label of a button, and what it does
 
 
-class Desk(QObject):
-    """One for a window. Pages read through `ask`, change through `state`, and hear of it through `changed`."""
+class AppContext(QObject):
+    """One per window. Pages read with `ask`, change the league through `state`, and observe it with `changed`."""
 
-    opened = Signal()  # another league, or none
+    opened = Signal()  # a league was opened, or closed
     changed = Signal(object)  # list of Change, at most twenty times a second
-    scoped = Signal()  # another game is looked at
-    said = Signal(str, str, object)  # for a toast: text, tone (info, good, warn, bad), and (label, function) or None
-    failed = Signal(object)  # an Exception that a person should hear of
-    wanted = Signal(str, object)  # a page by name, and what it should show
+    pool_changed = Signal()  # another game was selected
+    notified = Signal(str, str, object)  # a toast: text, tone (info, good, warn, bad), Offer or None
+    failed = Signal(object)  # an Exception to show
+    navigation_requested = Signal(str, object)  # the name of a page, and the item to show on it
 
-    def __init__(self, settings: Settings, parent: QObject | None = None) -> None:
+    def __init__(self, settings: Preferences, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.settings = settings
-        self.threads = Threads(self)
-        self.reads, self.work = Asker(self), Asker(self)  # quick looks, and what takes seconds
-        self.orders = Asker(self)  # start, pause, stop and the like, in the order given: they may wait for workers
-        for asker in (self.reads, self.work, self.orders):
-            asker.failed.connect(self.failed)
+        self.threads = JobThreads(self)
+        self.read_queue = TaskQueue(self)  # quick queries
+        self.slow_queue = TaskQueue(self)  # queries and commands that take seconds
+        self.command_queue = TaskQueue(self)  # start, pause, stop and the like, in order: they may wait for workers
+        self.status_queue = TaskQueue(self)  # status queries, which must not wait behind a command
+        self._queues = (self.read_queue, self.slow_queue, self.command_queue, self.status_queue)
+        for queue in self._queues:
+            queue.failed.connect(self.failed)
         self.undo = QUndoStack(self)
         self._state: LeagueState | None = None
-        self._bridge: Bridge | None = None
+        self._bridge: ChangeBridge | None = None
         self._pool: GameSpec | None = None
 
     # The league
 
     @property
     def state(self) -> LeagueState | None:
-        """The open league; pages that need one are shown only when there is one."""
+        """The open league, or None."""
         return self._state
 
     @property
     def league(self) -> LeagueState:
-        """The open league, where there must be one."""
+        """The open league, for code that runs only while one is open."""
         assert self._state is not None, "no league is open"
         return self._state
 
     def adopt(self, state: LeagueState) -> None:
-        """Show this league from now on; the one before must be closed."""
+        """Shows this league from now on; the previous one must be closed."""
         assert self._state is None, "close the other league first"
         state.start = self.threads.start
-        state.person = True  # somebody sits at this screen, and may play
+        state.person = True  # human players can play in this window
         self._state = state
-        self._bridge = Bridge(state, self)
-        self._bridge.changed.connect(self._hear)
+        self._bridge = ChangeBridge(state, self)
+        self._bridge.changed.connect(self._on_changes)
         self._pool = _first_pool(state)
         self.undo.clear()
         if state.league.path.suffix == ".league":
-            self.settings.opened(state.league.path.absolute())
+            self.settings.add_recent(state.league.path.absolute())
         self.opened.emit()
 
     def release(self) -> LeagueState | None:
-        """Look at no league any more; whoever gets it closes it, in another thread if that may take long."""
+        """Stops showing the league and returns it; the caller closes it, in another thread if that may take long."""
         state, self._state = self._state, None
         if self._bridge is not None:
             self._bridge.close()
             self._bridge.deleteLater()
             self._bridge = None
         self._pool = None
-        for asker in (self.reads, self.work, self.orders):
-            asker.forget()
+        for queue in self._queues:
+            queue.clear()
         self.undo.clear()
         if state is not None:
             self.opened.emit()
         return state
 
     def close(self) -> None:
-        """Everything, at the end."""
+        """Closes the league and stops all threads."""
         state = self.release()
         if state is not None:
             state.close()
         self.threads.wait()
-        for asker in (self.reads, self.work, self.orders):
-            asker.close()
+        for queue in self._queues:
+            queue.close()
 
     @Slot(object)
-    def _hear(self, changes: object) -> None:
+    def _on_changes(self, changes: object) -> None:
         if self._pool is None and self._state is not None:
             self._pool = _first_pool(self._state)
             if self._pool is not None:
-                self.scoped.emit()
+                self.pool_changed.emit()
         self.changed.emit(changes)
 
-    # The game that is looked at
+    # The selected game
 
     @property
     def pool(self) -> GameSpec | None:
-        """The game with its options; ratings of different ones are never mixed."""
+        """The selected game with its options; each pool has its own ratings."""
         return self._pool
 
     @property
     def game(self) -> str | None:
         return self._pool.name if self._pool is not None else None
 
-    def look_at(self, pool: GameSpec) -> None:
+    def select_pool(self, pool: GameSpec) -> None:
         if pool != self._pool:
             self._pool = pool
-            self.scoped.emit()
+            self.pool_changed.emit()
 
-    # Asking and telling
+    # Queries, notifications and navigation
 
     def ask(self, key: str, question: Callable[[LeagueState], Any], answer: Callable[[Any], None]) -> None:
-        """Read something of the league beside the window; of one key only the newest question is answered."""
-        state = self._state
-        if state is not None:
-            self.reads.ask(key, _Asked(question, state), answer)
+        """Runs `question` in the background; of several with one key only the newest is answered."""
+        if self._state is not None:
+            self.read_queue.submit(key, partial(question, self._state), answer)
 
-    def attempt(self, doing: Callable[[], Any]) -> Any:
-        """Do something short now; what is wrong with it is told, and nothing is returned then."""
+    def attempt(self, function: Callable[[], Any]) -> Any:
+        """Calls a short function now; an error is shown, and None returned."""
         try:
-            return doing()
+            return function()
         except RingsideError as error:
             self.failed.emit(error)
             return None
 
-    def say(self, text: str, tone: str = "info", offer: tuple[str, Callable[[], Any]] | None = None) -> None:
-        """A few words that go by themselves; with a button, if something is offered."""
-        self.said.emit(text, tone, offer)
+    def notify(self, text: str, tone: str = "info", offer: Offer | None = None) -> None:
+        """Shows a toast, with a button if there is an offer."""
+        self.notified.emit(text, tone, offer)
 
-    def show(self, page: str, what: object = None) -> None:
-        """A page: welcome, dashboard, standings, match, training, history, agent. Or live, the tournament's own match;
-        resume, the tournament that was not finished; or a sheet: tournament-sheet, session-sheet, ready-made-sheet."""
-        self.wanted.emit(page, what)
+    def navigate(self, page: str, what: object = None) -> None:
+        """Shows a page (welcome, dashboard, standings, match, training, history, agent) or runs a command: live (the
+        match of the tournament), resume (the unfinished tournament), tournament-dialog, session-dialog,
+        ready-made-dialog, guide (at a page of it)."""
+        self.navigation_requested.emit(page, what)
 
-    def do(self, text: str, doing: Callable[[], Any], undoing: Callable[[], Any]) -> bool:
-        """A change that can be undone; whether it was made."""
-        command = _Change(text, doing, undoing, self)
-        made = command.made  # Qt deletes at once what could not be done
+    # Undo
+
+    def push_undo(self, text: str, apply: Callable[[], Any], revert: Callable[[], Any]) -> bool:
+        """Makes a change that can be undone; returns whether it succeeded."""
+        command = UndoableChange(text, apply, revert, self.failed.emit)
+        succeeded = command.succeeded
         self.undo.push(command)
-        return made[0]
+        return succeeded[0]
 
     @Slot()
-    def take_back(self) -> None:
-        """The last change, in words."""
+    def undo_change(self) -> None:
         text, count = self.undo.undoText(), self.undo.count()
         self.undo.undo()
-        if text and self.undo.count() == count:  # what could not be undone is gone, and told already
-            self.say(f"Undone: {text}", "info", ("Redo", self.do_again))
+        if text and self.undo.count() == count:  # a change that failed to undo was removed and reported
+            self.notify(f"Undone: {text}", "info", ("Redo", self.redo_change))
 
     @Slot()
-    def do_again(self) -> None:
+    def redo_change(self) -> None:
         text, count = self.undo.redoText(), self.undo.count()
         self.undo.redo()
         if text and self.undo.count() == count:
-            self.say(f"Done again: {text}", "info", ("Undo", self.take_back))
+            self.notify(f"Redone: {text}", "info", ("Undo", self.undo_change))
 
+    def undo_offer(self) -> Offer:
+        """A toast button that undoes the change just made, unless another change followed."""
+        return "Undo", partial(self._undo_latest, self.undo.index())
 
-class _Asked:
-    def __init__(self, question: Callable[[LeagueState], Any], state: LeagueState) -> None:
-        self._question, self._state = question, state
+    def _undo_latest(self, index: int) -> None:
+        if self.undo.index() == index:
+            self.undo_change()
+        else:
+            self.notify("This is not the latest change any more: undo the later ones first (Ctrl+Z)", "warn")
 
-    def __call__(self) -> Any:
-        return self._question(self._state)
+    def archive_offer(self, agents: Sequence[str]) -> Offer:
+        """A toast button that archives agents that were just added; they stay in the file."""
+        return "Undo", partial(self._archive_added, self._state, list(agents))
 
-
-class _Change(QUndoCommand):
-    def __init__(self, text: str, doing: Callable[[], Any], undoing: Callable[[], Any], desk: Desk) -> None:
-        super().__init__(text)
-        self._doing, self._undoing, self._desk = doing, undoing, desk
-        self.made = [True]
-
-    def redo(self) -> None:
-        self._try(self._doing)
-
-    def undo(self) -> None:
-        self._try(self._undoing)
-
-    def _try(self, doing: Callable[[], Any]) -> None:
-        try:
-            doing()
-        except RingsideError as error:
-            self.made[0] = False
-            self.setObsolete(True)
-            self._desk.failed.emit(error)
+    def _archive_added(self, state: LeagueState | None, agents: list[str]) -> None:
+        if state is not None and state is self._state:  # another league may be open by now
+            self.attempt(partial(set_archived, state, agents, True))
 
 
 def pools(state: LeagueState) -> list[GameSpec]:
-    """Games that there is something to see of: played ones, the last one first, then those that agents play."""
+    """The games of a league: played ones, latest first, then those that only have agents."""
     from engine.registry import usual_game
 
     played = [one.settings.game for one in reversed(state.league.tournaments())]
@@ -206,12 +203,12 @@ def _first_pool(state: LeagueState) -> GameSpec | None:
 
 
 def open_league(path: Path | str, plugins: Sequence[str] = ()) -> LeagueState:
-    """For writing if nobody else has it and the place allows it, else for looking only."""
+    """Opens for writing, or read-only if another process has it open or the file cannot be written."""
     from engine.errors import LeagueHeld, ReadOnly
 
     try:
         return LeagueState(path, plugins=plugins)
     except (LeagueHeld, ReadOnly) as error:
         state = LeagueState(path, read_only=True, plugins=plugins)
-        state.locked = "is open elsewhere" if isinstance(error, LeagueHeld) else "cannot be written where it is"
+        state.locked = "another process has it open" if isinstance(error, LeagueHeld) else "the file is write-protected"
         return state

@@ -1,77 +1,77 @@
-"""Leagues as files: made, opened, closed, copied and exported from the window, without ever holding it up."""
+"""Actions on league files: new, open, close, back up, export, check. All file work runs in the background."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.errors import LeagueHeld, ReadOnly, RingsideError
 from engine.league.storage.database import SUFFIX
 from engine.registry import game_of, usual_game
-from league_app.core import paths as places
-from league_app.core import sample_league as sample
-from league_app.gui.context import Desk, open_league, pools
-from league_app.gui.dialogs.messages import Question
+from league_app.core import paths, sample_league
+from league_app.core.changes import Change
+from league_app.core.doctor import check_league
+from league_app.core.export import csv_lines, json_lines, match_rows, write_lines
 from league_app.core.state import LeagueState
-from league_app.gui.widgets.basics import plain
+from league_app.gui.context import AppContext, open_league, pools
+from league_app.gui.dialogs.messages import ConfirmDialog
+from league_app.gui.widgets.basics import tooltip_html
+from league_app.gui.widgets.file_dialogs import open_file, save_file
 
 FILTER = f"Leagues (*{SUFFIX})"
+RESUMABLE = "Finished matches and a last checkpoint are saved, and the run can be resumed later."
 
 
-class Leagues(QObject):
-    """`busy` tells what is going on in words, and an empty text when that is over."""
+class LeagueFileActions(QObject):
+    """`busy` carries the text of the task in progress, or an empty text when it has ended."""
 
     busy = Signal(str)
-    settled = Signal()  # a league has been opened, or could not be
+    load_finished = Signal()  # a league was opened, or failed to open
 
-    def __init__(self, desk: Desk, parent: QWidget) -> None:
+    def __init__(self, context: AppContext, parent: QWidget) -> None:
         super().__init__(parent)
-        self._desk, self._window = desk, parent
+        self._context, self._window = context, parent
         self._then: Callable[[], Any] | None = None
         self._path: Path | None = None
-        self._loading: _Load | None = None
-        self._leaving = False  # a league is being closed; what comes after that is in `_then`
+        self._loader: _Loader | None = None
+        self._closing = False  # `_then` is called when the league is closed
         self.recent = QMenu("Recent leagues", parent)
         self.recent.setToolTipsVisible(True)
         self.recent.aboutToShow.connect(self._list_recent)
-        desk.changed.connect(self._play_samples)
+        context.changed.connect(self._play_samples)
 
     # Opening
 
     @Slot()
     def new(self) -> None:
-        dialog = self._dialog("New league", QFileDialog.AcceptMode.AcceptSave, FILTER)
-        dialog.setDefaultSuffix(SUFFIX.lstrip("."))
-        dialog.fileSelected.connect(self._make)
-        dialog.open()
+        save_file(self._window, "New league", self._new, FILTER, f"My league{SUFFIX}", self._folder())
 
     @Slot()
     def open(self) -> None:
-        dialog = self._dialog("Open league", QFileDialog.AcceptMode.AcceptOpen, FILTER)
-        dialog.fileSelected.connect(self.open_path)
-        dialog.open()
+        open_file(self._window, "Open league", self.open_path, FILTER, self._folder())
 
     @Slot()
     def sample(self) -> None:
-        self._path = places.sample_league()
-        self.leave(self._open_sample)
+        self._path = paths.sample_league()
+        self.close_then(self._load_sample)
 
     @Slot(str)
     def open_path(self, path: str | Path) -> None:
         self._path = Path(path)
-        self.leave(self._open)
+        self.close_then(self._load_existing)
 
     @Slot()
     def _list_recent(self) -> None:
         self.recent.clear()
-        for path in self._desk.settings.recent:
+        for path in self._context.settings.recent:
             action = self.recent.addAction(path.stem.replace("&", "&&"))
-            action.setToolTip(plain(str(path)))
+            action.setToolTip(tooltip_html(str(path)))
             action.setData(str(path))
             action.triggered.connect(self._open_recent)
 
@@ -82,253 +82,216 @@ class Leagues(QObject):
             self.open_path(str(action.data()))
 
     @Slot(str)
-    def _make(self, path: str) -> None:
+    def _new(self, path: str) -> None:
         self._path = Path(path)
-        self.leave(self._create)
+        self.close_then(self._load_new)
 
-    def _open(self) -> None:
+    def _load_existing(self) -> None:
         assert self._path is not None
-        self._load(f"Opening {self._path.name}", _Load(open_league, self._path))
+        self._load(f"Opening {self._path.name}", _Loader(open_league, self._path))
 
-    def _create(self) -> None:
+    def _load_new(self) -> None:
         assert self._path is not None
-        self._load(f"Making {self._path.name}", _Load(_new, self._path))
+        self._load(f"Creating {self._path.name}", _Loader(LeagueState.new, self._path))
 
-    def _open_sample(self) -> None:
+    def _load_sample(self) -> None:
         assert self._path is not None
-        self._load("Preparing the sample league", _Load(_sample, self._path))
+        self._load("Preparing the sample league", _Loader(_open_sample, self._path))
 
     @property
-    def unsettled(self) -> bool:
-        """Whether a league is being opened or closed at this moment."""
-        return self._loading is not None or self._leaving
+    def switching(self) -> bool:
+        """Whether a league is being opened or closed."""
+        return self._loader is not None or self._closing
 
-    def _load(self, words: str, loading: _Load) -> None:
-        self.busy.emit(words)
-        self._loading = loading
-        self._desk.work.ask("league", loading, self._loaded, self._not_loaded)
+    def _load(self, text: str, loader: _Loader) -> None:
+        self.busy.emit(text)
+        self._loader = loader
+        self._context.slow_queue.submit("league", loader.load, self._loaded, self._not_loaded)
 
     def _loaded(self, state: LeagueState) -> None:
-        self._loading = None
+        self._loader = None
         self.busy.emit("")
-        self._desk.adopt(state)
+        self._context.adopt(state)
         self._play_samples()
         if state.league.read_only:
-            why = state.locked or "is open for looking only"
-            self._desk.say(f"{state.league.path.name} {why}: you can look, but not change it", "warn")
-        self.settled.emit()
+            reason = f": {state.locked}" if state.locked else ""
+            self._context.notify(f"{state.league.path.name} is open read-only{reason}", "warn")
+        self.load_finished.emit()
 
     def _not_loaded(self, error: Exception) -> None:
-        self._loading = None
-        self._not_done(error)
-        self.settled.emit()
+        self._loader = None
+        self._failed(error)
+        self.load_finished.emit()
 
-    def _not_done(self, error: Exception) -> None:
+    def _failed(self, error: Exception) -> None:
         self.busy.emit("")
-        self._desk.failed.emit(error)
+        self._context.failed.emit(error)
 
     @Slot(object)
-    def _play_samples(self, changes: object = None) -> None:
-        """The sample league plays a first tournament of each game by itself."""
-        state = self._desk.state
-        if state is None or state.league.path != places.sample_league() or state.league.read_only or state.running:
+    def _play_samples(self, changes: Sequence[Change] | None = None) -> None:
+        """Plays the first tournament of each game of the sample league, one after the other."""
+        state = self._context.state
+        if state is None or state.league.path != paths.sample_league() or state.league.read_only or state.running:
             return
-        if changes is not None and not any(one.what == "tournaments" for one in changes):  # type: ignore[attr-defined]
+        if changes is not None and not any(change.what == "tournaments" for change in changes):
             return
-        waiting = sample.unplayed(state)
-        if waiting:
-            name = f"First {game_of(waiting[0]).info.title} tournament"
-            self._desk.attempt(_First(state, name, waiting[0]))
+        unplayed = sample_league.unplayed(state)
+        if unplayed:
+            name, options = f"First {game_of(unplayed[0]).info.title} tournament", {"rounds": sample_league.ROUNDS}
+            start = partial(state.start_tournament, name=name, game=unplayed[0], options=options)
+            self._context.attempt(start)
 
-    # Leaving
+    # Closing
 
-    def leave(self, then: Callable[[], Any]) -> None:
-        """Close the open league, if there is one, then go on; whatever runs is asked about once."""
+    def close_then(self, then: Callable[[], Any]) -> None:
+        """Closes the open league, if any, then calls `then`; asks first if a run would be interrupted."""
         self._then = then
-        told = running_words(self._desk.state)
-        if not told:
-            self._leave()
+        text = running_text(self._context.state)
+        if not text:
+            self._close()
             return
-        more = "It is stopped and saved, and can be resumed when the league is opened again."
-        question = Question(self._window, told, more, "Stop and go on", self._leave, "Stay", danger=False)
-        question.open()
+        more = f"Closing the league stops it. {RESUMABLE}"
+        ConfirmDialog(self._window, text, more, "Stop and close", self._close, "Keep running", danger=False).open()
 
-    def leave_silently(self, then: Callable[[], Any]) -> None:
-        """The same, for somebody who has asked already."""
+    def close_without_asking(self, then: Callable[[], Any]) -> None:
+        """The same, but never asks."""
         self._then = then
-        self._leave()
+        self._close()
 
-    def _leave(self) -> None:
-        """One at a time: to forget that a league is being closed would leave it open for ever."""
-        if self._leaving:
+    def _close(self) -> None:
+        """Only one close may run at a time."""
+        if self._closing:
             return
-        state, loading, self._loading = self._desk.release(), self._loading, None
-        if state is None and loading is None:
-            self._left(None)
-            return
-        self._leaving = True
+        state, loader, self._loader = self._context.release(), self._loader, None
         if state is not None:
             self.busy.emit(f"Saving {state.league.path.name}")
-        leaving = state.close if state is not None else loading.drop if loading is not None else None
-        assert leaving is not None
-        self._desk.work.ask("leave", leaving, self._left, self._left)  # after whatever is being opened
+            close = state.close
+        elif loader is not None:
+            close = loader.discard
+        else:
+            self._after_close(None)
+            return
+        self._closing = True
+        # The queue in which leagues are loaded, so that it runs after a pending load.
+        self._context.slow_queue.submit("close", close, self._after_close, self._after_close)
 
-    def _left(self, error: Exception | None) -> None:
-        self._leaving = False
+    def _after_close(self, error: Exception | None) -> None:
+        self._closing = False
         self.busy.emit("")
-        self._desk.threads.wait()
+        self._context.threads.wait()
         if isinstance(error, Exception):
-            self._desk.failed.emit(error)
+            self._context.failed.emit(error)
         then, self._then = self._then, None
         if then is not None:
             then()
 
     @Slot()
     def close(self) -> None:
-        self.leave(self._closed)
+        self.close_then(self._closed)
 
     def _closed(self) -> None:
-        self._desk.show("welcome")
+        self._context.navigate("welcome")
 
-    # Copies
+    # Backup, export and check
 
     @Slot()
     def backup(self) -> None:
-        dialog = self._dialog("Back up the league", QFileDialog.AcceptMode.AcceptSave, FILTER)
-        dialog.setDefaultSuffix(SUFFIX.lstrip("."))
-        dialog.selectFile(f"{self._desk.league.league.name} backup{SUFFIX}")
-        dialog.fileSelected.connect(self._backup)
-        dialog.open()
+        name = f"{self._context.league.league.name} backup{SUFFIX}"
+        save_file(self._window, "Back up the league", self._backup, FILTER, name, self._folder())
 
     @Slot(str)
     def _backup(self, path: str) -> None:
-        self.busy.emit("Copying the league")
-        copying = _Copy(self._desk.league, Path(path))
-        self._desk.work.ask("copy", copying, self._copied, self._not_done)
+        self.busy.emit("Backing up the league")
+        task = partial(_back_up, self._context.league, Path(path))
+        self._context.slow_queue.run(task, self._written, self._failed)
 
-    def _copied(self, path: Path) -> None:
+    def _written(self, path: Path) -> None:
         self.busy.emit("")
-        self._desk.say(f"Written to {path}", "good")
+        self._context.notify(f"Saved as {path}", "good")
 
     @Slot()
     def export(self) -> None:
-        dialog = self._dialog("Export all matches", QFileDialog.AcceptMode.AcceptSave, "Tables (*.csv);;JSON (*.json)")
-        dialog.setDefaultSuffix("csv")
-        dialog.selectFile(f"{self._desk.league.league.name} matches.csv")
-        dialog.fileSelected.connect(self._export)
-        dialog.open()
+        name = f"{self._context.league.league.name} matches.csv"
+        filters = "Tables (*.csv);;JSON (*.json)"
+        save_file(self._window, "Export all matches", self._export, filters, name, self._folder())
 
     @Slot(str)
     def _export(self, path: str) -> None:
-        self.busy.emit("Exporting")
-        self._desk.work.ask("copy", _Export(self._desk.league, Path(path)), self._copied, self._not_done)
+        self.busy.emit("Exporting matches")
+        task = partial(_export, self._context.league, Path(path))
+        self._context.slow_queue.run(task, self._written, self._failed)
 
     @Slot()
     def check(self) -> None:
         self.busy.emit("Checking the file")
-        self._desk.work.ask("check", _Audit(self._desk.league), self._checked, self._not_done)
+        self._context.slow_queue.run(partial(_check, self._context.league), self._checked, self._failed)
 
-    def _checked(self, wrong: list[str]) -> None:
+    def _checked(self, problem: str) -> None:
         self.busy.emit("")
-        if wrong:
-            self._desk.say("; ".join(wrong[:3]), "bad")
-        else:
-            self._desk.say("Everything in the file is as it was written", "good")
+        self._context.notify(
+            problem or "The file is undamaged: every record matches its checksum", "bad" if problem else "good"
+        )
 
-    def _dialog(self, title: str, mode: QFileDialog.AcceptMode, kinds: str) -> QFileDialog:
-        dialog = QFileDialog(self._window, title)
-        dialog.setAcceptMode(mode)
-        opening = mode == QFileDialog.AcceptMode.AcceptOpen
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile if opening else QFileDialog.FileMode.AnyFile)
-        dialog.setNameFilter(kinds)
-        state = self._desk.state
-        dialog.setDirectory(str(state.league.path.absolute().parent if state else Path.home()))
-        dialog.finished.connect(dialog.deleteLater)
-        return dialog
+    def _folder(self) -> Path:
+        state = self._context.state
+        return state.league.path.absolute().parent if state else Path.home()
 
 
-def running_words(state: LeagueState | None) -> str:
-    """What would be interrupted, in a sentence; nothing if nothing runs."""
+def running_text(state: LeagueState | None) -> str:
+    """A sentence on the runs that closing would interrupt; empty if there are none."""
     if state is None:
         return ""
     parts = []
     job = state.job
     if job is not None:
         progress = job.progress()
-        parts.append(f"{job.name!r} is being played ({progress.played:,} of {progress.total:,} matches)")
-    for one in state.training.jobs:
-        parts.append(f"{one.name!r} is being trained")
-    return " and ".join(parts) + "." if parts else ""
+        parts.append(f"{job.name!r} is running ({progress.played:,} of {progress.total:,} matches)")
+    parts += [f"training session {session.name!r} is running" for session in state.training.jobs]
+    text = " and ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-class _Load:
-    """Opens a league, beside the window."""
+class _Loader:
+    """Opens a league in a background thread. Both methods run in that thread, one after the other."""
 
-    def __init__(self, how: Callable[[Path], LeagueState], path: Path) -> None:
-        self._how, self._path = how, path
+    def __init__(self, open: Callable[[Path], LeagueState], path: Path) -> None:
+        self._open, self._path = open, path
         self._state: LeagueState | None = None
 
-    def __call__(self) -> LeagueState:
-        self._state = self._how(self._path)
-        for pool in pools(self._state):  # games of families are found out about here, where nobody waits for it
+    def load(self) -> LeagueState:
+        self._state = self._open(self._path)
+        for pool in pools(self._state):  # loads games of families here, where it does not block the window
             usual_game(pool.name)
         return self._state
 
-    def drop(self) -> None:
-        """Nobody wants it any more; in the same thread, so it is open by now, or was never begun."""
+    def discard(self) -> None:
+        """Closes the league again, if it was opened."""
         if self._state is not None:
             self._state.close()
 
 
-def _new(path: Path) -> LeagueState:
-    return LeagueState.new(path)
-
-
-def _sample(path: Path) -> LeagueState:
+def _open_sample(path: Path) -> LeagueState:
     try:
-        return sample.make(path)
+        return sample_league.open_or_create(path)
     except (LeagueHeld, ReadOnly):
         return open_league(path)
 
 
-class _First:
-    def __init__(self, state: LeagueState, name: str, game: Any) -> None:
-        self._state, self._name, self._game = state, name, game
-
-    def __call__(self) -> None:
-        self._state.start_tournament(name=self._name, game=self._game, options={"rounds": sample.ROUNDS})
+def _back_up(state: LeagueState, path: Path) -> Path:
+    state.league.backup(path)
+    return path
 
 
-class _Copy:
-    def __init__(self, state: LeagueState, path: Path) -> None:
-        self._state, self._path = state, path
-
-    def __call__(self) -> Path:
-        self._state.league.backup(self._path)
-        return self._path
+def _export(state: LeagueState, path: Path) -> Path:
+    rows = match_rows(state.league, None)
+    write_lines(path, json_lines(rows) if path.suffix == ".json" else csv_lines(rows))
+    return path
 
 
-class _Export:
-    def __init__(self, state: LeagueState, path: Path) -> None:
-        self._state, self._path = state, path
-
-    def __call__(self) -> Path:
-        from league_app.cli.leagues import csv_lines, json_lines, match_rows, write_lines
-
-        rows = match_rows(self._state.league, None)
-        write_lines(self._path, json_lines(rows) if self._path.suffix == ".json" else csv_lines(rows))
-        return self._path
-
-
-class _Audit:
-    def __init__(self, state: LeagueState) -> None:
-        self._state = state
-
-    def __call__(self) -> list[str]:
-        from league_app.cli.diagnostics import examine_league
-
-        try:
-            examine_league(str(self._state.league.path))
-        except RingsideError as error:
-            return [str(error)]
-        return []
+def _check(state: LeagueState) -> str:
+    """What is damaged; empty if nothing is."""
+    try:
+        check_league(str(state.league.path))
+    except RingsideError as error:
+        return str(error)
+    return ""

@@ -1,4 +1,4 @@
-"""The window: pages, panels and bars around one desk."""
+"""The main window: pages, docks, toolbar, status bar and menus."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 import importlib
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,37 +16,38 @@ from PySide6.QtWidgets import QMainWindow, QStackedWidget, QTabBar, QWidget
 
 from engine.errors import NotConfirmed, RingsideError, StorageFailed
 from engine.league.storage.database import SUFFIX
+from league_app.core.changes import Change
+from league_app.core.state import LeagueState
 from league_app.gui import theme
 from league_app.gui.actions import Actions
-from league_app.core.changes import Change
-from league_app.gui.context import Desk
-from league_app.gui.help_actions import Help
-from league_app.gui.league_files import Leagues, running_words
-from league_app.gui.status_poller import News
+from league_app.gui.context import AppContext
+from league_app.gui.dialogs.messages import ConfirmDialog, ErrorDialog
+from league_app.gui.help_actions import HelpActions
+from league_app.gui.league_files import RESUMABLE, LeagueFileActions, running_text
 from league_app.gui.page import Page
 from league_app.gui.pages.welcome import WelcomePage
-from league_app.gui.dialogs.messages import Question, Trouble
-from league_app.core.state import LeagueState
-from league_app.gui.toolbar import Status, Toolbar
-from league_app.gui.window_layout import SIZE, View
+from league_app.gui.status_poller import StatusPoller
+from league_app.gui.toolbar import StatusBar, Toolbar
 from league_app.gui.widgets.basics import column
 from league_app.gui.widgets.toasts import Toasts
+from league_app.gui.window_layout import SIZE, WindowLayout
 
 REPLAY = ".replay"
-PAGES = {  # a tab each; they are made when they are first wanted, or when there is nothing else to do
+PAGES = {  # one tab each; created on first use, or when the event loop is idle
     "dashboard": ("Dashboard", "league_app.gui.pages.dashboard:DashboardPage"),
     "standings": ("Standings", "league_app.gui.pages.standings:StandingsPage"),
     "match": ("Match", "league_app.gui.match.page:MatchPage"),
     "training": ("Training", "league_app.gui.training.page:TrainingPage"),
     "history": ("History", "league_app.gui.history.page:HistoryPage"),
-    "agent": ("", "league_app.gui.pages.agent:AgentPage"),  # over the tabs, without one of its own
+    "agent": ("", "league_app.gui.pages.agent:AgentPage"),  # shown over the tabs, has no tab
 }
-ASIDE = {  # what `Desk.show` can ask for beside pages
+COMMANDS = {  # targets of `AppContext.navigate` that are not pages: component and method
     "live": ("match", "watch_live"),
     "resume": ("run", "resume"),
-    "tournament-sheet": ("tournaments", "new"),
-    "session-sheet": ("training", "new_session"),
-    "ready-made-sheet": ("agents", "add_ready_made"),
+    "guide": ("help", "guide"),
+    "tournament-dialog": ("tournaments", "new"),
+    "session-dialog": ("training", "new_session"),
+    "ready-made-dialog": ("agents", "add_ready_made"),
 }
 DOCKS = {
     "agents": "league_app.gui.docks.agents:AgentsDock",
@@ -54,12 +56,12 @@ DOCKS = {
 }
 
 
-class Window(QMainWindow):
-    """Shows and emits; what is going on is known to the desk's league."""
+class MainWindow(QMainWindow):
+    """Creates the components and connects them to the context, which holds the league."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: AppContext) -> None:
         super().__init__()
-        self.desk = desk
+        self.context = context
         self.setObjectName("window")
         self.setWindowTitle("Ringside")
         self.setWindowIcon(theme.app_icon())
@@ -67,21 +69,24 @@ class Window(QMainWindow):
         self.setMinimumSize(960, 600)
         self.setAcceptDrops(True)
         self._closing = self._resumable = False
-        self._followed = 0  # the tournament that the standings were turned to when it began
-        self._visual: bool | None = None  # what the toggle was last set to, until the league has heard of it
-        self.leagues = Leagues(desk, self)
+        self._followed = 0  # the running tournament that the standings page was switched to
+        self._visual: bool | None = None  # requested state of the visual toggle, until the league has applied it
+        self.leagues = LeagueFileActions(context, self)
         self.pages: dict[str, Page] = {}
         self.docks: dict[str, Any] = {}
-        self.welcome = WelcomePage(desk, self.leagues)
+        self.welcome = WelcomePage(context, self.leagues)
         self._build_centre()
-        self.acts = Actions(self.part, self)
+        self.menu_actions = Actions(self.component, self)
         self._build_menus()
-        self.bar, self.status = Toolbar(desk, self.acts), Status(desk)
-        self.addToolBar(self.bar)
-        self.setStatusBar(self.status)
-        self.view, self.help = View(desk, self, self.docks), Help(desk, self, self.acts)
-        self.toasts, self.news = Toasts(self), News(desk, self)
-        self._listen()
+        self.toolbar, self.status_bar = Toolbar(context, self.menu_actions), StatusBar(context)
+        self.addToolBar(self.toolbar)
+        self.setStatusBar(self.status_bar)
+        self.view, self.help = (
+            WindowLayout(context, self, self.docks),
+            HelpActions(context, self, self.menu_actions, self.guide_page),
+        )
+        self.toasts, self.poller = Toasts(self), StatusPoller(context, self)
+        self._connect_signals()
         self.show_page("welcome")
         self.update_actions()
 
@@ -100,32 +105,32 @@ class Window(QMainWindow):
         self.outer.addWidget(self.welcome)
         self.outer.addWidget(tabbed)
         self.setCentralWidget(self.outer)
-        self.tabs.tabBarClicked.connect(self._tab)  # also the one that is selected, under an agent's page
+        self.tabs.tabBarClicked.connect(self._tab)  # also the selected tab, to leave an agent's page
         self.tabs.currentChanged.connect(self._tab)
 
     def _build_menus(self) -> None:
-        menus = self.acts.fill(self.menuBar())
-        menus["League"].insertMenu(self.acts.named("leagues.sample"), self.leagues.recent)
+        menus = self.menu_actions.build_menus(self.menuBar())
+        menus["League"].insertMenu(self.menu_actions.find("leagues.sample"), self.leagues.recent)
         menus["Agents"].aboutToShow.connect(self.update_actions)
 
-    def _listen(self) -> None:
-        desk = self.desk
-        desk.said.connect(self.toasts.say)
-        desk.said.connect(self._log)
-        desk.failed.connect(self._fail)
-        desk.wanted.connect(self.show_page)
-        desk.opened.connect(self._opened)
-        desk.changed.connect(self._hear)
-        desk.undo.indexChanged.connect(self.update_actions)
-        self.leagues.busy.connect(self._say_busy)
-        self.bar.toggled.connect(self.toggle_visual)
-        for hear in (self.bar.tell, self.status.tell, self._enable):
-            self.news.told.connect(hear)
+    def _connect_signals(self) -> None:
+        context = self.context
+        context.notified.connect(self.toasts.show_message)
+        context.notified.connect(self._log)
+        context.failed.connect(self._show_error)
+        context.navigation_requested.connect(self.show_page)
+        context.opened.connect(self._opened)
+        context.changed.connect(self._on_changes)
+        context.undo.indexChanged.connect(self.update_actions)
+        self.leagues.busy.connect(self._show_busy)
+        self.toolbar.toggled.connect(self.toggle_visual)
+        for update in (self.toolbar.show_status, self.status_bar.show_status, self._enable):
+            self.poller.updated.connect(update)
 
-    # Parts
+    # Components
 
-    def part(self, name: str) -> Any:
-        """Whom an action calls; what is not there yet is made."""
+    def component(self, name: str) -> Any:
+        """The object that an action calls, created if necessary."""
         if name in ("window", "tournaments"):
             return self
         if name in DOCKS:
@@ -134,49 +139,51 @@ class Window(QMainWindow):
 
     def page(self, name: str) -> Any:
         if name not in self.pages:
-            made = _found(PAGES[name][1])(self.desk)
-            self.stack.addWidget(made)
-            self.pages[name] = made
+            page = _import(PAGES[name][1])(self.context)
+            self.stack.addWidget(page)
+            self.pages[name] = page
         return self.pages[name]
 
     def dock(self, name: str) -> Any:
         if name not in self.docks:
-            made = self.docks[name] = _found(DOCKS[name])(self.desk)
-            self.view.place(name, made)
+            dock = self.docks[name] = _import(DOCKS[name])(self.context)
+            self.view.place(name, dock)
             if name == "agents":
-                made.dropped.connect(self.take_files)
+                dock.dropped.connect(self.open_files)
         return self.docks[name]
 
     @Slot()
-    def furnish(self) -> None:
-        """Make one more part; then, when there is nothing else to do, the next."""
+    def preload_pages(self) -> None:
+        """Creates one missing page or dock, then continues when the event loop is idle."""
         places = {**DOCKS, **{name: where for name, (_, where) in PAGES.items()}}
         missing = [name for name in places if name not in self.docks and name not in self.pages]
         if missing:
-            loaded = places[missing[0]].partition(":")[0] in sys.modules
-            self.part(missing[0]) if loaded else _found(places[missing[0]])  # in two steps: each holds up the window
-            QTimer.singleShot(0, self.furnish)
+            if places[missing[0]].partition(":")[0] in sys.modules:
+                self.component(missing[0])
+            else:
+                _import(places[missing[0]])  # a step of its own: importing and creating each block the window
+            QTimer.singleShot(0, self.preload_pages)
         else:
             gc.collect()
-            gc.freeze()  # or looking through all these widgets again and again holds up the window
+            gc.freeze()  # or every collection would scan all these widgets and block the window
 
     # Pages
 
     @Slot(str, object)
     def show_page(self, name: str, what: object = None) -> None:
-        """As `Desk.show` was asked; without a league there is only the welcome page."""
-        if name in ASIDE:
-            part, method = ASIDE[name]
+        """Handles `AppContext.navigate`; without a league only the welcome page is shown."""
+        if name in COMMANDS:
+            part, method = COMMANDS[name]
             if part in PAGES:
                 self.show_page(part)
-            getattr(self.part(part), method)()
+            getattr(self.component(part), method)(*(() if what is None else (what,)))
             return
-        welcome = name == "welcome" or self.desk.state is None
+        welcome = name == "welcome" or self.context.state is None
         if not welcome:
             for one in DOCKS:
                 self.dock(one)
         self.outer.setCurrentIndex(0 if welcome else 1)
-        self.view.show_sides(not welcome)
+        self.view.show_panels(not welcome)
         if welcome:
             return
         if PAGES[name][0]:
@@ -186,7 +193,12 @@ class Window(QMainWindow):
         page = self.page(name)
         self.stack.setCurrentWidget(page)
         if what is not None:
-            page.show_what(what)
+            page.show_item(what)
+
+    def guide_page(self) -> str:
+        """The page of the guide about what is on the screen."""
+        page = self.stack.currentWidget()
+        return page.guide if self.outer.currentIndex() == 1 and isinstance(page, Page) else "index"
 
     @Slot(int)
     def _tab(self, place: int) -> None:
@@ -195,100 +207,102 @@ class Window(QMainWindow):
 
     @Slot()
     def new(self) -> None:
-        """A tournament."""
-        from league_app.gui.dialogs.tournament import TournamentSheet
+        """Opens the dialog for a new tournament."""
+        from league_app.gui.dialogs.tournament import TournamentDialog
 
-        if self.desk.state is None:
-            self.desk.say("Open a league first: the sample league has agents that can play", "warn")
-        elif self.desk.league.league.read_only:
-            self.desk.say("This league is open for looking only: nothing can be played in it", "warn")
+        if self.context.state is None:
+            self.context.notify("Open a league first, for example the sample league", "warn")
+        elif self.context.league.league.read_only:
+            self.context.notify("This league is open read-only: no tournament can be started", "warn")
         else:
-            TournamentSheet(self.desk, self).open()
+            TournamentDialog(self.context, self).open()
 
     @Slot()
     def toggle_visual(self) -> None:
-        """Beside the window: the run may have to be told, and the choice is kept in the file."""
-        state = self.desk.state
+        """Runs in the background: it may wait for the running tournament, and is saved in the league file."""
+        state = self.context.state
         if state is not None:
             self._visual = not (state.show_visuals if self._visual is None else self._visual)
-            self.desk.orders.ask("visual", _Switch(state, self._visual), self._toggled, self._not_toggled)
+            self.context.command_queue.submit(
+                "visual", partial(_set_visual, state, self._visual), self._toggled, self._not_toggled
+            )
             self.update_actions()
 
     def _toggled(self, on: bool) -> None:
         self._visual = None
-        state = self.desk.state
+        state = self.context.state
         if on and state is not None and state.running:
             self.show_page("match")
         self.update_actions()
 
     def _not_toggled(self, error: Exception) -> None:
         self._visual = None
-        self.desk.say(str(error), "warn") if isinstance(error, RingsideError) else self._fail(error)
+        self.context.notify(str(error), "warn") if isinstance(error, RingsideError) else self._show_error(error)
         self.update_actions()
 
-    # News
+    # Updates
 
     @Slot(object)
-    def _hear(self, changes: Sequence[Change]) -> None:
+    def _on_changes(self, changes: Sequence[Change]) -> None:
         kinds = {one.what for one in changes}
         if kinds & {"agents", "tournaments"}:
-            self.bar.games.fill()
-        job = self.desk.league.job if self.desk.state is not None else None
+            self.toolbar.games.fill()
+        job = self.context.league.job if self.context.state is not None else None
         if job is not None and job.number != self._followed and "standings" in self.pages:
             self._followed = job.number
-            self.page("standings").show_what(job.number)
+            self.page("standings").show_item(job.number)
         if "tournaments" in kinds:
-            self.desk.ask("resumable", _resumable, self._know_resumable)
+            self.context.ask("resumable", _resumable, self._set_resumable)
         if kinds - {"matches"}:
             self.update_actions()
 
-    def _know_resumable(self, able: bool) -> None:
-        self._resumable = able
+    def _set_resumable(self, resumable: bool) -> None:
+        self._resumable = resumable
         self.update_actions()
 
     @Slot()
     def _opened(self) -> None:
-        state = self.desk.state
-        name = state.league.name.replace("[*]", "[*][*]") if state is not None else ""  # Qt's sign for "modified"
+        state = self.context.state
+        name = state.league.name.replace("[*]", "[*][*]") if state is not None else ""  # [*] is Qt's placeholder
         self.setWindowTitle(f"{name} - Ringside" if name else "Ringside")
         self._resumable = False
-        self.bar.games.fill()
+        self.toolbar.games.fill()
         if state is None:
-            self._stop_showing()
+            self._stop_exhibition()
             self.show_page("welcome")
         else:
             self.dock("run").offer_resume()
-            self.desk.ask("resumable", _resumable, self._know_resumable)
+            self.context.ask("resumable", _resumable, self._set_resumable)
         self.update_actions()
 
     @Slot()
     def update_actions(self) -> None:
         self._enable()
-        self.news.ask()
+        self.poller.poll()
 
     @Slot()
     def _enable(self) -> None:
         conditions = {**self.view.conditions(), **self.conditions()}
-        self.acts.update(conditions)
-        self.bar.update_state(conditions)
+        self.menu_actions.update(conditions)
+        self.toolbar.update_state(conditions)
 
     def conditions(self) -> dict[str, bool]:
-        """What actions depend on."""
-        state = self.desk.state
+        """The conditions that enable and check actions."""
+        state = self.context.state
         job = state.job if state is not None else None
         writable = state is not None and not state.league.read_only
         return {
             "league": state is not None,
             "writable": writable,
             "running": job is not None,
-            "paused": job is not None and self.news.now.paused,
+            "paused": job is not None and self.poller.status.paused,
             "resumable": writable and job is None and self._resumable,
             "training": state is not None and bool(state.training.jobs),
             "agent": state is not None and "agents" in self.docks and bool(self.docks["agents"].selected()),
             "visual": state is not None and (state.show_visuals if self._visual is None else self._visual),
             "engine-log": state is not None and bool(state.engine_log),
-            "undo": self.desk.undo.canUndo(),
-            "redo": self.desk.undo.canRedo(),
+            "undo": self.context.undo.canUndo(),
+            "redo": self.context.undo.canRedo(),
         }
 
     @Slot(str, str, object)
@@ -296,27 +310,27 @@ class Window(QMainWindow):
         self.dock("log").add(text, tone)
 
     @Slot(object)
-    def _fail(self, error: object) -> None:
-        """What a person can do something about is a few words; what should not happen is a report."""
-        state = self.desk.state
+    def _show_error(self, error: object) -> None:
+        """Shows an expected error as a toast, and an unexpected one as a report."""
+        state = self.context.state
         if isinstance(error, StorageFailed) and state is not None and not state.league.path.exists():
-            told = f"{state.league.path} is not there any more: put it back, or close the league"
-            self.desk.say(told, "bad")
+            text = f"{state.league.path} was moved or deleted: put it back, or close the league"
+            self.context.notify(text, "bad")
         elif isinstance(error, NotConfirmed):
-            self.dock("agents").handling.confirm(error.agent, self)
+            self.dock("agents").agent_actions.confirm(error.agent, self)
         elif isinstance(error, RingsideError):
-            self.desk.say(str(error), "bad")
-        elif isinstance(error, BaseException) and not self.findChildren(Trouble):
-            Trouble(self, error).open()  # one at a time: what breaks on every frame would bury the window
+            self.context.notify(str(error), "bad")
+        elif isinstance(error, BaseException) and not self.findChildren(ErrorDialog):
+            ErrorDialog(self, error).open()  # one at a time: an error in a paint event repeats with every frame
 
     @Slot(str)
-    def _say_busy(self, words: str) -> None:
-        self.welcome.say_busy(words)
-        self.status.say_busy(words)
+    def _show_busy(self, text: str) -> None:
+        self.welcome.show_busy(text)
+        self.status_bar.show_busy(text)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "acts"):
-            self.acts.tint()
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "menu_actions"):
+            self.menu_actions.update_icons()
         super().changeEvent(event)
 
     # Files
@@ -327,73 +341,72 @@ class Window(QMainWindow):
 
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
         event.acceptProposedAction()
-        self.take_files([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()])
+        self.open_files([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()])
 
     @Slot(object)
-    def take_files(self, paths: Sequence[Path]) -> None:
-        """A league is opened, a replay shown, agents are imported."""
+    def open_files(self, paths: Sequence[Path]) -> None:
+        """Opens a league, shows a replay, or imports agents."""
         leagues = [path for path in paths if path.suffix == SUFFIX]
         if leagues:
             self.leagues.open_path(leagues[0])
             return
-        if paths and self.desk.state is None:
-            self.desk.say(f"{paths[0].name} is no league: open one first, then drop agents and replays on it", "warn")
+        if paths and self.context.state is None:
+            self.context.notify(
+                f"{paths[0].name} is not a league: open a league before you drop agents and replays", "warn"
+            )
             return
         for path in [one for one in paths if one.suffix == REPLAY][:1]:
             self.show_page("match", path)
         agents = [path for path in paths if path.suffix not in (SUFFIX, REPLAY)]
         if agents:
-            self.dock("agents").take(agents)
+            self.dock("agents").import_paths(agents)
 
-    # The end
+    # Closing
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
-        """Asks once if something runs; then saves beside the window, and closes when that is done."""
-        if self.desk.state is None and not self.leagues.unsettled:
-            self.view.keep()
-            self._stop_showing()
-            self.news.stop()
-            self.desk.close()
+        """Asks once if a run would be interrupted; then saves in the background, and closes the window afterwards."""
+        if self.context.state is None and not self.leagues.switching:
+            self.view.save()
+            self._stop_exhibition()
+            self.poller.stop()
+            self.help.close_guide()
+            self.context.close()
             event.accept()
             return
         event.ignore()
         if self._closing:
             return
-        told = running_words(self.desk.state)
-        if not told:
+        text = running_text(self.context.state)
+        if not text:
             self._close_now()
             return
-        more = "It is stopped and saved, and can be resumed next time."
-        Question(self, told, more, "Stop and quit", self._close_now, "Keep running", danger=False).open()
+        more = f"Quitting stops it. {RESUMABLE}"
+        ConfirmDialog(self, text, more, "Stop and quit", self._close_now, "Keep running", danger=False).open()
 
-    def _stop_showing(self) -> None:
-        """Exhibitions are played for this window alone."""
+    def _stop_exhibition(self) -> None:
+        """Stops the match that is played for this window only."""
         if "match" in self.pages:
             self.page("match").stop()
 
-    def close_unasked(self) -> None:
-        """Whoever sent a signal is not there to answer."""
+    def close_without_asking(self) -> None:
+        """Closes after a signal, when there may be no user to ask."""
         if not self._closing:
             self._close_now()
 
     def _close_now(self) -> None:
-        self.view.keep()
+        self.view.save()
         self._closing = True
-        self.leagues.leave_silently(self.close)
+        self.leagues.close_without_asking(self.close)
 
 
-def _found(where: str) -> Any:
+def _import(where: str) -> Any:
     module, _, name = where.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
-class _Switch:
-    def __init__(self, state: LeagueState, on: bool) -> None:
-        self._state, self._on = state, on
-
-    def __call__(self) -> bool:
-        self._state.show_visuals = self._on
-        return self._on
+def _set_visual(state: LeagueState, on: bool) -> bool:
+    state.show_visuals = on
+    return on
 
 
 def _resumable(state: LeagueState) -> bool:

@@ -1,4 +1,4 @@
-"""What goes on, in words, twice a second. Asked beside the window: a run that is asked may have to wait for workers."""
+"""Polls the state of the running jobs twice a second, in the background: a run may have to wait for workers."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from functools import partial
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from engine.league.tournament_runner import Progress
-from league_app.gui.context import Desk
+from league_app.core.formatting import plural
 from league_app.core.state import LeagueState
-from league_app.core.formatting import many
+from league_app.gui.context import AppContext
 
-PERIOD = 500  # milliseconds, for what no notice tells
-WAITING = "waiting: "  # how a run begins to say that nothing can be saved
+PERIOD = 500  # milliseconds, for progress that sends no notification
+WAITING = "waiting: "  # prefix of a run's text while nothing can be saved
 
 
 @dataclass(frozen=True)
-class Now:
-    """One moment."""
+class AppStatus:
+    """The state of the running jobs."""
 
-    toggle: str = ""  # what stands beside the visual switch
-    name: str = ""  # of the tournament that is played
+    toggle: str = ""  # text beside the visual switch
+    name: str = ""  # of the running tournament
     progress: Progress | None = None
     training: int = 0  # sessions
 
@@ -31,59 +31,59 @@ class Now:
 
     @property
     def trouble(self) -> str:
-        """Why nothing can be saved."""
+        """Why nothing can be saved; empty if it can."""
         text = self.progress.text if self.progress is not None else ""
         return text.removeprefix(WAITING) if text.startswith(WAITING) else ""
 
 
-def look(state: LeagueState) -> Now:
+def load_status(state: LeagueState) -> AppStatus:
     job, training = state.job, len(state.training.jobs)
     if job is not None:
         progress = job.progress()
-        return Now(_in_words(progress, state.budget.cores), job.name, progress, training)
-    return Now("open for looking only" if state.league.read_only else state.toggle_text, training=training)
+        return AppStatus(_toggle_text(progress, state.budget.cores), job.name, progress, training)
+    return AppStatus("read-only" if state.league.read_only else state.toggle_text, training=training)
 
 
-def _in_words(progress: Progress, workers: int) -> str:
-    """What is said beside the switch: what goes on, and where."""
+def _toggle_text(progress: Progress, workers: int) -> str:
+    """The text beside the visual switch."""
     if progress.text == "live":
         return f"showing match {progress.played + 1:,} of {progress.total:,}"
     if progress.text == "playing":
-        return f"playing on {many(workers, 'worker')}"
+        return f"playing on {plural(workers, 'worker')}"
     return progress.text
 
 
-class News(QObject):
-    """Keeps the last look; whoever shows something of it hears of the next."""
+class StatusPoller(QObject):
+    """Holds the latest status and emits `updated` with each new one."""
 
-    told = Signal(object)  # Now
+    updated = Signal(object)  # AppStatus
 
-    def __init__(self, desk: Desk, parent: QObject) -> None:
+    def __init__(self, context: AppContext, parent: QObject) -> None:
         super().__init__(parent)
-        self._desk, self.now = desk, Now()
+        self._context, self.status = context, AppStatus()
         self._timer = QTimer(self)
         self._timer.setInterval(PERIOD)
-        self._timer.timeout.connect(self.ask)
+        self._timer.timeout.connect(self.poll)
         self._timer.start()
 
     @Slot()
-    def ask(self) -> None:
-        state = self._desk.state
+    def poll(self) -> None:
+        state = self._context.state
         if state is None:
-            self._take(Now())
+            self._receive(AppStatus())
         else:
-            self._desk.orders.ask("now", partial(look, state), self._take, self._missed)
+            self._context.status_queue.submit("now", partial(load_status, state), self._receive, self._ignore)
 
-    def _take(self, now: Now) -> None:
-        before, self.now = self.now, now
+    def _receive(self, now: AppStatus) -> None:
+        before, self.status = self.status, now
         if now.trouble and not before.trouble:
-            self._desk.say(f"Nothing can be saved, so it waits: {now.trouble}", "bad")
+            self._context.notify(f"Paused because nothing can be saved: {now.trouble}", "bad")
         elif before.trouble and now.progress is not None and not now.trouble:
-            self._desk.say("It can be saved again, and goes on", "good")
-        self.told.emit(now)
+            self._context.notify("Saving works again: the tournament continues", "good")
+        self.updated.emit(now)
 
-    def _missed(self, error: Exception) -> None:
-        """A league that is just being closed is nothing to speak of."""
+    def _ignore(self, error: Exception) -> None:
+        """Errors while a league is being closed are expected."""
 
     def stop(self) -> None:
         self._timer.stop()

@@ -1,12 +1,12 @@
-"""How controls look, in the terms of a palette: flat, hairlines, no bevels."""
+"""The Qt style sheet of the window, filled in with the colours of a palette: flat, with hairlines."""
 
 from __future__ import annotations
 
 from string import Template
 
-from league_app.gui.theme import Palette
+from league_app.gui.palette import Palette
 
-SHEET = Template("""
+TEMPLATE = Template("""
 * { outline: none; }
 QMainWindow, QDialog { background: #$window; }
 QToolTip { background: #$raised; color: #$text; border: 1px solid #$hairline; padding: 4px 8px; }
@@ -145,7 +145,6 @@ QWidget[surface="true"] { background: #$surface; }
 """)
 
 
-def stylesheet(palette: Palette) -> str:
-    from league_app.gui.theme import drawn_icons
-
-    return SHEET.substitute({**vars(palette), "icons": drawn_icons(palette)})
+def stylesheet(palette: Palette, icons: str) -> str:
+    """`icons` is the folder of the SVG files."""
+    return TEMPLATE.substitute({**vars(palette), "icons": icons})

@@ -1,6 +1,7 @@
-"""Colours, type and icons: two complete palettes on Fusion, changed while the window is open.
+"""The current theme: palette, fonts and tinted icons, on Qt's Fusion style.
 
-Widgets ask `current()` when they paint, and paint anew on `PaletteChange`; nothing else needs to know of a change.
+The theme can change while the window is open. Widgets read `current()` when they paint, and Qt repaints them after
+`PaletteChange`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ import atexit
 import functools
 import shutil
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -19,73 +19,14 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
 
 from engine.files import asset
+from league_app.gui.palette import DARK, LIGHT, Palette
+from league_app.gui.stylesheet import stylesheet
 
 Choice = Literal["system", "light", "dark"]
 CHOICES: tuple[Choice, ...] = ("system", "light", "dark")
 
 
-@dataclass(frozen=True)
-class Palette:
-    """The roles that colours have, as RRGGBB."""
-
-    name: str
-    window: str
-    surface: str
-    raised: str
-    hairline: str
-    border: str  # of controls
-    text: str
-    muted: str
-    accent: str
-    on_accent: str
-    selection: str
-    good: str
-    warn: str
-    bad: str
-    series: tuple[str, ...]
-    cold: str  # heat maps go from cold over the surface to hot
-    hot: str
-
-
-LIGHT = Palette(
-    name="light",
-    window="F4F5F7",
-    surface="FFFFFF",
-    raised="F8F9FB",
-    hairline="D5D9E0",
-    border="8A93A3",
-    text="1B1F27",
-    muted="5A6372",
-    accent="2456C8",
-    on_accent="FFFFFF",
-    selection="DCE7FF",
-    good="0B7A55",
-    warn="8F5600",
-    bad="B3261E",
-    series=("1F5FD6", "B03A00", "14966C", "7A2A80", "C18B00", "14171C"),
-    cold="7FA8F0",
-    hot="F0A36B",
-)
-DARK = Palette(
-    name="dark",
-    window="14171C",
-    surface="1B1F26",
-    raised="232831",
-    hairline="343B47",
-    border="5F6B7C",
-    text="E6E9EF",
-    muted="9AA4B5",
-    accent="7AA7FF",
-    on_accent="0B1220",
-    selection="24385F",
-    good="4CC38A",
-    warn="F0B429",
-    bad="FF7B72",
-    series=("4A9BFF", "FF7A33", "3CCFA0", "E9A6F2", "FFE14D", "FFFFFF"),
-    cold="2F5FA8",
-    hot="9A511D",
-)
-SEATS = (0, 1, 2, 3, 5)  # series in the colours that seats have on the canvas, as far as a light ground allows
+SEATS = (0, 1, 2, 3, 5)  # series whose colours are closest to those of the seats on the canvas
 SIZES = {"caption": 11, "body": 13, "section": 15, "title": 20, "score": 32}
 SPACE = (4, 8, 12, 16, 24)
 FAMILY = "Inter"
@@ -99,25 +40,25 @@ def current() -> Palette:
 
 
 def colour(role: str, alpha: float = 1.0) -> QColor:
-    """Of a role by name, or of RRGGBB."""
+    """The colour of a role, or of an RRGGBB value."""
     return QColor(_colour(getattr(_current, role, role), alpha))
 
 
 @functools.lru_cache(maxsize=512)
 def _colour(value: str, alpha: float) -> QColor:
-    """Cells ask for thousands of these."""
-    made = QColor(f"#{value}")
-    made.setAlphaF(alpha)
-    return made
+    """Cached: table cells ask for thousands of these."""
+    colour = QColor(f"#{value}")
+    colour.setAlphaF(alpha)
+    return colour
 
 
 def series(place: int) -> QColor:
-    """Of the line with this number; beyond six `dashed` tells them apart."""
+    """The colour of the line with this number; from the seventh on, `dashed` distinguishes lines."""
     return QColor(f"#{_current.series[place % len(_current.series)]}")
 
 
 def seat(number: int) -> QColor:
-    """What is drawn of a seat beside the canvas; from the sixth on it is hollow, as it is there."""
+    """The colour of a seat outside the canvas; from the sixth seat on, its marker is hollow."""
     return series(SEATS[number % len(SEATS)])
 
 
@@ -127,7 +68,7 @@ def dashed(place: int) -> Qt.PenStyle:
 
 
 def font(role: str = "body") -> QFont:
-    """By the role that a text has; figures are of one width, so that columns of them line up."""
+    """The font of a text role, with tabular figures."""
     return QFont(_font(role))
 
 
@@ -141,7 +82,7 @@ def _font(role: str) -> QFont:
 
 
 def load_fonts() -> None:
-    _font.cache_clear()  # what was asked for before now was another
+    _font.cache_clear()  # fonts created before now used a fallback family
     for name in ("Inter-Regular", "Inter-SemiBold"):
         for suffix in ("ttf", "otf"):
             path = asset(f"fonts/{name}.{suffix}")
@@ -150,27 +91,25 @@ def load_fonts() -> None:
 
 
 def is_dark(choice: str) -> bool:
-    """Whether this choice means the dark palette here and now."""
+    """Whether this choice currently means the dark palette."""
     if choice == "system":
         return QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
     return choice == "dark"
 
 
 def apply(choice: str) -> Palette:
-    """Have the whole application look like this, from now on."""
-    from league_app.gui.stylesheet import stylesheet
-
+    """Applies the theme to the whole application."""
     global _current
     app = QApplication.instance()
     assert isinstance(app, QApplication)
     _current = DARK if is_dark(choice) else LIGHT
-    if not app.property("fusion"):  # each of these has every widget look at itself again: only what is another
+    if not app.property("fusion"):  # every call restyles all widgets, so each is made only if needed
         app.setStyle("Fusion")
         app.setProperty("fusion", True)
     app.setFont(font())
     app.setPalette(_qt_palette(_current))
-    if app.styleSheet() != (wanted := stylesheet(_current)):
-        app.setStyleSheet(wanted)
+    if app.styleSheet() != (sheet := stylesheet(_current, drawn_icons(_current))):
+        app.setStyleSheet(sheet)
     return _current
 
 
@@ -198,7 +137,7 @@ def _qt_palette(palette: Palette) -> QPalette:
 def _svg(name: str) -> str:
     path = asset(f"icons/{name}.svg")
     if path is None:
-        raise LookupError(f"there is no icon {name!r}")
+        raise LookupError(f"no icon named {name!r}")
     return path.read_text("utf-8")
 
 
@@ -214,14 +153,14 @@ def _tinted(name: str, value: str, pixels: int) -> QPixmap:
 
 
 def pixmap(name: str, size: int = 20, role: str = "text", ratio: float = 1.0) -> QPixmap:
-    """An icon as a picture, tinted by a role."""
+    """An icon as a pixmap, in the colour of a role."""
     made = QPixmap(_tinted(name, getattr(_current, role, role), round(size * ratio)))
     made.setDevicePixelRatio(ratio)
     return made
 
 
 def icon(name: str, role: str = "text") -> QIcon:
-    """In the colours of now: whoever shows it asks again on `PaletteChange`."""
+    """An icon in the current colours; callers request it again on `PaletteChange`."""
     made = QIcon()
     for ratio in (1.0, 2.0):
         made.addPixmap(pixmap(name, 20, role, ratio), QIcon.Mode.Normal)
@@ -241,7 +180,7 @@ ICON = QSize(20, 20)
 
 @functools.lru_cache(maxsize=2)
 def drawn_icons(palette: Palette) -> str:
-    """A folder with the few icons that a style sheet needs as files, in the colours of this palette."""
+    """Writes the icons that the style sheet uses to a temporary folder, in the colours of this palette."""
     folder = Path(tempfile.mkdtemp(prefix="ringside-icons-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for name, source, value in (
@@ -251,7 +190,7 @@ def drawn_icons(palette: Palette) -> str:
         ("cross", "cross", palette.muted),
     ):
         drawn = _svg(source).replace("currentColor", f"#{value}")
-        if name == "cross":  # Qt shows it at half of the size that the others have
+        if name == "cross":  # Qt shows it at half the size of the others
             drawn = drawn.replace('viewBox="0 0 20 20"', 'viewBox="3 3 14 14"')
         (folder / f"{name}-{palette.name}.svg").write_text(drawn, "utf-8")
     return folder.as_posix()

@@ -1,97 +1,96 @@
-"""The bar above the pages and the line below them."""
+"""The toolbar and the status bar."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QToolBar
 
+from league_app.core.formatting import plural
 from league_app.gui import theme
 from league_app.gui.actions import TOOLBAR, Actions
-from league_app.gui.context import Desk
-from league_app.gui.game_selector import GameBox
-from league_app.gui.status_poller import Now
-from league_app.gui.widgets.basics import Elided, plain
+from league_app.gui.context import AppContext
+from league_app.gui.game_selector import GameSelector
+from league_app.gui.status_poller import AppStatus
+from league_app.gui.widgets.basics import ElidedLabel, tooltip_html
 from league_app.gui.widgets.switch import Switch
-from league_app.core.formatting import many
 
-WORDS = {"tournaments.new": "New", "run.resume": "Resume", "run.pause_resume": "Pause", "run.stop_now": "Stop"}
+LABELS = {"tournaments.new": "New", "run.resume": "Resume", "run.pause_resume": "Pause", "run.stop_now": "Stop"}
 
 
 class Toolbar(QToolBar):
-    """The game that is looked at, the tournament's buttons, and the visual toggle with what it means now."""
+    """The game selector, the tournament buttons, and the visual switch with a text on its current effect."""
 
     toggled = Signal()  # the visual switch was pressed
 
-    def __init__(self, desk: Desk, actions: Actions) -> None:
+    def __init__(self, context: AppContext, actions: Actions) -> None:
         super().__init__("Toolbar")
-        self._desk, self._actions = desk, actions
+        self._context, self._actions = context, actions
         self.setObjectName("toolbar")
         self.setMovable(False)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setIconSize(theme.ICON)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-        self.games = GameBox(desk)
+        self.games = GameSelector(context)
         self.games.setMaximumWidth(260)
         self.addWidget(self.games)
         self.addSeparator()
         for name in TOOLBAR:
-            action = actions.named(name)
-            action.setIconText(WORDS[name])
+            action = actions.find(name)
+            action.setIconText(LABELS[name])
             self.addAction(action)
             self.widgetForAction(action).setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.addSeparator()
         self.switch = Switch("Visual mode")
-        self.switch.setToolTip(plain("Show matches of a tournament live, one at a time (F5)"))
+        self.switch.setToolTip(tooltip_html("Show matches of a tournament live, one at a time (F5)"))
         self.switch.clicked.connect(self.toggled)
         self.addWidget(self.switch)
-        self.words = Elided("", "muted")
-        self.words.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.addWidget(self.words)
+        self.status_text = ElidedLabel("", "muted")
+        self.status_text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.addWidget(self.status_text)
 
     def update_state(self, conditions: dict[str, bool]) -> None:
         self.switch.setEnabled(conditions["writable"])
         self.switch.setChecked(conditions["visual"])
-        pause = self._actions.named("run.pause_resume")
-        pause.setIconText("Go on" if conditions["paused"] else "Pause")
+        pause = self._actions.find("run.pause_resume")
+        pause.setIconText("Resume" if conditions["paused"] else "Pause")
         pause.setIcon(theme.icon("play" if conditions["paused"] else "pause"))
 
     @Slot(object)
-    def tell(self, now: Now) -> None:
-        self.words.setText(now.toggle)
+    def show_status(self, now: AppStatus) -> None:
+        self.status_text.setText(now.toggle)
 
 
-class Status(QStatusBar):
-    """What goes on, how far it is, with how many workers, and whether it is saved."""
+class StatusBar(QStatusBar):
+    """Activity, progress, number of workers, and whether everything is saved."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: AppContext) -> None:
         super().__init__()
-        self._desk, self._busy, self._now = desk, "", Now()
+        self._context, self._busy, self._now = context, "", AppStatus()
         self.setSizeGripEnabled(False)
-        self.going_on, self.far, self.saved = Elided("", "caption"), QLabel(), QLabel()
-        for one in (self.far, self.saved):
+        self.activity, self.progress, self.saved = ElidedLabel("", "caption"), QLabel(), QLabel()
+        for one in (self.progress, self.saved):
             one.setProperty("role", "caption")
             one.setTextFormat(Qt.TextFormat.PlainText)
             one.setContentsMargins(12, 0, 12, 0)
         self.setContentsMargins(10, 0, 0, 0)
-        self.addWidget(self.going_on, 1)
-        self.addPermanentWidget(self.far)
+        self.addWidget(self.activity, 1)
+        self.addPermanentWidget(self.progress)
         self.addPermanentWidget(self.saved)
 
-    def say_busy(self, words: str) -> None:
-        self._busy = words
-        self.tell(self._now)
+    def show_busy(self, text: str) -> None:
+        self._busy = text
+        self.show_status(self._now)
 
     @Slot(object)
-    def tell(self, now: Now) -> None:
+    def show_status(self, now: AppStatus) -> None:
         self._now = now
-        if self._busy or self._desk.state is None:
-            self.going_on.setText(self._busy)
+        if self._busy or self._context.state is None:
+            self.activity.setText(self._busy)
             return
-        trained = many(now.training, "training session") if now.training else ""
-        played, progress = "", now.progress
-        if progress is not None:
-            played = f"{now.name}: {progress.text}"
-        self.going_on.setText("; ".join(one for one in (played, trained) if one) or "Idle")
-        self.far.setText(f"{progress.played:,} of {progress.total:,}" if progress is not None else "")
-        where = "read-only" if self._desk.league.league.read_only else "not saved yet" if now.trouble else "saved"
-        self.saved.setText(f"{many(self._desk.league.budget.cores, 'worker')}, {where}")
+        progress = now.progress
+        tournament = f"{now.name}: {progress.text}" if progress is not None else ""
+        training = plural(now.training, "training session") if now.training else ""
+        self.activity.setText("; ".join(filter(None, (tournament, training))) or "Idle")
+        self.progress.setText(f"{progress.played:,} of {progress.total:,}" if progress is not None else "")
+        saved = "read-only" if self._context.league.league.read_only else "not saved yet" if now.trouble else "saved"
+        self.saved.setText(f"{plural(self._context.league.budget.cores, 'worker')}, {saved}")

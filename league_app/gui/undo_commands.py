@@ -1,54 +1,50 @@
-"""Changes of agents that a person may want back: putting away, fetching back, undoing the last one."""
+"""Changes that can be undone: the command on the undo stack, and archiving of several agents at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from PySide6.QtGui import QUndoCommand
 
 from engine.errors import RingsideError
-from league_app.gui.context import Desk
+from league_app.core.state import LeagueState
 
 
-class Put:
-    """Agents away, or back; all of them or none. An import is undone like this too: its agents stay in the file."""
+class UndoableChange(QUndoCommand):
+    """Calls `apply` and `revert`; an error is passed to `failed`, and the command is removed from the stack."""
 
-    def __init__(self, desk: Desk, agents: Sequence[str], back: bool = False) -> None:
-        self._desk, self._agents, self._back = desk, list(agents), back
-        self._state = desk.state
+    def __init__(
+        self, text: str, apply: Callable[[], Any], revert: Callable[[], Any], failed: Callable[[Exception], Any]
+    ) -> None:
+        super().__init__(text)
+        self._apply, self._revert, self._failed = apply, revert, failed
+        self.succeeded = [True]  # a list that outlives the command: Qt deletes obsolete ones at once
 
-    def __call__(self) -> None:
-        state = self._state
-        if state is None or state is not self._desk.state:
-            return  # another league is open by now
-        made = []
+    def redo(self) -> None:
+        self._call(self._apply)
+
+    def undo(self) -> None:
+        self._call(self._revert)
+
+    def _call(self, function: Callable[[], Any]) -> None:
         try:
-            for id in self._agents:
-                agent = state.league.by_id(id)
-                if (agent.archived is not None) == self._back:
-                    made.append(state.archive(agent.name, self._back, agent.game))
-        except RingsideError:
-            for agent in made:
-                state.archive(agent.name, not self._back, agent.game)
-            raise
+            function()
+        except RingsideError as error:
+            self.succeeded[0] = False
+            self.setObsolete(True)
+            self._failed(error)
 
 
-class Offered:
-    """The same as an offer in a toast: what is wrong with it is told."""
-
-    def __init__(self, desk: Desk, agents: Sequence[str]) -> None:
-        self._desk, self._put = desk, Put(desk, agents)
-
-    def __call__(self) -> None:
-        self._desk.attempt(self._put)
-
-
-class Undo:
-    """Takes back the change that was made just before, unless others have come after it."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk, self._index = desk, desk.undo.index()
-
-    def __call__(self) -> None:
-        if self._desk.undo.index() == self._index:
-            self._desk.take_back()
-        else:
-            self._desk.say("Something else was changed since: undo that first", "warn")
+def set_archived(state: LeagueState, agents: Sequence[str], archived: bool) -> None:
+    """Archives or restores agents by id: all of them, or none if one fails."""
+    changed = []
+    try:
+        for id in agents:
+            agent = state.league.by_id(id)
+            if (agent.archived is not None) != archived:
+                changed.append(state.archive(agent.name, not archived, agent.game))
+    except RingsideError:
+        for agent in changed:
+            state.archive(agent.name, archived, agent.game)
+        raise

@@ -1,6 +1,9 @@
-"""Matches as pictures, drawn by pygame, which opens neither a display nor a loudspeaker here, and says nothing."""
+"""Rendering of matches with pygame, which opens neither a display nor sound here, and prints nothing.
 
-from engine.pygame_headless import SILENCE
+Other packages import pygame from here: the first import decides about display, sound and its greeting.
+"""
 
-with SILENCE:
-    import pygame  # noqa: F401 - before anybody else does
+from engine.pygame_headless import HEADLESS
+
+with HEADLESS:
+    import pygame as pygame

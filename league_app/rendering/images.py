@@ -1,4 +1,4 @@
-"""Scenes as arrays of pixels, and in a plain pygame window: for training code, which has no window of ours."""
+"""Scenes as pixel arrays or in a pygame window, for training code such as PettingZoo's `render()`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pygame
 from numpy.typing import NDArray
 
 from engine.errors import RingsideError
-from engine.pygame_headless import SILENCE, given
+from engine.pygame_headless import HEADLESS, user_environment
 from engine.scene import Scene
 from league_app.rendering.painter import paint, picture
 
@@ -17,8 +17,8 @@ DRIVER = "SDL_VIDEODRIVER"
 HEIGHT = 600
 
 
-class Still:
-    """Draws one scene at a time; its window opens with the first that is shown."""
+class PygamePainter:
+    """Draws one scene at a time; its window opens with the first call of `show`."""
 
     def __init__(self) -> None:
         self._window: pygame.Surface | None = None
@@ -45,11 +45,11 @@ class Still:
 
 
 def _open(title: str, size: tuple[int, int]) -> pygame.Surface:
-    """A real window, unless the user asked for another driver before we asked for none."""
-    with SILENCE:
+    """Opens a real window, or uses the SDL driver that the user had set."""
+    with HEADLESS:
         ours = os.environ.pop(DRIVER)
         try:
-            if given[DRIVER] is not None:
+            if user_environment[DRIVER] is not None:
                 os.environ[DRIVER] = ours
             pygame.display.init()
             pygame.display.set_caption(title)

@@ -1,7 +1,7 @@
-"""Draws scenes on pygame surfaces: the only place that knows both.
+"""Draws scenes on pygame surfaces.
 
-Only what pygame and pygame-ce share is used, and no display or sound is ever opened. pygame's own shapes have hard
-edges, so whatever is not upright is drawn larger once, scaled down, and kept as a stamp.
+Uses only what pygame and pygame-ce share, and never opens a display or sound. pygame's shapes are not antialiased, so
+shapes that are not axis-aligned are drawn larger once, scaled down, and cached as stamps.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import pygame
 from engine.files import asset
 from engine.scene import Circle, Item, Line, Point, Polygon, Rect, Scene, Sprite, Text
 
-SMOOTH = 3  # stills are drawn larger by this factor and scaled down
-FINE = 4  # and stamps by this one; they sit on quarters of a pixel
-CALM = 30  # draws that an item must stay the same to become part of the picture
-LARGE = 400  # pixels; what is larger is not worth a stamp
-LINE_HEIGHT = 1.21  # of Inter, in sizes
+SMOOTH = 3  # scale factor of still pictures before they are scaled down
+FINE = 4  # scale factor of stamps; their positions are rounded to quarters of a pixel
+STABLE = 30  # draws without a change after which an item becomes part of the background
+LARGE = 400  # pixels; larger shapes are not cached
+LINE_HEIGHT = 1.21  # of the Inter font, relative to its size
 Place = Callable[[float, float], Point]
 
 
 def paint(scene: Scene, surface: pygame.Surface) -> None:
-    """Fill the surface with the scene, in the middle where the proportions differ."""
+    """Draws the scene on the surface, centred if the proportions differ."""
     surface.fill("#" + scene.ground)
     unit, at = _frame(scene.aspect, surface)
     for item in scene.items:
@@ -33,7 +33,7 @@ def paint(scene: Scene, surface: pygame.Surface) -> None:
 
 
 def picture(scene: Scene, height: int = 600) -> pygame.Surface:
-    """The scene as a still picture of this height."""
+    """Renders the scene as an antialiased picture of this height."""
     size = (round(height * scene.aspect), height)
     large = pygame.Surface((size[0] * SMOOTH, size[1] * SMOOTH))
     paint(scene, large)
@@ -42,45 +42,45 @@ def picture(scene: Scene, height: int = 600) -> pygame.Surface:
 
 def save_png(scene: Scene, path: Path, height: int = 600) -> None:
     if path.suffix.lower() != ".png":
-        raise OSError(f"{path.suffix or 'no ending'} instead of .png")
+        raise OSError(f"{path.suffix or 'no suffix'} instead of .png")
     try:
         pygame.image.save(picture(scene, height), str(path))
     except pygame.error as error:
         raise OSError(str(error)) from None
 
 
-class Painter:
-    """Draws one scene after the other on a surface, and touches only what is another than before.
+class ScenePainter:
+    """Draws successive scenes on a surface, and redraws only what has changed.
 
-    The first items of a scene seldom change (a board, a net, the score): once they have been calm for a while they are
-    kept as a picture, from which the ground is restored wherever the others were.
+    The first items of a scene rarely change (a board, a net, the score): after a while they are cached as a background
+    picture, from which the surface is restored wherever other items were.
     """
 
     def __init__(self, surface: pygame.Surface) -> None:
         self._surface = surface
-        # Without alpha: what is drawn over stamps that are kept with theirs would leave marks at their corners
+        # Without alpha: items drawn over cached stamps would leave marks at their corners
         self._still = pygame.Surface(surface.get_size(), 0, 32, (*surface.get_masks()[:3], 0))
-        self._kept = 0  # items that are part of the picture
+        self._kept = 0  # number of items in the background picture
         self._scene: Scene | None = None
-        self._loose: list[pygame.Rect] = []  # where the others are
-        self._calm: list[int] = []  # how many items at the beginning stayed, in the last draws
+        self._loose: list[pygame.Rect] = []  # areas of the other items
+        self._unchanged: list[int] = []  # number of leading items that did not change, in the last draws
 
     def draw(self, scene: Scene) -> list[pygame.Rect]:
-        """Returns the parts of the surface that may be another now."""
+        """Draws the scene and returns the areas of the surface that may have changed."""
         before, self._scene = self._scene, scene
         same = _common(before, scene)
         unit, at = _frame(scene.aspect, self._surface)
         if same < self._kept:
-            self._kept, self._calm = max(same, 0), []
+            self._kept, self._unchanged = max(same, 0), []
             self._still.fill("#" + scene.ground)
             self._keep(scene, 0, self._kept)
             self._surface.blit(self._still, (0, 0))
             changed = [self._surface.get_rect()]
         else:
-            self._calm.append(same)
-            if len(self._calm) == CALM:
-                self._keep(scene, self._kept, min(self._calm))
-                self._kept, self._calm = min(self._calm), []
+            self._unchanged.append(same)
+            if len(self._unchanged) == STABLE:
+                self._keep(scene, self._kept, min(self._unchanged))
+                self._kept, self._unchanged = min(self._unchanged), []
             for part in self._loose:
                 self._surface.blit(self._still, part, part)
             changed = self._loose
@@ -94,7 +94,7 @@ class Painter:
 
 
 def _common(before: Scene | None, after: Scene) -> int:
-    """How many items at the beginning are the same; -1 if not even the ground is."""
+    """The number of equal leading items; -1 if the background colour or the proportions differ."""
     if before is None or (before.aspect, before.ground) != (after.aspect, after.ground):
         return -1
     pairs = enumerate(zip(before.items, after.items, strict=False))
@@ -102,7 +102,7 @@ def _common(before: Scene | None, after: Scene) -> int:
 
 
 def _frame(aspect: float, surface: pygame.Surface) -> tuple[float, Place]:
-    """Pixels in a unit, and where a point of the scene comes to lie."""
+    """The pixels per unit, and the function that maps a point of the scene to pixels."""
     width, height = surface.get_size()
     unit = min(width / aspect, float(height))
     left, top = round((width - unit * aspect) / 2), round((height - unit) / 2)
@@ -114,7 +114,7 @@ def _frame(aspect: float, surface: pygame.Surface) -> tuple[float, Place]:
 
 
 def _draw(item: Item, surface: pygame.Surface, unit: float, at: Place) -> pygame.Rect:
-    """Returns the part of the surface that it touched."""
+    """Draws an item and returns the area it covers."""
     match item:
         case Rect():
             box = _box(at(item.x, item.y), at(item.x + item.width, item.y + item.height))
@@ -134,7 +134,7 @@ def _draw(item: Item, surface: pygame.Surface, unit: float, at: Place) -> pygame
 
 
 def _rect(surface: pygame.Surface, box: pygame.Rect, colour: str, radius: int, stroke: int) -> pygame.Rect:
-    """Its sides lie on whole pixels; its corners are quarters of a stamped disc."""
+    """Draws sides on whole pixels, and rounded corners as quarters of a cached disc."""
     if radius <= 0:
         return pygame.draw.rect(surface, "#" + colour, box, stroke)
     disc = _disc(float(radius), 0.0, 0.0, colour, 1.0, stroke)
@@ -168,7 +168,7 @@ def _circle(item: Circle, surface: pygame.Surface, centre: Point, radius: float,
 
 @functools.lru_cache(maxsize=1024)
 def _disc(radius: float, x: float, y: float, colour: str, alpha: float, stroke: int) -> pygame.Surface:
-    """A circle around this place within the pixel in the middle."""
+    """A disc whose centre has this offset within the middle pixel."""
     middle = math.ceil(radius) + 1
     fine = FINE if middle < LARGE else 1
     large = _sheet(2 * middle * fine, 2 * middle * fine, colour)
@@ -189,7 +189,7 @@ def _line(item: Line, surface: pygame.Surface, start: Point, end: Point, unit: f
 
 
 def _bar(surface: pygame.Surface, start: Point, end: Point, colour: str, width: int) -> pygame.Rect:
-    """A straight piece; upright and level ones lie on whole pixels."""
+    """A straight segment; horizontal and vertical ones lie on whole pixels."""
     (x, y), (x2, y2) = start, end
     if round(x) == round(x2):
         left, (top, bottom) = round(x - width / 2), sorted((round(y), round(y2)))
@@ -215,7 +215,7 @@ def _polygon(surface: pygame.Surface, points: Sequence[Point], colour: str, stro
 
 @functools.lru_cache(maxsize=512)
 def _cut(points: tuple[tuple[int, int], ...], size: tuple[int, int], colour: str, stroke: int) -> pygame.Surface:
-    """A polygon whose corners are given in quarters of a pixel."""
+    """A polygon with corners in quarters of a pixel."""
     large = _sheet(size[0] * FINE, size[1] * FINE, colour)
     pygame.draw.polygon(large, _ink(colour, 1.0), points, stroke * FINE)
     return pygame.transform.smoothscale(large, size)
@@ -234,19 +234,19 @@ def _written(text: str, height: int, colour: str) -> pygame.Surface:
 
 @functools.lru_cache(maxsize=64)
 def _font(height: int) -> pygame.font.Font:
-    """With lines of this height."""
-    pygame.font.init()  # never pygame.init(): it opens sound and swallows SIGTERM
+    """The font with this line height."""
+    pygame.font.init()  # not pygame.init(), which opens sound and catches SIGTERM
     file = asset("fonts/Inter-SemiBold.ttf")
     return pygame.font.Font(None if file is None else str(file), max(round(height / LINE_HEIGHT), 1))
 
 
-@functools.lru_cache(maxsize=16)  # a sprite may be a whole frame of some megabytes
+@functools.lru_cache(maxsize=16)  # a sprite may be a frame of several megabytes
 def _scaled(rgb: bytes, pixels: tuple[int, int], size: tuple[int, int]) -> pygame.Surface:
     return pygame.transform.smoothscale(pygame.image.frombuffer(rgb, pixels, "RGB"), size)
 
 
 def _sheet(width: int, height: int, colour: str) -> pygame.Surface:
-    """Of this colour, but wholly transparent: so that an edge scaled down keeps its colour."""
+    """A transparent surface of this colour, so that scaled-down edges keep their colour."""
     made = pygame.Surface((width, height), pygame.SRCALPHA)
     made.fill(_ink(colour, 0.0))
     return made

@@ -1,31 +1,31 @@
-"""All that a league knows about one agent, read in one go. No Qt in here."""
+"""load_profile: everything that a league records about one agent."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from engine.errors import RingsideError
-from engine.league import standings as tables
+from engine.league import standings
 from engine.league.records import Agent
-from engine.league.storage.league import League
 from engine.league.standings import Row
+from engine.league.storage.league import League
 from engine.play.match import GameSpec
 from engine.registry import new_game
-from league_app.core.queries import matches as looks
-from league_app.core.usi_engines import engine_in
-from league_app.core.queries.matches import Failed, Found, Statistics, Wanted
+from league_app.core.queries import matches as match_queries
+from league_app.core.queries.matches import FailureRow, MatchFilter, MatchRows, Statistics
 from league_app.core.state import LeagueState
-from league_app.core.validation import usual_info
+from league_app.core.usi_engines import engine_in
+from league_app.core.validation import game_info
 
 LAST = 12  # matches
-RUNNING = 5000  # matches of a tournament that running Elo is followed through
+RUNNING = 5000  # the most matches of a tournament for which running Elo is computed
 CHILDREN = 60
 PREVIEW = 400  # bytes of a payload that are shown
 
 
 @dataclass(frozen=True)
 class Opponent:
-    """What somebody has made of the matches against one other."""
+    """An agent's record against one opponent."""
 
     id: str
     name: str
@@ -41,18 +41,18 @@ class Opponent:
 
 
 @dataclass(frozen=True)
-class Kin:
-    """Somebody in the family: with an id if it is in this league, and those it comes from in turn."""
+class Relative:
+    """A parent or child of an agent, and its own parents; the id is empty if it is not in this league."""
 
     name: str
     id: str = ""
     colour: str = ""
-    above: tuple[Kin, ...] = ()
+    parents: tuple[Relative, ...] = ()
 
 
 @dataclass(frozen=True)
-class Course:
-    """A rating over time: at the ends of tournaments, or game by game within one."""
+class RatingCurve:
+    """A rating over time: at the end of each tournament, or game by game within one."""
 
     x: tuple[float, ...] = ()
     y: tuple[float, ...] = ()
@@ -62,32 +62,32 @@ class Course:
 
 
 @dataclass(frozen=True)
-class Portrait:
+class AgentProfile:
     agent: Agent
     game: GameSpec
     title: str  # of the game
-    size: int  # bytes that it is made of
+    size: int  # of the payload, in bytes
     preview: str
     settings: tuple[tuple[str, str], ...]  # of an external engine: name and value
-    row: Row | None  # of the table, if it has played
+    row: Row | None  # of the standings; None without games
     place: int
-    rated: int  # how many have a place
+    rated: int  # number of agents with a place
     seats: int
     opponents: tuple[Opponent, ...]
-    course: Course
-    parents: tuple[Kin, ...]
-    children: tuple[Kin, ...]
+    rating_curve: RatingCurve
+    parents: tuple[Relative, ...]
+    children: tuple[Relative, ...]
     statistics: Statistics
-    matches: Found
-    failures: tuple[Failed, ...]
+    matches: MatchRows
+    failures: tuple[FailureRow, ...]
 
 
-def portrait(state: LeagueState, pool: GameSpec | None, id: str) -> Portrait:
-    """In the pool that is looked at or, if that is of another game, in the one it played in last."""
+def load_profile(state: LeagueState, pool: GameSpec | None, id: str) -> AgentProfile:
+    """Reads the profile in this pool or, if it is of another game, in the latest pool of the agent's game."""
     league = state.league
     agent = league.by_id(id)
     game = pool if pool is not None and pool.name == agent.game else _last_pool(league, agent.game)
-    table = tables.standings(league, game)
+    table = standings.standings(league, game)
     played = [row for row in table.rows if row.total.played]
     row = next((one for one in played if one.agent == id), None)
     known = {one.id: one for one in league.agents(agent.game, archived=True)}
@@ -96,12 +96,12 @@ def portrait(state: LeagueState, pool: GameSpec | None, id: str) -> Portrait:
         for other, one in (row.against.items() if row else ())
         if other in known
     ]
-    info = usual_info(game)  # where its rules are not installed, what is in the file can still be shown
+    info = game_info(game)  # None if the game is not installed; the file can still be shown
     title, names = (info.title, info.stats) if info is not None else (agent.game, ())
     [(size, begin)] = league.file.read(
         f"SELECT length(data), substr(data, 1, {PREVIEW + 1}) FROM payloads WHERE hash = ?", agent.payload
     )
-    return Portrait(
+    return AgentProfile(
         agent,
         game,
         title,
@@ -113,17 +113,17 @@ def portrait(state: LeagueState, pool: GameSpec | None, id: str) -> Portrait:
         len(played),
         table.seats,
         tuple(sorted(against, key=lambda one: -(one.wins + one.draws + one.losses))),
-        course(league, game, agent),
-        tuple(_kin(parent, known, 2) for parent in agent.parents),
+        load_rating_curve(league, game, agent),
+        tuple(_relative(parent, known, 2) for parent in agent.parents),
         tuple(_children(agent, known)),
-        looks.statistics(league, game, id, names),
-        looks.matches(league, game, Wanted(agent=id), limit=LAST),
-        tuple(looks.failures(league, game, id)),
+        match_queries.statistics(league, game, id, names),
+        match_queries.matches(league, game, MatchFilter(agent=id), limit=LAST),
+        tuple(match_queries.failures(league, game, id)),
     )
 
 
 def _last_pool(league: League, game: str) -> GameSpec:
-    """Or the game with its usual options; with none, if it is not even installed."""
+    """The pool of the latest tournament, or else the game with its default options, or without any if not installed."""
     for one in reversed(league.tournaments()):
         if one.settings.game.name == game:
             return one.settings.game
@@ -142,45 +142,45 @@ def _preview(data: bytes) -> str:
 
 
 def _settings(league: League, agent: Agent) -> tuple[tuple[str, str], ...]:
-    """What an external engine runs, and how; nothing of others, who are no more than their payload."""
+    """Command and settings of an external engine; empty for other kinds."""
     try:
         engine = engine_in(league, agent)
-    except RingsideError:  # of another kind, or damaged, which is told where it is to play
+    except RingsideError:  # another kind, or damaged, which is reported when it plays
         return ()
-    limit = f"{engine.nodes:,} nodes a move" if engine.nodes else f"{engine.movetime:g} s a move"
+    limit = f"{engine.nodes:,} nodes per move" if engine.nodes else f"{engine.movetime:g} s per move"
     memory = f"{engine.memory:,} MB at most"
     return (("Command", engine.line), ("Limit", limit), *engine.options, ("Memory", memory))
 
 
-def course(league: League, game: GameSpec, agent: Agent) -> Course:
-    """From tournament to tournament; with fewer than two of them, game by game through the last one."""
+def load_rating_curve(league: League, game: GameSpec, agent: Agent) -> RatingCurve:
+    """After each tournament; with fewer than two tournaments, game by game within the latest."""
     number, pool = league.number(agent.id), league.pool(game)
     sql = "SELECT at, rating, error FROM ratings WHERE pool = ? AND agent = ? ORDER BY at"
     found = league.file.read(sql, pool, number)
     if len(found) > 1:
         at, rating, error = zip(*found, strict=True)
-        return Course(at, rating, error, True, "Rating after each tournament")
+        return RatingCurve(at, rating, error, True, "Rating after each tournament")
     sql = "SELECT number, played FROM tournaments WHERE pool = ? AND played > 0 ORDER BY number DESC"
     for tournament, played in league.file.read(sql, pool):
         if played > RUNNING:
             continue
-        line = tables.elo_lines(league, tournament).get(agent.id, [])
+        line = standings.elo_lines(league, tournament).get(agent.id, [])
         if len(line) > 1:
             steps = tuple(float(place) for place in range(len(line)))
-            return Course(steps, tuple(line), (), False, f"Running Elo through tournament {tournament}")
-    return Course()
+            return RatingCurve(steps, tuple(line), (), False, f"Running Elo in tournament {tournament}")
+    return RatingCurve()
 
 
-def _kin(given: str, known: dict[str, Agent], depth: int) -> Kin:
-    """A parent is known by its id or, where it comes from another league, by its name."""
+def _relative(given: str, known: dict[str, Agent], depth: int) -> Relative:
+    """A parent is given by its id or, if it comes from another league, by its name."""
     one = known.get(given) or next((other for other in known.values() if other.name == given), None)
     if one is None:
-        return Kin(given)
-    above = tuple(_kin(parent, known, depth - 1) for parent in one.parents) if depth > 1 else ()
-    return Kin(one.name, one.id, one.colour, above)
+        return Relative(given)
+    above = tuple(_relative(parent, known, depth - 1) for parent in one.parents) if depth > 1 else ()
+    return Relative(one.name, one.id, one.colour, above)
 
 
-def _children(agent: Agent, known: dict[str, Agent]) -> list[Kin]:
+def _children(agent: Agent, known: dict[str, Agent]) -> list[Relative]:
     names = {agent.id, agent.name}
     found = [one for one in known.values() if names & set(one.parents) and one.id != agent.id]
-    return [Kin(one.name, one.id, one.colour) for one in found[:CHILDREN]]
+    return [Relative(one.name, one.id, one.colour) for one in found[:CHILDREN]]

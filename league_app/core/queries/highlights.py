@@ -1,7 +1,7 @@
-"""What is worth telling about what was played: surprises, close matches, the latest results, a run in a few words.
+"""Highlights of a league: upsets, close matches, the latest results, and the summary of a run.
 
-Cheap for a hundred thousand matches: tallies say where to look, and only then single matches are read, without their
-actions. Nothing here knows a window.
+Fast for a hundred thousand matches: tallies select the pairs, and only then single matches are read, without their
+actions.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from engine.league import standings as tables
-from engine.league.records import State, Tournament
+from engine.league import failure_report, played_matches, standings
+from engine.league.records import RunState, Tournament
+from engine.league.storage.league import League
 from engine.league.storage.match_rows import unpack_players
 from engine.league.storage.schema import PLACES
-from engine.league.storage.league import League
 from engine.play.match import FAILURES, EndingKind, GameSpec
 from engine.registry import usual_game
-from league_app.core.formatting import lasting, many
+from league_app.core.formatting import duration, plural
 
-SURPRISE = 0.36  # who was given less than that and won, has surprised: a hundred points of Elo
-LOOKED_AT = 4000  # matches among the best that are compared
-WORTH = 60.0  # seconds of watching beyond which a match is not more exciting for being longer
+UPSET = 0.36  # a win with a smaller predicted chance is an upset; 100 Elo lower
+CANDIDATES = 4000  # matches of the best agents that are compared
+LONG = 60.0  # seconds of playback; longer matches are not rated as more exciting
 FAIR = (EndingKind.FINISHED.value, EndingKind.STEP_LIMIT.value, EndingKind.RESIGNED.value)
 
 
 @dataclass(frozen=True)
 class Upset:
-    """Somebody won against somebody who is rated much higher."""
+    """A win against an opponent with a much higher rating."""
 
     winner: str  # ids of agents
     loser: str
@@ -35,9 +35,9 @@ class Upset:
     loser_name: str
     winner_rating: float
     loser_rating: float
-    chance: float  # that the winner had, by the ratings
-    match: str  # its reference, to be watched
-    times: int  # that it happened here
+    chance: float  # of the winner, by the ratings
+    match: str  # reference of the latest such match
+    times: int  # how often it happened
 
     @property
     def text(self) -> str:
@@ -46,7 +46,7 @@ class Upset:
 
 @dataclass(frozen=True)
 class Result:
-    """A match in a line: no actions, no statistics."""
+    """A match without actions and statistics."""
 
     match: str  # its reference
     at: float  # seconds since 1970
@@ -67,7 +67,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Place:
-    """A line of a short table."""
+    """A row of a short table."""
 
     agent: str
     name: str
@@ -79,18 +79,18 @@ class Place:
 
 @dataclass(frozen=True)
 class Summary:
-    """A run when it is over, or a tournament as it stands."""
+    """The summary of a run, or of a tournament so far."""
 
     tournament: int
     name: str
     game: GameSpec
-    state: State
+    state: RunState
     played: int  # of the whole tournament
     total: int
     matches: int  # of this run
-    seconds: float  # that it took
-    watched: int  # of its matches, those that were shown
-    batch_seconds: float  # that the others took
+    seconds: float  # of this run
+    watched: int  # matches of this run that were shown
+    batch_seconds: float  # for the other matches
     top: tuple[Place, ...]
     upsets: tuple[Upset, ...]
     failures: int
@@ -101,7 +101,7 @@ class Summary:
 
     @property
     def rate(self) -> float:
-        """Matches a second, of those that nobody watched."""
+        """Matches per second, without the watched ones."""
         batch = self.matches - self.watched
         return batch / self.batch_seconds if batch and self.batch_seconds > 0 else 0.0
 
@@ -109,11 +109,11 @@ class Summary:
     def sentence(self) -> str:
         batch = self.matches - self.watched
         if self.watched and batch:
-            return f"{self.watched:,} watched, {batch:,} in {lasting(self.batch_seconds)}"
-        return f"{many(self.matches, 'match')}{' watched' if self.watched else ''} in {lasting(self.seconds)}"
+            return f"{self.watched:,} watched, {batch:,} in {duration(self.batch_seconds)}"
+        return f"{plural(self.matches, 'match')}{' watched' if self.watched else ''} in {duration(self.seconds)}"
 
 
-# Surprises
+# Upsets
 
 
 def upsets(
@@ -121,39 +121,39 @@ def upsets(
     tournament: int | None,
     game: GameSpec,
     limit: int = 3,
-    table: tables.Standings | None = None,
+    table: standings.Standings | None = None,
 ) -> list[Upset]:
-    """The most surprising first, each pair once; of one tournament or of everything played under these rules.
+    """The most surprising first, each pair once; of one tournament or of the whole pool.
 
-    `table` is that of the pool, for whoever has it: who is how strong is best known from all that was played.
+    `table` is that of the pool, if the caller has it: ratings are most accurate from all matches.
     """
     pool = league.pool(game)
     if pool is None or limit < 1:
         return []
-    table = table or tables.standings(league, game)
+    table = table or standings.standings(league, game)
     ratings, ids = {row.agent: row for row in table.rows if row.total.played}, league.ids()
     found: list[tuple[float, int, int, int]] = []  # chance, winner and loser by number, times
     sql = "SELECT first, second, wins, losses FROM tallies WHERE pool = ? AND tournament = ?"
     for first, second, wins, losses in league.file.read(sql, pool, tournament or 0):
         for winner, loser, times in ((first, second, wins), (second, first, losses)):
             a, b = ratings.get(ids[winner]), ratings.get(ids[loser])
-            if times and a is not None and b is not None and (chance := table.chance(a, b)) < SURPRISE:
+            if times and a is not None and b is not None and (chance := table.chance(a, b)) < UPSET:
                 found.append((chance, winner, loser, times))
-    told: list[Upset] = []
+    chosen: list[Upset] = []
     for chance, winner, loser, times in sorted(found):
-        reference = _won(league, pool, tournament, winner, loser)
+        reference = _latest_win(league, pool, tournament, winner, loser)
         if reference is not None:
             up, down = ratings[ids[winner]], ratings[ids[loser]]
             names = up.agent, down.agent, up.name, down.name
-            told.append(Upset(*names, up.rating, down.rating, chance, reference, times))
-        if len(told) == limit:
+            chosen.append(Upset(*names, up.rating, down.rating, chance, reference, times))
+        if len(chosen) == limit:
             break
-    return told
+    return chosen
 
 
-def _won(league: League, pool: int, tournament: int | None, winner: int, loser: int) -> str | None:
-    """The latest match that the one won against the other by playing, and that can be shown."""
-    low, high = tables.span(tournament) if tournament else (0, 2**63 - 1)
+def _latest_win(league: League, pool: int, tournament: int | None, winner: int, loser: int) -> str | None:
+    """The latest replayable match that `winner` won against `loser`, without a failure of either."""
+    low, high = played_matches.span(tournament) if tournament else (0, 2**63 - 1)
     sql = f"""SELECT m.number, m.players, m.ranks FROM seats a JOIN seats b ON b.match = a.match AND b.agent = ?
         JOIN matches m ON m.number = a.match JOIN tournaments t ON t.number = m.number >> 32
         WHERE a.agent = ? AND a.match BETWEEN ? AND ? AND t.pool = ? AND m.steps > 0
@@ -167,15 +167,15 @@ def _won(league: League, pool: int, tournament: int | None, winner: int, loser: 
     return None
 
 
-# A match to begin with
+# The best match
 
 
 def best_match(league: League, game: GameSpec) -> str | None:
-    """The most exciting match between highly rated agents that can be replayed: close, long, and played to its end."""
+    """The most exciting replayable match between highly rated agents: close, long, and played to the end."""
     pool = league.pool(game)
     if pool is None:
         return None
-    table, pace = tables.standings(league, game), _pace(game)
+    table, pace = standings.standings(league, game), _pace(game)
     rows = [row for row in table.rows if row.total.played]
     if not rows:
         return None
@@ -188,7 +188,7 @@ def best_match(league: League, game: GameSpec) -> str | None:
     known = {numbers[one]: rating for one, rating in best.items()}
     found: dict[int, float] = {}
     for agent in known:
-        for number, players, ranks, figures, steps in league.file.read(sql, agent, pool, LOOKED_AT // len(known)):
+        for number, players, ranks, figures, steps in league.file.read(sql, agent, pool, CANDIDATES // len(known)):
             seats = unpack_players(players)
             if number not in found and len(set(seats)) > 1 and all(one in known for one in seats):
                 scores = struct.unpack_from(f"<{len(seats)}d", figures)
@@ -198,20 +198,20 @@ def best_match(league: League, game: GameSpec) -> str | None:
 
 
 def _excitement(scores: Sequence[float], ranks: Iterable[int], steps: int, pace: float) -> float:
-    """Close is good, long too, up to a minute; nobody likes a draw."""
+    """Higher for close and for long matches, up to a minute; lower for draws."""
     order = sorted(scores, reverse=True)
     largest = max(abs(one) for one in order)
     close = 1.0 - min((order[0] - order[1]) / (largest + 1e-9), 1.0) if largest else 0.0
-    long = min(steps / max(pace, 1e-9) / WORTH, 1.0)
+    long = min(steps / max(pace, 1e-9) / LONG, 1.0)
     return close + long - (0.5 if sorted(ranks).count(1) > 1 else 0.0)
 
 
 def _pace(game: GameSpec) -> float:
-    usual = usual_game(game.name)  # not with the options of a file: what those make must not be made to be looked at
-    return usual.info.pace if usual is not None else 1.0
+    default = usual_game(game.name)  # never constructed with options from a file just to be shown
+    return default.info.pace if default is not None else 1.0
 
 
-# What was played last
+# Latest results
 
 
 def recent(league: League, game: GameSpec, limit: int = 10) -> list[Result]:
@@ -222,32 +222,32 @@ def recent(league: League, game: GameSpec, limit: int = 10) -> list[Result]:
         columns = "number, at, players, ranks, numbers, ending, blamed, steps"
         page = f"SELECT {columns} FROM matches WHERE number BETWEEN ? AND ? ORDER BY number DESC LIMIT ?"
         for number, at, players, ranks, figures, ending, blamed, steps in league.file.read(
-            page, *tables.span(tournament), limit - len(found)
+            page, *played_matches.span(tournament), limit - len(found)
         ):
             seated = tuple(ids[one] for one in unpack_players(players))
             scores = struct.unpack_from(f"<{len(seated)}d", figures)
             failed = bool(blamed) and ending != EndingKind.RESIGNED.value
-            told = tuple(names[one] for one in seated)
-            found.append(Result(_reference(number), at, seated, told, scores, tuple(ranks), ending, failed, steps))
+            labels = tuple(names[one] for one in seated)
+            found.append(Result(_reference(number), at, seated, labels, scores, tuple(ranks), ending, failed, steps))
         if len(found) >= limit:
             break
     return found
 
 
-# A run in a few words
+# Summary
 
 
 def summary(league: League, tournament: int, began: float = 0.0, before: int = 0, seconds: float = 0.0) -> Summary:
-    """Of a tournament; `began` (seconds since 1970), `before` and `seconds` say what of it was this run."""
+    """The summary of a tournament. `began` (seconds since 1970), `before` (matches) and `seconds` delimit a run."""
     one = league.tournament(tournament)
     game = one.settings.game
-    table = tables.standings(league, game, tournament)
+    table = standings.standings(league, game, tournament)
     failures = [
         (failure.agent, failure.times)
-        for failure in tables.failures(league, tournament)
+        for failure in failure_report.failures(league, tournament)
         if EndingKind(failure.ending) in FAILURES or failure.ending == EndingKind.ILLEGAL_ACTION.value
     ]
-    seconds = seconds or _lasted(league, one, began)
+    seconds = seconds or _run_seconds(league, one, began)
     watched, batch_seconds = _watched(league, tournament, began, seconds)
     top = [
         Place(row.agent, row.name, row.rating, row.error, row.total.points, row.total.played)
@@ -269,24 +269,26 @@ def summary(league: League, tournament: int, began: float = 0.0, before: int = 0
         tuple(upsets(league, tournament, game)),
         sum(times for _, times in failures),
         tuple(dict.fromkeys(agent for agent, _ in failures)),
-        tables.overload(league, one) or "",
-        tables.identical_games(league, tournament),
+        failure_report.overload(league, one) or "",
+        played_matches.identical_games(league, tournament),
         one.note,
     )
 
 
-def _lasted(league: League, one: Tournament, began: float) -> float:
-    """From its begin, or that of the run, to its last match."""
-    [(last,)] = league.file.read("SELECT max(at) FROM matches WHERE number BETWEEN ? AND ?", *tables.span(one.number))
+def _run_seconds(league: League, one: Tournament, began: float) -> float:
+    """Seconds from the start of the tournament, or of the run, to the last match."""
+    [(last,)] = league.file.read(
+        "SELECT max(at) FROM matches WHERE number BETWEEN ? AND ?", *played_matches.span(one.number)
+    )
     return max((last or 0.0) - (began or one.created), 0.0)
 
 
 def _watched(league: League, tournament: int, began: float, seconds: float) -> tuple[int, float]:
-    """How many matches of a run were shown, and how long the others took: all the time in between that was theirs.
+    """How many matches of a run were shown, and the time that the others took.
 
-    Matches that are shown are played by workers with numbers below -1.
+    Live matches have worker numbers below -1.
     """
-    low, high = tables.span(tournament)
+    low, high = played_matches.span(tournament)
     where = "number BETWEEN ? AND ? AND at >= ?"
     [(shown,)] = league.file.read(f"SELECT count(*) FROM matches WHERE {where} AND worker < -1", low, high, began)
     if not shown:

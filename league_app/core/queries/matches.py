@@ -1,6 +1,6 @@
-"""Quick looks at a league: rows of matches, failures and agents, without payloads, actions or specs. No Qt in here.
+"""Rows of matches, failures and agents for tables, without payloads, actions or specs.
 
-Filtering and sorting of matches is done by SQLite, which lets go of Python's lock meanwhile: a window stays quick.
+SQLite filters and sorts the matches; it releases Python's lock meanwhile, so a window stays responsive.
 """
 
 from __future__ import annotations
@@ -11,49 +11,49 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from engine.league import standings as tables
+from engine.league import played_matches, standings
+from engine.league.failure_report import NO_AGENT
+from engine.league.storage.league import League
 from engine.league.storage.match_rows import pack_players, unpack_players
 from engine.league.storage.schema import PLACES
-from engine.league.storage.league import League
 from engine.play.match import EndingKind, GameSpec
 from league_app.core.validation import unconfirmed
 
 PAGE = 500  # matches that are read at once
-UPSET = 100.0  # by so much is the winner rated lower
-REASON = 300  # letters of a reason that a row shows
-LAST_WORDS = "; it last printed: "  # where a reason goes on with what the process wrote
-NOBODY = "nobody's fault"
+UPSET = 100.0  # Elo that the winner of an upset is rated lower, at least
+REASON = 300  # characters of a reason in a row
+LAST_OUTPUT = "; it last printed: "  # precedes the output of the process in a reason
 
 Row = tuple[Any, ...]
-"""number, when, players, ranks and scores as bytes, steps, ending, mask of blamed seats, reason: a plain tuple of plain
-things, of which the garbage collector lets go."""
+"""number, when, players, ranks and scores as bytes, steps, ending, mask of blamed seats, reason: a plain tuple of
+atomic values, which the garbage collector need not track."""
 COLUMNS = (
     "m.number, m.at, m.players, m.ranks, substr(m.numbers, 1, length(m.players) * 2), m.steps, m.ending, m.blamed, "
     f"substr(m.reason, 1, {REASON})"
 )
 
 
-class Person(NamedTuple):
-    """Somebody as lists show it."""
+class AgentLabel(NamedTuple):
+    """An agent as lists show it."""
 
     id: str
     name: str
     game: str
     kind: str
-    colour: str  # as it was given, or empty
+    colour: str  # as set by the user, or empty
     archived: bool
 
 
 @dataclass(frozen=True)
-class Wanted:
+class MatchFilter:
     """Which matches, and in which order; agents by id."""
 
     agent: str = ""
     opponent: str = ""
     tournament: int = 0
-    ending: str = ""  # the value of a kind of ending, or failed, or upset
+    ending: str = ""  # the value of an EndingKind, "failed" or "upset"
     words: str = ""
-    sort: str = ""  # when, players, ending, steps or tournament; nothing for newest first
+    sort: str = ""  # when, players, ending, steps, match or tournament; empty for newest first
     descending: bool = False
 
     @property
@@ -62,23 +62,23 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Found:
-    """A page of matches, and what is needed to read it."""
+class MatchRows:
+    """A page of matches, and the names to show it with."""
 
     rows: list[Row]
     total: int
-    people: Mapping[int, Person]
+    agents: Mapping[int, AgentLabel]
     tournaments: Mapping[int, str]  # names by number, of the pool
-    more: bool = False  # these go below those that are there
+    more: bool = False  # to be appended to the rows shown
 
 
-def people(league: League) -> dict[int, Person]:
-    """By number, archived ones too."""
+def agent_labels(league: League) -> dict[int, AgentLabel]:
+    """By number, archived agents included."""
     known = {one.id: one for one in league.agents(archived=True)}
     found = {}
     for number, id in league.ids().items():
         one = known[id]
-        found[number] = Person(id, one.name, one.game, one.kind, one.colour, one.archived is not None)
+        found[number] = AgentLabel(id, one.name, one.game, one.kind, one.colour, one.archived is not None)
     return found
 
 
@@ -90,87 +90,98 @@ def tournament_names(league: League, pool: GameSpec | None) -> dict[int, str]:
 
 
 def matches(
-    league: League, pool: GameSpec | None, wanted: Wanted, after: Row | None = None, skip: int = 0, limit: int = PAGE
-) -> Found:
-    """The page after this row, of which `skip` are shown already."""
-    everybody, names = people(league), tournament_names(league, pool)
+    league: League,
+    pool: GameSpec | None,
+    filter: MatchFilter,
+    after: Row | None = None,
+    skip: int = 0,
+    limit: int = PAGE,
+) -> MatchRows:
+    """The page after the row `after`; `skip` rows are shown already."""
+    labels, names = agent_labels(league), tournament_names(league, pool)
     if not names:
-        return Found([], 0, everybody, names)
-    ask = _Query(league, pool, wanted, everybody, names)
-    if after is not None and not wanted.sort:
-        ask.where.append("m.number < ?")
-        ask.values.append(after[0])
+        return MatchRows([], 0, labels, names)
+    query = _Query(league, pool, filter, labels, names)
+    if after is not None and not filter.sort:
+        query.where.append("m.number < ?")
+        query.values.append(after[0])
         skip = 0
-    sql = f"{ask.tables(COLUMNS)} ORDER BY {ask.order} LIMIT {int(limit)} OFFSET {int(skip)}"
-    rows = league.file.read(sql, *ask.values)
+    sql = f"{query.tables(COLUMNS)} ORDER BY {query.order} LIMIT {int(limit)} OFFSET {int(skip)}"
+    rows = league.file.read(sql, *query.values)
     total = -1
     if after is None:
-        total = _total(league, pool, wanted, everybody, names)
-    return Found(rows, total, everybody, names, after is not None)
+        total = _total(league, pool, filter, labels, names)
+    return MatchRows(rows, total, labels, names, after is not None)
 
 
-def count(league: League, pool: GameSpec | None, wanted: Wanted) -> int:
-    """How many matches there are like that."""
+def count(league: League, pool: GameSpec | None, filter: MatchFilter) -> int:
+    """The number of matches that pass the filter."""
     names = tournament_names(league, pool)
-    return _total(league, pool, wanted, people(league), names) if names else 0
+    return _total(league, pool, filter, agent_labels(league), names) if names else 0
 
 
 def _total(
-    league: League, pool: GameSpec | None, wanted: Wanted, everybody: Mapping[int, Person], names: Mapping[int, str]
+    league: League,
+    pool: GameSpec | None,
+    filter: MatchFilter,
+    labels: Mapping[int, AgentLabel],
+    names: Mapping[int, str],
 ) -> int:
-    if not wanted.filtered:
-        sql = f"SELECT coalesce(sum(played), 0) FROM tournaments WHERE number IN ({_listed(names)})"
+    if not filter.filtered:
+        sql = f"SELECT coalesce(sum(played), 0) FROM tournaments WHERE number IN ({_number_list(names)})"
         return int(league.file.read(sql)[0][0])
-    ask = _Query(league, pool, wanted, everybody, names)
-    return int(league.file.read(ask.tables("count(*)"), *ask.values)[0][0])
+    query = _Query(league, pool, filter, labels, names)
+    return int(league.file.read(query.tables("count(*)"), *query.values)[0][0])
 
 
 class _Query:
-    """What is asked of SQLite for the matches that are wanted."""
+    """Builds the SQL statement for a MatchFilter."""
 
     def __init__(
         self,
         league: League,
         pool: GameSpec | None,
-        wanted: Wanted,
-        everybody: Mapping[int, Person],
+        filter: MatchFilter,
+        labels: Mapping[int, AgentLabel],
         names: Mapping[int, str],
     ) -> None:
         self.where: list[str] = []
         self.values: list[object] = []
         self._with: list[str] = []
         self._joins: list[str] = []
-        self._people, self._names = everybody, names
-        numbers = {one.id: number for number, one in everybody.items()}
-        self._spans(league, wanted.tournament)
-        for id in (wanted.agent, wanted.opponent):
+        self._agents, self._names = labels, names
+        numbers = {one.id: number for number, one in labels.items()}
+        self._spans(league, filter.tournament)
+        for id in (filter.agent, filter.opponent):
             if id:
                 self.where.append("m.number IN (SELECT match FROM seats WHERE agent = ? AND match BETWEEN ? AND ?)")
                 self.values += [numbers.get(id, -1), *self._limits]
-        self._ended(league, pool, wanted.ending)
-        for word in wanted.words.casefold().split():
-            self._holds(word)
-        self._sort(wanted)
+        self._filter_ending(league, pool, filter.ending)
+        for word in filter.words.casefold().split():
+            self._contains(word)
+        self._sort(filter)
 
     def _spans(self, league: League, tournament: int) -> None:
         if tournament:
-            self._limits = tables.span(tournament if tournament in self._names else 0)
+            self._limits = played_matches.span(tournament if tournament in self._names else 0)
         else:
-            self._limits = tables.span(min(self._names))[0], tables.span(max(self._names))[1]
+            self._limits = played_matches.span(min(self._names))[0], played_matches.span(max(self._names))[1]
         self.where.append("m.number BETWEEN ? AND ?")
         self.values += self._limits
-        others = league.file.read(f"SELECT 1 FROM tournaments WHERE number NOT IN ({_listed(self._names)}) LIMIT 1")
+        others = league.file.read(
+            f"SELECT 1 FROM tournaments WHERE number NOT IN ({_number_list(self._names)}) LIMIT 1"
+        )
         if others and not tournament:
-            self.where.append(f"m.number >> 32 IN ({_listed(self._names)})")
+            self.where.append(f"m.number >> 32 IN ({_number_list(self._names)})")
 
-    def _ended(self, league: League, pool: GameSpec | None, ending: str) -> None:
+    def _filter_ending(self, league: League, pool: GameSpec | None, ending: str) -> None:
         if ending == "failed":
             self.where.append("m.blamed != 0")
         elif ending == "upset" and pool is not None:
-            table = tables.standings(league, pool)
+            table = standings.standings(league, pool)
             known = {row.agent: row.rating for row in table.rows if row.total.played}
-            rated = [(number, known[one.id]) for number, one in self._people.items() if one.id in known]
-            self._look_up("rated", rated)
+            rated = [(number, known[one.id]) for number, one in self._agents.items() if one.id in known]
+            self._join_values("rated", rated)
             for winner, loser, ranks in (("a", "b", "x'0102'"), ("b", "a", "x'0201'")):
                 upset = f"(m.ranks = {ranks} AND rated_{winner}.value <= rated_{loser}.value - {UPSET})"
                 self.where.append(upset)
@@ -179,22 +190,22 @@ class _Query:
             self.where.append("m.ending = ?")
             self.values.append(ending)
 
-    def _look_up(self, name: str, values: Sequence[tuple[int, float]]) -> None:
-        """A value for the players of the first two seats, whom a row has as packed numbers."""
+    def _join_values(self, name: str, values: Sequence[tuple[int, float]]) -> None:
+        """Joins a value for each player of the first two seats, which a row holds as packed numbers."""
         listed = ", ".join(f"(x'{pack_players([number]).hex()}', {value!r})" for number, value in values)
         self._with.append(f"{name}(agent, value) AS (VALUES {listed or '(NULL, 0)'})")
         for seat, at in (("a", 1), ("b", 5)):
             joined = f"LEFT JOIN {name} AS {name}_{seat} ON {name}_{seat}.agent = substr(m.players, {at}, 4)"
             self._joins.append(joined)
 
-    def _holds(self, word: str) -> None:
-        """Somewhere in what a row shows: names, reference, ending, tournament, day and hour."""
-        named = [number for number, one in self._people.items() if word in one.name.casefold()]
+    def _contains(self, word: str) -> None:
+        """Selects rows that show the word: in names, reference, ending, tournament, date or time."""
+        named = [number for number, one in self._agents.items() if word in one.name.casefold()]
         called = [number for number, name in self._names.items() if word in name.casefold()]
-        ended = [f"'{kind.value}'" for kind in EndingKind if word in words_of(kind.value)]
+        ended = [f"'{kind.value}'" for kind in EndingKind if word in ending_text(kind.value)]
         ways = [
-            f"m.number IN (SELECT match FROM seats WHERE agent IN ({_listed(named)}))" if named else "",
-            f"m.number >> 32 IN ({_listed(called)})" if called else "",
+            f"m.number IN (SELECT match FROM seats WHERE agent IN ({_number_list(named)}))" if named else "",
+            f"m.number >> 32 IN ({_number_list(called)})" if called else "",
             f"m.ending IN ({', '.join(ended)})" if ended else "",
         ]
         if set(word) <= set("0123456789."):
@@ -205,21 +216,21 @@ class _Query:
             self.values.append(f"%{word}%")
         self.where.append(f"({' OR '.join(way for way in ways if way) or '0'})")
 
-    def _sort(self, wanted: Wanted) -> None:
-        way = "DESC" if wanted.descending else "ASC"
+    def _sort(self, filter: MatchFilter) -> None:
+        way = "DESC" if filter.descending else "ASC"
         plain = {"when": "m.at", "ending": "m.ending", "steps": "m.steps", "match": "m.number"}
-        if wanted.sort == "players":
-            ranked = sorted(self._people.items(), key=lambda one: one[1].name.casefold())
-            self._look_up("named", [(number, place) for place, (number, _) in enumerate(ranked)])
+        if filter.sort == "players":
+            ranked = sorted(self._agents.items(), key=lambda one: one[1].name.casefold())
+            self._join_values("named", [(number, place) for place, (number, _) in enumerate(ranked)])
             self.order = f"named_a.value {way}, named_b.value {way}, m.number DESC"
-        elif wanted.sort == "tournament":
+        elif filter.sort == "tournament":
             ranked_names = sorted(self._names.items(), key=lambda one: (one[1].casefold(), one[0]))
             listed = ", ".join(f"({number}, {place})" for place, (number, _) in enumerate(ranked_names))
             self._with.append(f"called(tournament, value) AS (VALUES {listed})")
             self._joins.append("LEFT JOIN called ON called.tournament = m.number >> 32")
             self.order = f"called.value {way}, m.number DESC"
-        elif wanted.sort:
-            self.order = f"{plain[wanted.sort]} {way}, m.number DESC"
+        elif filter.sort:
+            self.order = f"{plain[filter.sort]} {way}, m.number DESC"
         else:
             self.order = "m.number DESC"
 
@@ -228,11 +239,11 @@ class _Query:
         return f"{given}SELECT {columns} FROM matches AS m {' '.join(self._joins)} WHERE {' AND '.join(self.where)}"
 
 
-def _listed(numbers: Any) -> str:
+def _number_list(numbers: Any) -> str:
     return ", ".join(str(int(number)) for number in numbers)
 
 
-# What a row says
+# Text of a row
 
 
 def reference(number: int) -> str:
@@ -243,29 +254,29 @@ def scores_of(row: Row) -> tuple[float, ...]:
     return struct.unpack(f"<{len(row[4]) // 8}d", row[4])
 
 
-def called(number: int, name: str) -> str:
-    """A tournament: its number first, as what is cut off is the end."""
+def tournament_label(number: int, name: str) -> str:
+    """A tournament: its number first, because long names are cut off at the end."""
     return f"{number}. {name}"
 
 
-def words_of(ending: str) -> str:
+def ending_text(ending: str) -> str:
     return ending.replace("_", " ")
 
 
-def when(at: float) -> str:
-    """Short: the hour matters for this year's, the year for others."""
-    there = time.localtime(at)
-    return time.strftime("%d %b %H:%M" if there.tm_year == time.localtime().tm_year else "%d %b %Y", there).lstrip("0")
+def short_time(at: float) -> str:
+    """Day and time for this year, the date for earlier years."""
+    local = time.localtime(at)
+    return time.strftime("%d %b %H:%M" if local.tm_year == time.localtime().tm_year else "%d %b %Y", local).lstrip("0")
 
 
 # Failures
 
 
 @dataclass(frozen=True)
-class Failed:
-    """How somebody failed in the matches of a pool, all its tournaments together."""
+class FailureRow:
+    """How an agent failed in the matches of a pool, all its tournaments together."""
 
-    agent: str  # its id, or nothing for nobody's fault
+    agent: str  # its id; empty if no agent is to blame
     name: str
     kind: str
     colour: str
@@ -275,44 +286,51 @@ class Failed:
     number: int  # the latest match
 
     @property
-    def told(self) -> tuple[str, str]:
-        """Why, and what its process wrote last."""
-        reason, _, wrote = self.reason.partition(LAST_WORDS)
-        return reason, wrote
+    def reason_and_output(self) -> tuple[str, str]:
+        """The reason, and the last output of the process."""
+        reason, _, output = self.reason.partition(LAST_OUTPUT)
+        return reason, output
 
 
-def failures(league: League, pool: GameSpec | None, agent: str = "") -> list[Failed]:
-    """By agent and kind of ending, the latest first; resigning is no failure."""
-    names, everybody = tournament_names(league, pool), people(league)
+def failures(league: League, pool: GameSpec | None, agent: str = "") -> list[FailureRow]:
+    """By agent and kind of ending, the latest first; resigning is not a failure."""
+    names, labels = tournament_names(league, pool), agent_labels(league)
     sql = "SELECT f.agent, f.ending, m.reason, f.count, m.number FROM forfeits AS f JOIN matches AS m"
-    sql += f" ON m.number = f.tournament * {PLACES} + f.latest WHERE f.tournament IN ({_listed(names)})"
+    sql += f" ON m.number = f.tournament * {PLACES} + f.latest WHERE f.tournament IN ({_number_list(names)})"
     rows = league.file.read(f"{sql} AND f.ending != ? ORDER BY m.number", EndingKind.RESIGNED.value)
-    found: dict[tuple[str, str], Failed] = {}
+    found: dict[tuple[str, str], FailureRow] = {}
     for number, ending, reason, count, match in rows:
-        one = everybody[number]
+        one = labels[number]
         before = found.get((one.id, ending))
         times = count + (before.times if before else 0)
-        found[one.id, ending] = Failed(one.id, one.name, one.kind, one.colour, ending, reason, times, match)
+        found[one.id, ending] = FailureRow(one.id, one.name, one.kind, one.colour, ending, reason, times, match)
     if not agent:
         sql = "SELECT count(*), max(number), reason FROM matches WHERE ending = 'void' AND number BETWEEN ? AND ?"
         for tournament in names:
-            [(count, match, reason)] = league.file.read(sql, *tables.span(tournament))
+            [(count, match, reason)] = league.file.read(sql, *played_matches.span(tournament))
             if count:
                 times = count + (found["", "void"].times if ("", "void") in found else 0)
-                found["", "void"] = Failed("", NOBODY, "", "", "void", reason, times, match)
+                found["", "void"] = FailureRow("", NO_AGENT, "", "", "void", reason, times, match)
     chosen = [one for one in found.values() if agent in ("", one.agent)]
     return sorted(chosen, key=lambda one: -one.number)
+
+
+def failure_kinds(league: League, pool: GameSpec) -> int:
+    """Count the pairs of agent and ending among the failures of a pool."""
+    sql = "SELECT DISTINCT f.agent, f.ending FROM forfeits AS f JOIN tournaments AS t ON t.number = f.tournament"
+    found = league.file.read(f"{sql} WHERE t.pool = ? AND f.ending != ?", league.pool(pool), EndingKind.RESIGNED.value)
+    return len(found)
 
 
 # Agents
 
 
-UNCONFIRMED = "Not confirmed on this machine: it does not run before you have seen its command"
+UNCONFIRMED = "Not confirmed on this machine: it does not run until you confirm its command"
 
 
 @dataclass(frozen=True)
-class Listed:
-    """An agent of a game with its rating, as the dock shows it."""
+class AgentRow:
+    """An agent of a game with its rating, as the agents dock shows it."""
 
     id: str
     name: str
@@ -322,17 +340,17 @@ class Listed:
     archived: bool
     rating: float | None = None
     error: float = 0.0
-    warning: str = ""  # why its rating says little, or why it does not play
+    warning: str = ""  # why its rating is unreliable, or why it does not play
 
 
-def games(met: int, seats: int) -> int:
-    """Matches of somebody, of whom tables count how often it met another: that is each of the others in each match."""
+def match_count(met: int, seats: int) -> int:
+    """Matches of an agent, from the meetings that standings count: one with each opponent in each match."""
     return round(met / max(seats - 1, 1))
 
 
-def unsteady(played: int, forfeits: Iterable[tuple[str, int]]) -> str:
-    """A warning in words for somebody who has broken off more than half of its matches; resigning is playing. Matches
-    that were not played, as it is in quarantine, are not among its games."""
+def forfeit_warning(played: int, forfeits: Iterable[tuple[str, int]]) -> str:
+    """A warning if an agent has forfeited more than half of its matches; resigning does not count. `played` does not
+    include matches skipped by quarantine."""
     counts = dict(forfeits)
     broken = sum(counts.values()) - counts.get(EndingKind.RESIGNED.value, 0)
     every = played + counts.get(EndingKind.QUARANTINED.value, 0)
@@ -341,21 +359,23 @@ def unsteady(played: int, forfeits: Iterable[tuple[str, int]]) -> str:
     return f"Forfeited {broken:,} of {every:,} matches: its rating rests on few games"
 
 
-def listed(league: League, pool: GameSpec | None) -> list[Listed]:
-    """Everybody of the pool's game, best first, archived ones at the end; without a pool everybody there is."""
+def agent_rows(league: League, pool: GameSpec | None) -> list[AgentRow]:
+    """The agents of the pool's game, best first, archived ones at the end; without a pool, all agents."""
     every = league.agents(pool.name if pool else None, archived=True)
     rated: dict[str, tuple[float | None, float, str]] = {}
     if pool is not None:
-        table = tables.standings(league, pool)
+        table = standings.standings(league, pool)
         for row in table.rows:
             played = row.total.played
-            warning = unsteady(games(played, table.seats), row.forfeits.items())
+            warning = forfeit_warning(match_count(played, table.seats), row.forfeits.items())
             rated[row.agent] = row.rating if played else None, row.error, warning
     for one in unconfirmed(league, every):
         rating, error, _ = rated.get(one.id, (None, 0.0, ""))
         rated[one.id] = rating, error, UNCONFIRMED
     found = [
-        Listed(one.id, one.name, one.game, one.kind, one.colour, one.archived is not None, *rated.get(one.id, (None,)))
+        AgentRow(
+            one.id, one.name, one.game, one.kind, one.colour, one.archived is not None, *rated.get(one.id, (None,))
+        )
         for one in every
     ]
     return sorted(found, key=lambda one: (one.archived, one.rating is None, -(one.rating or 0.0), one.name.casefold()))
@@ -363,7 +383,7 @@ def listed(league: League, pool: GameSpec | None) -> list[Listed]:
 
 @dataclass(frozen=True)
 class Mean:
-    """One statistic of a game, for an agent and for those it met."""
+    """The mean of one statistic of a game, for an agent and for its opponents."""
 
     name: str
     own: float
@@ -377,12 +397,12 @@ class Statistics:
 
 
 def statistics(league: League, pool: GameSpec, agent: str, names: Sequence[str], last: int = 200) -> Statistics:
-    """Means over the last matches that were played to an end or have at least begun."""
+    """Means over the last matches that have begun."""
     number, played = league.number(agent), tournament_names(league, pool)
     if not played or not names:
         return Statistics()
     sql = "SELECT players, numbers FROM matches WHERE number IN (SELECT match FROM seats WHERE agent = ?"
-    sql += f" AND match >> 32 IN ({_listed(played)}) ORDER BY match DESC LIMIT {int(last)})"
+    sql += f" AND match >> 32 IN ({_number_list(played)}) ORDER BY match DESC LIMIT {int(last)})"
     own, others, count = [0.0] * len(names), [0.0] * len(names), 0
     seats = rivals = 0
     for players, numbers in league.file.read(sql, number):
@@ -390,7 +410,7 @@ def statistics(league: League, pool: GameSpec, agent: str, names: Sequence[str],
         figures = struct.unpack(f"<{len(numbers) // 8}d", numbers)
         n, each = len(seated), len(figures) // len(seated) - 1
         if each != len(names):
-            continue  # it was never played, or under other rules
+            continue  # not played, or recorded with other statistics
         count += 1
         for seat, one in enumerate(seated):
             sums = own if one == number else others

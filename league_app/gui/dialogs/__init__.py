@@ -1,1 +1,1 @@
-"""Dialogs: what a person fills in before something is begun or changed."""
+"""The dialogs of the window, one module each. A dialog checks its input and runs its command in the background."""

@@ -1,4 +1,4 @@
-"""One agent out of many, by typing a part of its name."""
+"""A dialog to choose one agent, with a filter by name."""
 
 from __future__ import annotations
 
@@ -8,20 +8,25 @@ from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QDialog, QLineEdit, QListWidget, QListWidgetItem, QWidget
 
-from league_app.core.queries.matches import Listed
-from league_app.gui.widgets.basics import Elided, button, column, plain, row
-from league_app.gui.widgets.checklist import ID, dot
+from league_app.core.queries.matches import AgentRow
 from league_app.gui.widgets.agent_colours import colour_of
+from league_app.gui.widgets.basics import ElidedLabel, button, column, row, tooltip_html
+from league_app.gui.widgets.checklist import ID, dot_icon
 
 
-class PickSheet(QDialog):
-    """`chosen` is given the id of the one that was."""
+class ChooseAgentDialog(QDialog):
+    """Calls `on_chosen` with the id of the agent."""
 
     def __init__(
-        self, title: str, yes: str, agents: Sequence[Listed], chosen: Callable[[str], object], parent: QWidget | None
+        self,
+        title: str,
+        accept: str,
+        agents: Sequence[AgentRow],
+        on_chosen: Callable[[str], object],
+        parent: QWidget | None,
     ) -> None:
         super().__init__(parent)
-        self._chosen = chosen
+        self._on_chosen = on_chosen
         self.setWindowTitle(title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(420, 460)
@@ -35,17 +40,17 @@ class PickSheet(QDialog):
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         for one in agents:
             rating = f"   {one.rating:z.0f}" if one.rating is not None else ""
-            item = QListWidgetItem(dot(colour_of(one.id, one.colour)), f"{one.name}   {one.kind}{rating}")
+            item = QListWidgetItem(dot_icon(colour_of(one.id, one.colour)), f"{one.name}   {one.kind}{rating}")
             item.setData(ID, one.id)
-            item.setToolTip(plain(one.name))
+            item.setToolTip(tooltip_html(one.name))
             self.list.addItem(item)
         self.list.setCurrentRow(0)
-        self.yes = button(yes, self._take, primary=True)
+        self.yes = button(accept, self._accept, primary=True)
         self.yes.setDefault(True)
         buttons = row(1, button("Cancel", self.reject), self.yes)
-        self.setLayout(column(Elided(title, "title"), self.field, self.list, buttons, margin=24, gap=12))
+        self.setLayout(column(ElidedLabel(title, "title"), self.field, self.list, buttons, margin=24, gap=12))
         self.field.textChanged.connect(self._filter)
-        self.list.itemActivated.connect(self._take)
+        self.list.itemActivated.connect(self._accept)
 
     @Slot(str)
     def _filter(self, text: str) -> None:
@@ -65,8 +70,8 @@ class PickSheet(QDialog):
         super().keyPressEvent(event)
 
     @Slot()
-    def _take(self, *_: object) -> None:
+    def _accept(self, *_: object) -> None:
         item = self.list.currentItem()
         if item is not None:
             self.accept()
-            self._chosen(str(item.data(ID)))
+            self._on_chosen(str(item.data(ID)))

@@ -1,4 +1,4 @@
-"""The command palette: everything that can be done or opened, found by typing a few letters of it."""
+"""The command palette: find any command, page or agent by typing a few letters of its name."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from PySide6.QtWidgets import (
 )
 
 from league_app.gui import theme
-from league_app.gui.widgets.basics import Empty, column
-from league_app.gui.widgets.table.delegates import elided
+from league_app.gui.widgets.basics import EmptyState, column
+from league_app.gui.widgets.table.delegates import draw_elided
 
 Index = QModelIndex | QPersistentModelIndex
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 SHOWN = 60
-ASIDE = Qt.ItemDataRole.UserRole + 1
+HINT = Qt.ItemDataRole.UserRole + 1
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Something to choose."""
+    """A command, or something to open."""
 
     text: str
-    aside: str  # where else it is found, such as its menu and shortcut
+    hint: str  # its menu and shortcut
     icon: str
     run: Callable[[], Any]
 
 
 class _Row(QStyledItemDelegate):
-    """An icon and what it is at the left, where else it is found at the right."""
+    """Paints icon and text at the left, menu and shortcut at the right."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         if option.state & QStyle.StateFlag.State_Selected:
@@ -48,15 +48,15 @@ class _Row(QStyledItemDelegate):
         rect = QRectF(option.rect).adjusted(10, 0, -12, 0)
         index.data(Qt.ItemDataRole.DecorationRole).paint(painter, rect.toRect(), LEFT)
         painter.setFont(theme.font("caption"))
-        room = elided(painter, rect.adjusted(rect.width() / 2, 0, 0, 0), index.data(ASIDE), "muted", right=True)
+        room = draw_elided(painter, rect.adjusted(rect.width() / 2, 0, 0, 0), index.data(HINT), "muted", right=True)
         painter.setFont(theme.font())
-        elided(painter, rect.adjusted(30, 0, -room - 12, 0), index.data(Qt.ItemDataRole.DisplayRole))
+        draw_elided(painter, rect.adjusted(30, 0, -room - 12, 0), index.data(Qt.ItemDataRole.DisplayRole))
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
         return QSize(200, 32)
 
 
-class PaletteSheet(QDialog):
+class CommandPalette(QDialog):
     def __init__(self, entries: Sequence[Entry], parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle("Command palette")
@@ -64,25 +64,25 @@ class PaletteSheet(QDialog):
         self.resize(560, 420)
         self._entries = list(entries)
         self.field = QLineEdit()
-        self.field.setPlaceholderText("Type what you want to do, or whom to open")
-        self.field.setAccessibleName("What to do")
+        self.field.setPlaceholderText("Type a command, a page or an agent")
+        self.field.setAccessibleName("Search commands")
         self.list = QListWidget()
-        self.list.setAccessibleName("What can be done")
+        self.list.setAccessibleName("Commands")
         self.list.setUniformItemSizes(True)
         self.list.setItemDelegate(_Row(self.list))
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.nothing = Empty("search", "Nothing is called like that.")
+        self.nothing = EmptyState("search", "No matching commands")
         self.setLayout(column(self.field, self.list, self.nothing, margin=12))
-        self.field.textChanged.connect(self.look_for)
+        self.field.textChanged.connect(self.search)
         self.field.returnPressed.connect(self.choose)
         self.list.itemActivated.connect(self.choose)
         self.list.itemClicked.connect(self.choose)
         self.field.installEventFilter(self)
-        self.look_for("")
+        self.search("")
         self.field.setFocus()
 
     @Slot(str)
-    def look_for(self, text: str) -> None:
+    def search(self, text: str) -> None:
         ranked = sorted(
             ((found, place) for place, one in enumerate(self._entries) if (found := rank(text, one.text)) is not None)
         )
@@ -91,8 +91,8 @@ class PaletteSheet(QDialog):
             one = self._entries[place]
             item = QListWidgetItem(theme.icon(one.icon or "chevron-right"), one.text)
             item.setData(Qt.ItemDataRole.UserRole, place)
-            item.setData(ASIDE, one.aside)
-            item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, one.aside)
+            item.setData(HINT, one.hint)
+            item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, one.hint)
             self.list.addItem(item)
         self.list.setCurrentRow(0)
         self.list.setVisible(bool(ranked))
@@ -107,7 +107,7 @@ class PaletteSheet(QDialog):
             entry.run()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
-        """Arrows in the field move in the list."""
+        """Arrow keys in the field move the selection of the list."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             step = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: 10, Qt.Key.Key_PageUp: -10}
             if event.key() in step:
@@ -118,7 +118,7 @@ class PaletteSheet(QDialog):
 
 
 def rank(typed: str, text: str) -> tuple[int, int] | None:
-    """How well it fits, smaller is better; None if the letters are not in it in this order."""
+    """Return how well a text fits, smaller is better; None if it does not contain the letters in this order."""
     typed, text = typed.casefold().strip(), text.casefold()
     if not typed:
         return 0, 0

@@ -1,4 +1,4 @@
-"""What is said about an agent: name, notes, colour, tags. What is wrong is told before anything is changed."""
+"""Editing name, notes, colour and tags of an agent, with errors shown at each field."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QDialog, QLineEdit,
 from engine.errors import BadValue
 from engine.league.records import Agent, check_colour, check_name, check_tags, check_text
 from league_app.gui import theme
-from league_app.gui.context import Desk
-from league_app.gui.undo_commands import Undo
-from league_app.gui.widgets.basics import breakable, button, column, label, plain, row
-from league_app.gui.widgets.agent_colours import place_of
+from league_app.gui.context import AppContext
+from league_app.gui.dialogs.help_key import add_help_key
+from league_app.gui.widgets.agent_colours import series_index
+from league_app.gui.widgets.basics import breakable, button, column, label, row, tooltip_html
 
 SERIES = ("blue", "orange", "green", "purple", "yellow", "contrast")
 
@@ -25,19 +25,19 @@ def tags_of(text: str) -> tuple[str, ...]:
 
 
 def sentence(error: BadValue) -> str:
-    """What is needed, without the value that stands there anyway."""
+    """Return what a value must be, without the value itself: it is in the field."""
     return "It must be " + str(error).partition(": must be ")[2] + "."
 
 
 class Swatch(QAbstractButton):
-    """A colour to choose, with a mark when it is."""
+    """A button for one colour, marked while it is chosen."""
 
     def __init__(self, colour: str, name: str) -> None:
         super().__init__()
         self.colour = colour
         self.setCheckable(True)
         self.setAccessibleName(name)
-        self.setToolTip(plain(name))
+        self.setToolTip(tooltip_html(name))
         self.setFixedSize(QSize(30, 30))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
@@ -60,14 +60,14 @@ class Swatch(QAbstractButton):
 
 
 class ColourField(QWidget):
-    """One of the palette, any other as RRGGBB, or none: then the window picks one."""
+    """A colour of the palette, any other as RRGGBB, or none for an automatic one."""
 
     changed = Signal()
 
     def __init__(self) -> None:
         super().__init__()
         self._group = QButtonGroup(self)
-        self.swatches = [Swatch("", "The window's own choice")]
+        self.swatches = [Swatch("", "Automatic")]
         self.swatches += [Swatch(one, name) for one, name in zip(theme.current().series, SERIES, strict=True)]
         for number, one in enumerate(self.swatches):
             self._group.addButton(one, number)
@@ -97,49 +97,52 @@ class ColourField(QWidget):
     @Slot()
     def _typed(self, *_: object) -> None:
         for one in self.swatches:
-            same = one.colour == self.value or (bool(one.colour) and place_of(one.colour) == place_of(self.value))
+            same = one.colour == self.value or (
+                bool(one.colour) and series_index(one.colour) == series_index(self.value)
+            )
             one.setChecked(same)
         self.changed.emit()
 
 
 class Field(QWidget):
-    """A label, a control, and what is wrong with it below."""
+    """A label, a control, and an error message below it."""
 
     def __init__(self, text: str, control: QWidget, hint: str = "") -> None:
         super().__init__()
         self.control = control
-        self.wrong = label("", tone="bad", wrap=True)
-        self.wrong.hide()
+        self.error = label("", tone="bad", wrap=True)
+        self.error.hide()
         head = label(text)
         head.setBuddy(control)
-        parts: list[QWidget] = [head, control, self.wrong]
+        parts: list[QWidget] = [head, control, self.error]
         if hint:
             parts.insert(2, label(hint, "caption", wrap=True))
         self.setLayout(column(*parts, gap=4))
         if not control.accessibleName():
             control.setAccessibleName(text)
 
-    def tell(self, what: str) -> bool:
-        """What is wrong; whether something is."""
-        self.wrong.setText(breakable(what))
-        self.wrong.setVisible(bool(what))
-        if self.control.property("wrong") != bool(what):
-            self.control.setProperty("wrong", bool(what))
+    def show_error(self, text: str) -> None:
+        """Show what is wrong; an empty text clears it."""
+        self.error.setText(breakable(text))
+        self.error.setVisible(bool(text))
+        if self.control.property("wrong") != bool(text):
+            self.control.setProperty("wrong", bool(text))
             self.control.style().unpolish(self.control)
             self.control.style().polish(self.control)
-        return bool(what)
 
-    def check(self, look: Callable[[], Any]) -> bool:
-        """Whether it is right."""
+    def check(self, check: Callable[[], Any]) -> bool:
+        """Run a check that raises BadValue and show its error; return whether the value is valid."""
         try:
-            look()
+            check()
         except BadValue as error:
-            return not self.tell(sentence(error))
-        return not self.tell("")
+            self.show_error(sentence(error))
+            return False
+        self.show_error("")
+        return True
 
 
-class Said(QWidget):
-    """Notes, colour and tags: what may be said about anybody."""
+class AgentDescriptionForm(QWidget):
+    """Notes, colour and tags of an agent."""
 
     changed = Signal()
 
@@ -153,7 +156,7 @@ class Said(QWidget):
         self.tags.setPlaceholderText("baseline, fast")
         self._notes = Field("Notes", self.notes)
         self._colour = Field("Colour", self.colour)
-        self._tags = Field("Tags, with commas between", self.tags)
+        self._tags = Field("Tags, separated by commas", self.tags)
         self.setLayout(column(self._colour, self._tags, self._notes, gap=12))
         self.notes.textChanged.connect(self.changed)
         self.colour.changed.connect(self.changed)
@@ -168,8 +171,8 @@ class Said(QWidget):
     def values(self) -> dict[str, Any]:
         return {"notes": self.notes.toPlainText(), "colour": self.colour.value, "tags": tags_of(self.tags.text())}
 
-    def sound(self) -> bool:
-        """Whether all of it could be kept; else it says below which field why not."""
+    def valid(self) -> bool:
+        """Check all fields, and show the errors below them."""
         values = self.values
         checks = (
             self._notes.check(lambda: check_text("notes", values["notes"])),
@@ -179,58 +182,59 @@ class Said(QWidget):
         return all(checks)
 
 
-class EditSheet(QDialog):
-    """Of one agent, by id; saving can be undone."""
+class EditAgentDialog(QDialog):
+    """Edits the agent with this id; saving can be undone."""
 
-    def __init__(self, desk: Desk, agent: str, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, agent: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._desk = desk
-        self._agent = desk.league.league.by_id(agent)
-        every = desk.league.agents(self._agent.game, archived=True)
+        add_help_key(self, context, "agents")
+        self._context = context
+        self._agent = context.league.league.by_id(agent)
+        every = context.league.agents(self._agent.game, archived=True)
         self._taken = {one.name: one.archived is not None for one in every if one.id != agent}
         self.setWindowTitle("Edit agent")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setFixedWidth(460)
         self.name = QLineEdit(self._agent.name)
         self._name = Field("Name", self.name)
-        self.said = Said()
-        self.said.show_agent(self._agent)
+        self.description = AgentDescriptionForm()
+        self.description.show_agent(self._agent)
         self.save_button = button("Save", self.save, primary=True)
         self.save_button.setDefault(True)
         title = label("Edit agent", "title")
         buttons = row(1, button("Cancel", self.reject), self.save_button)
-        self.setLayout(column(title, self._name, self.said, buttons, margin=24, gap=12))
-        self.name.textChanged.connect(self._look)
-        self.said.changed.connect(self._look)
+        self.setLayout(column(title, self._name, self.description, buttons, margin=24, gap=12))
+        self.name.textChanged.connect(self._validate)
+        self.description.changed.connect(self._validate)
         self.name.selectAll()
-        self._look()
+        self._validate()
 
     @property
     def changes(self) -> dict[str, Any]:
-        """Only what is another now."""
-        values = {"name": self.name.text(), **self.said.values}
+        """The fields that have changed."""
+        values = {"name": self.name.text(), **self.description.values}
         return {field: value for field, value in values.items() if value != getattr(self._agent, field)}
 
     def _check_name(self) -> None:
         name = check_name("name", self.name.text())
         if name in self._taken:
-            told = "an archived agent has this one" if self._taken[name] else "this one is taken"
-            raise BadValue("name", name, f"a new one for {self._agent.game}: {told}")
+            reason = "an archived agent has this name" if self._taken[name] else "this name is taken"
+            raise BadValue("name", name, f"unique in {self._agent.game}: {reason}")
 
     @Slot()
-    def _look(self) -> None:
-        sound = self._name.check(self._check_name) & self.said.sound()
-        self.save_button.setEnabled(sound and bool(self.changes))
+    def _validate(self) -> None:
+        valid = self._name.check(self._check_name) & self.description.valid()
+        self.save_button.setEnabled(valid and bool(self.changes))
 
     @Slot()
     def save(self) -> None:
-        changes, state, id = self.changes, self._desk.league, self._agent.id
+        changes, state, id = self.changes, self._context.league, self._agent.id
         before = {field: getattr(self._agent, field) for field in changes}
-        done = self._desk.do(
+        done = self._context.push_undo(
             f"edit {self._agent.name}",
             lambda: state.change_agent(id, **changes),
             lambda: state.change_agent(id, **before),
         )
         if done:
-            self._desk.say(f"{self.name.text()} is changed", "good", ("Undo", Undo(self._desk)))
+            self._context.notify(f"{self.name.text()} saved", "good", self._context.undo_offer())
             self.accept()

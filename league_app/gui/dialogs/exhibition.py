@@ -1,4 +1,4 @@
-"""Choosing who plays a match to be watched: it is an exhibition, and counts for nothing."""
+"""Choosing the players of an exhibition: a match that is shown at once and not rated."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QSizePolicy, QSpinBox, QWidget
 
 from engine.league.records import Agent
+from league_app.core.formatting import seat_label, shorten
 from league_app.gui.widgets.basics import Combo, button, column, label, row
-from league_app.core.formatting import seat_words
 
-LONGEST = 60  # letters of a name in a list
-YOU = "You, at this keyboard"
+LONGEST = 61  # characters of a name in a list
+YOU = "You (at this keyboard)"
 
 
-class ExhibitionSheet(QDialog):
-    """One agent for each seat, and a seed; `start` is called with the ids of the agents ("" for a person) and the
-    seed. Of `people` no more can play than that."""
+class ExhibitionDialog(QDialog):
+    """Asks for the player of each seat and a seed, and calls `start` with the ids ("" for a human) and the seed. At
+    most `people` of the players may be human."""
 
     def __init__(
         self,
@@ -43,56 +43,56 @@ class ExhibitionSheet(QDialog):
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self.seats = [self._chooser(seat, agents, people > 0, last) for seat in range(seats)]
         for seat, chooser in enumerate(self.seats):
-            called = names[seat] if seat < len(names) else ""
-            form.addRow(self._label(seat_words(seat, called), chooser), chooser)
+            name = names[seat] if seat < len(names) else ""
+            form.addRow(self._label(seat_label(seat, name), chooser), chooser)
         self.seed = QSpinBox()
         self.seed.setRange(0, 2**31 - 1)
         self.seed.setValue(seed)
-        self.seed.lineEdit().setTextMargins(6, 0, 0, 0)  # as far from the edge as in the other controls
+        self.seed.lineEdit().setTextMargins(6, 0, 0, 0)  # aligned with the other controls
         self.seed.setAccessibleName("Seed")
         form.addRow(self._label("Seed", self.seed), self.seed)
-        self.go = button("Watch", self._go, primary=True)
+        self.go = button("Watch", self._accept, primary=True)
         self.go.setDefault(True)
-        sentence = f"A match of {title} that is played for you, and counts for nothing. The same seed, the same match."
+        sentence = f"An unrated match of {title}. The same seed repeats the same match."
         whole = column(label("Watch a match", "title"), label(sentence, "muted", wrap=True), margin=24, gap=16)
-        self.wrong = label(f"No more than {people} people can play at this keyboard.", tone="bad", wrap=True)
-        self.wrong.hide()
+        self.error = label(f"At most {people} people can play at this keyboard.", tone="bad", wrap=True)
+        self.error.hide()
         for chooser in self.seats:
             chooser.currentIndexChanged.connect(self._check)
         self._check()
         whole.addLayout(form)
-        whole.addWidget(self.wrong)
+        whole.addWidget(self.error)
         whole.addLayout(row(1, button("Cancel", self.reject), self.go))
         self.setLayout(whole)
 
     def _label(self, text: str, buddy: QWidget) -> QWidget:
-        made = label(text)
-        made.setBuddy(buddy)
-        return made
+        title = label(text)
+        title.setBuddy(buddy)
+        return title
 
     def _chooser(self, seat: int, agents: Sequence[Agent], person: bool, last: Sequence[str]) -> QComboBox:
-        made = Combo()
-        made.setAccessibleName(f"Who plays seat {seat + 1}")
-        made.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        made.setMinimumWidth(200)
-        names = [one.name if len(one.name) <= LONGEST else one.name[:LONGEST] + "\u2026" for one in agents]
-        made.addItems([*([YOU] if person else []), *names])
-        wanted = last[seat] if seat < len(last) else None
-        usual = (1 if person else 0) + seat % max(len(agents), 1)
-        made.setCurrentIndex(self._ids.index(wanted) if wanted in self._ids else min(usual, made.count() - 1))
-        return made
+        combo = Combo()
+        combo.setAccessibleName(f"Player of seat {seat + 1}")
+        combo.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        combo.setMinimumWidth(200)
+        names = [shorten(one.name, LONGEST) for one in agents]
+        combo.addItems([*([YOU] if person else []), *names])
+        before = last[seat] if seat < len(last) else None
+        default = (1 if person else 0) + seat % max(len(agents), 1)
+        combo.setCurrentIndex(self._ids.index(before) if before in self._ids else min(default, combo.count() - 1))
+        return combo
 
     def _chosen(self) -> list[str]:
         return [self._ids[one.currentIndex()] for one in self.seats]
 
     @Slot()
     def _check(self) -> None:
-        crowded = self._chosen().count("") > self._people
-        self.wrong.setVisible(crowded)
-        self.go.setEnabled(not crowded)
+        too_many = self._chosen().count("") > self._people
+        self.error.setVisible(too_many)
+        self.go.setEnabled(not too_many)
 
     @Slot()
-    def _go(self) -> None:
+    def _accept(self) -> None:
         chosen = self._chosen()
         self.accept()
         self._start(chosen, self.seed.value())

@@ -1,4 +1,4 @@
-"""Sheets that tell or ask: an error with a report to copy, a question that cannot be undone, shortcuts, versions."""
+"""Message dialogs: errors with a report to copy, confirmations, keyboard shortcuts, versions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from league_app.gui.widgets.basics import Icon, breakable, button, column, label
 PACKAGES = ("ringside", "PySide6-Essentials", "pygame", "pyqtgraph", "numpy", "numba", "neat-python", "torch")
 
 
-class Sheet(QDialog):
-    """An icon, a sentence and what to do about it."""
+class MessageDialog(QDialog):
+    """An icon, a sentence, more text and buttons."""
 
     def __init__(self, parent: QWidget | None, title: str, icon: str, role: str, sentence: str, more: str = "") -> None:
         super().__init__(parent)
@@ -38,8 +38,8 @@ class Sheet(QDialog):
         self.setLayout(column(top, 1, self.buttons, margin=24, gap=24))
 
 
-class Question(Sheet):
-    """Asked only of what cannot be undone. Escape and the other button leave everything as it is."""
+class ConfirmDialog(MessageDialog):
+    """Asks before something that cannot be undone. Escape and the `no` button change nothing."""
 
     def __init__(
         self,
@@ -65,24 +65,24 @@ class Question(Sheet):
         self._doing()
 
 
-class Trouble(Sheet):
-    """Something that should not happen: the rest goes on, and a report can be copied."""
+class ErrorDialog(MessageDialog):
+    """An unexpected error, with a report to copy. The program goes on."""
 
     def __init__(self, parent: QWidget | None, error: BaseException) -> None:
-        more = "Nothing that was saved is lost, and the window goes on. The report below helps to mend it."
-        told = f"{type(error).__name__}: {error}"
-        super().__init__(parent, "Something went wrong", "failure", "bad", told[:300], more)
+        more = "Saved data is not affected, and you can continue. Please include this report if you report the error."
+        text = f"{type(error).__name__}: {error}"
+        super().__init__(parent, "Unexpected error", "failure", "bad", text[:300], more)
         self.report = QPlainTextEdit(report(error))
         self.report.setReadOnly(True)
         self.report.setAccessibleName("Report")
         self.report.setMinimumSize(520, 220)
-        self.setMinimumWidth(620)  # or its own least width, set above, would count for more than its parts
+        self.setMinimumWidth(620)  # the minimum width set by MessageDialog would override that of the report
         self.words.addWidget(self.report)
-        self.buttons.addWidget(button("Copy the report", self._copy, icon="copy"))
-        close = button("Go on", self.accept, primary=True)
+        self.buttons.addWidget(button("Copy report", self._copy, icon="copy"))
+        close = button("Continue", self.accept, primary=True)
         close.setDefault(True)
         self.buttons.addWidget(close)
-        close.setFocus()  # and not the report, which comes first
+        close.setFocus()  # otherwise the report has the focus
 
     @Slot()
     def _copy(self) -> None:
@@ -104,12 +104,10 @@ def versions() -> list[tuple[str, str]]:
     return [*found, ("Python", sys.version.split()[0]), ("system", platform.platform())]
 
 
-class About(Sheet):
+class AboutDialog(MessageDialog):
     def __init__(self, parent: QWidget | None) -> None:
-        told = (
-            "A desktop league for game-playing agents: watch one match, run ten thousand, train, and trust the table."
-        )
-        super().__init__(parent, "About Ringside", "ringside", "accent", f"Ringside {versions()[0][1]}", told)
+        about = "A desktop league for game-playing agents: watch matches, run tournaments, train agents, rate them."
+        super().__init__(parent, "About Ringside", "ringside", "accent", f"Ringside {versions()[0][1]}", about)
         grid = QGridLayout()
         grid.setHorizontalSpacing(24)
         for place, (name, number) in enumerate(versions()[1:]):
@@ -128,7 +126,7 @@ class About(Sheet):
         QGuiApplication.clipboard().setText("\n".join(f"{name} {number}" for name, number in versions()))
 
 
-class Shortcuts(Sheet):
+class ShortcutsDialog(MessageDialog):
     def __init__(self, parent: QWidget | None, shortcuts: Iterable[tuple[str, str]]) -> None:
         super().__init__(parent, "Keyboard shortcuts", "keyboard", "accent", "Keyboard shortcuts")
         grid = QGridLayout()

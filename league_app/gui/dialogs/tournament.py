@@ -1,4 +1,4 @@
-"""The sheet that a tournament is drawn up on: everything is filled in, so that Enter starts it."""
+"""The dialog for a new tournament: everything has a default, so that Enter starts it."""
 
 from __future__ import annotations
 
@@ -14,74 +14,86 @@ from engine.errors import BadValue, RingsideError
 from engine.play.concurrent import MOST_WORKERS
 from engine.registry import FORMATS, GAMES, all_games
 from league_app.core.changes import Change
-from league_app.gui.context import Desk
-from league_app.core.tournament_draft import MANY_AGENTS, Count, Draft, Drawing, Terms, Weighed, enter, kept_of, ratings
-from league_app.gui.dialogs.usi_engine import confirm_sheet
+from league_app.core.tournament_draft import (
+    MANY_AGENTS,
+    DraftCheck,
+    DraftEstimate,
+    DraftEstimator,
+    MatchTerms,
+    TournamentDraft,
+    create_tournament,
+    form_values,
+    ratings,
+)
+from league_app.gui.context import AppContext
+from league_app.gui.dialogs.help_key import add_help_key
+from league_app.gui.dialogs.usi_engine import confirm_engine_dialog
+from league_app.gui.widgets.agent_picker import AgentPicker
 from league_app.gui.widgets.basics import Card, Combo, button, column, label, line, row
 from league_app.gui.widgets.fields import NumberBox
 from league_app.gui.widgets.form import CONTROL, LABEL, Form
-from league_app.gui.widgets.agent_picker import Picks
 
-SOON = 200  # milliseconds after the last edit
+DELAY = 200  # milliseconds from the last edit to the estimate
 WAITING = "\N{HORIZONTAL ELLIPSIS}"
 
 
-class TournamentSheet(QDialog):
-    """`open` it. What was used last is there again the next time, for each game by itself."""
+class TournamentDialog(QDialog):
+    """Call `open`. Remembers the settings used last, separately for each game and league."""
 
     started = Signal(int)  # the number of the tournament
     planned = Signal(int)
 
-    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        add_help_key(self, context, "tournaments")
         self.setWindowTitle("New tournament")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setModal(True)
-        self.desk, self._drawing = desk, Drawing()
-        self._count: Count | None = None
-        self._quiet, self._busy = True, False
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(SOON)
-        self._soon.timeout.connect(self._weigh)
+        self.context, self._estimator = context, DraftEstimator()
+        self._count: DraftCheck | None = None
+        self._filling, self._busy = True, False
+        self._edit_timer = QTimer(self)
+        self._edit_timer.setSingleShot(True)
+        self._edit_timer.setInterval(DELAY)
+        self._edit_timer.timeout.connect(self._check)
         self._build()
         self.resize(980, 660)
         self._fill_games()
-        self._quiet = False
-        desk.changed.connect(self._hear)
-        desk.opened.connect(self.reject)
-        self._look()
-        self._weigh()
+        self._filling = False
+        context.changed.connect(self._on_changes)
+        context.opened.connect(self.reject)
+        self._update_buttons()
+        self._check()
         self.start.setFocus()
 
-    # What it is made of
+    # Parts
 
     def _build(self) -> None:
-        self.picks = Picks()
-        self.picks.edited.connect(self._edit)
-        who = Card("Agents")
-        who.body.addWidget(self.picks, 1)
+        self.picks = AgentPicker()
+        self.picks.edited.connect(self._on_edited)
+        agents = Card("Agents")
+        agents.body.addWidget(self.picks, 1)
         self._make_controls()
         self.rules: Form | None = None
         self.options: Form | None = None
-        self.terms = Form(Terms, shown=2)
-        self.terms.edited.connect(self._edit)
+        self.terms = Form(MatchTerms, shown=2)
+        self.terms.edited.connect(self._on_edited)
         self._rules_place, self._options_place = column(), column()
         inner = QWidget()
         inner.setLayout(
             column(
-                self._asked("Name", self.name),
-                self._asked("Game", self.game),
+                self._row("Name", self.name),
+                self._row("Game", self.game),
                 self._rules_place,
                 line(),
-                self._asked("Format", self.format),
+                self._row("Format", self.format),
                 self.about,
                 self._options_place,
                 line(),
                 self.terms,
                 line(),
-                self._asked("Seed", self.seed),
-                self._asked("Workers", self.workers),
+                self._row("Seed", self.seed),
+                self._row("Workers", self.workers),
                 1,
                 gap=12,
                 margin=16,
@@ -93,12 +105,12 @@ class TournamentSheet(QDialog):
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidget(inner)
-        what = Card(margin=1)
-        what.body.addWidget(scroll)
-        what.setMinimumWidth(460)
+        settings = Card(margin=1)
+        settings.body.addWidget(scroll)
+        settings.setMinimumWidth(460)
         body = row(gap=16)
-        body.addWidget(who, 10)
-        body.addWidget(what, 11)
+        body.addWidget(agents, 10)
+        body.addWidget(settings, 11)
         whole = column(gap=12, margin=16)
         whole.addLayout(body, 1)
         whole.addLayout(self._footer())
@@ -107,22 +119,21 @@ class TournamentSheet(QDialog):
     def _make_controls(self) -> None:
         self.name = QLineEdit()
         self.name.setMaxLength(120)
-        self.name.textChanged.connect(self._edit)
+        self.name.textChanged.connect(self._on_edited)
         self.game, self.format = Combo(), Combo()
-        self.game.currentIndexChanged.connect(self._take_game)
-        self.format.addItems([one.replace("-", " ").capitalize() for one in FORMATS.working()])
-        for place, one in enumerate(FORMATS.working()):
-            self.format.setItemData(place, one)
-        self.format.currentIndexChanged.connect(self._take_format)
+        self.game.currentIndexChanged.connect(self._on_game_chosen)
+        for name in FORMATS.working():
+            self.format.addItem(name.replace("-", " ").capitalize(), name)
+        self.format.currentIndexChanged.connect(self._on_format_chosen)
         self.about = label("", "caption", wrap=True)
         self.about.setContentsMargins(LABEL + 12, 0, 0, 0)
         self.seed = NumberBox()
-        self.seed.edited.connect(self._edit)
+        self.seed.edited.connect(self._on_edited)
         self.workers = NumberBox(True, 1, MOST_WORKERS)
-        self.workers.edited.connect(self._edit)
+        self.workers.edited.connect(self._on_edited)
 
-    def _asked(self, text: str, control: QWidget) -> QHBoxLayout:
-        """A title and a control, in line with those of the forms."""
+    def _row(self, text: str, control: QWidget) -> QHBoxLayout:
+        """Lay out a title and a control, aligned with those of the forms."""
         title = label(text)
         title.setFixedWidth(LABEL)
         title.setBuddy(control)
@@ -137,197 +148,193 @@ class TournamentSheet(QDialog):
         self.sentence = label("", "section", wrap=True)
         self.caption = label("", "caption", wrap=True)
         self.note = label("", "caption", tone="warn", wrap=True)
-        self.wrong = label("", tone="bad", wrap=True)
-        for one in (self.note, self.wrong):
-            one.hide()
-        self.offer = button("", self._take_offer, link=True)
-        self.offer.hide()
+        self.error = label("", tone="bad", wrap=True)
+        self.note.hide()
+        self.error.hide()
+        self.fix = button("", self._apply_fix, link=True)
+        self.fix.hide()
         self.start = button("Start", self._start, primary=True, icon="play")
         self.start.setDefault(True)
-        self.plan = button("Save as planned", self._plan)
-        self.cancel = button("Cancel", self.reject)
-        problem = row(self.wrong, self.offer)
+        self.plan = button("Save for later", self._plan)
+        problem = row(self.error, self.fix)
         problem.setStretch(0, 1)
-        told = column(self.sentence, self.caption, problem, self.note, gap=4)
-        return column(told, row(1, self.cancel, self.plan, self.start), gap=12)
+        texts = column(self.sentence, self.caption, problem, self.note, gap=4)
+        return column(texts, row(1, button("Cancel", self.reject), self.plan, self.start), gap=12)
 
-    # What stands in it
+    # Contents
 
     def _fill_games(self) -> None:
-        state = self.desk.state
+        state = self.context.state
         playing = dict.fromkeys(one.game for one in state.agents()) if state is not None else {}
         games = all_games(playing)
         for name in sorted(games, key=lambda one: (one not in playing, games[one].info.title)):
             self.game.addItem(games[name].info.title, name)
-        wanted = self.desk.game or next(iter(playing), None)
-        self.game.setCurrentIndex(max(self.game.findData(wanted), 0))
-        cores = state.budget.cores if state is not None else 1
-        self.workers.set_value(cores)
-        self._take_game()
+        selected = self.context.game or next(iter(playing), None)
+        self.game.setCurrentIndex(max(self.game.findData(selected), 0))
+        self.workers.set_value(state.budget.cores if state is not None else 1)
+        self._on_game_chosen()
 
     @Slot()
-    def _take_game(self) -> None:
-        name, state = self.game.currentData(), self.desk.state
+    def _on_game_chosen(self) -> None:
+        name, state = self.game.currentData(), self.context.state
         if name is None or state is None:
             return
-        quiet, self._quiet = self._quiet, True
-        kept: dict[str, Any] = self.desk.settings.get(self._kept_as(name), {})
+        filling, self._filling = self._filling, True
+        last: dict[str, Any] = self.context.settings.get(self._setting(name), {})
         agents = state.agents(name)
-        self.rules = self._form(
-            self._rules_place, self.rules, GAMES.get(name).Options, self._usual_rules(name, kept), 2
-        )
+        rules = self._initial_rules(name, last)
+        self.rules = self._form(self._rules_place, self.rules, GAMES.get(name).Options, rules, 2)
         known = {one.id for one in agents}
-        chosen = [one for one in kept.get("agents") or [] if one in known]
+        chosen = [one for one in last.get("agents") or [] if one in known]
         self.picks.show_agents(agents, chosen if len(chosen) > 1 else known)
-        self.format.setCurrentIndex(max(self.format.findData(kept.get("format", "round-robin")), 0))
-        self._take_format()
-        _put(self.terms, kept.get("terms"))
-        self._quiet = quiet
-        self._edit()
+        self.format.setCurrentIndex(max(self.format.findData(last.get("format", "round-robin")), 0))
+        self._on_format_chosen()
+        _set_values(self.terms, last.get("terms"))
+        self._filling = filling
+        self._on_edited()
 
-    def _usual_rules(self, name: str, kept: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Those that are looked at, or those that were used last."""
-        if self.desk.pool is not None and self.desk.pool.name == name:
-            return dict(self.desk.pool.options)
-        found = kept.get("rules")
-        return found if isinstance(found, dict) else dict(self.desk.league.game_of(name).options)
+    def _initial_rules(self, name: str, last: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the rules of the game that is shown, or those used last."""
+        if self.context.pool is not None and self.context.pool.name == name:
+            return dict(self.context.pool.options)
+        rules = last.get("rules")
+        return rules if isinstance(rules, dict) else dict(self.context.league.game_of(name).options)
 
     @Slot()
-    def _take_format(self) -> None:
+    def _on_format_chosen(self) -> None:
         format = FORMATS.get(self.format.currentData())
-        quiet, self._quiet = self._quiet, True
-        kept = self.desk.settings.get(self._kept_as(self.game.currentData()), {}).get("options")
-        values = kept.get(format.name) if isinstance(kept, dict) else None
+        filling, self._filling = self._filling, True
+        last = self.context.settings.get(self._setting(self.game.currentData()), {}).get("options")
+        values = last.get(format.name) if isinstance(last, dict) else None
         if values is None and any(one.name == "rounds" for one in dataclasses.fields(format.Options)):
-            values = {"rounds": 2 if len(self.picks.model.every) < MANY_AGENTS else 1}
-        about = format.about[:1].upper() + format.about[1:]
-        self.about.setText(about)
+            values = {"rounds": 2 if len(self.picks.model.all_rows) < MANY_AGENTS else 1}
+        self.about.setText(format.about[:1].upper() + format.about[1:])
         self.options = self._form(self._options_place, self.options, format.Options, values or {}, 4)
-        self._quiet = quiet
-        self._edit()
+        self._filling = filling
+        self._on_edited()
 
     def _form(self, place: QVBoxLayout, old: Form | None, kind: type, values: Mapping[str, Any], shown: int) -> Form:
         if old is not None:
             place.removeWidget(old)
             old.hide()
             old.deleteLater()
-        made = Form(kind, shown=shown)
-        _put(made, values)
-        made.edited.connect(self._edit)
-        place.addWidget(made)
-        return made
+        form = Form(kind, shown=shown)
+        _set_values(form, values)
+        form.edited.connect(self._on_edited)
+        place.addWidget(form)
+        return form
 
-    def draft(self) -> Draft:
-        """What stands there now; BadValue if something of it cannot be."""
+    def draft(self) -> TournamentDraft:
+        """Return what the dialog holds; raises BadValue if a field is invalid."""
         assert self.rules is not None
         assert self.options is not None
-        return Draft(
+        return TournamentDraft(
             self.game.currentData(),
             self.rules.values(),
             self.picks.chosen,
             self.format.currentData(),
             self.options.values(),
-            Terms(**self.terms.values()),  # type: ignore[arg-type]
+            MatchTerms(**self.terms.values()),  # type: ignore[arg-type]
             _whole("seed", self.seed) if self.seed.text().strip() else None,
             self.name.text().strip() or None,
             _whole("workers", self.workers, 1, MOST_WORKERS),
         )
 
-    # What it would take
+    # Checking and estimating
 
     @Slot()
-    def _edit(self) -> None:
-        if not self._quiet:
-            self._soon.start()
+    def _on_edited(self) -> None:
+        if not self._filling:
+            self._edit_timer.start()
 
     @Slot()
-    def _weigh(self) -> None:
-        state = self.desk.state
+    def _check(self) -> None:
+        state = self.context.state
         if state is None or self.rules is None:
             return
         try:
             draft = self.draft()
         except RingsideError as error:
-            self._count = None  # it was of another draft
-            self._tell_wrong(str(error))
+            self._count = None  # it belongs to another draft
+            self._show_error(str(error))
             return
-        self.desk.reads.ask(f"tournament count {id(self)}", partial(self._drawing.count, state, draft), self._counted)
-        self.desk.reads.ask(f"tournament ratings {id(self)}", partial(ratings, state, draft), self.picks.model.rate)
+        count, rate = partial(self._estimator.check, state, draft), partial(ratings, state, draft)
+        self.context.read_queue.submit(f"tournament count {id(self)}", count, self._on_counted)
+        self.context.read_queue.submit(f"tournament ratings {id(self)}", rate, self.picks.model.set_ratings)
 
     @Slot(object)
-    def _counted(self, count: Count) -> None:
+    def _on_counted(self, count: DraftCheck) -> None:
         self._count = count
         self.name.setPlaceholderText(count.name)
-        self.seed.lineEdit().setPlaceholderText(f"{count.free}, the next free one")
-        if count.wrong:
-            self._tell_wrong(count.wrong, count.field)
+        self.seed.lineEdit().setPlaceholderText(f"{count.free_seed} (next free seed)")
+        if count.error:
+            self._show_error(count.error, count.field)
             return
-        self._tell_wrong("")
+        self._show_error("")
         self.sentence.setText(f"{count.sentence}: {WAITING}")
-        state = self.desk.state
+        state = self.context.state
         if state is not None:
-            draft = self.draft()
-            question = partial(self._drawing.weigh, state, draft)
-            self.desk.work.ask(f"tournament weigh {id(self)}", question, self._weighed)
+            estimate = partial(self._estimator.estimate, state, self.draft())
+            self.context.slow_queue.submit(f"tournament weigh {id(self)}", estimate, self._show_estimate)
 
     @Slot(object)
-    def _weighed(self, told: Weighed) -> None:
-        if told.count == self._count and not told.count.wrong:
-            self.sentence.setText(told.sentence)
-            self.caption.setText(told.caption)
+    def _show_estimate(self, estimate: DraftEstimate) -> None:
+        if estimate.check == self._count and not estimate.check.error:
+            self.sentence.setText(estimate.sentence)
+            self.caption.setText(estimate.caption)
 
-    def _tell_wrong(self, text: str, field: str = "") -> None:
-        """In words, beside the buttons; nothing can be started until it is right."""
-        self.wrong.setText(text)
-        self.wrong.setVisible(bool(text))
+    def _show_error(self, text: str, field: str = "") -> None:
+        """Show an error above the buttons and mark its field; an empty text clears it."""
+        self.error.setText(text)
+        self.error.setVisible(bool(text))
         for name, control in (("seed", self.seed), ("name", self.name)):
             if bool(control.property("wrong")) != (name == field):
                 control.setProperty("wrong", name == field)
                 control.style().unpolish(control)
                 control.style().polish(control)
-        self.offer.setText(self._mending(field) if text else "")
-        self.offer.setVisible(bool(self.offer.text()))
+        self.fix.setText(self._fix_text(field) if text else "")
+        self.fix.setVisible(bool(self.fix.text()))
         self.caption.setVisible(not text)
         if text:
-            self.sentence.setText("Not yet")
-        self._look()
+            self.sentence.setText("Cannot start yet")
+        self._update_buttons()
 
-    def _mending(self, field: str) -> str:
-        """What would put it right with one click."""
+    def _fix_text(self, field: str) -> str:
+        """Return the label of a button that fixes the error, if there is one."""
         if self._count is None:
             return ""
         if self._count.engine:
-            return "Confirm..."
-        return f"Use {self._count.free}" if field == "seed" else ""
+            return "Confirm engine..."
+        return f"Use {self._count.free_seed}" if field == "seed" else ""
 
-    def _take_offer(self) -> None:
+    def _apply_fix(self) -> None:
         count = self._count
         if count is not None and count.engine:
-            sheet = self.desk.attempt(partial(confirm_sheet, self.desk, count.engine, self))
-            if sheet is not None:
-                sheet.open()
+            dialog = self.context.attempt(partial(confirm_engine_dialog, self.context, count.engine, self))
+            if dialog is not None:
+                dialog.open()
         elif count is not None:
-            self.seed.set_value(count.free)
+            self.seed.set_value(count.free_seed)
 
     @Slot(object)
-    def _hear(self, changes: Sequence[Change]) -> None:
-        self._look()
+    def _on_changes(self, changes: Sequence[Change]) -> None:
+        self._update_buttons()
         if any(one.what == "agents" for one in changes):
-            self._edit()  # one of them may have been confirmed
+            self._on_edited()  # an engine may have been confirmed
 
-    def _look(self) -> None:
-        """Whether it may be started now."""
-        state = self.desk.state
-        wrong = bool(self.wrong.text())
+    def _update_buttons(self) -> None:
+        """Enable the buttons, or say why the tournament cannot be started."""
+        state = self.context.state
         locked = state is None or state.league.read_only
+        ready = not (self.error.text() or locked or self._busy)
         job = state.job if state is not None else None
-        self.start.setEnabled(not (wrong or locked or self._busy) and job is None)
-        self.plan.setEnabled(not (wrong or locked or self._busy))
+        self.start.setEnabled(ready and job is None)
+        self.plan.setEnabled(ready)
         reason = ""
         if state is not None and locked:
-            reason = f"{state.league.path.name} was opened read-only: nothing can be played in it"
+            reason = f"{state.league.path.name} is open read-only: no tournament can be started"
         elif job is not None:
-            reason = f"{job.name} is being played: save this one as planned, and start it afterwards"
+            reason = f"{job.name} is running: save this tournament, and start it afterwards"
         self.note.setText(reason)
         self.note.setVisible(bool(reason))
 
@@ -340,65 +347,64 @@ class TournamentSheet(QDialog):
         self._enter(False)
 
     def _enter(self, play: bool) -> None:
-        state = self.desk.state
+        state = self.context.state
         if state is None or self._busy:
             return
         try:
             draft = self.draft()
         except RingsideError as error:
-            self._tell_wrong(str(error))
+            self._show_error(str(error))
             return
         self._busy = True
-        self._look()
-        question = partial(enter, state, draft, self._drawing, play)
-        self.desk.orders.ask("tournament enter", question, self._started if play else self._planned, self._refused)
+        self._update_buttons()
+        task, on_done = partial(create_tournament, state, draft, self._estimator, play), self._on_started
+        self.context.command_queue.run(task, on_done if play else self._on_planned, self._on_failed)
 
     @Slot(object)
-    def _started(self, number: int) -> None:
+    def _on_started(self, number: int) -> None:
         self._remember()
-        desk = self.desk
-        spec, shown = self.draft().spec, desk.league.show_visuals
+        spec, visual = self.draft().spec, self.context.league.show_visuals
         self.started.emit(number)
         self.accept()
-        desk.look_at(spec)
-        desk.show("live") if shown else desk.show("standings", number)
+        self.context.select_pool(spec)
+        self.context.navigate("live") if visual else self.context.navigate("standings", number)
 
     @Slot(object)
-    def _planned(self, number: int) -> None:
+    def _on_planned(self, number: int) -> None:
         self._remember()
         self.planned.emit(number)
         self.accept()
-        self.desk.say(f"Saved as tournament {number}: it can be started in the panel at the right", "good")
+        self.context.notify(f"Saved as tournament {number}: start it from the Run panel", "good")
 
     @Slot(object)
-    def _refused(self, error: Exception) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self._busy = False
         if isinstance(error, RingsideError):
-            self._tell_wrong(str(error), str(error).partition(" = ")[0])
+            self._show_error(str(error), str(error).partition(" = ")[0])
         else:
-            self._look()
-            self.desk.failed.emit(error)
+            self._update_buttons()
+            self.context.failed.emit(error)
 
-    def done(self, how: int) -> None:
-        """Closed, one way or the other: there is nothing more to weigh."""
-        self._quiet = True
-        self._soon.stop()
-        super().done(how)
+    def done(self, result: int) -> None:
+        """Stop estimating: the dialog is closed."""
+        self._filling = True
+        self._edit_timer.stop()
+        super().done(result)
 
-    def _kept_as(self, game: str) -> str:
-        """Of each league by itself: five thousand rounds here are not meant there."""
-        return f"tournament/{game}/{self.desk.league.league.path.absolute()}"
+    def _setting(self, game: str) -> str:
+        """Return the key of the settings used last: separate for each league, which may be of another size."""
+        return f"tournament/{game}/{self.context.league.league.path.absolute()}"
 
     def _remember(self) -> None:
-        draft, settings = self.draft(), self.desk.settings
-        everybody = len(draft.agents) == len(self.picks.model.every)
-        name = self._kept_as(draft.game)
-        settings.set(name, kept_of(draft, settings.get(name, {}), everybody))
+        draft, settings = self.draft(), self.context.settings
+        all_agents = len(draft.agents) == len(self.picks.model.all_rows)
+        name = self._setting(draft.game)
+        settings.set(name, form_values(draft, settings.get(name, {}), all_agents))
         settings.set("workers", draft.workers)
 
 
-def _put(form: Form, values: object) -> None:
-    """What was kept may be of another time: then it is as usual."""
+def _set_values(form: Form, values: object) -> None:
+    """Set the values used last; resets the form if they are no longer valid."""
     if isinstance(values, Mapping):
         try:
             form.set_values(values)

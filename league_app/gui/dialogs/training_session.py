@@ -1,4 +1,4 @@
-"""The sheets that a training session begins on, or goes on from with other settings. Enter starts it."""
+"""Dialogs that start a training session, or resume one with other settings."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from engine.options import Value, build
 from engine.play.concurrent import MOST_WORKERS
 from engine.play.match import GameSpec
 from engine.registry import GAMES, TRAINERS, all_games, new_game
-from league_app.gui.context import Desk
-from league_app.gui.training.sessions_model import readable
+from league_app.core.formatting import error_text
 from league_app.core.state import LeagueState
 from league_app.core.training_jobs import ANCESTOR
+from league_app.gui.context import AppContext
+from league_app.gui.dialogs.help_key import add_help_key
 from league_app.gui.widgets.basics import Card, button, clear, column, label, line, row
 from league_app.gui.widgets.fields import ChoiceBox, NumberBox
 from league_app.gui.widgets.form import CONTROL, LABEL, Form
 
-FIRST = 7  # settings that are seen at once
-REMEMBERED = "session"
-SEED = "seed"  # another one each time, or two sessions would be one and the same
+FIRST = 7  # settings that are visible at first
+REMEMBERED = "session"  # key of the preferences
+SEED = "seed"  # not remembered: with the same seed two sessions would be identical
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What the league offers."""
+    """What can be chosen for a new session."""
 
-    trainers: dict[str, str]  # about, by name
-    games: dict[str, str]  # titles, by name
-    agents: dict[str, list[tuple[str, str]]]  # names and ids, by game
+    trainers: dict[str, str]  # descriptions by name
+    games: dict[str, str]  # titles by name
+    agents: dict[str, list[tuple[str, str]]]  # names and ids by game
     sessions: int
     cores: int
 
@@ -49,17 +50,18 @@ def choices(state: LeagueState) -> Choices:
             agents.setdefault(one.game, []).append((one.name, one.id))
     trainers = {name: str(kind.about) for name, kind in TRAINERS.working().items()}
     games = {name: game.info.title for name, game in all_games(agents).items()}
-    return Choices(trainers, games, agents, len(state.training.sessions.every()), state.budget.cores)
+    return Choices(trainers, games, agents, len(state.training.sessions.all()), state.budget.cores)
 
 
-class _Sheet(QDialog):
-    """A form in a card, a sentence on what is wrong, and the button that starts."""
+class _SessionDialog(QDialog):
+    """A form in a card, an error message and a start button."""
 
     started = Signal(int)  # the number of the session
 
-    def __init__(self, desk: Desk, title: str, text: str, parent: QWidget | None) -> None:
+    def __init__(self, context: AppContext, title: str, text: str, parent: QWidget | None) -> None:
         super().__init__(parent)
-        self.desk = desk
+        add_help_key(self, context, "training")
+        self.context = context
         self.setWindowTitle(title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setModal(True)
@@ -75,31 +77,31 @@ class _Sheet(QDialog):
         scroll.setWidget(inner)
         card = Card(margin=1)
         card.body.addWidget(scroll)
-        self.wrong = label("", tone="bad", wrap=True)
-        self.wrong.hide()
-        self.told = label("", "caption", wrap=True)
+        self.error = label("", tone="bad", wrap=True)
+        self.error.hide()
+        self.note = label("", "caption", wrap=True)
         self.start = button(text, self._press, primary=True, icon="play")
         self.start.setDefault(True)
         self.cancel = button("Cancel", self.reject)
         self._text = text
         whole = column(gap=12, margin=16)
         whole.addWidget(card, 1)
-        whole.addWidget(self.wrong)
+        whole.addWidget(self.error)
         footer = row(gap=8)
-        footer.addWidget(self.told, 1)
+        footer.addWidget(self.note, 1)
         footer.addWidget(self.cancel)
         footer.addWidget(self.start)
         whole.addLayout(footer)
         self.setLayout(whole)
         self.resize(760, 600)
-        desk.opened.connect(self.reject)
+        context.opened.connect(self.reject)
 
     def grid(self, *rows: tuple[str, QWidget]) -> QGridLayout:
-        """Titles and controls, in line with those of the form."""
-        made = QGridLayout()
-        made.setContentsMargins(0, 0, 0, 0)
-        made.setHorizontalSpacing(12)
-        made.setVerticalSpacing(4)
+        """Lay out titles and controls, aligned with those of the form."""
+        grid = QGridLayout()
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(4)
         for place, (text, control) in enumerate(rows):
             title = label(text)
             title.setFixedWidth(LABEL)
@@ -107,57 +109,58 @@ class _Sheet(QDialog):
             control.setAccessibleName(text)
             control.setFixedHeight(30)
             control.setMinimumWidth(CONTROL)
-            made.addWidget(title, place, 0)
-            made.addWidget(control, place, 1)
-        made.setColumnStretch(1, 1)
-        return made
+            grid.addWidget(title, place, 0)
+            grid.addWidget(control, place, 1)
+        grid.setColumnStretch(1, 1)
+        return grid
 
     def _press(self) -> None:
-        """Whatever is wrong is told here, and nothing has changed then."""
-        state = self.desk.state
+        """Start the session in the background; an error is shown here, and changes nothing."""
+        state = self.context.state
         if state is None or not self.start.isEnabled():
             return
         try:
-            doing = self.prepared(state)
+            task = self.start_task(state)
         except RingsideError as error:
-            self._refused(error)
+            self._on_failed(error)
             return
-        self.tell("")
+        self.show_error("")
         self.start.setEnabled(False)
-        self.start.setText("Checking\u2026")
-        self.desk.work.ask("session/start", doing, self._begun, self._refused)
+        self.start.setText("Checking ...")
+        self.context.slow_queue.run(task, self._on_started, self._on_failed)
 
-    def prepared(self, state: LeagueState) -> Any:
-        """What is to be done beside the window; it gives the number of the session."""
+    def start_task(self, state: LeagueState) -> Any:
+        """Return a function for a background thread, which returns the number of the session."""
         raise NotImplementedError
 
-    def _begun(self, number: object) -> None:
+    def _on_started(self, number: object) -> None:
         assert isinstance(number, int)
-        self.keep()
+        self.remember()
         self.started.emit(number)
         self.accept()
 
-    def keep(self) -> None:
-        """For the next time."""
+    def remember(self) -> None:
+        """Save the settings for the next session."""
 
-    def _refused(self, error: object) -> None:
+    def _on_failed(self, error: object) -> None:
         assert isinstance(error, Exception)
         self.start.setEnabled(True)
         self.start.setText(self._text)
-        at_field = self.form is not None and self.form.accuse(error)
-        self.tell(readable(error), at_field)
+        if self.form is not None:
+            self.form.show_error_at_field(error)
+        self.show_error(error_text(error))
 
-    def tell(self, wrong: str, at_field: bool = False) -> None:
-        text = wrong[:1].upper() + wrong[1:]
-        self.wrong.setText(f"{text}." if text and text[-1] not in ".!?" else text)
-        self.wrong.setVisible(bool(wrong))
+    def show_error(self, text: str) -> None:
+        text = text[:1].upper() + text[1:]
+        self.error.setText(f"{text}." if text and text[-1] not in ".!?" else text)
+        self.error.setVisible(bool(text))
 
 
-class SessionSheet(_Sheet):
-    """A new session: trainer, game, ancestor, preset. What was used last is there again."""
+class NewSessionDialog(_SessionDialog):
+    """Starts a session: trainer, game, ancestor, settings. Remembers the settings used last."""
 
-    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
-        super().__init__(desk, "New training session", "Start", parent)
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, "New training session", "Start", parent)
         self._choices: Choices | None = None
         self.trainer, self.game, self.ancestor = ChoiceBox(), ChoiceBox(), ChoiceBox()
         self.name, self.workers = QLineEdit(), NumberBox(True, 1, MOST_WORKERS)
@@ -165,7 +168,7 @@ class SessionSheet(_Sheet):
         self.about = label("", "caption", wrap=True)
         self.about.setContentsMargins(LABEL + 12, 0, 0, 4)
         self.rules: Form | None = None
-        self.rules_button = button("Rules of the game", self._toggle_rules, link=True, icon="chevron-right")
+        self.rules_button = button("Game rules", self._toggle_rules, link=True, icon="chevron-right")
         self._rules_place, self._form_place = column(), column()
         self.inside.addLayout(self.grid(("Trainer", self.trainer)))
         self.inside.addWidget(self.about)
@@ -177,33 +180,33 @@ class SessionSheet(_Sheet):
         self.inside.addLayout(self._form_place)
         self.inside.addStretch(1)
         self.start.setEnabled(False)
-        desk.ask("session/choices", choices, self.fill)
+        context.ask("session/choices", choices, self.fill)
 
     def fill(self, found: object) -> None:
-        """With what there is; the first time with the first preset, then as it was left."""
+        """Fill the controls: with the first preset at first, later with the settings used last."""
         assert isinstance(found, Choices)
         self._choices = found
-        kept = self.desk.settings.get(REMEMBERED, {})
+        last = self.context.settings.get(REMEMBERED, {})
         for name in found.trainers:
             self.trainer.addItem(name, name)
         for name, title in found.games.items():
             self.game.addItem(title, name)
-        pool = self.desk.pool
-        game = pool.name if pool is not None else str(kept.get("game", "pong"))
-        self.trainer.setCurrentIndex(max(self.trainer.findData(kept.get("trainer")), 0))
+        pool = self.context.pool
+        game = pool.name if pool is not None else str(last.get("game", "pong"))
+        self.trainer.setCurrentIndex(max(self.trainer.findData(last.get("trainer")), 0))
         self.game.setCurrentIndex(max(self.game.findData(game), 0))
         self.workers.set_value(found.cores)
-        self.trainer.edited.connect(self._take_trainer)
-        self.game.edited.connect(self._take_game)
-        self._take_trainer()
-        self._take_game()
+        self.trainer.edited.connect(self._on_trainer_chosen)
+        self.game.edited.connect(self._on_game_chosen)
+        self._on_trainer_chosen()
+        self._on_game_chosen()
         self.start.setEnabled(bool(found.trainers and found.games))
         if not found.trainers:
-            self.tell("no trainer is installed")
+            self.show_error("no trainer is installed")
         self.start.setFocus()
 
     @Slot()
-    def _take_trainer(self) -> None:
+    def _on_trainer_chosen(self) -> None:
         assert self._choices is not None
         name = str(self.trainer.currentData() or "")
         if not name:
@@ -212,17 +215,17 @@ class SessionSheet(_Sheet):
         self.about.setText(self._choices.trainers[name])
         clear(self._form_place)
         fresh = {SEED: self._choices.sessions + 1} if SEED in kind.__dataclass_fields__ else {}
-        self.form = Form(kind, presets=kind.presets, shown=FIRST, usual=fresh)
+        self.form = Form(kind, presets=kind.presets, shown=FIRST, defaults=fresh)
         if kind.presets:
             self.form.set_preset(next(iter(kind.presets)))
         self._restore(name, kind)
         self._form_place.addWidget(self.form)
-        self.name.setPlaceholderText(f"its mode and the number {self._choices.sessions + 1}")
+        self.name.setPlaceholderText(f"automatic, with number {self._choices.sessions + 1}")
 
     def _restore(self, name: str, kind: Any) -> None:
-        """As it was left; what no longer fits is passed over."""
+        """Restore the settings used last; ignores them if they are no longer valid."""
         assert self.form is not None
-        values = self.desk.settings.get(f"{REMEMBERED}/{name}", {})
+        values = self.context.settings.get(f"{REMEMBERED}/{name}", {})
         known = {one: value for one, value in values.items() if one in kind.__dataclass_fields__ and one != SEED}
         try:
             build(kind, known)
@@ -231,7 +234,7 @@ class SessionSheet(_Sheet):
             pass
 
     @Slot()
-    def _take_game(self) -> None:
+    def _on_game_chosen(self) -> None:
         assert self._choices is not None
         name = str(self.game.currentData() or "")
         if not name:
@@ -240,37 +243,37 @@ class SessionSheet(_Sheet):
         self.ancestor.addItem("Scratch", None)
         for agent, id in self._choices.agents.get(name, []):
             self.ancestor.addItem(agent, id)
-        pool = self.desk.pool
+        pool = self.context.pool
         options = dict(pool.options) if pool is not None and pool.name == name else {}
         clear(self._rules_place)
         self.rules = Form(GAMES.get(name).Options)
-        with suppress(RingsideError):  # of another version of the game
+        with suppress(RingsideError):  # options of another version of the game
             self.rules.set_values(options)
         self.rules.hide()
-        self.rules.edited.connect(self._tell_rules)
+        self.rules.edited.connect(self._update_rules_button)
         self._rules_place.addWidget(self.rules)
-        self._tell_rules()
+        self._update_rules_button()
 
     @Slot()
-    def _tell_rules(self) -> None:
+    def _update_rules_button(self) -> None:
         try:
             changed = len(self.rules.changed()) if self.rules is not None else 0
-            self.rules_button.setText(f"Rules of the game ({changed} changed)" if changed else "Rules of the game")
+            self.rules_button.setText(f"Game rules ({changed} changed)" if changed else "Game rules")
         except RingsideError:
-            self.rules_button.setText("Rules of the game (one cannot be)")
+            self.rules_button.setText("Game rules (invalid)")
 
     @Slot()
     def _toggle_rules(self) -> None:
         if self.rules is not None:
             self.rules.setVisible(not self.rules.isVisible())
             icon = "chevron-down" if self.rules.isVisible() else "chevron-right"
-            self.rules_button.set_icon(icon)  # type: ignore[attr-defined]
+            self.rules_button.set_icon(icon)
 
     def spec(self) -> GameSpec:
         assert self.rules is not None
         return new_game(str(self.game.currentData()), **self.rules.values()).spec
 
-    def prepared(self, state: LeagueState) -> Any:
+    def start_task(self, state: LeagueState) -> Any:
         assert self.form is not None
         values: Mapping[str, Value] = self.form.values()
         name = self.name.text().strip() or None
@@ -278,16 +281,16 @@ class SessionSheet(_Sheet):
         try:
             workers = int(self.workers.value())
         except ValueError:
-            workers = 0  # which is told as any other wrong number
+            workers = 0  # rejected below, like any other invalid number
         trainer = str(self.trainer.currentData())
         return partial(_start, state, trainer, dict(values), self.spec(), name, ancestor, workers)
 
-    def keep(self) -> None:
+    def remember(self) -> None:
         assert self.form is not None
         trainer = str(self.trainer.currentData())
-        self.desk.settings.set(REMEMBERED, {"trainer": trainer, "game": str(self.game.currentData())})
+        self.context.settings.set(REMEMBERED, {"trainer": trainer, "game": str(self.game.currentData())})
         values = {name: value for name, value in self.form.values().items() if name != SEED}
-        self.desk.settings.set(f"{REMEMBERED}/{trainer}", values)
+        self.context.settings.set(f"{REMEMBERED}/{trainer}", values)
 
 
 def _start(
@@ -304,11 +307,11 @@ def _start(
     return state.training.start(trainer, settings, game=game, name=name, ancestor=ancestor).number
 
 
-class ResumeSheet(_Sheet):
-    """A session that goes on with other settings: those it began with for good cannot be changed."""
+class ResumeSessionDialog(_SessionDialog):
+    """Resumes a session with other settings; settings that are fixed at the start cannot be changed."""
 
-    def __init__(self, desk: Desk, session: Session, parent: QWidget | None = None) -> None:
-        super().__init__(desk, "Go on with other settings", "Go on", parent)
+    def __init__(self, context: AppContext, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(context, "Resume with other settings", "Resume", parent)
         self._session = session
         self._before: dict[str, Value] = {name: value for name, value in session.config if name != ANCESTOR}
         name = label(session.name, "section", wrap=True)
@@ -320,12 +323,13 @@ class ResumeSheet(_Sheet):
             self.inside.addWidget(self.form)
         except RingsideError as error:
             self.start.setEnabled(False)
-            self.tell(readable(error))
-        told = "It goes on from its newest checkpoint"
-        self.told.setText(told if session.state.open else f"{told}; for that it needs something more to do")
+            self.show_error(error_text(error))
+        note = "Resumes from the newest checkpoint"
+        more = "the session has finished, so raise one of its limits"
+        self.note.setText(f"{note}." if session.state.open else f"{note}; {more}.")
         self.inside.addStretch(1)
 
-    def prepared(self, state: LeagueState) -> Any:
+    def start_task(self, state: LeagueState) -> Any:
         assert self.form is not None
         values = self.form.values()
         changes: dict[str, object] = {name: value for name, value in values.items() if value != self._before.get(name)}

@@ -1,1 +1,1 @@
-"""What stands at the sides of the window while any page is shown."""
+"""The dock widgets around the pages: agents, run and log. A new dock is a line in main_window.DOCKS."""

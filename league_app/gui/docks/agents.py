@@ -1,8 +1,9 @@
-"""The agents of the game that is looked at, beside every page: find one, open it, change it, bring others."""
+"""The dock with the agents of the selected game: filter, open, edit, archive, add, import and export."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal, Slot
@@ -10,27 +11,27 @@ from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent, QKeyEvent, QKeyS
 from PySide6.QtWidgets import QDockWidget, QLineEdit, QMenu, QStackedWidget, QWidget
 
 from engine.play.match import GameSpec
-from league_app.core.queries import matches as looks
-from league_app.gui import theme
 from league_app.core.changes import Change
-from league_app.gui.context import Desk
-from league_app.gui.agent_actions import Handling
-from league_app.core.queries.matches import Listed
-from league_app.gui.models.agents import agent_columns, longest
-from league_app.gui.widgets.table.model import TableModel
+from league_app.core.formatting import plural
+from league_app.core.queries import matches
+from league_app.core.queries.matches import AgentRow
 from league_app.core.state import LeagueState
-from league_app.gui.widgets.basics import Empty, IconButton, button, column, label, row
-from league_app.gui.widgets.table.view import Table
-from league_app.core.formatting import many
+from league_app.gui import theme
+from league_app.gui.agent_actions import AgentActions
+from league_app.gui.context import AppContext
+from league_app.gui.models.agents import agent_columns, longest_rating
+from league_app.gui.widgets.basics import EmptyState, IconButton, button, column, label, row
+from league_app.gui.widgets.table.model import TableModel
+from league_app.gui.widgets.table.view import TableView
 
-PERIOD = 1000  # milliseconds between two looks at least
+PERIOD = 1000  # minimum milliseconds between two refreshes
 WATCHED = frozenset({"agents", "tournaments", "matches"})
 SHOW_ARCHIVED = "Show archived agents"
-TAKEN = (".agent", ".league", ".replay")  # what may be dropped
+DROPPABLE = (".agent", ".league", ".replay")
 
 
-class AgentTable(Table):
-    """With the keys of a file list."""
+class AgentTable(TableView):
+    """A table with the keys of a file list: F2 edits, Delete archives."""
 
     edited = Signal()
     removed = Signal()
@@ -45,42 +46,42 @@ class AgentTable(Table):
 
 
 class AgentsDock(QDockWidget):
-    """`dropped` tells files that are not agents: leagues and replays, for the window to open."""
+    """Emits `dropped` with leagues and replays dropped on it, which the window opens."""
 
     dropped = Signal(object)  # list of Path
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: AppContext) -> None:
         super().__init__("Agents")
         self.setObjectName("agents")
         self.setAcceptDrops(True)
-        self._desk = desk
-        self._every: list[Listed] = []
+        self._context = context
+        self._rows: list[AgentRow] = []
         self._stale = True
-        self.handling = Handling(desk, self)
+        self.agent_actions = AgentActions(context, self)
         self.model = TableModel(agent_columns(), _key, self)
-        self.table = AgentTable(self.model, "agents", desk.settings)
+        self.table = AgentTable(self.model, "agents", context.settings)
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.field = QLineEdit()
-        self.field.setPlaceholderText("Filter agents")
-        self.field.setAccessibleName("Filter agents")
-        self.field.setClearButtonEnabled(True)
+        self.filter_edit = QLineEdit()
+        self.filter_edit.setPlaceholderText("Filter agents")
+        self.filter_edit.setAccessibleName("Filter agents")
+        self.filter_edit.setClearButtonEnabled(True)
         self.count = label("", "caption")
         self._build_actions()
         self._build()
-        self._listen()
+        self._connect_signals()
         self._enable()
 
     def _build_actions(self) -> None:
         self._icons: dict[QAction, str] = {}
-        self._open = self._action("Open its page", "agent", self.open_selected)
+        self._open = self._action("Show agent page", "agent", self.open_selected)
         self._edit = self._action("Edit...", "edit", self.edit_selected)
         self._archive = self._action("Archive", "archive", self.archive_selected)
         self._export = self._action("Export...", "export", self.export_selected)
         self._adding = [
             self._action("Ready-made agents...", "plus", self.add_ready_made),
             self._action("Import agent files...", "import", self.import_files),
-            self._action("External engine...", "engine", self.add_engine),
-            self._action("By kind and payload...", "edit", self.enter),
+            self._action("USI engine...", "engine", self.add_engine),
+            self._action("Add agent by kind...", "edit", self.enter),
             self._action("Yourself", "human", self.add_person),
         ]
 
@@ -98,42 +99,42 @@ class AgentsDock(QDockWidget):
     def _build(self) -> None:
         self.archived = IconButton("eye-off", SHOW_ARCHIVED, self._show_archived)
         self.archived.setCheckable(True)
-        self.archived.setChecked(bool(self._desk.settings.get("agents/archived", False)))
-        self._picture_archived()
+        self.archived.setChecked(bool(self._context.settings.get("agents/archived", False)))
+        self._update_archived_icon()
         self.add_button = button("Add", icon="plus")
         self._menu = QMenu(self)
         self._menu.addActions(self._adding)
-        self.add_button.clicked.connect(self._offer)
+        self.add_button.clicked.connect(self._show_add_menu)
         self.edit_button = IconButton("edit", "Edit (F2)", self.edit_selected)
         self.archive_button = IconButton("archive", "Archive (Del)", self.archive_selected)
         self.export_button = IconButton("export", "Export", self.export_selected)
-        self.empty = Empty("agents", "Nobody plays here yet.", "Add ready-made", self.add_ready_made)
+        self.empty = EmptyState("agents", "No agents for this game yet.", "Add ready-made", self.add_ready_made)
         self.empty.sentence.setMinimumWidth(180)
-        self.none = Empty("agents", "Open a league, and its agents are listed here.")
-        self.none.sentence.setMinimumWidth(120)
+        self.no_league = EmptyState("agents", "Open a league to see its agents.")
+        self.no_league.sentence.setMinimumWidth(120)
         self.stack = QStackedWidget()
-        for one in (self.table, self.empty, self.none):
+        for one in (self.table, self.empty, self.no_league):
             self.stack.addWidget(one)
         inner = QWidget()
         buttons = row(self.add_button, 1, self.edit_button, self.archive_button, self.export_button, gap=4)
-        inner.setLayout(column(row(self.field, self.archived, gap=4), self.stack, self.count, buttons, margin=12))
+        inner.setLayout(column(row(self.filter_edit, self.archived, gap=4), self.stack, self.count, buttons, margin=12))
         inner.setMinimumWidth(220)
         self.setWidget(inner)
 
-    def _listen(self) -> None:
-        desk = self._desk
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(PERIOD)
-        self._soon.timeout.connect(self._look)
-        desk.changed.connect(self._hear)
-        desk.opened.connect(self._look_anew)
-        desk.scoped.connect(self._look_anew)
-        self.field.textChanged.connect(self._filter)
+    def _connect_signals(self) -> None:
+        context = self._context
+        self._refresh_timer = QTimer(self)
+        self._refresh_timer.setSingleShot(True)
+        self._refresh_timer.setInterval(PERIOD)
+        self._refresh_timer.timeout.connect(self._refresh_if_visible)
+        context.changed.connect(self._on_changes)
+        context.opened.connect(self._refresh_all)
+        context.pool_changed.connect(self._refresh_all)
+        self.filter_edit.textChanged.connect(self._filter)
         self.table.chosen.connect(self._chosen)
         self.table.edited.connect(self.edit_selected)
         self.table.removed.connect(self.archive_selected)
-        self.table.customContextMenuRequested.connect(self._context)
+        self.table.customContextMenuRequested.connect(self._show_menu)
         self.table.selectionModel().selectionChanged.connect(self._enable)
         self.model.modelReset.connect(self._enable)
 
@@ -143,70 +144,70 @@ class AgentsDock(QDockWidget):
                 action.setIcon(theme.icon(icon))
         super().changeEvent(event)
 
-    # Looking
+    # Refreshing
 
     @Slot(object)
-    def _hear(self, changes: Sequence[Change]) -> None:
+    def _on_changes(self, changes: Sequence[Change]) -> None:
         kinds = {change.what for change in changes}
         if kinds & WATCHED:
             self._stale = True
-            if "agents" in kinds:  # somebody waits for it
-                self._look()
-            elif not self._soon.isActive():
-                self._soon.start()
+            if "agents" in kinds:  # the user is waiting for the result
+                self._refresh_if_visible()
+            elif not self._refresh_timer.isActive():
+                self._refresh_timer.start()
 
     @Slot()
-    def _look_anew(self) -> None:
+    def _refresh_all(self) -> None:
         self._stale = True
-        if self._desk.state is None:
-            self._take([])
-        self._look()
+        if self._context.state is None:
+            self._show_rows([])
+        self._refresh_if_visible()
 
     @Slot()
-    def _look(self) -> None:
-        if self._stale and self.isVisible() and self._desk.state is not None:
+    def _refresh_if_visible(self) -> None:
+        if self._stale and self.isVisible() and self._context.state is not None:
             self._stale = False
-            self._desk.ask("agents", _Look(self._desk.pool), self._take)
+            self._context.ask("agents", partial(_load_rows, pool=self._context.pool), self._show_rows)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
         super().showEvent(event)
-        self._look()
+        self._refresh_if_visible()
 
-    def _take(self, found: list[Listed]) -> None:
-        self._every = found
-        away = sum(one.archived for one in found)
-        shown = found if self.archived.isChecked() else [one for one in found if not one.archived]
+    def _show_rows(self, rows: list[AgentRow]) -> None:
+        self._rows = rows
+        archived = sum(row.archived for row in rows)
+        shown = rows if self.archived.isChecked() else [row for row in rows if not row.archived]
         self.model.set_rows(shown)
-        self.table.suit((self._desk.pool, longest(shown)))
-        told = many(len(found) - away, "agent")
-        self.count.setText(f"{told}, {away:,} archived" if away else told)
-        nothing = self.none if self._desk.state is None else self.empty
-        self.stack.setCurrentWidget(self.table if shown else nothing)
+        self.table.resize_on_change((self._context.pool, longest_rating(shown)))
+        text = plural(len(rows) - archived, "agent")
+        self.count.setText(f"{text}, {archived:,} archived" if archived else text)
+        empty = self.no_league if self._context.state is None else self.empty
+        self.stack.setCurrentWidget(self.table if shown else empty)
         self._enable()
 
     @Slot(str)
     def _filter(self, text: str) -> None:
         self.model.set_filter(text)
 
-    def _picture_archived(self) -> None:
-        """An eye that is open or shut: putting somebody away is the box below."""
+    def _update_archived_icon(self) -> None:
+        """An open or crossed-out eye; the box icon below means archiving."""
         self.archived.set_icon("eye" if self.archived.isChecked() else "eye-off", SHOW_ARCHIVED)
 
     @Slot()
     def _show_archived(self) -> None:
-        self._picture_archived()
-        self._desk.settings.set("agents/archived", self.archived.isChecked())
-        self._take(self._every)
+        self._update_archived_icon()
+        self._context.settings.set("agents/archived", self.archived.isChecked())
+        self._show_rows(self._rows)
 
-    # Who is selected
+    # Selection
 
     def selected(self) -> list[str]:
-        """Ids."""
-        return [one.id for one in self.table.picked()]
+        """The ids of the selected agents."""
+        return [one.id for one in self.table.selected_rows()]
 
     @Slot()
     def _enable(self, *_: object) -> None:
-        picked, writable = self.table.picked(), self.handling.writable
+        picked, writable = self.table.selected_rows(), self.agent_actions.writable
         back = bool(picked) and all(one.archived for one in picked)
         text = "Restore" if back else "Archive"
         self._archive.setText(text)
@@ -227,75 +228,75 @@ class AgentsDock(QDockWidget):
         for one in self._adding:
             one.setEnabled(writable)
 
-    # What can be done
+    # Actions
 
     @Slot(object)
-    def _chosen(self, one: Listed) -> None:
-        self._desk.show("agent", one.id)
+    def _chosen(self, one: AgentRow) -> None:
+        self._context.navigate("agent", one.id)
 
     @Slot()
     def open_selected(self) -> None:
         for id in self.selected()[:1]:
-            self._desk.show("agent", id)
+            self._context.navigate("agent", id)
 
     @Slot()
     def edit_selected(self) -> None:
         for id in self.selected()[:1]:
-            self.handling.edit(id, self.window())
+            self.agent_actions.edit(id, self.window())
 
     @Slot()
     def archive_selected(self) -> None:
-        """Put them away, or fetch them back if all of them are."""
-        self.handling.archive(self.table.picked())
+        """Archives the selected agents, or restores them if all are archived."""
+        self.agent_actions.archive(self.table.selected_rows())
 
     @Slot()
     def export_selected(self) -> None:
-        picked = self.table.picked()
+        picked = self.table.selected_rows()
         if picked:
-            self.handling.export([one.id for one in picked], picked[0].name, self.window())
+            self.agent_actions.export([one.id for one in picked], picked[0].name, self.window())
 
     @Slot()
     def add_ready_made(self) -> None:
-        self.handling.add_ready_made(self.window())
+        self.agent_actions.add_ready_made(self.window())
 
     @Slot()
     def import_files(self) -> None:
-        self.handling.import_files(self.window())
+        self.agent_actions.import_files(self.window())
 
-    def take(self, paths: Sequence[Path]) -> None:
-        """Files that were dropped on the window."""
-        self.handling.import_paths(paths)
+    def import_paths(self, paths: Sequence[Path]) -> None:
+        """Imports files that were dropped on the window."""
+        self.agent_actions.import_paths(paths)
 
     @Slot()
     def enter(self) -> None:
-        """Somebody made of a kind and a payload."""
-        self.handling.enter(self.window())
+        """Adds an agent by kind and payload."""
+        self.agent_actions.enter(self.window())
 
     @Slot()
     def add_engine(self) -> None:
-        self.handling.add_engine(self.window())
+        self.agent_actions.add_engine(self.window())
 
     @Slot()
     def confirm_engine(self) -> None:
-        """Let an engine that came from elsewhere run here: the selected one, if it is one that waits for it."""
-        self.handling.confirm_one(self.selected(), self.window())
+        """Confirms an imported engine: the selected one, if it is unconfirmed."""
+        self.agent_actions.confirm_one(self.selected(), self.window())
 
     @Slot()
     def toggle_log(self) -> None:
-        self.handling.toggle_log()
+        self.agent_actions.toggle_log()
 
     @Slot()
     def add_person(self) -> None:
-        self.handling.add_person()
+        self.agent_actions.add_person()
 
-    # Menus and dropping
+    # Menus and drag and drop
 
     @Slot()
-    def _offer(self) -> None:
+    def _show_add_menu(self) -> None:
         self._menu.popup(self.add_button.mapToGlobal(QPoint(0, self.add_button.height() + 4)))
 
     @Slot(QPoint)
-    def _context(self, at: QPoint) -> None:
+    def _show_menu(self, at: QPoint) -> None:
         menu = QMenu(self)
         if self.table.indexAt(at).isValid():
             menu.addActions([self._open, self._edit, self._archive, self._export])
@@ -314,23 +315,19 @@ class AgentsDock(QDockWidget):
         agents = [one for one in files if one.suffix == ".agent"]
         others = [one for one in files if one.suffix != ".agent"]
         if agents:
-            self.handling.import_paths(agents)
+            self.agent_actions.import_paths(agents)
         if others:
             self.dropped.emit(others)
 
 
 def _files(event: QDropEvent) -> list[Path]:
     paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
-    return [one for one in paths if one.suffix in TAKEN]
+    return [one for one in paths if one.suffix in DROPPABLE]
 
 
-def _key(one: Listed) -> str:
+def _key(one: AgentRow) -> str:
     return one.id
 
 
-class _Look:
-    def __init__(self, pool: GameSpec | None) -> None:
-        self._pool = pool
-
-    def __call__(self, state: LeagueState) -> list[Listed]:
-        return looks.listed(state.league, self._pool)
+def _load_rows(state: LeagueState, pool: GameSpec | None) -> list[AgentRow]:
+    return matches.agent_rows(state.league, pool)

@@ -1,4 +1,4 @@
-"""The drawer at the bottom: what happened, line by line, the newest last."""
+"""The log dock: events of the league, newest last."""
 
 from __future__ import annotations
 
@@ -15,74 +15,75 @@ from PySide6.QtWidgets import QDockWidget, QWidget
 from agents.training.events import Level
 from engine.errors import RingsideError
 from engine.telemetry import Event
-from league_app.gui import theme
 from league_app.core.changes import Change
-from league_app.gui.context import Desk
-from league_app.core.tournament_job import TournamentJob
-from league_app.gui.widgets.table.model import Column, Index, TableModel
-from league_app.core.match_runner import Stage
+from league_app.core.formatting import error_text
+from league_app.core.match_runner import LocalMatchRunner
 from league_app.core.state import LeagueState
+from league_app.core.tournament_job import TournamentJob
 from league_app.core.training_jobs import TrainingJob
+from league_app.gui import theme
+from league_app.gui.context import AppContext
 from league_app.gui.widgets.basics import IconButton, column
-from league_app.gui.widgets.table.view import Filtered, Table
+from league_app.gui.widgets.table.model import Column, Index, TableModel
+from league_app.gui.widgets.table.view import FilteredTable, TableView
 
 PERIOD = 500  # milliseconds
-KEPT = 2000  # lines
-AGAIN = 2.0  # seconds within which the same words are the same news
+MAX_ENTRIES = 2000
+DUPLICATE = 2.0  # seconds within which an identical text is not repeated
 TONES = {"info": "", "good": "", "warn": "warning", "bad": "error"}
 
 
 @dataclass(frozen=True)
-class Line:
-    number: int  # they are counted
+class LogEntry:
+    number: int  # counted from 1
     at: float  # seconds since 1970
     tone: str  # info, good, warn, bad
     text: str
 
 
-class Gatherer:
-    """Looks for what is worth a line; always asked in the same other thread, and forgets nothing in between."""
+class LogCollector:
+    """Collects events of workers and training sessions; call `collect` from one background thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._stage: Stage | None = None
-        self._seen = 0  # events of that stage
-        self._dead: set[int] = set()  # slots whose worker died, and which nobody has taken yet
-        self._barred: set[str] = set()
+        self._runner: LocalMatchRunner | None = None
+        self._position = 0  # in the events of that runner
+        self._dead: set[int] = set()  # slots whose worker died and was not restarted yet
+        self._quarantined: set[str] = set()
         self._remarks: dict[TrainingJob, int] = {}
 
-    def gather(self, state: LeagueState, job: TournamentJob | None) -> list[tuple[float, str, str]]:
-        """When, in which tone, what: since it was last asked. `job` runs, or has just ended."""
+    def collect(self, state: LeagueState, job: TournamentJob | None) -> list[tuple[float, str, str]]:
+        """Time, tone and text of all events since the last call. `job` is running, or has just ended."""
         with self._lock:
             found = self._events(state, job) if job is not None else []
             return sorted([*found, *self._training(state)])
 
     def _events(self, state: LeagueState, job: TournamentJob) -> list[tuple[float, str, str]]:
-        workers = job.stage.workers
-        if job.stage is not self._stage:
-            self._stage, self._seen = job.stage, 0
-        self._seen, events = workers.events(self._seen)
+        workers = job.runner.workers
+        if job.runner is not self._runner:
+            self._runner, self._position = job.runner, 0
+        self._position, events = workers.events(self._position)
         now, past = time.time(), time.monotonic()
-        found = [(now - (past - one.at), *told) for one in events if (told := self._told(one)) is not None]
+        found = [(now - (past - one.at), *entry) for one in events if (entry := self._entry(one)) is not None]
         status = state.status()
-        barred = set(status.run.quarantined) if status is not None else set()
-        names = state.league.names() if barred - self._barred else {}
-        for one in sorted(barred - self._barred):
+        quarantined = set(status.run.quarantined) if status is not None else set()
+        names = state.league.names() if quarantined - self._quarantined else {}
+        for one in sorted(quarantined - self._quarantined):
             found.append((now, "bad", f"{names.get(one, one)} is quarantined: it failed too often in this run"))
-        self._barred = barred
+        self._quarantined = quarantined
         return found
 
-    def _told(self, event: Event) -> tuple[str, str] | None:
-        who = f"Worker {event.worker + 1}" if event.worker >= 0 else "The worker of the live match"
+    def _entry(self, event: Event) -> tuple[str, str] | None:
+        worker = f"Worker {event.worker + 1}" if event.worker >= 0 else "The worker of the live match"
         match event.what:
             case "died":
                 self._dead.add(event.worker)
-                return "warn", f"{who} died: {event.detail}"
+                return "warn", f"{worker} died: {event.detail}"
             case "start" if event.worker in self._dead:
                 self._dead.discard(event.worker)
-                return "info", f"{who} is started again"
+                return "info", f"{worker} was restarted"
             case "suspects":
-                return "warn", f"{who} left {event.detail} matches that are played again, one by one"
+                return "warn", f"{worker} lost {event.detail} matches, which are played again one by one"
             case "failed":
                 return "bad", f"The run failed: {event.detail}"
         return None
@@ -91,26 +92,26 @@ class Gatherer:
         found, now = list[tuple[float, str, str]](), time.time()
         for job in [*self._remarks, *(one for one in state.training.jobs if one not in self._remarks)]:
             if job not in self._remarks:
-                found.append((now, "info", f"Training {job.name} began"))
-            new = job.remarks - self._remarks.get(job, 0)
-            self._remarks[job] = job.remarks
+                found.append((now, "info", f"Training session {job.name} started"))
+            new = job.log_count - self._remarks.get(job, 0)
+            self._remarks[job] = job.log_count
             for log in list(job.logs)[-new:] if new > 0 else ():
                 found.append((now, "warn" if log.level is Level.WARNING else "info", f"{job.name}: {log.text}"))
             if job.end is not None or job.error is not None:
                 del self._remarks[job]
                 how = f"{job.end.how.value}: {job.end.reason}" if job.end is not None else f"failed: {job.error}"
-                found.append((now, "info" if job.error is None else "bad", f"Training {job.name} {how}"))
+                found.append((now, "info" if job.error is None else "bad", f"Training session {job.name} {how}"))
         return found
 
 
 class LogModel(TableModel):
-    """What went wrong is coloured, and says so too."""
+    """Warnings and errors are coloured, and named in a column."""
 
     def __init__(self) -> None:
         columns = [
             Column("Time", _time, sort=_number),
-            Column("Kind", _kind, least=50),
-            Column("What happened", _text, cell_tip=_text, grow=1, least=200),
+            Column("Kind", _kind, min_width=50),
+            Column("Message", _text, cell_tip=_text, grow=1, min_width=200),
         ]
         super().__init__(columns, _number)
 
@@ -122,59 +123,59 @@ class LogModel(TableModel):
 
 
 class LogDock(QDockWidget):
-    """Hidden at first. `add` is for whatever else should be kept, such as toasts that have gone by."""
+    """Hidden by default. `add` logs any other text, such as toasts."""
 
-    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__("Log", parent)
         self.setObjectName("log")
-        self.desk, self._gatherer = desk, Gatherer()
-        self._lines: list[Line] = []
+        self.context, self._collector = context, LogCollector()
+        self._lines: list[LogEntry] = []
         self._count = 0
-        self._asking = False
+        self._pending = False
         self._job: TournamentJob | None = None
         self.model = LogModel()
-        self.table = Table(self.model, "log", desk.settings)
-        self.table.setAccessibleName("What happened")
-        self.clearing = IconButton("trash", "Clear the log", self.clear)
-        self.copying = IconButton("copy", "Copy what is selected, or everything", self.table.copy)
-        self.filtered = Filtered(self.table, "Filter the log", [self.copying, self.clearing], "line")
+        self.table = TableView(self.model, "log", context.settings)
+        self.table.setAccessibleName("Log")
+        self.clear_button = IconButton("trash", "Clear log", self.clear)
+        self.copy_button = IconButton("copy", "Copy the selected lines, or all", self.table.copy)
+        self.filtered = FilteredTable(self.table, "Filter log", [self.copy_button, self.clear_button], "line")
         inner = QWidget()
         inner.setLayout(column(self.filtered, margin=12))
         self.setWidget(inner)
-        self._soon = QTimer(self)  # lines come in bursts: they are shown together
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(100)
-        self._soon.timeout.connect(self._show_lines)
+        self._show_timer = QTimer(self)  # lines come in bursts and are shown together
+        self._show_timer.setSingleShot(True)
+        self._show_timer.setInterval(100)
+        self._show_timer.timeout.connect(self._show_lines)
         self._timer = QTimer(self)
         self._timer.setInterval(PERIOD)
-        self._timer.timeout.connect(self._look)
-        desk.changed.connect(self._hear)
-        desk.opened.connect(self._open)
-        desk.failed.connect(self._fail)
+        self._timer.timeout.connect(self._collect)
+        context.changed.connect(self._on_changes)
+        context.opened.connect(self._open)
+        context.failed.connect(self._fail)
         self.hide()
         self._open()
 
     # Lines
 
     @property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[LogEntry]:
         """Oldest first."""
         return self._lines
 
     @Slot(str, str, object)
     def add(self, text: str, tone: str = "info", offer: object = None) -> None:
-        """As `Desk.said` tells it; what it offers is for the moment only."""
-        self._put(time.time(), tone, text)
+        """A slot for `AppContext.notified`; the offer is not logged."""
+        self._append(time.time(), tone, text)
 
-    def _put(self, at: float, tone: str, text: str) -> None:
+    def _append(self, at: float, tone: str, text: str) -> None:
         text = " ".join(text.split())
-        if self._lines and self._lines[-1].text == text and at - self._lines[-1].at < AGAIN:
-            return  # an error that is also told in a toast
+        if self._lines and self._lines[-1].text == text and at - self._lines[-1].at < DUPLICATE:
+            return  # an error that was also shown as a toast
         self._count += 1
-        self._lines.append(Line(self._count, at, tone, text))
-        del self._lines[:-KEPT]
-        if not self._soon.isActive():
-            self._soon.start()
+        self._lines.append(LogEntry(self._count, at, tone, text))
+        del self._lines[:-MAX_ENTRIES]
+        if not self._show_timer.isActive():
+            self._show_timer.start()
 
     @Slot()
     def _show_lines(self) -> None:
@@ -188,91 +189,90 @@ class LogDock(QDockWidget):
         self._lines.clear()
         self.model.set_rows([])
 
-    # What happens
+    # Events
 
     @Slot(object)
     def _fail(self, error: Exception) -> None:
-        text = str(error) if isinstance(error, RingsideError) else f"{type(error).__name__}: {error}"
-        self.add(text, "bad")
+        self.add(error_text(error), "bad")
 
     @Slot()
     def _open(self) -> None:
-        self._gatherer, self._job, self._asking = Gatherer(), None, False
-        state = self.desk.state
+        self._collector, self._job, self._pending = LogCollector(), None, False
+        state = self.context.state
         self._latest = None if state is None or state.running else state.latest_job
         self._timer.stop()
-        if self.desk.state is not None:
-            locked = ", for looking only" if self.desk.state.league.read_only else ""
-            self.add(f"Opened {self.desk.state.league.path.name}{locked}")
+        if self.context.state is not None:
+            locked = " (read-only)" if self.context.state.league.read_only else ""
+            self.add(f"Opened {self.context.state.league.path.name}{locked}")
 
     @Slot(object)
-    def _hear(self, changes: Sequence[Change]) -> None:
-        state = self.desk.state
+    def _on_changes(self, changes: Sequence[Change]) -> None:
+        state = self.context.state
         if state is None:
             return
         job, latest = state.job, state.latest_job
         if self._job is not None and self._job is not job:
-            self._tell_end(self._job)
+            self._log_end(self._job)
         if latest is not None and latest is not self._latest:
             self._latest = latest
-            self.add(f"{latest.name} began")
-            if latest is not job:  # it began and ended between two notices
-                self._tell_end(latest)
+            self.add(f"{latest.name} started")
+            if latest is not job:  # it started and ended between two notifications
+                self._log_end(latest)
         self._job = job
         if job is not None or state.training.jobs:
             if not self._timer.isActive():
                 self._timer.start()
         elif self._timer.isActive():
             self._timer.stop()
-            self._look()
+            self._collect()
 
-    def _tell_end(self, job: TournamentJob) -> None:
-        self.desk.ask(f"log end {job.number}", partial(_ended, number=job.number), self._told_end)
-        self._look(job)
+    def _log_end(self, job: TournamentJob) -> None:
+        self.context.ask(f"log end {job.number}", partial(_ended, number=job.number), self._show_end)
+        self._collect(job)
 
     @Slot(object)
-    def _told_end(self, told: tuple[str, str]) -> None:
-        self.add(*told)
+    def _show_end(self, entry: tuple[str, str]) -> None:
+        self.add(*entry)
 
     @Slot()
-    def _look(self, job: TournamentJob | None = None) -> None:
-        state = self.desk.state
-        if state is not None and (not self._asking or job is not None):
-            self._asking = True
-            question = partial(self._gatherer.gather, state, job or self._job)
+    def _collect(self, job: TournamentJob | None = None) -> None:
+        state = self.context.state
+        if state is not None and (not self._pending or job is not None):
+            self._pending = True
+            question = partial(self._collector.collect, state, job or self._job)
             key = f"log {job.number}" if job is not None else "log"
-            self.desk.orders.ask(key, question, self._take, self._missed)
+            self.context.status_queue.submit(key, question, self._show_collected, self._on_error)
 
     @Slot(object)
-    def _missed(self, error: Exception) -> None:
-        self._asking = False
+    def _on_error(self, error: Exception) -> None:
+        self._pending = False
         if not isinstance(error, RingsideError):
-            self.desk.failed.emit(error)
+            self.context.failed.emit(error)
 
     @Slot(object)
-    def _take(self, found: list[tuple[float, str, str]]) -> None:
-        self._asking = False
+    def _show_collected(self, found: list[tuple[float, str, str]]) -> None:
+        self._pending = False
         for at, tone, text in found:
-            self._put(at, tone, text)
+            self._append(at, tone, text)
 
 
 def _ended(state: LeagueState, number: int) -> tuple[str, str]:
     one = state.league.tournament(number)
-    told = f"{one.name} {one.state.value}: {one.played:,} of {max(one.total or 0, one.played):,} matches"
-    return f"{told}. {one.note}" if one.note else told, "bad" if one.note else "info"
+    text = f"{one.name} {one.state.value}: {one.played:,} of {max(one.total or 0, one.played):,} matches"
+    return f"{text}. {one.note}" if one.note else text, "bad" if one.note else "info"
 
 
-def _number(line: Line) -> int:
+def _number(line: LogEntry) -> int:
     return line.number
 
 
-def _time(line: Line) -> str:
+def _time(line: LogEntry) -> str:
     return time.strftime("%H:%M:%S", time.localtime(line.at))
 
 
-def _kind(line: Line) -> str:
+def _kind(line: LogEntry) -> str:
     return TONES.get(line.tone, "")
 
 
-def _text(line: Line) -> str:
+def _text(line: LogEntry) -> str:
     return line.text

@@ -1,4 +1,4 @@
-"""The worker processes, one in two lines: what it does and how busy it was, then its figures."""
+"""The list of worker processes, two lines each: state and load, then figures."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from engine.telemetry import WorkerStatus
+from league_app.core.formatting import byte_size, plural
 from league_app.gui import theme
-from league_app.gui.widgets.table.model import VALUE, Column, TableModel
 from league_app.gui.widgets.basics import Card, label
-from league_app.gui.widgets.table.delegates import elided
-from league_app.gui.widgets.meters import area
-from league_app.gui.widgets.table.view import Table
-from league_app.core.formatting import many, weighing
+from league_app.gui.widgets.meters import draw_area
+from league_app.gui.widgets.table.delegates import draw_elided
+from league_app.gui.widgets.table.model import VALUE, Column, TableModel
+from league_app.gui.widgets.table.view import TableView
 
 Index = QModelIndex | QPersistentModelIndex
 ROW, SHOWN = 46, 6  # pixels; rows without scrolling
-KEPT = 120  # samples of its load
+SAMPLES = 120  # of the load
 
 
 @dataclass(frozen=True)
-class Busy:
-    """A worker and how busy it was, oldest first."""
+class WorkerRow:
+    """A worker and its recent load, oldest first."""
 
     worker: WorkerStatus
     loads: tuple[float, ...]
@@ -38,28 +38,28 @@ class Busy:
     @property
     def figures(self) -> str:
         one = self.worker
-        told = [f"pid {one.pid}"] if one.pid is not None else []
-        return ", ".join([*told, weighing(one.memory), many(one.done, "match"), many(one.restarts, "restart")])
+        pid = [f"pid {one.pid}"] if one.pid is not None else []
+        return ", ".join([*pid, byte_size(one.memory), plural(one.done, "match"), plural(one.restarts, "restart")])
 
 
-def _text(one: Busy) -> str:
+def _text(one: WorkerRow) -> str:
     return f"worker {one.title}, {one.worker.state}, {one.worker.cpu:.0f} %, {one.figures}"
 
 
-def _tip(one: Busy) -> str:
+def _tip(one: WorkerRow) -> str:
     return f"{one.worker.playing}\n{_text(one)}".strip()
 
 
-def _itself(one: Busy) -> Busy:
+def _itself(one: WorkerRow) -> WorkerRow:
     return one
 
 
-def _slot(one: Busy) -> int:
+def _slot(one: WorkerRow) -> int:
     return one.worker.slot
 
 
 class WorkersCard(Card):
-    """All of them, those who play a live match too."""
+    """All worker processes, including that of the live match."""
 
     def __init__(self) -> None:
         super().__init__("Workers", margin=12)
@@ -68,21 +68,21 @@ class WorkersCard(Card):
         self.model = TableModel(
             [Column("Worker", _text, sort=_slot, value=_itself, cell_tip=_tip, grow=1)], _slot, self
         )
-        self.table = Table(self.model, "worker processes")
+        self.table = TableView(self.model, "worker processes")
         self.table.setItemDelegateForColumn(0, _Painter(self.table))
         self.table.horizontalHeader().hide()
         self.table.verticalHeader().setDefaultSectionSize(ROW)
-        self.none = label("They are started when there is something to play.", "caption", wrap=True)
-        self.body.addWidget(self.none)
+        self.empty = label("Workers start with the first match.", "caption", wrap=True)
+        self.body.addWidget(self.empty)
         self.body.addWidget(self.table)
         self.show_workers(())
 
     def show_workers(self, workers: Sequence[WorkerStatus]) -> None:
-        self._loads = {one.slot: self._loads.get(one.slot, deque(maxlen=KEPT)) for one in workers}
+        self._loads = {one.slot: self._loads.get(one.slot, deque(maxlen=SAMPLES)) for one in workers}
         for one in workers:
             self._loads[one.slot].append(one.cpu)
-        self.model.set_rows([Busy(one, tuple(self._loads[one.slot])) for one in workers])
-        self.none.setVisible(not workers)
+        self.model.set_rows([WorkerRow(one, tuple(self._loads[one.slot])) for one in workers])
+        self.empty.setVisible(not workers)
         self.table.setVisible(bool(workers))
         self.table.setFixedHeight(ROW * min(len(workers), SHOWN) + 2)
 
@@ -90,7 +90,7 @@ class WorkersCard(Card):
 class _Painter(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         one = index.data(VALUE)
-        if not isinstance(one, Busy):
+        if not isinstance(one, WorkerRow):
             return
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -99,17 +99,17 @@ class _Painter(QStyledItemDelegate):
         painter.drawLine(rect.bottomLeft(), rect.bottomRight())
         painter.setFont(theme.font())
         top = QRectF(rect.left(), rect.top() + 4, rect.width(), 20)
-        elided(painter, QRectF(top.left(), top.top(), 26, 20), one.title, "muted")
-        elided(painter, top.adjusted(28, 0, -106, 0), one.worker.state)
-        elided(painter, QRectF(top.right() - 44, top.top(), 44, 20), f"{one.worker.cpu:.0f} %", right=True)
+        draw_elided(painter, QRectF(top.left(), top.top(), 26, 20), one.title, "muted")
+        draw_elided(painter, top.adjusted(28, 0, -106, 0), one.worker.state)
+        draw_elided(painter, QRectF(top.right() - 44, top.top(), 44, 20), f"{one.worker.cpu:.0f} %", right=True)
         plot = QRectF(top.right() - 104, top.top() + 2, 56, 16)
         painter.fillRect(plot, theme.colour("raised"))
         painter.save()
         painter.setClipRect(plot)
-        area(painter, plot, [load / 100.0 for load in one.loads], theme.colour("accent"), 0.25, KEPT)
+        draw_area(painter, plot, [load / 100.0 for load in one.loads], theme.colour("accent"), 0.25, SAMPLES)
         painter.restore()
         painter.setFont(theme.font("caption"))
-        elided(painter, QRectF(rect.left(), rect.top() + 24, rect.width(), 16), one.figures, "muted")
+        draw_elided(painter, QRectF(rect.left(), rect.top() + 24, rect.width(), 16), one.figures, "muted")
         painter.restore()
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802

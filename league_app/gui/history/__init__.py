@@ -1,0 +1,1 @@
+"""The History page, with one view each for matches, tournaments and failures."""

@@ -1,52 +1,53 @@
-"""Who failed, how often and why: with the whole reason, and what the process wrote last."""
+"""The list of failures by agent and kind, with the reason and the last output of the process."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import QPlainTextEdit, QSplitter, QStackedWidget, QWidget
 
 from engine.play.match import GameSpec
-from league_app.core.queries import matches as looks
-from league_app.gui import theme
-from league_app.gui.context import Desk
-from league_app.core.queries.matches import Failed
-from league_app.gui.models.matches import failure_columns
-from league_app.gui.widgets.table.model import TableModel
+from league_app.core.queries import matches
+from league_app.core.queries.matches import FailureRow
 from league_app.core.state import LeagueState
-from league_app.gui.widgets.basics import Card, Elided, Empty, button, column, label, row
-from league_app.gui.widgets.table.view import Filtered, Table
+from league_app.gui import theme
+from league_app.gui.context import AppContext
+from league_app.gui.models.matches import failure_columns
+from league_app.gui.widgets.basics import Card, ElidedLabel, EmptyState, button, column, label, row
+from league_app.gui.widgets.table.model import TableModel
+from league_app.gui.widgets.table.view import FilteredTable, TableView
 
 
 class FailuresView(QWidget):
-    """A table above, the whole story of the one that is selected below."""
+    """A table, and below it the details of the selected failure."""
 
     counted = Signal(int)
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: AppContext) -> None:
         super().__init__()
-        self._desk = desk
-        self._wanted = ""  # an agent's id, to be selected
+        self._context = context
+        self._to_select = ""  # id of an agent whose row is selected once it is loaded
         self.model = TableModel(failure_columns(), _key, self)
-        self.table = Table(self.model, "failures", desk.settings)
-        self.filtered = Filtered(self.table, "Filter failures", noun="failure")
-        self.title = Elided("", "section")
-        self.story = QPlainTextEdit()
-        self.story.setReadOnly(True)
-        self.story.setAccessibleName("Reason, and what the process wrote last")
+        self.table = TableView(self.model, "failures", context.settings)
+        self.filtered = FilteredTable(self.table, "Filter failures", noun="failure")
+        self.title = ElidedLabel("", "section")
+        self.details = QPlainTextEdit()
+        self.details.setReadOnly(True)
+        self.details.setAccessibleName("Reason and last output of the process")
         font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
         font.setPixelSize(theme.SIZES["body"] - 1)
-        self.story.setFont(font)
-        self.watch_button = button("Open the match", self.watch, icon="play")
-        self.all_button = button("All its failed matches", self.show_all, icon="history")
+        self.details.setFont(font)
+        self.watch_button = button("Watch", self.watch, icon="play")
+        self.all_button = button("All failed matches", self.show_all, icon="history")
         self.copy_button = button("Copy", self.copy, icon="copy")
-        self._doing = (self.watch_button, self.all_button, self.copy_button)
+        self._buttons = (self.watch_button, self.all_button, self.copy_button)
         detail = Card(margin=12)
         detail.body.addWidget(self.title)
-        detail.body.addWidget(self.story, 1)
-        detail.body.addLayout(row(*self._doing, 1))
+        detail.body.addWidget(self.details, 1)
+        detail.body.addLayout(row(*self._buttons, 1))
         split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(self.filtered)
         below = QWidget()
@@ -57,68 +58,68 @@ class FailuresView(QWidget):
         split.setChildrenCollapsible(False)
         split.setHandleWidth(1)
         self.filtered.setContentsMargins(0, 0, 0, 8)
-        hint = label("Resigning is no failure, and is not listed.", "caption")
+        hint = label("A resignation is not a failure and is not listed.", "caption")
         inner = QWidget()
         inner.setLayout(column(split, hint))
         inner.setContentsMargins(0, 8, 0, 12)
-        self.empty = Empty("check", "Nobody has failed: no crash, no timeout, no illegal action.")
+        self.empty = EmptyState("check", "No failures: no crash, no timeout, no illegal action.")
         self.stack = QStackedWidget()
         self.stack.addWidget(inner)
         self.stack.addWidget(self.empty)
         self.setLayout(column(self.stack))
         self.table.chosen.connect(self._open)
-        self.table.selected.connect(self._tell)
-        self._tell(None)
+        self.table.selected.connect(self._show_details)
+        self._show_details(None)
 
     def refresh(self) -> None:
-        pool = self._desk.pool
-        if self._desk.state is None or pool is None:
-            self._take([])
+        pool = self._context.pool
+        if self._context.state is None or pool is None:
+            self._show([])
         else:
-            self._desk.ask("history/failures", _Look(pool), self._take)
+            self._context.ask("history/failures", partial(load_failures, pool=pool), self._show)
 
-    def _take(self, rows: list[Failed]) -> None:
+    def _show(self, rows: list[FailureRow]) -> None:
         self.model.set_rows(rows)
         self.stack.setCurrentIndex(0 if rows else 1)
         self.counted.emit(len(rows))
-        if self._wanted:
-            self.select(self._wanted)
+        if self._to_select:
+            self.select(self._to_select)
         if not self.table.currentIndex().isValid() and rows:
             self.table.setCurrentIndex(self.model.index(0, 0))
-        self._tell(self.current)
+        self._show_details(self.current)
 
     def select(self, agent: str) -> None:
-        """The latest failure of this one, now or as soon as it is known."""
-        self._wanted = agent
+        """Select the latest failure of this agent, now or once it is loaded."""
+        self._to_select = agent
         for place, one in enumerate(self.model.rows):
             if one.agent == agent:
                 self.table.setCurrentIndex(self.model.index(place, 0))
-                self._wanted = ""
+                self._to_select = ""
                 return
 
     @property
-    def current(self) -> Failed | None:
+    def current(self) -> FailureRow | None:
         at = self.table.currentIndex().row()
         return self.model.rows[at] if 0 <= at < len(self.model.rows) else None
 
     @Slot(object)
-    def _tell(self, one: Failed | None) -> None:
-        for shown in self._doing:
+    def _show_details(self, one: FailureRow | None) -> None:
+        for shown in self._buttons:
             shown.setEnabled(one is not None)
         if one is None:
             self.title.setText("")
-            self.story.setPlainText("")
+            self.details.setPlainText("")
             return
         self.all_button.setEnabled(bool(one.agent))
         often = "once" if one.times == 1 else f"{one.times:,} times"
-        self.title.setText(f"{looks.words_of(one.ending).capitalize()} {often}: {one.name}")
-        told = story(one)
-        if told != self.story.toPlainText():
-            self.story.setPlainText(told)
+        self.title.setText(f"{matches.ending_text(one.ending).capitalize()} {often}: {one.name}")
+        text = details(one)
+        if text != self.details.toPlainText():
+            self.details.setPlainText(text)
 
     @Slot(object)
-    def _open(self, one: Failed) -> None:
-        self._desk.show("match", looks.reference(one.number))
+    def _open(self, one: FailureRow) -> None:
+        self._context.navigate("match", matches.reference(one.number))
 
     @Slot()
     def watch(self) -> None:
@@ -128,30 +129,26 @@ class FailuresView(QWidget):
     @Slot()
     def show_all(self) -> None:
         if self.current is not None:
-            self._desk.show("history", {"agent": self.current.agent, "failed": True, "tab": "matches"})
+            self._context.navigate("history", {"agent": self.current.agent, "failed": True, "tab": "matches"})
 
     @Slot()
     def copy(self) -> None:
-        QGuiApplication.clipboard().setText(f"{self.title.text()}\n{self.story.toPlainText()}")
-        self._desk.say("Copied")
+        QGuiApplication.clipboard().setText(f"{self.title.text()}\n{self.details.toPlainText()}")
+        self._context.notify("Details copied")
 
 
-def story(one: Failed) -> str:
-    """All that is known about it, for reading and for copying."""
-    reason, wrote = one.told
-    parts = [f"match {looks.reference(one.number)}", reason or "no reason given"]
-    if wrote:
-        parts.append("What its process wrote last:\n" + "\n".join(f"  {line}" for line in wrote.split(" | ")))
+def details(one: FailureRow) -> str:
+    """Return match, reason and last output as text."""
+    reason, output = one.reason_and_output
+    parts = [f"Match {matches.reference(one.number)}", reason or "No reason given"]
+    if output:
+        parts.append("Last output of its process:\n" + "\n".join(f"  {line}" for line in output.split(" | ")))
     return "\n\n".join(parts)
 
 
-def _key(row: Failed) -> Hashable:
+def _key(row: FailureRow) -> Hashable:
     return row.agent, row.ending
 
 
-class _Look:
-    def __init__(self, pool: GameSpec) -> None:
-        self._pool = pool
-
-    def __call__(self, state: LeagueState) -> list[Failed]:
-        return looks.failures(state.league, self._pool)
+def load_failures(state: LeagueState, pool: GameSpec) -> list[FailureRow]:
+    return matches.failures(state.league, pool)

@@ -1,42 +1,45 @@
-"""Matches of the pool, newest first: filtered and sorted by the file itself, read a page at a time."""
+"""The list of matches, newest first: filtered and sorted by the database, read a page at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QMenu, QStackedWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QMenu, QStackedWidget, QWidget
 
 from engine.play.match import EndingKind, GameSpec
-from league_app.core.queries import matches as looks
-from league_app.core.reproduce import Reproduce, SaveReplay
-from league_app.gui.context import Desk
-from league_app.core.queries.matches import Found, Person, Row, Wanted
-from league_app.gui.models.matches import PLAYERS, MatchModel
+from league_app.core.formatting import plural
+from league_app.core.queries import matches
+from league_app.core.queries.matches import AgentLabel, MatchFilter, MatchRows, Row
+from league_app.core.reproduce import reproduce, save_replay
 from league_app.core.state import LeagueState
-from league_app.core.validation import usual_info
-from league_app.gui.widgets.basics import Combo, Empty, button, column, label, row
-from league_app.gui.widgets.new_rows_bar import Behind
-from league_app.gui.widgets.players_delegate import PlayersPainter
-from league_app.gui.widgets.table.view import ROW_HEIGHT, Table
+from league_app.core.validation import game_info
+from league_app.gui.context import AppContext
+from league_app.gui.models.matches import PLAYERS, MatchModel
+from league_app.gui.widgets.basics import Combo, EmptyState, button, column, label, row
+from league_app.gui.widgets.file_dialogs import save_file, suggest_name
+from league_app.gui.widgets.new_rows_bar import NewRowsBar
+from league_app.gui.widgets.players_delegate import PlayersDelegate
+from league_app.gui.widgets.table.view import ROW_HEIGHT, TableView
 
-REREAD = 2000  # rows that a look at what is new reads again at most; who has scrolled further looks at what was
+REREAD = 2000  # most rows that an update reads again; longer lists are not updated
 ENDINGS = (("", "All endings"), ("failed", "Failed only"), ("upset", "Upsets only"))
 
 
-class MatchTable(Table):
-    """Paints the players, and stays where it was scrolled to."""
+class MatchTable(TableView):
+    """Paints the players, and keeps its scroll position."""
 
-    def __init__(self, model: MatchModel, name: str, desk: Desk) -> None:
-        super().__init__(model, name, desk.settings)
-        self.setItemDelegateForColumn(PLAYERS, PlayersPainter(self))
+    def __init__(self, model: MatchModel, name: str, context: AppContext) -> None:
+        super().__init__(model, name, context.settings)
+        self.setItemDelegateForColumn(PLAYERS, PlayersDelegate(self))
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
 
     def rowsInserted(self, parent: QModelIndex | QPersistentModelIndex, start: int, end: int) -> None:  # noqa: N802
-        """New ones above do not push away what is being read."""
+        """Keep the visible rows in place when new ones come in above."""
         at = self.verticalScrollBar().value()
         super().rowsInserted(parent, start, end)
         if start == 0 and at > 0:
@@ -45,30 +48,30 @@ class MatchTable(Table):
 
 
 class Choice(Combo):
-    """One of many names, none of which makes it wider."""
+    """A combo box of fixed width; its first entry, `any_text`, sets no filter."""
 
-    def __init__(self, name: str, nothing: str) -> None:
+    def __init__(self, name: str, any_text: str) -> None:
         super().__init__()
-        self._nothing = nothing
-        self._given: list[tuple[Any, str]] = []
+        self._any_text = any_text
+        self._entries: list[tuple[Any, str]] = []
         self.setAccessibleName(name)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(7)
         self.setMaxVisibleItems(20)
         self.view().setTextElideMode(Qt.TextElideMode.ElideRight)
         self.view().setMinimumWidth(260)
-        self.offer([])
+        self.set_entries([])
 
-    def offer(self, choices: Sequence[tuple[Any, str]]) -> None:
-        """What may be chosen; the choice stays if it still can be made, or is added."""
-        if self.count() and list(choices) == self._given:
+    def set_entries(self, entries: Sequence[tuple[Any, str]]) -> None:
+        """Set values and texts; keeps the chosen value, and adds it if it is missing."""
+        if self.count() and list(entries) == self._entries:
             return
-        self._given = list(choices)
+        self._entries = list(entries)
         chosen = self.chosen
         blocked = self.blockSignals(True)
         self.clear()
-        self.addItem(self._nothing, None)
-        for value, text in choices:
+        self.addItem(self._any_text, None)
+        for value, text in entries:
             self.addItem(text, value)
         self.choose(chosen)
         self.blockSignals(blocked)
@@ -86,38 +89,37 @@ class Choice(Combo):
 
 
 class MatchesView(QWidget):
-    """The table, its filters and what can be done with a match."""
+    """The table of matches with its filters and buttons."""
 
-    counted = Signal(int)  # matches of the pool, whatever the filters say
+    counted = Signal(int)  # matches of the pool, without filters
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: AppContext) -> None:
         super().__init__()
-        self._desk = desk
+        self._context = context
         self._saving = ""
-        self._held = False  # the list stands still since a run began, whatever has come since
-        self._total = 0  # matches that there were when it was last read
+        self._held = False  # the list is not updated since a run began, so that rows do not move
+        self._total = 0  # matches at the last reading
         self.model = MatchModel(self)
-        self.table = MatchTable(self.model, "matches", desk)
+        self.table = MatchTable(self.model, "matches", context)
         self._build_filters()
         self.count = label("", "caption")
-        self.empty = Empty("search", "No match is like that.", "Show all matches", self.clear)
-        self.behind = Behind("match")
+        self.empty = EmptyState("search", "No matches fit these filters.", "Show all matches", self.clear)
+        self.new_rows = NewRowsBar("match")
         self.stack = QStackedWidget()
         self.stack.addWidget(self.table)
         self.stack.addWidget(self.empty)
-        self.watch_button = button("Watch", self.watch, icon="play", tip="Enter, or a double click")
-        self.again_button = button(
-            "Reproduce", self.reproduce, icon="replay", tip="Play it once more in a worker, and compare"
-        )
+        self.watch_button = button("Watch", self.watch, icon="play", tip="Enter or double-click")
+        tip = "Play the match again in a worker process and compare the results"
+        self.reproduce_button = button("Reproduce", self.reproduce, icon="replay", tip=tip)
         self.save_button = button("Save replay...", self.save, icon="save")
         self.copy_button = button("Copy reference", self.copy, icon="copy")
-        self._doing = (self.watch_button, self.again_button, self.save_button, self.copy_button)
+        self._buttons = (self.watch_button, self.reproduce_button, self.save_button, self.copy_button)
         filters = row(self.field, self.agent, self.opponent, self.tournament, self.ending)
         for place, share in enumerate((4, 4, 4, 5, 4)):
             filters.setStretch(place, share)
-        self.setLayout(column(filters, self.behind, self.stack, row(*self._doing, 1, self.count)))
+        self.setLayout(column(filters, self.new_rows, self.stack, row(*self._buttons, 1, self.count)))
         self.setContentsMargins(0, 8, 0, 12)
-        self._listen()
+        self._connect_signals()
         self._enable()
 
     def _build_filters(self) -> None:
@@ -130,20 +132,20 @@ class MatchesView(QWidget):
         self.opponent = Choice("Opponent", "Any opponent")
         self.tournament = Choice("Tournament", "All tournaments")
         self.ending = Choice("Ending", ENDINGS[0][1])
-        kinds = [(kind.value, looks.words_of(kind.value).capitalize()) for kind in EndingKind]
-        self.ending.offer([*ENDINGS[1:], *kinds])
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(150)
+        kinds = [(kind.value, matches.ending_text(kind.value).capitalize()) for kind in EndingKind]
+        self.ending.set_entries([*ENDINGS[1:], *kinds])
+        self._typing_timer = QTimer(self)
+        self._typing_timer.setSingleShot(True)
+        self._typing_timer.setInterval(150)
 
-    def _listen(self) -> None:
-        self._soon.timeout.connect(self.read)
-        self.field.textChanged.connect(self._later)
+    def _connect_signals(self) -> None:
+        self._typing_timer.timeout.connect(self.read)
+        self.field.textChanged.connect(self._on_typed)
         for choice in (self.agent, self.opponent, self.tournament, self.ending):
             choice.currentIndexChanged.connect(self.read)
-        self.model.ordered.connect(self.read)
-        self.model.short.connect(self._read_on)
-        self.behind.wanted.connect(self.catch_up)
+        self.model.order_changed.connect(self.read)
+        self.model.more_needed.connect(self._read_next_page)
+        self.new_rows.show_requested.connect(self.show_newest)
         self.table.chosen.connect(self._open)
         self.table.selectionModel().selectionChanged.connect(self._enable)
         self.model.modelReset.connect(self._enable)
@@ -152,9 +154,9 @@ class MatchesView(QWidget):
     # Reading
 
     @property
-    def wanted(self) -> Wanted:
+    def query(self) -> MatchFilter:
         sort, descending = self.model.order
-        return Wanted(
+        return MatchFilter(
             self.agent.chosen or "",
             self.opponent.chosen or "",
             self.tournament.chosen or 0,
@@ -165,92 +167,93 @@ class MatchesView(QWidget):
         )
 
     @Slot()
-    def _later(self) -> None:
-        self._soon.start()
+    def _on_typed(self) -> None:
+        self._typing_timer.start()
 
     @Slot()
     def read(self) -> None:
-        """From the top: something else is wanted."""
-        if self._desk.state is not None and self._desk.pool is not None:
-            self.count.setText("reading ...")
-            self._ask(_Look(self._desk.pool, self.wanted))
+        """Read the first page."""
+        if self._context.state is not None and self._context.pool is not None:
+            self.count.setText("Loading ...")
+            self._load(partial(load_matches, pool=self._context.pool, query=self.query))
 
     def refresh(self) -> None:
-        """What is new is told; it is only shown where it takes nothing away from under the mouse."""
-        state, pool = self._desk.state, self._desk.pool
+        """Show new matches, or only their number during a run: rows must not move under the mouse."""
+        state, pool = self._context.state, self._context.pool
         self._held = self._held or (state is not None and state.running)
         used = self.table.selectionModel().hasSelection() or self.table.verticalScrollBar().value() > 0
         if state is not None and pool is not None and self.model.rows and self._held and (used or state.running):
-            self._desk.ask("history/new matches", _Count(pool, self.wanted), self._tell_new)
+            self._context.ask("history/new matches", partial(load_count, pool=pool, query=self.query), self._show_new)
         else:
-            self._read_again()
+            self._reread()
 
-    def _read_again(self) -> None:
-        """As many rows as are shown, unless those are very many."""
+    def _reread(self) -> None:
+        """Read as many rows as are shown, unless there are more than REREAD."""
         shown = len(self.model.rows)
-        if self._desk.state is None or self._desk.pool is None:
+        if self._context.state is None or self._context.pool is None:
             self._held = False
-            self.model.take(Found([], 0, {}, {}))
-            self.behind.tell(0, False)
+            self.model.add_result(MatchRows([], 0, {}, {}))
+            self.new_rows.show_count(0, False)
         elif shown <= REREAD:
-            self._ask(_Look(self._desk.pool, self.wanted, limit=max(shown, looks.PAGE)))
+            limit = max(shown, matches.PAGE)
+            self._load(partial(load_matches, pool=self._context.pool, query=self.query, limit=limit))
 
-    def _tell_new(self, counted: tuple[Wanted, int]) -> None:
-        wanted, total = counted
-        if wanted == self.wanted:
-            running = self._desk.state is not None and self._desk.state.running
-            self.behind.tell(total - self._total, running)
+    def _show_new(self, counted: tuple[MatchFilter, int]) -> None:
+        query, total = counted
+        if query == self.query:
+            running = self._context.state is not None and self._context.state.running
+            self.new_rows.show_count(total - self._total, running)
             self._held = running or total > self._total
 
     @Slot()
-    def catch_up(self) -> None:
-        """The newest, from the top."""
+    def show_newest(self) -> None:
+        """Read the first page and scroll to the top."""
         self.table.scrollToTop()
         self.read()
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
-        """Opened anew: nobody aims at anything yet."""
+        """Update when the view is opened: rows may move then."""
         super().showEvent(event)
         if not event.spontaneous():
-            self._read_again()
+            self._reread()
 
     @Slot()
-    def _read_on(self) -> None:
-        rows, pool = self.model.rows, self._desk.pool
+    def _read_next_page(self) -> None:
+        rows, pool = self.model.rows, self._context.pool
         if pool is not None and rows:
-            self.count.setText("reading more ...")
-            self._ask(_Look(pool, self.wanted, rows[-1], len(rows)))
+            self.count.setText("Loading more ...")
+            self._load(partial(load_matches, pool=pool, query=self.query, after=rows[-1], skip=len(rows)))
 
-    def _ask(self, look: _Look) -> None:
-        self._desk.ask("history/matches", look, self._take)
+    def _load(self, load: Callable[[LeagueState], MatchRows]) -> None:
+        self._context.ask("history/matches", load, self._show)
 
-    def _take(self, found: Found) -> None:
-        scope = found.people, found.tournaments
-        self.model.take(found)
+    def _show(self, found: MatchRows) -> None:
+        scope = found.agents, found.tournaments
+        self.model.add_result(found)
         if not found.more:
             self._total = self.model.total
-            self._held = self._desk.state is not None and self._desk.state.running
-            self.behind.tell(0, self._held and bool(self.model.rows))
-        self._offer(*scope)
-        self.stack.setCurrentWidget(self.table if self.model.rows or not self.wanted.filtered else self.empty)
+            self._held = self._context.state is not None and self._context.state.running
+            self.new_rows.show_count(0, self._held and bool(self.model.rows))
+        self._fill_filters(*scope)
+        self.stack.setCurrentWidget(self.table if self.model.rows or not self.query.filtered else self.empty)
         total = self.model.total
-        self.count.setText(f"{total:,} {'match' if total == 1 else 'matches'}")
-        if not self.wanted.filtered:
+        self.count.setText(plural(total, "match"))
+        if not self.query.filtered:
             self.counted.emit(total)
 
-    def _offer(self, people: Mapping[int, Person], tournaments: Mapping[int, str]) -> None:
-        game = self._desk.game
-        named = sorted(((one.id, one.name) for one in people.values() if one.game == game), key=_by_name)
-        self.agent.offer(named)
-        self.opponent.offer(named)
-        self.tournament.offer(
-            [(number, looks.called(number, tournaments[number])) for number in sorted(tournaments)[::-1]]
+    def _fill_filters(self, people: Mapping[int, AgentLabel], tournaments: Mapping[int, str]) -> None:
+        game = self._context.game
+        agents = sorted(((one.id, one.name) for one in people.values() if one.game == game), key=_by_name)
+        self.agent.set_entries(agents)
+        self.opponent.set_entries(agents)
+        self.tournament.set_entries(
+            [(number, matches.tournament_label(number, tournaments[number])) for number in sorted(tournaments)[::-1]]
         )
 
-    # Filters from elsewhere
+    # Filters set by other pages
 
     def filter(self, agent: str = "", opponent: str = "", tournament: int = 0, ending: str = "") -> None:
-        """Show what somebody else asked for."""
+        """Show only these matches."""
         self._set(agent or None, opponent or None, tournament or None, ending or None)
 
     @Slot()
@@ -267,39 +270,39 @@ class MatchesView(QWidget):
         self.field.blockSignals(blocked)
         self.read()
 
-    # What can be done with one
+    # Commands
 
     def _picked(self) -> list[str]:
-        return [looks.reference(one[0]) for one in self.table.picked()]
+        return [matches.reference(one[0]) for one in self.table.selected_rows()]
 
     @Slot()
     def _enable(self) -> None:
         some = self.table.selectionModel().hasSelection()
-        for one in self._doing:
+        for one in self._buttons:
             one.setEnabled(some)
 
     @Slot(object)
     def _open(self, row: Row) -> None:
-        self._desk.show("match", looks.reference(row[0]))
+        self._context.navigate("match", matches.reference(row[0]))
 
     @Slot()
     def watch(self) -> None:
         for one in self._picked()[:1]:
-            self._desk.show("match", one)
+            self._context.navigate("match", one)
 
     @Slot()
     def copy(self) -> None:
         QGuiApplication.clipboard().setText("\n".join(self._picked()))
-        self._desk.say("Copied")
+        self._context.notify("Reference copied")
 
     @Slot()
     def reproduce(self) -> None:
         for one in self._picked()[:1]:
-            self._desk.say(f"Playing {one} once more ...")
-            self._desk.work.ask(f"reproduce {one}", Reproduce(self._desk.league, one), self._told)
+            self._context.notify(f"Playing {one} again ...")
+            self._context.slow_queue.run(partial(reproduce, self._context.league, one), self._notify)
 
-    def _told(self, told: tuple[str, str]) -> None:
-        self._desk.say(*told)
+    def _notify(self, message: tuple[str, str]) -> None:
+        self._context.notify(*message)
 
     @Slot()
     def save(self) -> None:
@@ -307,35 +310,28 @@ class MatchesView(QWidget):
         if not picked:
             return
         self._saving = picked[0]
-        info = usual_info(self._desk.pool) if self._desk.pool is not None else None
+        info = game_info(self._context.pool) if self._context.pool is not None else None
         notations = info.notations if info is not None else ()
         filters = ["Replays (*.replay)", *(f"{one.upper()}, for other programs (*.{one})" for one in notations)]
-        dialog = QFileDialog(self, "Save replay", "", ";;".join(filters))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        self._dialog = dialog
-        self._name_it(filters[0])
-        dialog.filterSelected.connect(self._name_it)
-        dialog.fileSelected.connect(self.save_to)
-        dialog.open()
+        self._dialog = save_file(self, "Save replay", self.save_to, ";;".join(filters), f"{self._saving}.replay")
+        self._dialog.filterSelected.connect(self._set_suffix)
 
     @Slot(str)
-    def _name_it(self, filter: str) -> None:
-        """The file's name ends as the chosen kind of file does."""
-        ending = filter.rpartition("*.")[2].rstrip(")")
-        self._dialog.setDefaultSuffix(ending)
-        self._dialog.selectFile(f"{self._saving}.{ending}")
+    def _set_suffix(self, filter: str) -> None:
+        """Give the file the suffix of the chosen file type."""
+        suffix = filter.rpartition("*.")[2].rstrip(")")
+        suggest_name(self._dialog, f"{self._saving}.{suffix}")
 
     @Slot(str)
     def save_to(self, path: str) -> None:
-        self._desk.work.ask(f"save {path}", SaveReplay(self._desk.league, self._saving, Path(path)), self._told)
+        self._context.slow_queue.run(partial(save_replay, self._context.league, self._saving, Path(path)), self._notify)
 
     @Slot(QPoint)
     def _menu(self, at: QPoint) -> None:
         if not self._picked():
             return
         menu = QMenu(self)
-        for one in self._doing:
+        for one in self._buttons:
             action = QAction(one.icon(), one.text(), menu)
             action.triggered.connect(one.click)
             menu.addAction(action)
@@ -347,23 +343,17 @@ def _by_name(one: tuple[str, str]) -> str:
     return one[1].casefold()
 
 
-class _Look:
-    """The question: which page of what."""
+def load_matches(
+    state: LeagueState,
+    pool: GameSpec,
+    query: MatchFilter,
+    after: Row | None = None,
+    skip: int = 0,
+    limit: int = matches.PAGE,
+) -> MatchRows:
+    return matches.matches(state.league, pool, query, after, skip, limit)
 
-    def __init__(
-        self, pool: GameSpec, wanted: Wanted, after: Row | None = None, skip: int = 0, limit: int = looks.PAGE
-    ) -> None:
-        self._pool, self._wanted, self._after, self._skip, self._limit = pool, wanted, after, skip, limit
 
-    def __call__(self, state: LeagueState) -> Found:
-        return looks.matches(state.league, self._pool, self._wanted, self._after, self._skip, self._limit)
-
-
-class _Count:
-    """How many there are by now; with what was asked for, as that may be something else when it is answered."""
-
-    def __init__(self, pool: GameSpec, wanted: Wanted) -> None:
-        self._pool, self._wanted = pool, wanted
-
-    def __call__(self, state: LeagueState) -> tuple[Wanted, int]:
-        return self._wanted, looks.count(state.league, self._pool, self._wanted)
+def load_count(state: LeagueState, pool: GameSpec, query: MatchFilter) -> tuple[MatchFilter, int]:
+    """Return the number of matches, with the query: the filters may have changed when the answer arrives."""
+    return query, matches.count(state.league, pool, query)

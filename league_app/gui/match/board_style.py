@@ -1,26 +1,26 @@
-"""Ways to draw a game that has several: chosen by a person, kept for each game, and no part of its rules."""
+"""The piece style of games that can be drawn in several ways: a setting of the window for each game, not a rule."""
 
 from __future__ import annotations
 
 from engine.game import Game
-from league_app.core.preferences import Settings
+from league_app.core.preferences import Preferences
 
 
-def chosen(settings: Settings, game: Game) -> str | None:
-    """None for the usual one."""
-    kept = settings.get(_name(game), "")
-    return kept if kept in game.info.styles else None
+def chosen_style(settings: Preferences, game: Game) -> str | None:
+    """Return the style that was chosen for this game, or None for the default."""
+    style = settings.get(_setting(game), "")
+    return style if style in game.info.styles else None
 
 
-def turn(settings: Settings, game: Game) -> str:
-    """The next one from now on; says which."""
+def select_next_style(settings: Preferences, game: Game) -> str:
+    """Switch to the next style of the game; return a message that names it."""
     styles = game.info.styles
     if not styles:
-        return f"{game.info.title} looks one way only"
-    after = styles[(styles.index(chosen(settings, game) or styles[0]) + 1) % len(styles)]
-    settings.set(_name(game), after)
-    return f"{game.info.title} is drawn with {after}"
+        return f"{game.info.title} has only one piece style"
+    after = styles[(styles.index(chosen_style(settings, game) or styles[0]) + 1) % len(styles)]
+    settings.set(_setting(game), after)
+    return f"{game.info.title} piece style: {after}"
 
 
-def _name(game: Game) -> str:
+def _setting(game: Game) -> str:
     return f"style.{game.spec.name}"

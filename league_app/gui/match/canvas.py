@@ -1,33 +1,33 @@
-"""Where a match is seen: pygame draws into memory that Qt puts on the screen, pixel by pixel at any ratio."""
+"""The board: pygame draws into the memory of a QImage, which Qt shows pixel by pixel at any device pixel ratio."""
 
 from __future__ import annotations
 
 import math
 
-import pygame
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QImage, QPainter, QPainterPath, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.scene import Scene
 from league_app.gui import theme
-from league_app.rendering.painter import Painter
+from league_app.rendering import pygame
+from league_app.rendering.painter import ScenePainter
 
 NOTHING = Scene(4 / 3, "101826", ())
 RADIUS = 6
 
 
-class Canvas(QWidget):
-    """Shows one scene at a time; what stays from one to the next is not painted again."""
+class BoardCanvas(QWidget):
+    """Shows one scene at a time; repaints only what changed since the last one."""
 
-    left = Signal()  # it has lost the keyboard
+    focus_lost = Signal()
 
     def __init__(self, name: str = "Board") -> None:
         super().__init__()
         self._scene: Scene | None = None
         self._image = QImage()
-        self._painter: Painter | None = None
-        self._corners = QPainterPath()  # what is left of the window around round ones
+        self._painter: ScenePainter | None = None
+        self._corners = QPainterPath()  # outside the rounded board
         self.setAccessibleName(name)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -43,7 +43,7 @@ class Canvas(QWidget):
 
     @property
     def image(self) -> QImage:
-        """What is shown, in the pixels of the screen."""
+        """The picture, in device pixels."""
         return self._image
 
     def show_scene(self, scene: Scene | None) -> None:
@@ -51,11 +51,11 @@ class Canvas(QWidget):
             return
         self._scene = scene
         self.setAccessibleDescription(scene.caption if scene is not None else "")
-        self._fit()
+        self._resize_image()
         self.update(self._draw())
 
-    def _fit(self) -> bool:
-        """Have an image of the right size; whether it is a new one."""
+    def _resize_image(self) -> bool:
+        """Make the image as large as the widget; return whether it is a new one."""
         ratio = self.devicePixelRatioF()
         size = QSize(math.ceil(self.width() * ratio), math.ceil(self.height() * ratio))
         if size == self._image.size() and ratio == self._image.devicePixelRatio():
@@ -65,13 +65,13 @@ class Canvas(QWidget):
         self._image.setDevicePixelRatio(ratio)
         if not size.isEmpty():
             surface = pygame.image.frombuffer(self._image.bits(), (size.width(), size.height()), "BGRA")
-            self._painter = Painter(surface)
+            self._painter = ScenePainter(surface)
         return True
 
     def _draw(self) -> QRect:
-        """Bring the image up to date; the part of the widget that is another then.
+        """Draw the scene; return the part of the widget that changed.
 
-        It is one rectangle on purpose: Qt copies rows to that, but goes span by span through several.
+        It is one rectangle on purpose: Qt copies whole rows of one rectangle, but goes span by span through several.
         """
         if self._painter is None:
             return self.rect()
@@ -83,7 +83,7 @@ class Canvas(QWidget):
         return QRect(left, top, math.ceil(part.right / ratio) - left, math.ceil(part.bottom / ratio) - top)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        if self._fit():
+        if self._resize_image():
             self._draw()
         whole, inner = QPainterPath(), QPainterPath()
         whole.addRect(QRectF(self.rect()))
@@ -93,7 +93,7 @@ class Canvas(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         if event.type() == QEvent.Type.PaletteChange:
-            self.update()  # its corners show the window
+            self.update()  # the corners have the window's colour
         super().changeEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802
@@ -102,11 +102,11 @@ class Canvas(QWidget):
 
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
         self.update()
-        self.left.emit()
+        self.focus_lost.emit()
         super().focusOutEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        if self._fit():  # it was moved to a screen with another ratio
+        if self._resize_image():  # moved to a screen with another pixel ratio
             self._draw()
         painter = QPainter(self)
         painter.drawImage(QPoint(0, 0), self._image)
@@ -116,6 +116,6 @@ class Canvas(QWidget):
             if self.hasFocus():
                 painter.setPen(theme.colour("accent"))
                 painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
-        elif self.hasFocus():  # away from the corners there are only its straight sides
+        elif self.hasFocus():  # away from the corners, only the straight sides need painting
             for x in (0, self.width() - 1):
                 painter.fillRect(x, event.rect().top(), 1, event.rect().height(), theme.colour("accent"))

@@ -1,4 +1,4 @@
-"""What is known of a match, as a column of small print: the game, where it was played, how it ended."""
+"""Details of a match in small print: game, tournament, seed, options, and how it ended."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFormLayout, QPlainTextEdit, QSizePolicy, QWidget
 
 from engine.play.match import MatchResult
-from league_app.gui.match.info import Bill, result_words
-from league_app.gui.widgets.basics import Elided, column, label
+from league_app.core.formatting import shorten
+from league_app.gui.match.info import MatchInfo, result_text
+from league_app.gui.widgets.basics import ElidedLabel, column, label
 
-LONGEST = 40  # letters of a name: an engine's options may have any
+LONGEST = 41  # characters of a name: names of engine options may have any length
 
 
-class Pairs(QWidget):
+class KeyValueList(QWidget):
     """Rows of a name and a value, in small print."""
 
     def __init__(self) -> None:
@@ -29,51 +30,50 @@ class Pairs(QWidget):
         self.setLayout(self._rows)
 
     def set_rows(self, rows: Iterable[tuple[str, str]]) -> None:
-        """Those that have a value."""
+        """Show the rows that have a value."""
         while self._rows.rowCount():
             self._rows.removeRow(0)
         for name, value in rows:
             if value:
-                short = name if len(name) <= LONGEST else f"{name[:LONGEST]}\u2026"
-                self._rows.addRow(label(short, "caption"), Elided(value))
+                self._rows.addRow(label(shorten(name, LONGEST), "caption"), ElidedLabel(value))
 
 
-class Facts(QWidget):
-    """What is known of a match, below how it ended."""
+class MatchDetails(QWidget):
+    """How a match ended, and below it what is known of it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._pairs = Pairs()
+        self._pairs = KeyValueList()
         self.ending = label("", wrap=True)
-        self.ending.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)  # a name may be one word
+        self.ending.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)  # a long name cannot wrap
         self.reason = QPlainTextEdit()
         self.reason.setReadOnly(True)
-        self.reason.setAccessibleName("What the player that failed had to say")
+        self.reason.setAccessibleName("Reason for the failure")
         self.reason.setFixedHeight(96)
-        self._shown: tuple[Bill, MatchResult | None, str, str] | None = None
+        self._shown: tuple[MatchInfo, MatchResult | None, str, str] | None = None
         self.setLayout(column(self.ending, self.reason, self._pairs, gap=8))
         self.ending.hide()
         self.reason.hide()
 
-    def set_match(self, bill: Bill, result: MatchResult | None, how: str = "", trouble: str = "") -> None:
-        """`how` it ended is what the board itself has to say, if anything."""
-        if (bill, result, how, trouble) == self._shown:
+    def set_match(self, info: MatchInfo, result: MatchResult | None, how: str = "", error: str = "") -> None:
+        """`how` is the game's own description of the ending, if it has one."""
+        if (info, result, how, error) == self._shown:
             return
-        self._shown = bill, result, how, trouble
-        self._set_ending(bill, result, how, trouble)
-        where = f"{bill.tournament}. {bill.event}" if bill.tournament else bill.event
-        rows = [("Game", bill.game), ("Match", bill.reference), ("Tournament", where), ("Seed", str(bill.seed))]
-        rows += bill.options
-        if not bill.tournament and bill.event:
+        self._shown = info, result, how, error
+        self._set_ending(info, result, how, error)
+        where = f"{info.tournament}. {info.event}" if info.tournament else info.event
+        rows = [("Game", info.game), ("Match", info.reference), ("Tournament", where), ("Seed", str(info.seed))]
+        rows += info.options
+        if not info.tournament and info.event:
             rows = [("File" if name == "Tournament" else name, value) for name, value in rows]
         self._pairs.set_rows(rows)
 
-    def _set_ending(self, bill: Bill, result: MatchResult | None, how: str, trouble: str) -> None:
+    def _set_ending(self, info: MatchInfo, result: MatchResult | None, how: str, error: str) -> None:
         reason = result.ending.reason if result is not None else ""
-        text = trouble
-        if result is not None and not trouble:
-            text = result_words(bill, result, how)
-        self.ending.setText(f"\u200e{text}" if text else "")  # a sentence of ours, whichever way the name is read
+        text = error
+        if result is not None and not error:
+            text = result_text(info, result, how)
+        self.ending.setText(f"\u200e{text}" if text else "")  # left to right, even if the name is not
         self.ending.setVisible(bool(text))
         self.reason.setPlainText(reason)
         self.reason.setVisible(bool(reason))

@@ -1,4 +1,4 @@
-"""The head of a match: a plate for each who plays, the score between them, and a badge that says what one sees."""
+"""The header of a match: a plate for each player, the score, and a badge such as LIVE or REPLAY."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QP
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
 from engine.scene import SEATS, Scene, Sprite, is_hollow, seat_colour, seat_corners
+from league_app.core.formatting import score_line, seat_label
 from league_app.gui import theme
-from league_app.gui.match.info import Bill, Player, leaders
-from league_app.gui.widgets.basics import Elided, column, label, plain, row
+from league_app.gui.match.info import MatchInfo, SeatInfo, leaders
 from league_app.gui.widgets.agent_colours import colour_of
-from league_app.core.formatting import between, seat_words
+from league_app.gui.widgets.basics import ElidedLabel, column, label, row, tooltip_html
 
 HEIGHT, CHIP, TILE, GAP, DOT, PAD = 44, 14, 32, 12, 8, 6
-GROUND = "101826"  # of the canvas: a seat's colour is seen against the same
-VERDICT = 280  # pixels at most, in the place of the score
-ACROSS = 5  # plates in a row, where there are more than two
+GROUND = "101826"  # background of the canvas, so that seat colours look the same on a plate
+VERDICT = 280  # pixels at most, in place of the score
+ACROSS = 5  # plates in a row if there are more than two
 TONES = {"LIVE": "bad", "REPLAY": "accent", "EXHIBITION": "warn", "PAUSED": "muted", "ENDED": "muted"}
 DIVIDER = "  \u00b7  "
-NO_RATING, UNRATED = "not rated yet", "unrated"
+NO_RATING, UNRATED = "not rated yet", "unrated"  # the second for narrow plates
 
 
-class Plate(QWidget):
-    """Seat colour, agent colour and name; below, its kind and rating. The one at the right is mirrored.
+class PlayerPlate(QWidget):
+    """Seat colour, agent colour and name; below, kind and rating. The right plate of two is mirrored.
 
-    A scored one is one of many: it shows the seat as the board does, which is colour enough, and its score in the
-    second line. Where the board is not in our colours, seats have numbers.
+    With more than two players each plate is `scored`: it shows the seat's shape as the board does instead of the
+    agent's colour, and the score in the second line. If the board does not use the seat colours, plates show numbers.
     """
 
     def __init__(self, seat: int, mirrored: bool = False, scored: bool = False) -> None:
         super().__init__()
         self.seat, self._mirrored, self._scored = seat, mirrored, scored
-        self._player: Player | None = None
+        self._player: SeatInfo | None = None
         self._score = ""
         self._leads, self._coloured = False, True
         self._mark = ("", "")
@@ -47,22 +47,22 @@ class Plate(QWidget):
 
     @property
     def text(self) -> str:
-        """The second line: where there is little room, what matters most comes first."""
-        one = self._player
-        if one is None:
+        """The second line; on a narrow plate the most important part comes first."""
+        player = self._player
+        if player is None:
             return ""
-        told = UNRATED if self._scored else NO_RATING
-        if one.rating is not None:
-            told = f"{one.rating:z.0f} \u00b1 {one.error:.0f}"
-        parts = [one.kind, told if not one.human else "at this keyboard"]
-        return DIVIDER.join(filter(None, (one.seat, *(reversed(parts) if self._scored else parts))))
+        rating = UNRATED if self._scored else NO_RATING
+        if player.rating is not None:
+            rating = f"{player.rating:z.0f} \u00b1 {player.error:.0f}"
+        parts = [player.kind, rating if not player.human else "at this keyboard"]
+        return DIVIDER.join(filter(None, (player.seat_name, *(reversed(parts) if self._scored else parts))))
 
-    def set_player(self, player: Player | None) -> None:
+    def set_player(self, player: SeatInfo | None) -> None:
         if player != self._player:
             self._player = player
             name = player.name if player is not None else ""
-            self.setToolTip(plain(f"{name}\n{self.text}" if self._scored else name))
-            self.setAccessibleName(f"{seat_words(self.seat, player.seat if player is not None else '')}: {name}")
+            self.setToolTip(tooltip_html(f"{name}\n{self.text}" if self._scored else name))
+            self.setAccessibleName(f"{seat_label(self.seat, player.seat_name if player is not None else '')}: {name}")
             self._describe()
 
     def set_score(self, score: str, leads: bool) -> None:
@@ -71,7 +71,7 @@ class Plate(QWidget):
             self._describe()
 
     def set_mark(self, text: str, tone: str) -> None:
-        """What came of it for this one, beside the name or, of many, after the score."""
+        """Show the outcome of this player, beside the name or, on a scored plate, after the score."""
         if (text, tone) != self._mark:
             self._mark = text, tone
             self._describe()
@@ -126,37 +126,37 @@ class Plate(QWidget):
         rest = area.adjusted(0, 0, -gap, 0) if self._mirrored else area.adjusted(gap, 0, 0, 0)
         top = QRectF(rest.left(), rest.top(), rest.width(), rest.height() * 0.55)
         bottom = QRectF(rest.left(), top.bottom(), rest.width(), rest.height() - top.height())
-        used = self._name(painter, top, "" if self._scored else self._mark[0])
+        used = self._paint_name(painter, top, "" if self._scored else self._mark[0])
         if self._scored:
-            self._count(painter, bottom)
+            self._paint_score(painter, bottom)
             if self._mark[0]:
-                pill = QRectF(bottom.left(), bottom.center().y() - 9, self._marked(self._mark[0]), 18)
-                self._pill(painter, pill)
+                pill = QRectF(bottom.left(), bottom.center().y() - 9, self._mark_width(self._mark[0]), 18)
+                self._paint_mark(painter, pill)
                 return
         elif used:
-            self._pill(painter, used)
+            self._paint_mark(painter, used)
         painter.setFont(theme.font("body"))
         painter.setPen(theme.colour("muted"))
         metrics, text = QFontMetrics(painter.font()), self.text
         if self._scored and metrics.horizontalAdvance(text) > bottom.width():
             text = text.partition(DIVIDER)[0]
-        told = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(bottom.width()))
-        painter.drawText(bottom, self._flags(), told)
+        elided = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(bottom.width()))
+        painter.drawText(bottom, self._flags(), elided)
 
     def _flags(self) -> Qt.AlignmentFlag:
         side = Qt.AlignmentFlag.AlignRight if self._mirrored else Qt.AlignmentFlag.AlignLeft
         return side | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 
-    def _marked(self, mark: str) -> int:
-        """How wide its pill is."""
+    def _mark_width(self, mark: str) -> int:
+        """Return the width of the mark in pixels."""
         return QFontMetrics(theme.font("caption")).horizontalAdvance(mark) + 16
 
-    def _name(self, painter: QPainter, top: QRectF, mark: str) -> QRectF | None:
-        """The agent's colour and name; where its mark belongs, if it comes beside them."""
+    def _paint_name(self, painter: QPainter, top: QRectF, mark: str) -> QRectF | None:
+        """Paint the agent's colour and name; return the place of the mark beside them, if there is one."""
         assert self._player is not None
         painter.setFont(theme.font("section"))
         metrics = QFontMetrics(painter.font())
-        tail = self._marked(mark) + 8 if mark else 0
+        tail = self._mark_width(mark) + 8 if mark else 0
         dot = DOT + 8 if not self._scored else 0
         room = max(int(top.width()) - dot - tail, 0)
         name = metrics.elidedText(self._player.name, Qt.TextElideMode.ElideRight, room)
@@ -174,16 +174,16 @@ class Plate(QWidget):
         left = top.right() - used - tail + 8 if self._mirrored else top.left() + used
         return QRectF(left, top.center().y() - 9, tail - 8, 18)
 
-    def _pill(self, painter: QPainter, pill: QRectF) -> None:
+    def _paint_mark(self, painter: QPainter, pill: QRectF) -> None:
         painter.setPen(theme.colour(self._mark[1]))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(pill.adjusted(0.5, 0.5, -0.5, -0.5), 9, 9)
         painter.setFont(theme.font("caption"))
         painter.drawText(pill, Qt.AlignmentFlag.AlignCenter, self._mark[0])
 
-    def _count(self, painter: QPainter, bottom: QRectF) -> None:
-        """The score below the name, on a ground of its own for whoever leads; what it takes is cut off. At the right it
-        would look like the next one's."""
+    def _paint_score(self, painter: QPainter, bottom: QRectF) -> None:
+        """Paint the score at the left of `bottom`, highlighted for the leader, and shrink `bottom` to the rest. At the
+        right the score would look like that of the next plate."""
         painter.setFont(theme.font("section"))
         wide = QFontMetrics(painter.font()).horizontalAdvance(self._score) + 2 * PAD
         place = QRectF(bottom.left() - PAD, bottom.top() - 1, wide, bottom.height() + 1)
@@ -196,15 +196,15 @@ class Plate(QWidget):
         bottom.setLeft(place.right() + 4)
 
 
-def in_our_colours(scene: Scene, named: bool = False) -> bool:
-    """Whether who sits where is told by colour: a picture that a game brings along has colours of its own, and so may
-    a game whose seats have names."""
+def uses_seat_colours(scene: Scene, named: bool = False) -> bool:
+    """Return whether the board shows seats by our colours. Sprites have colours of their own, and so may a game that
+    names its seats."""
     own = named or any(isinstance(item, Sprite) for item in scene.items)
     return not own or any(not isinstance(item, Sprite) and item.colour in SEATS[:2] for item in scene.items)
 
 
 def draw_seat(painter: QPainter, seat: int, middle: QPointF, radius: float) -> None:
-    """Its shape and number, as a board shows them."""
+    """Draw the shape and number of a seat, as a board shows them."""
     colour, ground = QColor(f"#{seat_colour(seat)}"), QColor(f"#{GROUND}")
     corners = QPolygonF([middle + QPointF(x, y) * radius for x, y in seat_corners(seat)])
     painter.setPen(QPen(colour, 2.0) if is_hollow(seat) else Qt.PenStyle.NoPen)
@@ -215,13 +215,13 @@ def draw_seat(painter: QPainter, seat: int, middle: QPointF, radius: float) -> N
         painter.drawPolygon(corners)
     painter.setFont(theme.font("caption"))
     painter.setPen(colour if is_hollow(seat) else ground)
-    low = 2.0 if corners.size() == 3 else 0.0  # a triangle has its room below
+    low = 2.0 if corners.size() == 3 else 0.0  # a triangle is wider at the bottom
     box = QRectF(middle.x() - 20, middle.y() - 10 + low, 40, 20)
     painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(seat + 1))
 
 
 class Badge(QWidget):
-    """One word on a coloured ground."""
+    """One word on a coloured background."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -241,10 +241,10 @@ class Badge(QWidget):
             self.update()
 
     def _font(self) -> QFont:
-        made = theme.font("caption")
-        made.setWeight(QFont.Weight.DemiBold)
-        made.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, 0.6)
-        return made
+        font = theme.font("caption")
+        font.setWeight(QFont.Weight.DemiBold)
+        font.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, 0.6)
+        return font
 
     def sizeHint(self) -> QSize:  # noqa: N802
         return QSize(QFontMetrics(self._font()).horizontalAdvance(self._text) + 20, 20)
@@ -268,15 +268,15 @@ class Badge(QWidget):
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self._text)
 
 
-class Head(QWidget):
-    """Two face each other with the score in the middle; more stand in rows, each with its own score."""
+class MatchHeader(QWidget):
+    """Two plates face each other with the score between them; more than two stand in rows, each with its score."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.plates: list[Plate] = []
+        self.plates: list[PlayerPlate] = []
         self.score = label("", "score")
         self.score.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.verdict = Elided("", "section")
+        self.verdict = ElidedLabel("", "section")
         self.verdict.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.verdict.hide()
         self.badge = Badge()
@@ -294,20 +294,20 @@ class Head(QWidget):
         whole.addLayout(self._many)
         self.setLayout(whole)
 
-    def set_bill(self, bill: Bill) -> None:
-        if len(bill.players) != len(self.plates):
+    def set_info(self, info: MatchInfo) -> None:
+        if len(info.players) != len(self.plates):
             for plate in self.plates:
                 plate.hide()
                 plate.deleteLater()
-            two = len(bill.players) == 2
-            self.plates = [Plate(seat, two and seat == 1, not two) for seat in range(len(bill.players))]
+            two = len(info.players) == 2
+            self.plates = [PlayerPlate(seat, two and seat == 1, not two) for seat in range(len(info.players))]
             for seat, plate in enumerate(self.plates):
                 if two:
                     (self._right if seat else self._left).addWidget(plate)
                 else:
                     self._many.addWidget(plate, seat // ACROSS, seat % ACROSS)
             self.set_verdict("")
-        for plate, player in zip(self.plates, bill.players, strict=True):
+        for plate, player in zip(self.plates, info.players, strict=True):
             plate.set_player(player)
 
     def set_coloured(self, on: bool) -> None:
@@ -315,17 +315,17 @@ class Head(QWidget):
             plate.set_coloured(on)
 
     def set_scores(self, scores: Sequence[float]) -> None:
-        told = [f"{score:g}" for score in scores]
-        text = between(told)
-        if text != self.score.text():
-            self.score.setText(text)
-            self.score.setAccessibleName(f"Score {' to '.join(told)}")
+        texts = [f"{score:g}" for score in scores]
+        line = score_line(texts)
+        if line != self.score.text():
+            self.score.setText(line)
+            self.score.setAccessibleName(f"Score {' to '.join(texts)}")
             ahead = leaders(scores)
-            for plate, one in zip(self.plates, told, strict=False):
-                plate.set_score(one, plate.seat in ahead)
+            for plate, text in zip(self.plates, texts, strict=False):
+                plate.set_score(text, plate.seat in ahead)
 
     def set_verdict(self, text: str) -> None:
-        """Who won, of two, in the place of a score that does not say so; nothing where it does."""
+        """Show who won in place of the score, with two players; an empty text shows the score."""
         two = len(self.plates) == 2
         if text != self.verdict.text():
             self.verdict.setText(text)
@@ -336,6 +336,6 @@ class Head(QWidget):
         self.score.setVisible(two and not text)
 
     def set_marks(self, marks: Sequence[tuple[str, str]]) -> None:
-        """Texts and tones by seat; none while it is played."""
+        """Show texts and tones by seat; empty until the match has ended."""
         for seat, plate in enumerate(self.plates):
             plate.set_mark(*(marks[seat] if seat < len(marks) else ("", "")))

@@ -1,4 +1,4 @@
-"""Who plays in a match that is shown, and what is known of it: names, ratings, where it was played. No Qt in here."""
+"""Loading a match to show, and what is known of it: players, ratings, tournament, result. Does not use Qt."""
 
 from __future__ import annotations
 
@@ -7,133 +7,132 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from engine.league import standings as tables
+from engine.league import played_matches, standings
 from engine.play import replay
 from engine.play.live import LiveMatch
 from engine.play.match import EndingKind, MatchResult, MatchSpec
 from engine.play.replay import verified
 from engine.registry import is_person
+from league_app.core.formatting import join_names, ordinal, shorten
 from league_app.core.state import LeagueState
-from league_app.core.validation import usual_info
-from league_app.gui.match.player import Kind, Show
-from league_app.core.formatting import listed, ordinal
+from league_app.core.validation import game_info
+from league_app.gui.match.player import Kind, MatchPlayer
 
-SHORT = 24  # letters of a name where there is little room
-RECENT = 20  # matches among which one that has just been played is looked for
+SHORT = 25  # characters of a short name
+RECENT = 20  # latest matches among which a match that has just ended is looked up
 
 
 @dataclass(frozen=True)
-class Player:
-    """Somebody at a seat."""
+class SeatInfo:
+    """The player of one seat."""
 
     id: str
     name: str
     kind: str
-    colour: str = ""  # as it was given, or empty
+    colour: str = ""  # chosen by the user, or empty
     human: bool = False
-    seat: str = ""  # what its seat is called, if the game has a name for it
-    rating: float | None = None  # among those who play this game with these options
+    seat_name: str = ""  # such as Black, if the game names its seats
+    rating: float | None = None  # in this game with these options
     error: float = 0.0
 
     @property
     def short(self) -> str:
-        """Its name, where there is little room."""
-        return self.name if len(self.name) <= SHORT else f"{self.name[:SHORT]}\u2026"
+        return shorten(self.name, SHORT)
 
 
 @dataclass(frozen=True)
-class Bill:
-    """What stands beside a match."""
+class MatchInfo:
+    """What the page shows about a match beside the board."""
 
     game: str
-    players: tuple[Player, ...]
+    players: tuple[SeatInfo, ...]
     seed: int
     options: tuple[tuple[str, str], ...] = ()
     tournament: int = 0
     event: str = ""  # the name of the tournament, or of the file
-    reference: str = ""  # in the league, once it is recorded there
+    reference: str = ""  # such as 2.17, once the match is recorded in the league
     league: Path | None = None
 
     @property
     def command(self) -> str:
-        """What plays it once more, in a terminal."""
+        """The shell command that plays the match again and compares the results."""
         return f"ringside reproduce {shlex.quote(str(self.league))} {self.reference}" if self.reference else ""
 
 
 @dataclass(frozen=True)
-class Prepared:
+class LoadedMatch:
     """A match that is ready to be shown."""
 
-    show: Show
-    bill: Bill = field(repr=False)
+    player: MatchPlayer
+    info: MatchInfo = field(repr=False)
 
 
-def recorded(state: LeagueState, reference: str) -> Prepared:
-    """A match of the league, played again."""
-    found = tables.match(state.league, reference)
-    show = Show(found.spec, playback=verified(found.spec, found.result), result=found.result)
-    return Prepared(show, bill_of(state, found.spec, found.tournament, found.reference))
+def load_recorded(state: LeagueState, reference: str) -> LoadedMatch:
+    """Load a match of the league and verify it against its record."""
+    found = played_matches.match(state.league, reference)
+    player = MatchPlayer(found.spec, playback=verified(found.spec, found.result), result=found.result)
+    return LoadedMatch(player, match_info(state, found.spec, found.tournament, found.reference))
 
 
-def filed(state: LeagueState | None, path: Path) -> Prepared:
-    """A replay file; there need not be a league."""
+def load_replay_file(state: LeagueState | None, path: Path) -> LoadedMatch:
+    """Load a replay file; needs no league."""
     one, playback = replay.load(path)
-    bill = replace(bill_of(state, one.match), event=path.name)
-    return Prepared(Show(one.match, playback=playback, result=one.result), bill)
+    info = replace(match_info(state, one.match), event=path.name)
+    return LoadedMatch(MatchPlayer(one.match, playback=playback, result=one.result), info)
 
 
-def living(state: LeagueState, live: LiveMatch, kind: Kind, tournament: int = 0) -> Prepared:
-    """A match that is being played."""
-    playing = any(map(is_person, live.spec.players))
-    return Prepared(Show(live.spec, kind, live=live, tight=playing), bill_of(state, live.spec, tournament))
+def load_live(state: LeagueState, live: LiveMatch, kind: Kind, tournament: int = 0) -> LoadedMatch:
+    """Load a match that is being played."""
+    player = MatchPlayer(live.spec, kind, live=live, low_latency=any(map(is_person, live.spec.players)))
+    return LoadedMatch(player, match_info(state, live.spec, tournament))
 
 
-def bill_of(state: LeagueState | None, spec: MatchSpec, tournament: int = 0, reference: str = "") -> Bill:
+def match_info(state: LeagueState | None, spec: MatchSpec, tournament: int = 0, reference: str = "") -> MatchInfo:
     known = {one.id: one for one in state.league.agents(spec.game.name, archived=True)} if state is not None else {}
-    info = usual_info(spec.game)
+    info = game_info(spec.game)
     names = info.seat_names if info is not None else ()
     players = []
-    for place, one in enumerate(spec.players):
-        agent = known.get(one.id)
-        human, seat = is_person(one), names[place] if place < len(names) else ""
-        if agent is not None and agent.kind == one.kind:
-            players.append(Player(one.id, agent.name, one.kind, agent.colour, human, seat))
+    for seat, player in enumerate(spec.players):
+        agent = known.get(player.id)
+        human, seat_name = is_person(player), names[seat] if seat < len(names) else ""
+        if agent is not None and agent.kind == player.kind:
+            players.append(SeatInfo(player.id, agent.name, player.kind, agent.colour, human, seat_name))
         else:
-            players.append(Player(one.id, one.id, one.kind, human=human, seat=seat))
-    options = tuple((readable(name), _told(value)) for name, value in spec.game.options)
+            players.append(SeatInfo(player.id, player.id, player.kind, human=human, seat_name=seat_name))
+    options = tuple((readable(name), _value_text(value)) for name, value in spec.game.options)
     event = state.league.tournament(tournament).name if state is not None and tournament else ""
     path = state.league.path if state is not None else None
     title = info.title if info is not None else spec.game.name
-    return Bill(title, tuple(players), spec.seed, options, tournament, event, reference, path)
+    return MatchInfo(title, tuple(players), spec.seed, options, tournament, event, reference, path)
 
 
-def ratings(state: LeagueState, spec: MatchSpec) -> dict[str, tuple[float, float]]:
-    """By id, of those who have played in this pool."""
-    rows = tables.standings(state.league, spec.game).rows
-    wanted = {one.id for one in spec.players}
-    return {row.agent: (row.rating, row.error) for row in rows if row.agent in wanted and row.total.played}
+def load_ratings(state: LeagueState, spec: MatchSpec) -> dict[str, tuple[float, float]]:
+    """Return rating and error by id, of the players that have rated matches in this pool."""
+    rows = standings.standings(state.league, spec.game).rows
+    players = {one.id for one in spec.players}
+    return {row.agent: (row.rating, row.error) for row in rows if row.agent in players and row.total.played}
 
 
-def rated(bill: Bill, found: dict[str, tuple[float, float]]) -> Bill:
+def with_ratings(info: MatchInfo, found: dict[str, tuple[float, float]]) -> MatchInfo:
     players = [
         replace(one, rating=found[one.id][0], error=found[one.id][1]) if one.id in found else one
-        for one in bill.players
+        for one in info.players
     ]
-    return replace(bill, players=tuple(players))
+    return replace(info, players=tuple(players))
 
 
-def named(bill: Bill, reference: str) -> Bill:
-    return replace(bill, reference=reference)
+def with_reference(info: MatchInfo, reference: str) -> MatchInfo:
+    return replace(info, reference=reference)
 
 
-def pairing(bill: Bill) -> str:
-    """Who plays, in a few words."""
-    return " \u2013 ".join(one.short for one in bill.players)
+def pairing(info: MatchInfo) -> str:
+    """Return the short names of the players as one text."""
+    return " \u2013 ".join(one.short for one in info.players)
 
 
-def reference_of(state: LeagueState, tournament: int, match: str) -> str:
-    """What a match is called that has been played a moment ago; nothing if it is not recorded yet."""
-    for one in tables.history(state.league, tournament=tournament, limit=RECENT):
+def find_reference(state: LeagueState, tournament: int, match: str) -> str:
+    """Return the reference of a match that has just ended; empty if it is not recorded yet."""
+    for one in played_matches.history(state.league, tournament=tournament, limit=RECENT):
         if one.spec.id == match:
             return one.reference
     return ""
@@ -141,55 +140,55 @@ def reference_of(state: LeagueState, tournament: int, match: str) -> str:
 
 ENDINGS = {
     EndingKind.FINISHED: "Finished by the rules",
-    EndingKind.STEP_LIMIT: "Called off at the step limit",
+    EndingKind.STEP_LIMIT: "Stopped at the step limit",
     EndingKind.RESIGNED: "{who} resigned",
     EndingKind.NO_CONTEST: "No contest: a draw by the rules",
-    EndingKind.ILLEGAL_ACTION: "{who} forfeits: it tried what is not allowed",
-    EndingKind.EXCEPTION: "{who} forfeits: its code raised an error",
-    EndingKind.CRASH: "{who} forfeits: its process died",
-    EndingKind.TIMEOUT: "{who} forfeits: it took too long",
-    EndingKind.MEMORY: "{who} forfeits: it took too much memory",
-    EndingKind.CANNOT_START: "{who} forfeits: it could not be started",
-    EndingKind.PROTOCOL: "{who} forfeits: it answered what is no action",
-    EndingKind.QUARANTINED: "Not played: {who} failed too often",
-    EndingKind.VOID: "Not played to an end, and nobody's fault",
-    EndingKind.CANCELLED: "Broken off",
+    EndingKind.ILLEGAL_ACTION: "{who} forfeited: illegal action",
+    EndingKind.EXCEPTION: "{who} forfeited: its code raised an error",
+    EndingKind.CRASH: "{who} forfeited: its process crashed",
+    EndingKind.TIMEOUT: "{who} forfeited: time limit exceeded",
+    EndingKind.MEMORY: "{who} forfeited: memory limit exceeded",
+    EndingKind.CANNOT_START: "{who} forfeited: could not be started",
+    EndingKind.PROTOCOL: "{who} forfeited: the answer is not an action",
+    EndingKind.QUARANTINED: "Not played: quarantined after too many failures: {who}",
+    EndingKind.VOID: "Void: not finished, and no player is at fault",
+    EndingKind.CANCELLED: "Cancelled",
 }
 
 
-def ending_words(bill: Bill, result: MatchResult) -> str:
-    """How it ended, in a sentence."""
-    who = " and ".join(dict.fromkeys(bill.players[seat].short for seat in result.ending.seats)) or "somebody"
+def ending_text(info: MatchInfo, result: MatchResult) -> str:
+    """Return how the match ended, without a full stop."""
+    who = " and ".join(dict.fromkeys(info.players[seat].short for seat in result.ending.seats)) or "a player"
     return ENDINGS[result.ending.kind].format(who=who)
 
 
-def outcome_words(bill: Bill, result: MatchResult) -> str:
-    """Who won."""
+def outcome_text(info: MatchInfo, result: MatchResult) -> str:
+    """Return who won."""
     if not result.ending.kind.rated:
         return "No result"
-    best = [bill.players[seat].short for seat, rank in enumerate(result.ranks) if rank == 1]
-    if len(best) == len(bill.players) and len(best) > 1:
-        return "A draw"
-    return f"{best[0]} wins" if len(best) == 1 else f"{listed(best)} share the win"
+    best = [info.players[seat].short for seat, rank in enumerate(result.ranks) if rank == 1]
+    if len(best) == len(info.players) and len(best) > 1:
+        return "Draw"
+    return f"{best[0]} won" if len(best) == 1 else f"{join_names(best)} shared the win"
 
 
-def result_words(bill: Bill, result: MatchResult, how: str = "") -> str:
-    """Who won and how, in a sentence or two; of what the rules ended, a board may know more."""
+def result_text(info: MatchInfo, result: MatchResult, how: str = "") -> str:
+    """Return who won and how, in one or two sentences; `how` is the game's own description of the ending."""
     if how and result.ending.kind.rated and not result.ending.seats:
-        return f"{outcome_words(bill, result)} by {how}."
-    return f"{outcome_words(bill, result)}. {ending_words(bill, result)}."
+        return f"{outcome_text(info, result)} by {how}."
+    return f"{outcome_text(info, result)}. {ending_text(info, result)}."
 
 
-def verdict(bill: Bill, result: MatchResult) -> str:
-    """Who won where the scores do not say it, because somebody gave up or failed."""
+def verdict(info: MatchInfo, result: MatchResult) -> str:
+    """Return who won if the scores do not show it: after a resignation or a forfeit."""
     if not result.ending.seats or not result.ending.kind.rated:
         return ""
     why = "resignation" if result.ending.kind is EndingKind.RESIGNED else "forfeit"
-    return f"{outcome_words(bill, result)}: {why}"
+    return f"{outcome_text(info, result)}: {why}"
 
 
-def marks_of(result: MatchResult) -> list[tuple[str, str]]:
-    """What came of it for each seat, as a word and its tone."""
+def outcome_marks(result: MatchResult) -> list[tuple[str, str]]:
+    """Return the outcome of each seat, as a word and its tone."""
     if not result.ending.kind.rated:
         return []
     first = sum(rank == 1 for rank in result.ranks)
@@ -206,17 +205,17 @@ def marks_of(result: MatchResult) -> list[tuple[str, str]]:
 
 
 def leaders(scores: Sequence[float]) -> set[int]:
-    """Seats that are ahead; nobody is while all are level."""
+    """Return the seats that are ahead; none while all are level."""
     best = max(scores, default=0.0)
     return {seat for seat, score in enumerate(scores) if score == best} if min(scores, default=best) < best else set()
 
 
 def readable(name: str) -> str:
-    """A name of ours as a person writes it."""
+    """Turn an identifier into a label."""
     return name.replace("_", " ").capitalize()
 
 
-def _told(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Hands on a keyboard: which seat does what while which keys are held."""
+"""Key bindings of human players: which key acts for which seat."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ from engine.game import GameInfo
 
 LETTERS = {Qt.Key.Key_W: "up", Qt.Key.Key_S: "down", Qt.Key.Key_A: "left", Qt.Key.Key_D: "right"}
 ARROWS = {Qt.Key.Key_Up: "up", Qt.Key.Key_Down: "down", Qt.Key.Key_Left: "left", Qt.Key.Key_Right: "right"}
-Deed = tuple[int, int]  # a seat and its action
-PEOPLE = 2  # who fit at one keyboard where everybody moves at once
+SeatAction = tuple[int, int]  # seat, action
+MAX_SIMULTANEOUS = 2  # players at one keyboard in a game with simultaneous moves
 
 
-def room(info: GameInfo) -> int:
-    """How many people can play this at one keyboard; where they take turns, all of them."""
-    return min(PEOPLE, info.seats) if info.simultaneous else info.seats
+def max_humans(info: GameInfo) -> int:
+    """Return how many people can play this game at one keyboard: all of them if they move in turn."""
+    return min(MAX_SIMULTANEOUS, info.seats) if info.simultaneous else info.seats
 
 
-class Hands:
-    """One person may use letters and arrows alike; of two, the letters are the first one's, the arrows the other's.
+class KeyBindings:
+    """A single player may use both WASD and the arrows; with two, the first has WASD and the second the arrows.
 
-    Where a seat may idle an action lasts as long as its key is held, and the key pressed last counts; elsewhere each
-    press is one action, and so is each repetition of a key that is held.
+    If the game has an idle action, an action lasts while its key is held, and the key pressed last wins. In other
+    games each press is one action, and so is each auto-repeat.
     """
 
     def __init__(self, info: GameInfo, seats: Sequence[int]) -> None:
         names = {name.lower(): action for action, name in enumerate(info.action_names)}
         self.seats = tuple(seats)
-        self.held_down = info.idle is not None
-        self._neutral = 0 if info.idle is None else info.idle  # matters only where keys are held
-        self._keys: dict[int, Deed] = {}
+        self.hold_to_act = info.idle is not None
+        self._neutral = 0 if info.idle is None else info.idle  # used only if hold_to_act
+        self._keys: dict[int, SeatAction] = {}
         self._down: list[int] = []
         for place, seat in enumerate(self.seats[:2]):
             sets = (LETTERS, ARROWS) if len(self.seats) == 1 else ((LETTERS, ARROWS)[place],)
             for keys in sets:
                 self._keys |= {key.value: (seat, names[name]) for key, name in keys.items() if name in names}
         reached = {action for _, action in self._keys.values()}
-        self.complete = bool(self._keys) and len(reached | ({info.idle} - {None})) == info.actions
+        self.covers_all_actions = bool(self._keys) and len(reached | ({info.idle} - {None})) == info.actions
 
-    def knows(self, key: int) -> bool:
+    def binds(self, key: int) -> bool:
         return key in self._keys
 
-    def press(self, key: int) -> Deed | None:
-        """What is to be done now."""
+    def press(self, key: int) -> SeatAction | None:
+        """Return the action of this key, if it has one."""
         if key not in self._keys:
             return None
-        if self.held_down and key not in self._down:
+        if self.hold_to_act and key not in self._down:
             self._down.append(key)
         return self._keys[key]
 
-    def release(self, key: int) -> Deed | None:
+    def release(self, key: int) -> SeatAction | None:
         if key not in self._down:
             return None
         self._down.remove(key)
@@ -59,15 +59,15 @@ class Hands:
         still = [self._keys[one] for one in self._down if self._keys[one][0] == seat]
         return still[-1] if still else (seat, self._neutral)
 
-    def let_go(self) -> list[Deed]:
-        """Of everything: the keys will be released where nobody sees it."""
+    def release_all(self) -> list[SeatAction]:
+        """Release all held keys; return the idle action of each seat that was acting."""
         seats = {self._keys[key][0] for key in self._down}
         self._down.clear()
         return [(seat, self._neutral) for seat in sorted(seats)]
 
-    def words(self, seat: int) -> str:
-        """Which keys are this seat's."""
-        keys = [key for key, (who, _) in self._keys.items() if who == seat]
+    def describe(self, seat: int) -> str:
+        """Return the keys of this seat as text."""
+        keys = [key for key, (owner, _) in self._keys.items() if owner == seat]
         letters = [name for key, name in ((Qt.Key.Key_W, "W"), (Qt.Key.Key_A, "A"), (Qt.Key.Key_S, "S"),
                                           (Qt.Key.Key_D, "D")) if key.value in keys]  # fmt: skip
         arrows = [name for key, name in ARROWS.items() if key.value in keys]

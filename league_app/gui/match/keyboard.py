@@ -1,70 +1,59 @@
-"""The keys of the Match page: for whoever plays, and for whoever watches."""
+"""Key presses on the Match page: keys of a human player act in the match, all others control playback."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 
-from league_app.gui.match.key_bindings import Hands
-
-
-class Driven(Protocol):
-    """What keys do to a match that is watched."""
-
-    def play_pause(self) -> None: ...
-    def step(self, delta: int) -> None: ...
-    def to_start(self) -> None: ...
-    def to_end(self) -> None: ...
-    def faster(self) -> None: ...
-    def slower(self) -> None: ...
+from league_app.gui.match.key_bindings import KeyBindings
+from league_app.gui.match.playback_bar import PlaybackTarget
 
 
 class Keyboard:
-    """Tells `act` which seat does what; hands come first, then the page."""
+    """Calls `act` with a seat and an action for the keys of `bindings`, and `target` for playback keys."""
 
-    def __init__(self, page: Driven, act: Callable[[int, int], None]) -> None:
-        self._page, self._act = page, act
-        self.hands: Hands | None = None
+    def __init__(self, target: PlaybackTarget, act: Callable[[int, int], None]) -> None:
+        self._target, self._act = target, act
+        self.bindings: KeyBindings | None = None
 
     def press(self, event: QKeyEvent) -> bool:
-        """Whether it meant something."""
-        key, page = event.key(), self._page
-        if self.hands is not None and self.hands.knows(key):
-            deed = None if event.isAutoRepeat() and self.hands.held_down else self.hands.press(key)
-            if deed is not None:
-                self._act(*deed)
+        """Handle a key press; return whether the key has a meaning."""
+        key, target = event.key(), self._target
+        if self.bindings is not None and self.bindings.binds(key):
+            action = None if event.isAutoRepeat() and self.bindings.hold_to_act else self.bindings.press(key)
+            if action is not None:
+                self._act(*action)
             return True
         match key:
             case Qt.Key.Key_Space:
-                page.play_pause()
+                target.play_pause()
             case Qt.Key.Key_Left:
-                page.step(-1)
+                target.step(-1)
             case Qt.Key.Key_Right:
-                page.step(1)
+                target.step(1)
             case Qt.Key.Key_Home:
-                page.to_start()
+                target.to_start()
             case Qt.Key.Key_End:
-                page.to_end()
+                target.to_end()
             case Qt.Key.Key_Plus | Qt.Key.Key_Equal:
-                page.faster()
+                target.faster()
             case Qt.Key.Key_Minus:
-                page.slower()
+                target.slower()
             case _:
                 return False
         return True
 
     def release(self, event: QKeyEvent) -> bool:
-        if self.hands is None or not self.hands.knows(event.key()):
+        if self.bindings is None or not self.bindings.binds(event.key()):
             return False
-        deed = None if event.isAutoRepeat() else self.hands.release(event.key())
-        if deed is not None:
-            self._act(*deed)
+        action = None if event.isAutoRepeat() else self.bindings.release(event.key())
+        if action is not None:
+            self._act(*action)
         return True
 
-    def let_go(self) -> None:
-        """Keys will be released where nobody here sees it."""
-        for seat, action in self.hands.let_go() if self.hands is not None else ():
+    def release_all(self) -> None:
+        """Release every key: after the focus is lost, no release events arrive."""
+        for seat, action in self.bindings.release_all() if self.bindings is not None else ():
             self._act(seat, action)

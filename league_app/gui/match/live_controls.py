@@ -1,6 +1,6 @@
-"""What is asked of whoever plays a match that is shown: in the order given, and beside the window.
+"""Commands to a live match and its tournament, sent in order from a background thread.
 
-A match is played by a worker process; talking to it may have to wait for others who do, so the window never does.
+A worker process plays the match. Sending it a command may block, so the window's thread never does.
 """
 
 from __future__ import annotations
@@ -9,110 +9,112 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from engine.league.records import State
+from engine.league.records import RunState
 from engine.play.live import LiveMatch
-from league_app.gui.context import Desk
 from league_app.core.tournament_job import TournamentJob
-from league_app.gui.match.player import Show
+from league_app.gui.context import AppContext
+from league_app.gui.match.player import MatchPlayer
 
 
-class Reins:
-    """`obeyed` is a method of the page, called when something has been done."""
+class LiveControls:
+    """`on_done` is a method of the page, called after each command."""
 
-    def __init__(self, desk: Desk, obeyed: Callable[[object], None]) -> None:
-        self._desk, self._obeyed = desk, obeyed
-        self._count = 0
+    def __init__(self, context: AppContext, on_done: Callable[[object], None]) -> None:
+        self._context, self._on_done = context, on_done
 
-    def _order(self, call: Callable[[], Any], key: str = "") -> None:
-        self._count += 1
-        self._desk.orders.ask(key or f"match {self._count}", call, self._obeyed)
+    def _submit(self, call: Callable[[], Any], key: str = "") -> None:
+        """With a key, a newer call replaces one that waits: of a person's actions only the latest matters."""
+        if key:
+            self._context.command_queue.submit(key, call, self._on_done)
+        else:
+            self._context.command_queue.run(call, self._on_done)
 
-    def _job_of(self, show: Show) -> TournamentJob | None:
-        """The tournament that plays it."""
-        job = self._desk.state.job if self._desk.state is not None else None
-        return job if job is not None and show.kind == "live" and job.run.live is show.live else None
+    def _job_of(self, player: MatchPlayer) -> TournamentJob | None:
+        """Return the tournament that plays this match, if there is one."""
+        job = self._context.state.job if self._context.state is not None else None
+        return job if job is not None and player.kind == "live" and job.run.live is player.live else None
 
-    def play_pause(self, show: Show, tournament: int) -> None:
-        """At the newest step of a live match the match itself stands still, or goes on, the clocks of its players with
-        it; a tournament pauses too. Elsewhere only what is shown does."""
-        live, job = show.live, self._held(show, tournament)
+    def play_pause(self, player: MatchPlayer, tournament: int) -> None:
+        """At the newest step of a live match, pause or resume the match with its players' clocks, and its tournament.
+        At an earlier step, and in a replay, pause or resume only the playback."""
+        live, job = player.live, self._paused_tournament(player, tournament)
         if job is not None:
-            self._order(job.resume)
-        elif live is not None and not show.complete and (show.following or self._at_edge(show)):
-            if not show.following:
-                show.follow()
-            self._order(partial(_toggle, self._job_of(show) or live, live))
-        elif show.paused or show.at_end:
-            show.play()
+            self._submit(job.resume)
+        elif live is not None and not player.complete and (player.following or self._at_edge(player)):
+            if not player.following:
+                player.follow()
+            self._submit(partial(_toggle, self._job_of(player) or live, live))
+        elif player.paused or player.at_end:
+            player.play()
         else:
-            show.pause()
+            player.pause()
 
-    def _at_edge(self, show: Show) -> bool:
-        """Whether all there is of a paused match has been seen."""
-        return show.live is not None and not show.complete and show.live.paused and show.step >= show.steps
+    def _at_edge(self, player: MatchPlayer) -> bool:
+        """Return whether the last step of a paused match is shown."""
+        return player.live is not None and not player.complete and player.live.paused and player.step >= player.steps
 
-    def _held(self, show: Show, tournament: int) -> TournamentJob | None:
-        """The tournament that was paused before the end of this match, which somebody saw all the same."""
-        job = self._desk.state.job if self._desk.state is not None else None
-        if job is None or job.number != tournament or show.kind != "live" or not (show.at_end and show.following):
+    def _paused_tournament(self, player: MatchPlayer, tournament: int) -> TournamentJob | None:
+        """Return the tournament if it was paused during this match, which has ended since."""
+        job = self._context.state.job if self._context.state is not None else None
+        if job is None or job.number != tournament or player.kind != "live" or not (player.at_end and player.following):
             return None
-        return job if job.progress().state is State.PAUSED else None
+        return job if job.progress().state is RunState.PAUSED else None
 
-    def go_on(self, show: Show) -> None:
-        """What was paused has been played again up to where it stands."""
-        live = show.live
-        if live is not None and live.paused and not show.complete:
-            self._order((self._job_of(show) or live).resume)
+    def resume(self, player: MatchPlayer) -> None:
+        """Resume a paused match after playback has caught up with it."""
+        live = player.live
+        if live is not None and live.paused and not player.complete:
+            self._submit((self._job_of(player) or live).resume)
 
-    def step(self, show: Show, delta: int) -> None:
-        """Within what is known; where that ends, a match that is paused plays on so far, and stays paused."""
-        if show.live is not None and delta > 0 and self._at_edge(show):
-            show.follow()
-            self._order(partial(show.live.step, delta))
+    def step(self, player: MatchPlayer, delta: int) -> None:
+        """Move by some steps. Past the last step of a paused match, the match plays these steps and stays paused."""
+        if player.live is not None and delta > 0 and self._at_edge(player):
+            player.follow()
+            self._submit(partial(player.live.step, delta))
         else:
-            show.by(delta)
+            player.step_by(delta)
 
-    def pace(self, show: Show) -> None:
-        """As fast as it is shown; the next live matches of a tournament too."""
-        state = self._desk.state
-        if show.live is None or show.complete or state is None:
+    def pace(self, player: MatchPlayer) -> None:
+        """Play the match at the speed at which it is shown, and so the next live matches of the tournament."""
+        state = self._context.state
+        if player.live is None or player.complete or state is None:
             return
-        if show.kind == "live" and state.job is not None:
+        if player.kind == "live" and state.job is not None:
             if not state.show_visuals:
-                return  # it is being finished as fast as it goes
-            state.job.stage.speed = show.speed
-        self._order(partial(show.live.pace, show.pace * show.speed))
+                return  # it is finishing at full speed
+            state.job.runner.speed = player.speed
+        self._submit(partial(player.live.pace, player.pace * player.speed))
 
-    def skip(self, show: Show) -> None:
-        """The rest at full speed, even if it was paused; not that of a person, who has to play it."""
-        if show.peopled and not show.complete:
+    def skip(self, player: MatchPlayer) -> None:
+        """Play the rest at full speed, even if paused; not if a human plays."""
+        if player.has_humans and not player.complete:
             return
-        if show.live is not None and not show.complete:
-            self._order(partial(_finish, self._job_of(show) or show.live, show.live))
-        show.skip()
+        if player.live is not None and not player.complete:
+            self._submit(partial(_finish, self._job_of(player) or player.live, player.live))
+        player.skip()
 
-    def act(self, show: Show, seat: int, action: int) -> None:
-        """Of what has not been sent yet only the last counts."""
-        if show.live is not None and not show.complete:
-            self._order(partial(show.live.act, seat, action), f"act {seat}")
+    def act(self, player: MatchPlayer, seat: int, action: int) -> None:
+        """Send an action; it replaces an action of this seat that has not been sent yet."""
+        if player.live is not None and not player.complete:
+            self._submit(partial(player.live.act, seat, action), f"act {seat}")
 
     def close(self, live: LiveMatch) -> None:
-        self._order(live.close)
+        self._submit(live.close)
 
-    def hurried(self, show: Show) -> bool:
-        """Whether the run plays this match to its end at full speed: visual mode was switched off."""
-        state, job = self._desk.state, self._job_of(show)
-        if state is None or show.kind != "live" or show.complete or state.show_visuals:
+    def finishing_fast(self, player: MatchPlayer) -> bool:
+        """Return whether the tournament finishes this match at full speed, because visual mode was switched off."""
+        state, job = self._context.state, self._job_of(player)
+        if state is None or player.kind != "live" or player.complete or state.show_visuals:
             return False
-        return job is None or not show.paused
+        return job is None or not player.paused
 
 
-def _toggle(whose: TournamentJob | LiveMatch, live: LiveMatch) -> None:
-    """As it stands when its turn comes: who presses twice gets both."""
-    whose.resume() if live.paused else whose.pause()
+def _toggle(owner: TournamentJob | LiveMatch, live: LiveMatch) -> None:
+    """Read the state when the command runs, not when it was submitted: two presses cancel out."""
+    owner.resume() if live.paused else owner.pause()
 
 
-def _finish(whose: TournamentJob | LiveMatch, live: LiveMatch) -> None:
+def _finish(owner: TournamentJob | LiveMatch, live: LiveMatch) -> None:
     if live.paused:
-        whose.resume()
+        owner.resume()
     live.finish()

@@ -1,4 +1,4 @@
-"""The Match page: one match, live or played again, with all that belongs to it."""
+"""The Match page: shows one match, live or recorded."""
 
 from __future__ import annotations
 
@@ -12,207 +12,208 @@ from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
 from engine.play.live import LiveMatch
 from engine.play.match import MatchSpec
 from league_app.core.changes import Change
-from league_app.gui.context import Desk
-from league_app.gui.page import Page
 from league_app.core.state import LeagueState
-from league_app.gui.match import info as bills
-from league_app.gui.match import board_style as styles
-from league_app.gui.match.info import Bill, Prepared
-from league_app.gui.match.actions import Guests
-from league_app.gui.match.key_bindings import Hands
+from league_app.gui.context import AppContext
+from league_app.gui.match import board_style, info
+from league_app.gui.match.actions import MatchActions
+from league_app.gui.match.info import LoadedMatch, MatchInfo
+from league_app.gui.match.key_bindings import KeyBindings
 from league_app.gui.match.keyboard import Keyboard
-from league_app.gui.match.watch_queue import Program
-from league_app.gui.match.live_controls import Reins
-from league_app.gui.match.player import SPEEDS, Show
+from league_app.gui.match.live_controls import LiveControls
+from league_app.gui.match.player import SPEEDS, MatchPlayer
+from league_app.gui.match.view import MatchView
+from league_app.gui.match.watch_queue import WatchQueue
+from league_app.gui.page import Page
 from league_app.gui.widgets.basics import column
-from league_app.gui.match.view import Ringside
 
-FRAME, IDLE = 16, 100  # milliseconds between two looks at a match that moves, and at one that is paused
-SIDE = 100  # and between two updates of what stands around the board
-LONGEST = 0.25  # seconds: more than this has not passed for a watcher
+FRAME, IDLE = 16, 100  # milliseconds between two ticks of a match that moves, and of one that is paused
+SIDE = 100  # milliseconds between two updates of everything but the board
+LONGEST = 0.25  # most seconds of playback in one tick, if the window was blocked for longer
 
 
 class MatchPage(Page):
-    """Follows the live match of a tournament by itself; a replay or an exhibition stays until it is left."""
+    """Follows the live matches of a tournament; a replay or an exhibition stays until another match is opened."""
 
+    guide = "window#the-match-page"
     title = "Match"
     icon = "live"
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        self.program = Program()
-        self.reins = Reins(desk, self._obeyed)
-        self.guests = Guests(desk, self, self._look_at)
-        self.ring = Ringside(self, self.guests)
-        self.setLayout(column(self.ring.stage))
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context)
+        self.queue = WatchQueue()
+        self.controls = LiveControls(context, self._on_command_done)
+        self.match_actions = MatchActions(context, self, self._loaded_match)
+        self.view = MatchView(self, self.match_actions)
+        self.setLayout(column(self.view.stage))
         self._keyboard = Keyboard(self, self._act)
-        self._coming: LiveMatch | None = None  # is being made ready to be shown
-        self._exhibition: LiveMatch | None = None  # the one that is played for this page alone
+        self._loading: LiveMatch | None = None
+        self._exhibition: LiveMatch | None = None  # played for this page alone
         self._speed = 1.0
         self._offered: LiveMatch | None = None
         self._timer, self._clock, self._since = QTimer(self), QElapsedTimer(), 0.0
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._tick)
-        self.ring.transport.scrubber.sought.connect(self._seek)
-        self.ring.human.acted.connect(self._act)
-        self.ring.canvas.left.connect(self._let_go)
-        desk.opened.connect(self.stop)
+        self.view.playback_bar.scrubber.seek_requested.connect(self._seek)
+        self.view.human_input.acted.connect(self._act)
+        self.view.canvas.focus_lost.connect(self._release_keys)
+        context.opened.connect(self.stop)
 
-    def _look_at(self) -> Prepared | None:
-        return self.program.shown
+    def _loaded_match(self) -> LoadedMatch | None:
+        return self.queue.shown
 
     @property
-    def shown(self) -> Show | None:
-        return self.program.shown.show if self.program.shown is not None else None
+    def shown(self) -> MatchPlayer | None:
+        return self.queue.shown.player if self.queue.shown is not None else None
 
-    # What is to be shown
+    # Opening a match
 
-    def show_what(self, what: object) -> None:
-        """A match of the league by its reference, a live one, a replay file, or None for the tournament's own."""
-        state = self.desk.state
+    def show_item(self, what: object) -> None:
+        """Show a match of the league by its reference, a live match, a replay file, or for None the tournament's live
+        match."""
+        state = self.context.state
         if isinstance(what, Path):
-            self._prepare(partial(bills.filed, state, what))
+            self._load(partial(info.load_replay_file, state, what))
         elif state is None:
             return
         elif isinstance(what, str):
-            self._prepare(partial(bills.recorded, state, what))
+            self._load(partial(info.load_recorded, state, what))
         elif isinstance(what, LiveMatch) and what is not state.live:
-            self._end(self._exhibition)
+            self._close_exhibition(self._exhibition)
             self._exhibition = what
-            self._prepare(partial(bills.living, state, what, "exhibition"), what)
+            self._load(partial(info.load_live, state, what, "exhibition"), what)
         else:
             self.watch_live()
 
     @Slot()
     def watch_live(self) -> None:
-        """The tournament's own match, whatever is shown now."""
-        state = self.desk.state
+        """Show the tournament's live match, whatever is shown now."""
+        state = self.context.state
         if state is None:
             return
-        self.program.hear(state.live)
-        live = self.program.waiting
+        self.queue.set_live(state.live)
+        live = self.queue.waiting
         if live is not None:
             self._follow(state, live)
         elif self.shown is not None and self.shown.kind == "live":
             self.to_end()
         elif state.running and state.show_visuals:
-            self.program.eager = True  # it is about to begin
+            self.queue.follow_next = True  # it is about to start
         else:
-            self.desk.say("No match is live: start a tournament with visual mode on")
+            self.context.notify("No live match: start a tournament with visual mode on")
 
     def _follow(self, state: LeagueState, live: LiveMatch) -> None:
-        if live is not self._coming:
+        if live is not self._loading:
             job = state.job
-            self._prepare(partial(bills.living, state, live, "live", job.number if job is not None else 0), live)
+            self._load(partial(info.load_live, state, live, "live", job.number if job is not None else 0), live)
 
-    def _prepare(self, question: Callable[[], Prepared], live: LiveMatch | None = None) -> None:
-        """Beside the window: a match is read, played again and compared with its record."""
-        self._coming = live
-        self.desk.reads.ask("match", question, self._install, self._refuse)
+    def _load(self, load: Callable[[], LoadedMatch], live: LiveMatch | None = None) -> None:
+        """Load a match in the background: it is read, replayed and compared with its record."""
+        self._loading = live
+        self.context.read_queue.submit("match", load, self._show_loaded, self._on_load_failed)
 
-    def _install(self, prepared: Prepared) -> None:
-        before, self._coming = self.shown, None
-        if prepared.show.live is not self._exhibition:
-            self._end(self._exhibition)
-        self.program.put(prepared)
-        show = prepared.show
-        humans = [seat for seat, one in enumerate(prepared.bill.players) if one.human]
-        playing = show.live is not None and bool(humans)
-        self._keyboard.hands = Hands(show.playback.game.info, humans) if playing else None
+    def _show_loaded(self, loaded: LoadedMatch) -> None:
+        before, self._loading = self.shown, None
+        if loaded.player.live is not self._exhibition:
+            self._close_exhibition(self._exhibition)
+        self.queue.set_shown(loaded)
+        player = loaded.player
+        humans = [seat for seat, one in enumerate(loaded.info.players) if one.human]
+        playing = player.live is not None and bool(humans)
+        self._keyboard.bindings = KeyBindings(player.playback.game.info, humans) if playing else None
         self._speed = 1.0 if playing else self._speed
-        show.speed = self._speed
-        self.reins.pace(show)
-        self.ring.begin(prepared)
-        self.desk.ask("match.ratings", partial(_ratings, show.spec), self._rate)
-        self._moved()
-        if self.isVisible() and (playing or before is None or show.kind != "live"):
-            self.ring.take_keyboard()
+        player.speed = self._speed
+        self.controls.pace(player)
+        self.view.show_match(loaded)
+        self.context.ask("match.ratings", partial(_load_ratings, player.spec), self._show_ratings)
+        self._redraw()
+        if self.isVisible() and (playing or before is None or player.kind != "live"):
+            self.view.focus_input()
 
-    def _refuse(self, error: Exception) -> None:
-        self._coming = None
-        self.desk.failed.emit(error)
+    def _on_load_failed(self, error: Exception) -> None:
+        self._loading = None
+        self.context.failed.emit(error)
 
-    def _rate(self, answer: tuple[MatchSpec, dict[str, tuple[float, float]]]) -> None:
+    def _show_ratings(self, answer: tuple[MatchSpec, dict[str, tuple[float, float]]]) -> None:
         spec, found = answer
-        if self.program.shown is not None and self.program.shown.show.spec == spec:
-            self._set_bill(bills.rated(self.program.shown.bill, found))
+        if self.queue.shown is not None and self.queue.shown.player.spec == spec:
+            self._set_info(info.with_ratings(self.queue.shown.info, found))
 
-    def _set_bill(self, bill: Bill) -> None:
-        assert self.program.shown is not None
-        self.program.shown = Prepared(self.program.shown.show, bill)
-        self.ring.set_bill(bill)
+    def _set_info(self, match: MatchInfo) -> None:
+        assert self.queue.shown is not None
+        self.queue.shown = LoadedMatch(self.queue.shown.player, match)
+        self.view.set_info(match)
         self._update()
 
-    def _end(self, live: LiveMatch | None) -> None:
-        """Nobody watches it any more. A tournament plays its matches all the same; an exhibition is broken off."""
+    def _close_exhibition(self, live: LiveMatch | None) -> None:
+        """Cancel an exhibition that is no longer shown; matches of a tournament go on."""
         if live is not None and live is self._exhibition:
             self._exhibition = None
-            self.reins.close(live)
+            self.controls.close(live)
 
     @Slot()
     def stop(self) -> None:
-        """Show nothing, and leave nothing running: the league is closed, or is another."""
-        self._end(self._exhibition)
-        self.program = Program()
-        self._coming = self._offered = self._keyboard.hands = None
+        """Show no match and stop the exhibition: the league was closed or replaced."""
+        self._close_exhibition(self._exhibition)
+        self.queue = WatchQueue()
+        self._loading = self._offered = self._keyboard.bindings = None
         self._timer.stop()
-        self.ring.clear()
+        self.view.clear()
 
-    # As things happen
+    # Events
 
     def refresh(self) -> None:
-        state = self.desk.state
+        state = self.context.state
         if state is not None:
-            self.program.hear(state.live)
-            self._wake()
+            self.queue.set_live(state.live)
+            self._start_timer()
 
     @Slot(object)
-    def _hear(self, changes: Sequence[Change]) -> None:
-        state = self.desk.state
+    def _on_changes(self, changes: Sequence[Change]) -> None:
+        state = self.context.state
         kinds = {one.what for one in changes}
         if state is None or not self.isVisible():
             return
         if kinds & {"progress", "settings", "tournaments"}:
-            self.program.hear(state.live)
-            if self.shown is not None and self.shown.following and self.reins.hurried(self.shown):
+            self.queue.set_live(state.live)
+            if self.shown is not None and self.shown.following and self.controls.finishing_fast(self.shown):
                 self.shown.skip()
-            self._wake()
+            self._start_timer()
         if "matches" in kinds:
-            self._ask_reference()
+            self._load_reference()
 
-    def _ask_reference(self) -> None:
-        shown = self.program.shown
-        if shown is not None and shown.show.kind == "live" and shown.show.complete and not shown.bill.reference:
-            question = partial(_reference, shown.bill.tournament, shown.show.spec.id)
-            self.desk.ask("match.reference", question, self._name)
+    def _load_reference(self) -> None:
+        shown = self.queue.shown
+        if shown is not None and shown.player.kind == "live" and shown.player.complete and not shown.info.reference:
+            question = partial(_find_reference, shown.info.tournament, shown.player.spec.id)
+            self.context.ask("match.reference", question, self._show_reference)
 
-    def _name(self, answer: tuple[str, str]) -> None:
+    def _show_reference(self, answer: tuple[str, str]) -> None:
         match, reference = answer
-        shown = self.program.shown
-        if reference and shown is not None and shown.show.spec.id == match:
-            self._set_bill(bills.named(shown.bill, reference))
+        shown = self.queue.shown
+        if reference and shown is not None and shown.player.spec.id == match:
+            self._set_info(info.with_reference(shown.info, reference))
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
         self._stale = True
         super().showEvent(event)
-        self.program.away = True  # what ended meanwhile is over
-        self._go_on()
-        self.program.away = False
-        self._wake()
-        QTimer.singleShot(0, self, self._come_to_play)  # its parts are shown after it
+        self.queue.page_hidden = True  # skip matches that ended meanwhile
+        self._show_next()
+        self.queue.page_hidden = False
+        self._start_timer()
+        QTimer.singleShot(0, self, self._focus_if_playing)  # child widgets are shown later
 
     @Slot()
-    def _come_to_play(self) -> None:
-        if self.isVisible() and self._keyboard.hands is not None:
-            self.ring.take_keyboard()
+    def _focus_if_playing(self) -> None:
+        if self.isVisible() and self._keyboard.bindings is not None:
+            self.view.focus_input()
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
-        self._let_go()
+        self._release_keys()
         self._timer.stop()
         super().hideEvent(event)
 
-    def _wake(self) -> None:
-        """Have the clock run if there is anything to see."""
+    def _start_timer(self) -> None:
+        """Start the timer if the page is visible."""
         if not self.isVisible():
             return
         if not self._timer.isActive():
@@ -223,87 +224,87 @@ class MatchPage(Page):
     @Slot()
     def _tick(self) -> None:
         passed = min(self._clock.restart() / 1000, LONGEST)
-        show = self.shown
-        if show is not None:
-            held = self.ring.transport.scrubber.isSliderDown()
-            complete, followed = show.complete, show.following
-            if show.advance(0.0 if held else passed, stay=self.guests.asking):
+        player = self.shown
+        if player is not None:
+            held = self.view.playback_bar.scrubber.isSliderDown()
+            complete, followed = player.complete, player.following
+            if player.advance(0.0 if held else passed, stay=self.match_actions.choosing_seat):
                 self._draw()
-            if show.following and not followed:
-                self.reins.go_on(show)
+            if player.following and not followed:
+                self.controls.resume(player)
             self._since += passed
-            if self._since * 1000 >= SIDE or show.complete != complete:
+            if self._since * 1000 >= SIDE or player.complete != complete:
                 self._update()
-                if show.complete and not complete:
-                    self._ask_reference()
-        self._go_on()
-        self._set_pulse()
+                if player.complete and not complete:
+                    self._load_reference()
+        self._show_next()
+        self._adjust_timer()
 
-    def _set_pulse(self) -> None:
-        show = self.shown
-        waiting = self.program.holding or (self.program.waiting is not None and self._coming is not None)
-        if show is not None and show.moving and not show.paused:
-            wanted = FRAME
-        elif waiting or (show is not None and show.moving):
-            wanted = IDLE
+    def _adjust_timer(self) -> None:
+        player = self.shown
+        waiting = self.queue.holding or (self.queue.waiting is not None and self._loading is not None)
+        if player is not None and player.moving and not player.paused:
+            interval = FRAME
+        elif waiting or (player is not None and player.moving):
+            interval = IDLE
         else:
             self._timer.stop()
             self._update()
             return
-        if self._timer.interval() != wanted:
-            self._timer.setInterval(wanted)
+        if self._timer.interval() != interval:
+            self._timer.setInterval(interval)
 
-    def _go_on(self) -> None:
-        live, state = self.program.due(), self.desk.state
-        if live is not None and state is not None and self.isVisible() and self._coming is None:
+    def _show_next(self) -> None:
+        live, state = self.queue.next_match(), self.context.state
+        if live is not None and state is not None and self.isVisible() and self._loading is None:
             self._follow(state, live)
 
     def _draw(self) -> None:
-        show = self.shown
-        if show is None:
+        player = self.shown
+        if player is None:
             return
         try:
-            self.ring.draw(show, styles.chosen(self.desk.settings, show.playback.game))
-        except Exception as error:  # the game's own code, which may come from a plug-in
-            show.trouble = f"This cannot be drawn: {type(error).__name__}: {error}"
+            self.view.draw(player, board_style.chosen_style(self.context.settings, player.playback.game))
+        except Exception as error:  # code of the game, which may come from a plug-in
+            player.error = f"The board cannot be drawn: {type(error).__name__}: {error}"
 
-    def _moved(self) -> None:
-        """Another step is shown, or it goes on from this one."""
+    def _redraw(self) -> None:
+        """Draw the shown step and keep the timer running."""
         self._draw()
-        self._wake()
+        self._start_timer()
 
     def _update(self) -> None:
-        """All that stands around the board."""
+        """Update everything but the board."""
         self._since = 0.0
-        shown = self.program.shown
+        shown = self.queue.shown
         if shown is None:
             return
-        self.ring.update_around(shown, self._keyboard.hands)
-        offer = self.program.offer
+        self.view.update_panels(shown, self._keyboard.bindings)
+        offer = self.queue.offer
         if offer is not self._offered:
             self._offered = offer
-            self.ring.offer("")
+            self.view.offer_live("")
             if offer is not None:
-                self.desk.ask("match.offer", partial(_names, offer.spec), self.ring.offer)
+                self.context.ask("match.offer", partial(_pairing, offer.spec), self.view.offer_live)
 
-    # What a person may ask for
+    # Commands
 
-    def _obeyed(self, answer: object) -> None:
-        self._wake()
+    def _on_command_done(self, _: object) -> None:
+        self._start_timer()
 
     @Slot()
     def play_pause(self) -> None:
-        """Of a live match that is followed, the match itself stands still, and the clocks of its players."""
-        shown = self.program.shown
+        """Pause or resume; of a live match that is followed, the match itself and the clocks of its players."""
+        shown = self.queue.shown
         if shown is not None:
-            self.reins.play_pause(shown.show, shown.bill.tournament)
-            self._moved()
+            self.controls.play_pause(shown.player, shown.info.tournament)
+            self._redraw()
 
     @Slot(int)
     def step(self, delta: int) -> None:
         if self.shown is not None:
-            self.reins.step(self.shown, delta)
-            self._moved()
+            self.controls.step(self.shown, delta)
+            self._redraw()
 
     @Slot()
     def to_start(self) -> None:
@@ -311,21 +312,21 @@ class MatchPage(Page):
 
     @Slot()
     def to_end(self) -> None:
-        """Of what there is; a match that goes on is followed from there."""
+        """Go to the newest step, and follow the match if it goes on."""
         if self.shown is not None:
             self.shown.follow()
-            self._moved()
+            self._redraw()
 
     @Slot(int)
     def _seek(self, step: int) -> None:
-        show = self.shown
-        if show is None:
+        player = self.shown
+        if player is None:
             return
-        if step >= show.steps and not show.complete:
-            show.follow()
+        if step >= player.steps and not player.complete:
+            player.follow()
         else:
-            show.seek(step)
-        self._moved()
+            player.seek(step)
+        self._redraw()
 
     @Slot()
     def faster(self) -> None:
@@ -337,49 +338,49 @@ class MatchPage(Page):
 
     def set_speed(self, speed: float) -> None:
         self._speed = speed
-        self.ring.transport.set_speed(speed)
+        self.view.playback_bar.set_speed(speed)
         if self.shown is not None:
             self.shown.speed = speed
-            self.reins.pace(self.shown)
+            self.controls.pace(self.shown)
 
     @Slot()
     def skip(self) -> None:
-        """The rest at full speed, and the end of it as soon as it is there."""
-        show = self.shown
-        if show is not None:
-            self.reins.skip(show)
-            self._moved()
+        """Play the rest at full speed and show the end."""
+        player = self.shown
+        if player is not None:
+            self.controls.skip(player)
+            self._redraw()
 
     @Slot()
     def restyle(self) -> None:
         if self.shown is not None:
-            self.desk.say(styles.turn(self.desk.settings, self.shown.playback.game))
+            self.context.notify(board_style.select_next_style(self.context.settings, self.shown.playback.game))
             self._draw()
 
     @Slot()
     def take_over(self) -> None:
-        """Ask which seat, and play on from here in its place."""
-        self.guests.ask_seat(self.ring.below_take_over())
+        """Ask for a seat, and let the user play on in it from this step."""
+        self.match_actions.choose_seat(self.view.seat_menu_position())
 
     @Slot()
     def watch(self) -> None:
-        """Choose who plays, and see it: an exhibition."""
-        self.guests.watch()
+        """Ask for the players of an exhibition match and show it."""
+        self.match_actions.watch()
 
-    # Hands
+    # Keys
 
     @Slot(int, int)
     def _act(self, seat: int, action: int) -> None:
         if self.shown is not None:
-            self.reins.act(self.shown, seat, action)
+            self.controls.act(self.shown, seat, action)
 
     @Slot()
-    def _let_go(self) -> None:
-        self._keyboard.let_go()
+    def _release_keys(self) -> None:
+        self._keyboard.release_all()
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.WindowDeactivate:
-            self._let_go()
+            self._release_keys()
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
@@ -391,13 +392,13 @@ class MatchPage(Page):
             super().keyReleaseEvent(event)
 
 
-def _ratings(spec: MatchSpec, state: LeagueState) -> tuple[MatchSpec, dict[str, tuple[float, float]]]:
-    return spec, bills.ratings(state, spec)
+def _load_ratings(spec: MatchSpec, state: LeagueState) -> tuple[MatchSpec, dict[str, tuple[float, float]]]:
+    return spec, info.load_ratings(state, spec)
 
 
-def _reference(tournament: int, match: str, state: LeagueState) -> tuple[str, str]:
-    return match, bills.reference_of(state, tournament, match)
+def _find_reference(tournament: int, match: str, state: LeagueState) -> tuple[str, str]:
+    return match, info.find_reference(state, tournament, match)
 
 
-def _names(spec: MatchSpec, state: LeagueState) -> str:
-    return bills.pairing(bills.bill_of(state, spec))
+def _pairing(spec: MatchSpec, state: LeagueState) -> str:
+    return info.pairing(info.match_info(state, spec))

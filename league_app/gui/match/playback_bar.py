@@ -1,4 +1,4 @@
-"""What a watcher drives a match with: a scrubber, buttons and the speed."""
+"""The playback controls below the board: scrubber, buttons and speed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QComboBox, QSlider, QStyle, QStyleOptionSlider, QWidget
 
 from league_app.gui import theme
-from league_app.gui.match.player import SPEEDS, Show
+from league_app.gui.match.player import SPEEDS, MatchPlayer
 from league_app.gui.widgets.basics import IconButton, button, column, label, row
 
 HANDLE = 14
@@ -21,14 +21,14 @@ def speed_text(speed: float) -> str:
 
 
 class Scrubber(QSlider):
-    """Steps of a match from left to right, with a mark where somebody scored. A click goes there."""
+    """The steps of a match from left to right, with a mark at each score. A click seeks to that step."""
 
-    sought = Signal(int)
+    seek_requested = Signal(int)
 
     def __init__(self) -> None:
         super().__init__(Qt.Orientation.Horizontal)
         self._marks: list[int] = []
-        self.setAccessibleName("Step of the match that is shown")
+        self.setAccessibleName("Step of the match")
         self.setFixedHeight(24)
         self.setSingleStep(1)
         self.valueChanged.connect(self._seek)
@@ -37,8 +37,8 @@ class Scrubber(QSlider):
     def marks(self) -> list[int]:
         return self._marks
 
-    def set_place(self, step: int, steps: int, marks: Sequence[int]) -> None:
-        """As it is; nobody is asked to go there."""
+    def set_position(self, step: int, steps: int, marks: Sequence[int]) -> None:
+        """Show this position; does not emit `seek_requested`."""
         with QSignalBlocker(self):
             if self.maximum() != steps:
                 self.setMaximum(steps)
@@ -51,7 +51,7 @@ class Scrubber(QSlider):
 
     @Slot(int)
     def _seek(self, step: int) -> None:
-        self.sought.emit(step)
+        self.seek_requested.emit(step)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         if event.button() == Qt.MouseButton.LeftButton:
@@ -84,78 +84,83 @@ class Scrubber(QSlider):
                 painter.drawRoundedRect(QRectF(round(x) - 1, middle - 5, 2, 10), 1, 1)
 
 
-class Driver(Protocol):
-    """Who does what the buttons ask for."""
+class PlaybackTarget(Protocol):
+    """Receives the commands of the buttons and of the keyboard."""
 
     def play_pause(self) -> None: ...
     def step(self, delta: int) -> None: ...
     def to_start(self) -> None: ...
     def to_end(self) -> None: ...
+    def faster(self) -> None: ...
+    def slower(self) -> None: ...
     def skip(self) -> None: ...
     def take_over(self) -> None: ...
     def watch_live(self) -> None: ...
     def set_speed(self, speed: float) -> None: ...
 
 
-class Transport(QWidget):
-    """Shows how a `Show` stands, and asks its driver for what is pressed."""
+class PlaybackBar(QWidget):
+    """Shows the state of a `MatchPlayer`, and passes what is pressed on to its target."""
 
-    def __init__(self, driver: Driver, again: Callable[[], None]) -> None:
+    def __init__(self, target: PlaybackTarget, play_again: Callable[[], None]) -> None:
         super().__init__()
-        self._driver = driver
+        self._target = target
         self.scrubber = Scrubber()
-        self.start = IconButton("skip-start", "To the start (Home)", driver.to_start)
-        self.back = IconButton("step-back", "One step back (Left)", self._back)
-        self.play = IconButton("pause", "Pause (Space)", driver.play_pause)
-        self.forward = IconButton("step-forward", "One step forward (Right)", self._forward)
-        self.end = IconButton("skip-end", "To the end (End)", driver.to_end)
-        self.place = label("", "muted")
-        self.place.setMinimumWidth(140)
+        self.start = IconButton("skip-start", "Go to start (Home)", target.to_start)
+        self.back = IconButton("step-back", "Step back (Left)", self._back)
+        self.play = IconButton("pause", "Pause (Space)", target.play_pause)
+        self.forward = IconButton("step-forward", "Step forward (Right)", self._forward)
+        self.end = IconButton("skip-end", "Go to end (End)", target.to_end)
+        self.position = label("", "muted")
+        self.position.setMinimumWidth(140)
         self.speed = QComboBox()
         self.speed.addItems([speed_text(one) for one in SPEEDS])
         self.speed.setCurrentIndex(SPEEDS.index(1.0))
         self.speed.setAccessibleName("Speed (plus and minus keys)")
         self.speed.setToolTip("Speed: + and - keys")
         self.speed.setFixedWidth(84)
-        self.speed.currentIndexChanged.connect(self._choose)
-        self.skip = button("Skip to result", driver.skip, tip="Play the rest as fast as it goes, and show the end")
-        self.over = button(
-            "Take over", driver.take_over, icon="human", tip="Play on from here yourself, in one's place"
-        )
-        self.again = button("Play again", again, icon="play", tip="The same players once more, with the next seed")
-        self.again.hide()
+        self.speed.currentIndexChanged.connect(self._on_speed_chosen)
+        self.skip = button("Skip to result", target.skip, tip="Play the rest at full speed and show the result")
+        tip = "Choose a seat and play it yourself from this step on"
+        self.take_over = button("Take over", target.take_over, icon="human", tip=tip)
+        self.play_again = button("Play again", play_again, icon="play", tip="Same players, next seed")
+        self.play_again.hide()
         buttons = row(self.start, self.back, self.play, self.forward, self.end, gap=4)
         self.setLayout(
-            column(self.scrubber, row(buttons, self.place, 1, self.speed, self.skip, self.over, self.again), gap=4),
+            column(
+                self.scrubber,
+                row(buttons, self.position, 1, self.speed, self.skip, self.take_over, self.play_again),
+                gap=4,
+            ),
         )
 
     @Slot()
     def _back(self) -> None:
-        self._driver.step(-1)
+        self._target.step(-1)
 
     @Slot()
     def _forward(self) -> None:
-        self._driver.step(1)
+        self._target.step(1)
 
     @Slot(int)
-    def _choose(self, place: int) -> None:
+    def _on_speed_chosen(self, place: int) -> None:
         if 0 <= place < len(SPEEDS):
-            self._driver.set_speed(SPEEDS[place])
+            self._target.set_speed(SPEEDS[place])
 
     def set_speed(self, speed: float) -> None:
-        """As it is; nobody is asked to change it."""
+        """Show this speed; does not change that of the match."""
         nearest = min(range(len(SPEEDS)), key=lambda place: abs(SPEEDS[place] - speed))
         with QSignalBlocker(self.speed):
             self.speed.setCurrentIndex(nearest)
 
-    def set_show(self, show: Show) -> None:
-        self.scrubber.set_place(show.step, show.steps, show.marks)
-        self.place.setText(f"{show.step:,} / {show.steps:,}")
-        stopped = show.paused or show.at_end
+    def set_player(self, player: MatchPlayer) -> None:
+        self.scrubber.set_position(player.step, player.steps, player.marks)
+        self.position.setText(f"{player.step:,} / {player.steps:,}")
+        stopped = player.paused or player.at_end
         self.play.set_icon("play" if stopped else "pause", "Play (Space)" if stopped else "Pause (Space)")
-        hurried = show.complete or not show.peopled  # a person has to play the rest
-        self.skip.setEnabled(hurried and not show.at_end and not show.trouble)
-        over = show.kind == "exhibition" and show.at_end
-        self.again.setVisible(over)  # in the place of what cannot be done any more
-        self.over.setVisible(not over)
-        self.over.setEnabled(not show.at_end and not show.trouble)
+        skippable = player.complete or not player.has_humans  # a human has to play the rest
+        self.skip.setEnabled(skippable and not player.at_end and not player.error)
+        ended = player.kind == "exhibition" and player.at_end
+        self.play_again.setVisible(ended)  # in place of the button that is no longer of use
+        self.take_over.setVisible(not ended)
+        self.take_over.setEnabled(not player.at_end and not player.error)

@@ -1,4 +1,4 @@
-"""A match that plays itself, over and over: something to look at, with nothing to press."""
+"""A preview that plays back one match in a loop, without controls."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from PySide6.QtCore import QElapsedTimer, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QHideEvent, QKeyEvent, QMouseEvent, QShowEvent
 
 from engine.play.replay import Playback
-from league_app.gui.match.canvas import Canvas
+from league_app.gui.match.canvas import BoardCanvas
 
-PERIOD = 33  # milliseconds: thirty pictures a second are enough for what one does not study
-HOLD = 2.0  # seconds that the end stays
+PERIOD = 33  # milliseconds: thirty frames a second are enough for a preview
+HOLD = 2.0  # seconds for which the last step is shown
 
 
-class Preview(Canvas):
-    """A click, or Enter, asks for the match itself."""
+class ReplayPreview(BoardCanvas):
+    """Emits `chosen` on a click or Enter."""
 
     chosen = Signal()
 
     def __init__(self) -> None:
-        super().__init__("The best match of this league, playing itself")
+        super().__init__("Preview of the best match of this league")
         self._playback: Playback | None = None
-        self._at = 0.0
-        self._watch = QElapsedTimer()
+        self._position = 0.0
+        self._elapsed = QElapsedTimer()
         self._timer = QTimer(self)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.setInterval(PERIOD)
@@ -29,24 +29,24 @@ class Preview(Canvas):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """Modest: it takes the room that is left."""
+        """Small: the layout gives it the space that is left."""
         return QSize(480, 300)
 
     def play(self, playback: Playback | None) -> None:
-        """A finished match; None for nothing."""
-        self._playback, self._at = playback, 0.0
+        """Show a finished match, or nothing for None."""
+        self._playback, self._position = playback, 0.0
         if playback is None:
             self._timer.stop()
             self.show_scene(None)
         elif self.isVisible():
-            self._begin()
+            self._start()
 
     @property
     def playback(self) -> Playback | None:
         return self._playback
 
-    def _begin(self) -> None:
-        self._watch.start()
+    def _start(self) -> None:
+        self._elapsed.start()
         self._timer.start()
         self._tick()
 
@@ -55,16 +55,16 @@ class Preview(Canvas):
         playback = self._playback
         if playback is None:
             return
-        self._at += self._watch.restart() / 1000 * playback.game.info.pace
-        if self._at > playback.steps + HOLD * playback.game.info.pace:
-            self._at = 0.0
-        playback.seek(int(self._at))
+        self._position += self._elapsed.restart() / 1000 * playback.game.info.pace
+        if self._position > playback.steps + HOLD * playback.game.info.pace:
+            self._position = 0.0
+        playback.seek(int(self._position))
         self.show_scene(playback.scene())
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
         super().showEvent(event)
         if self._playback is not None:
-            self._begin()
+            self._start()
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
         super().hideEvent(event)

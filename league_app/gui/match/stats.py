@@ -1,4 +1,4 @@
-"""Statistics of those who play, side by side: the numbers, and bars that say who has more."""
+"""The players' statistics side by side: numbers, and bars to compare them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from league_app.gui.match.info import readable
 
 LINE, BAR, GAP = 18, 4, 10
 NUMBER, VALUE = 18, 60  # pixels for a seat's number and for its value
-ONE_COLUMN = 5  # seats that stand below each other
+ONE_COLUMN = 5  # most seats in one column
 
 
-def figure(value: float) -> str:
-    """With as many places as it takes to read it."""
+def format_value(value: float) -> str:
+    """Format with at most two decimal places, fewer for larger values."""
     whole = value == int(value) or abs(value) >= 1000
-    told = f"{value:,.0f}" if whole else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
-    return told.replace("-", "\u2212")
+    text = f"{value:,.0f}" if whole else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    return text.replace("-", "\u2212")
 
 
-class Compare(QWidget):
-    """Values by seat and name, as `Playback.stats` gives them."""
+class StatsComparison(QWidget):
+    """Shows values by seat and name, as returned by `Playback.stats`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Compare(QWidget):
         self.update()
 
     def set_coloured(self, on: bool) -> None:
-        """Whether bars have the colours of the seats."""
+        """Set whether the bars have the colours of the seats."""
         if on != self._coloured:
             self._coloured = on
             self.update()
@@ -63,14 +63,14 @@ class Compare(QWidget):
         return theme.seat(seat) if self._coloured else theme.colour("muted")
 
     def _column(self, place: int) -> list[str]:
-        return [figure(seat[place]) for seat in self._values]
+        return [format_value(seat[place]) for seat in self._values]
 
     def _block(self) -> int:
-        """Height of one statistic."""
+        """Return the height of one statistic in pixels."""
         return LINE + BAR + GAP if len(self._values) == 2 else LINE * (1 + self._lines()) + GAP
 
     def _lines(self) -> int:
-        """Of one statistic; many seats stand in two columns."""
+        """Return the lines of one statistic; many seats take two columns."""
         return len(self._values) if len(self._values) <= ONE_COLUMN else math.ceil(len(self._values) / 2)
 
     def sizeHint(self) -> QSize:  # noqa: N802
@@ -90,17 +90,17 @@ class Compare(QWidget):
         for place, name in enumerate(self._names):
             area = QRectF(0, place * self._block(), self.width(), self._block())
             if len(self._values) == 2:
-                self._two(painter, area, name, place)
+                self._paint_two(painter, area, name, place)
             else:
-                self._many(painter, area, name, place)
+                self._paint_many(painter, area, name, place)
 
-    def _two(self, painter: QPainter, area: QRectF, name: str, place: int) -> None:
+    def _paint_two(self, painter: QPainter, area: QRectF, name: str, place: int) -> None:
         text = QRectF(area.left(), area.top(), area.width(), LINE)
         first, second = (seat[place] for seat in self._values)
         painter.setFont(theme.font("body"))
         painter.setPen(theme.colour("text"))
-        painter.drawText(text, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, figure(first))
-        painter.drawText(text, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, figure(second))
+        painter.drawText(text, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, format_value(first))
+        painter.drawText(text, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, format_value(second))
         painter.setFont(theme.font("caption"))
         painter.setPen(theme.colour("muted"))
         painter.drawText(text, Qt.AlignmentFlag.AlignCenter, name)
@@ -116,7 +116,7 @@ class Compare(QWidget):
         painter.setBrush(self._shade(1))
         painter.drawRoundedRect(QRectF(area.left() + split + 2, top, area.width() - 2 - split, BAR), 2, 2)
 
-    def _many(self, painter: QPainter, area: QRectF, name: str, place: int) -> None:
+    def _paint_many(self, painter: QPainter, area: QRectF, name: str, place: int) -> None:
         painter.setFont(theme.font("caption"))
         painter.setPen(theme.colour("muted"))
         painter.drawText(QRectF(area.left(), area.top(), area.width(), LINE), Qt.AlignmentFlag.AlignVCenter, name)
@@ -132,7 +132,9 @@ class Compare(QWidget):
             painter.drawText(line, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, f"{seat + 1}")
             painter.setPen(theme.colour("text"))
             right = QRectF(line.left() + number, line.top(), value, LINE)
-            painter.drawText(right, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, figure(values[place]))
+            painter.drawText(
+                right, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, format_value(values[place])
+            )
             room = max(line.width() - number - value - 8, 0.0) * abs(values[place]) / most
             bar = QRectF(right.right() + 8, line.center().y() - 2, room, BAR)
             hollow = is_hollow(seat) and room > BAR

@@ -1,1 +1,1 @@
-"""Rows and columns for Qt, made of what a league says."""
+"""Columns and Qt models that turn results of queries into table rows."""

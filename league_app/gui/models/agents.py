@@ -1,50 +1,54 @@
-"""Agents as rows of tables: in the dock, and as opponents on an agent's page."""
+"""Table columns for agents, in the dock and as opponents on an agent's page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from league_app.core.queries.matches import Listed
-from league_app.gui.widgets.table.model import Column
-from league_app.gui.widgets.table.delegates import NOTHING, AgentCell, BarCell, NotedCell
-from league_app.gui.widgets.agent_colours import colour_of
+from engine.league.standings import Row
 from league_app.core.formatting import percent
+from league_app.core.queries.matches import AgentRow, ending_text, match_count
+from league_app.gui.widgets.agent_colours import colour_of
+from league_app.gui.widgets.key_figures import AgentFigures
+from league_app.gui.widgets.table.delegates import NOTHING, AgentCell, BarCell, NotedCell
+from league_app.gui.widgets.table.model import Column
 
 
-def _cell(one: Listed) -> AgentCell:
-    kind = f"archived, {one.kind}" if one.archived else one.kind
-    return AgentCell(one.name, kind, colour_of(one.id, one.colour), bool(one.warning))
+def _cell(agent: AgentRow) -> AgentCell:
+    kind = f"archived, {agent.kind}" if agent.archived else agent.kind
+    return AgentCell(agent.name, kind, colour_of(agent.id, agent.colour), bool(agent.warning))
 
 
-def _rating(one: Listed) -> str:
-    return f"{one.rating:z.0f}" if one.rating is not None else NOTHING
+def _rating(agent: AgentRow) -> str:
+    return f"{agent.rating:z.0f}" if agent.rating is not None else NOTHING
 
 
-def longest(agents: Sequence[Listed]) -> int:
-    """Letters of a rating."""
-    return max((len(_rating(one)) for one in agents), default=0)
+def longest_rating(agents: Sequence[AgentRow]) -> int:
+    """The length of the longest rating text."""
+    return max((len(_rating(agent)) for agent in agents), default=0)
 
 
-def _rating_cell(one: Listed) -> NotedCell:
-    return NotedCell(_rating(one), f"\u00b1{one.error:.0f}" if one.rating is not None else "")
+def _rating_cell(agent: AgentRow) -> NotedCell:
+    return NotedCell(_rating(agent), f"\u00b1{agent.error:.0f}" if agent.rating is not None else "")
 
 
-def _tip(one: Listed) -> str:
-    rating = f"{one.rating:z.0f} \u00b1{one.error:.0f}" if one.rating is not None else "has not played here yet"
-    archived = "\narchived" if one.archived else ""
-    warning = f"\n{one.warning}" if one.warning else ""
-    return f"{one.name}\n{one.kind}, {rating}{archived}{warning}"
+def _tip(agent: AgentRow) -> str:
+    rating = f"{agent.rating:z.0f} \u00b1{agent.error:.0f}" if agent.rating is not None else "no matches here yet"
+    archived = "\narchived" if agent.archived else ""
+    warning = f"\n{agent.warning}" if agent.warning else ""
+    return f"{agent.name}\n{agent.kind}, {rating}{archived}{warning}"
 
 
 def agent_columns() -> tuple[Column, ...]:
     return (
-        Column("Agent", lambda one: one.name, paint="agent", value=_cell, cell_tip=_tip, width=90, least=60, grow=1),
+        Column(
+            "Agent", lambda agent: agent.name, paint="agent", value=_cell, cell_tip=_tip, width=90, min_width=60, grow=1
+        ),
         Column(
             "Rating",
             _rating,
-            sort=lambda one: one.rating if one.rating is not None else float("-inf"),
+            sort=lambda agent: agent.rating if agent.rating is not None else float("-inf"),
             right=True,
-            tip="With its 95 % interval: the true strength is inside in 19 of 20 cases",
+            tip="Rating with its 95 % confidence interval",
             paint="noted",
             value=_rating_cell,
             cell_tip=_tip,
@@ -57,31 +61,39 @@ def opponent_columns() -> tuple[Column, ...]:
     return (
         Column(
             "Opponent",
-            lambda one: one.name,
+            lambda opponent: opponent.name,
             paint="agent",
-            value=lambda one: AgentCell(one.name, "", colour_of(one.id, one.colour)),
-            cell_tip=lambda one: one.name,
+            value=lambda opponent: AgentCell(opponent.name, "", colour_of(opponent.id, opponent.colour)),
+            cell_tip=lambda opponent: opponent.name,
             width=90,
-            least=70,
+            min_width=70,
             grow=2,
         ),
         Column(
             "Score",
-            lambda one: percent(one.score),
-            sort=lambda one: one.score,
+            lambda opponent: percent(opponent.score),
+            sort=lambda opponent: opponent.score,
             paint="bar",
-            value=lambda one: BarCell(one.score, percent(one.score)),
+            value=lambda opponent: BarCell(opponent.score, percent(opponent.score)),
             width=110,
-            least=100,
+            min_width=100,
             grow=1,
             descending=True,
-            tip="Share of what could be won against it",
+            tip="Points won as a share of the possible points",
         ),
         Column(
             "W / D / L",
-            lambda one: f"{one.wins:,} / {one.draws:,} / {one.losses:,}",
-            sort=lambda one: one.wins + one.draws + one.losses,
+            lambda opponent: f"{opponent.wins:,} / {opponent.draws:,} / {opponent.losses:,}",
+            sort=lambda opponent: opponent.wins + opponent.draws + opponent.losses,
             right=True,
             descending=True,
         ),
     )
+
+
+def agent_figures(row: Row, rank: int, rated: int, seats: int = 2) -> AgentFigures:
+    total = row.total
+    forfeits = tuple((ending_text(ending), count) for ending, count in sorted(row.forfeits.items()))
+    results = total.wins, total.draws, total.losses
+    matches = match_count(total.played, seats)
+    return AgentFigures(row.rating, row.error, rank, rated, total.score, matches, results, seats, forfeits)

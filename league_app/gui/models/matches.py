@@ -1,4 +1,4 @@
-"""Matches, tournaments and failures as rows of tables."""
+"""Table models and columns for matches, tournaments and failures."""
 
 from __future__ import annotations
 
@@ -8,116 +8,118 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
-from engine.league.records import State
+from engine.league.records import RunState
 from engine.league.storage.match_rows import unpack_players
 from engine.league.storage.schema import PLACES
-from league_app.core.queries import matches as looks
-from league_app.core.queries.matches import Failed, Found, Person, Row
-from league_app.gui.widgets.table.model import Column, TableModel
-from league_app.gui.widgets.table.delegates import AgentCell, BarCell, FitCell
+from league_app.core.formatting import compact, finish_order, percent
+from league_app.core.queries import matches
+from league_app.core.queries.matches import AgentLabel, FailureRow, MatchRows, Row
 from league_app.gui.widgets.agent_colours import colour_of
-from league_app.gui.widgets.players_delegate import PlayersCell, Seated
-from league_app.core.formatting import compact, finish, percent
+from league_app.gui.widgets.players_delegate import PlayerResult, PlayersCell
+from league_app.gui.widgets.table.delegates import AgentCell, BarCell, FitCell
+from league_app.gui.widgets.table.model import Column, TableModel
 
 Index = QModelIndex | QPersistentModelIndex
-SORTS = ("match", "when", "players", "ending", "steps", "tournament")  # by column, as `looks.Wanted` calls them
+SORTS = ("match", "when", "players", "ending", "steps", "tournament")  # by column, as in `MatchFilter`
 PLAYERS = SORTS.index("players")
 
 
 class MatchModel(TableModel):
-    """Pages of matches, already in order: sorting, filtering and the next page are asked of whoever reads."""
+    """Pages of matches that the database has sorted and filtered; the signals ask for other pages."""
 
-    ordered = Signal()  # another order is wanted
-    short = Signal()  # more rows are
+    order_changed = Signal()
+    more_needed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
-        self.people: Mapping[int, Person] = {}
+        self.agents: Mapping[int, AgentLabel] = {}
         self.tournaments: Mapping[int, str] = {}
         self.total = 0
-        self.asking = False
-        self._known: set[int] = set()
+        self.loading = False
+        self._known_ids: set[int] = set()
         columns = (
-            Column("Match", _reference, tip="Tournament and place in its plan"),
-            Column("When", lambda row: looks.when(row[1]), cell_tip=lambda row: full_time(row[1]), descending=True),
+            Column("Match", _reference, tip="Number of the tournament and of the match in it"),
+            Column(
+                "When", lambda row: matches.short_time(row[1]), cell_tip=lambda row: full_time(row[1]), descending=True
+            ),
             Column(
                 "Players",
                 lambda row: self.players(row).text,
                 value=self.players,
-                cell_tip=self._who,
+                cell_tip=self._players_tip,
                 width=300,
-                least=250,
+                min_width=250,
                 grow=3,
             ),
-            Column("Ending", lambda row: looks.words_of(row[6]), cell_tip=self._why),
+            Column("Ending", lambda row: matches.ending_text(row[6]), cell_tip=self._ending_tip),
             Column("Steps", lambda row: f"{row[5]:,}", right=True),
-            Column("Tournament", self._called, cell_tip=self._called, least=90, grow=1),
+            Column("Tournament", self._tournament_name, cell_tip=self._tournament_name, min_width=90, grow=1),
         )
         super().__init__(columns, lambda row: row[0], parent)
 
-    # What a row says
+    # Texts of a row
 
     def players(self, row: Row) -> PlayersCell:
-        seated, ranks, scores = unpack_players(row[2]), row[3], looks.scores_of(row)
+        seated, ranks, scores = unpack_players(row[2]), row[3], matches.scores_of(row)
         decided = len(set(ranks)) > 1
         seats = []
-        for seat in finish(ranks):
-            one = self.people.get(seated[seat])
-            name, colour = (one.name, colour_of(one.id, one.colour)) if one else ("?", "888888")
-            seats.append(Seated(name, f"{scores[seat]:g}", colour, decided and ranks[seat] == 1))
+        for seat in finish_order(ranks):
+            agent = self.agents.get(seated[seat])
+            name, colour = (agent.name, colour_of(agent.id, agent.colour)) if agent else ("?", "888888")
+            seats.append(PlayerResult(name, f"{scores[seat]:g}", colour, decided and ranks[seat] == 1))
         return PlayersCell(tuple(seats))
 
-    def ending(self, row: Row) -> str:
-        told, seated = looks.words_of(row[6]), unpack_players(row[2])
+    def ending_text(self, row: Row) -> str:
+        text, seated = matches.ending_text(row[6]), unpack_players(row[2])
         blamed = [number for seat, number in enumerate(seated) if row[7] >> seat & 1]
-        names = " and ".join(dict.fromkeys(self.people[one].name for one in blamed if one in self.people))
-        return f"{told} by {names}" if names else told
+        names = " and ".join(dict.fromkeys(self.agents[number].name for number in blamed if number in self.agents))
+        return f"{text} by {names}" if names else text
 
-    def _why(self, row: Row) -> str:
-        return f"{self.ending(row)}: {row[8]}" if row[8] else self.ending(row)
+    def _ending_tip(self, row: Row) -> str:
+        return f"{self.ending_text(row)}: {row[8]}" if row[8] else self.ending_text(row)
 
-    def _called(self, row: Row) -> str:
+    def _tournament_name(self, row: Row) -> str:
         number = row[0] // PLACES
-        return looks.called(number, self.tournaments[number]) if number in self.tournaments else ""
+        return matches.tournament_label(number, self.tournaments[number]) if number in self.tournaments else ""
 
-    def _who(self, row: Row) -> str:
-        return f"{self.players(row).text}\n{self.ending(row)} after {row[5]:,} steps"
+    def _players_tip(self, row: Row) -> str:
+        return f"{self.players(row).text}\n{self.ending_text(row)} after {row[5]:,} steps"
 
-    # What Qt asks, and what comes of it
+    # Sorting and paging
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         self._sorted = (column, order) if 0 <= column < len(self.columns) else None
-        self.ordered.emit()
+        self.order_changed.emit()
 
     @property
     def order(self) -> tuple[str, bool]:
-        """As `looks.Wanted` has it."""
+        """Sort column and whether descending, as in `MatchFilter`."""
         if self._sorted is None:
             return "", False
         return SORTS[self._sorted[0]], self._sorted[1] == Qt.SortOrder.DescendingOrder
 
     def canFetchMore(self, parent: Index = QModelIndex()) -> bool:  # noqa: B008, N802
-        return not parent.isValid() and not self.asking and 0 < len(self._shown) < self.total
+        return not parent.isValid() and not self.loading and 0 < len(self._shown) < self.total
 
     def fetchMore(self, parent: Index = QModelIndex()) -> None:  # noqa: B008, N802
         if self.canFetchMore(parent):
-            self.asking = True
-            self.short.emit()
+            self.loading = True
+            self.more_needed.emit()
 
-    def take(self, found: Found) -> None:
-        self.asking = False
-        self.people, self.tournaments = found.people, found.tournaments
-        if found.more:
-            self._append([row for row in found.rows if row[0] not in self._known])
+    def add_result(self, result: MatchRows) -> None:
+        self.loading = False
+        self.agents, self.tournaments = result.agents, result.tournaments
+        if result.more:
+            self._append([row for row in result.rows if row[0] not in self._known_ids])
             return
-        self.total = max(found.total, len(found.rows))
-        new, old = found.rows, self._shown
-        fresh = _prepended(old, new)
-        if fresh is not None:
-            self._prepend(new[:fresh])
+        self.total = max(result.total, len(result.rows))
+        new, old = result.rows, self._shown
+        added = _prepended(old, new)
+        if added is not None:
+            self._prepend(new[:added])
         else:
             self.beginResetModel()
-            self._shown = self._every = new
-            self._known = {row[0] for row in new}
+            self._shown = self._all_rows = new
+            self._known_ids = {row[0] for row in new}
             self.endResetModel()
 
     def _append(self, rows: list[Row]) -> None:
@@ -127,33 +129,33 @@ class MatchModel(TableModel):
         at = len(self._shown)
         self.beginInsertRows(QModelIndex(), at, at + len(rows) - 1)
         self._shown += rows
-        self._known.update(row[0] for row in rows)
+        self._known_ids.update(row[0] for row in rows)
         self.endInsertRows()
 
     def _prepend(self, rows: list[Row]) -> None:
         if rows:
             self.beginInsertRows(QModelIndex(), 0, len(rows) - 1)
             self._shown[:0] = rows
-            self._known.update(row[0] for row in rows)
+            self._known_ids.update(row[0] for row in rows)
             self.endInsertRows()
-        elif self._shown:  # names may be others
+        elif self._shown:  # names may have changed
             self.dataChanged.emit(self.index(0, 0), self.index(len(self._shown) - 1, len(self.columns) - 1))
 
 
 def _reference(row: Row) -> str:
-    return looks.reference(row[0])
+    return matches.reference(row[0])
 
 
 def _prepended(old: Sequence[Row], new: Sequence[Row]) -> int | None:
-    """How many of the new rows stand before the old ones, if nothing else has changed."""
-    if not old or not new or len(new) < min(len(old), looks.PAGE):
+    """How many new rows were added before the old ones; None if anything else has changed."""
+    if not old or not new or len(new) < min(len(old), matches.PAGE):
         return None
     first = old[0][0]
-    at = next((place for place, row in enumerate(new) if row[0] == first), None)
-    if at is None:
+    added = next((index for index, row in enumerate(new) if row[0] == first), None)
+    if added is None:
         return None
-    rest = new[at:]
-    return at if rest == old[: len(rest)] and len(rest) <= len(old) else None
+    rest = new[added:]
+    return added if rest == old[: len(rest)] and len(rest) <= len(old) else None
 
 
 # Tournaments
@@ -165,8 +167,8 @@ class TournamentRow:
     name: str
     game: str
     format: str
-    state: State
-    playing: bool  # by this window, now
+    state: RunState
+    playing: bool  # in this window, now
     played: int
     total: int | None
     entrants: tuple[str, ...]  # ids
@@ -175,7 +177,7 @@ class TournamentRow:
 
     @property
     def share(self) -> float:
-        return self.played / self.total if self.total else float(self.state is State.FINISHED)
+        return self.played / self.total if self.total else float(self.state is RunState.FINISHED)
 
 
 def _format(row: TournamentRow) -> str:
@@ -194,8 +196,8 @@ def _played_cell(row: TournamentRow) -> FitCell:
 def tournament_columns() -> tuple[Column, ...]:
     return (
         Column("#", lambda row: str(row.number), sort=lambda row: row.number, right=True, width=36, descending=True),
-        Column("Name", lambda row: row.name, cell_tip=lambda row: row.name, width=150, least=120, grow=2),
-        Column("Format", _format, cell_tip=_format, least=70),
+        Column("Name", lambda row: row.name, cell_tip=lambda row: row.name, width=150, min_width=120, grow=2),
+        Column("Format", _format, cell_tip=_format, min_width=70),
         Column("State", lambda row: row.state.value),
         Column(
             "Played",
@@ -205,7 +207,7 @@ def tournament_columns() -> tuple[Column, ...]:
             paint="fit",
             value=_played_cell,
             cell_tip=_played,
-            least=92,
+            min_width=92,
         ),
         Column(
             "Progress",
@@ -214,18 +216,18 @@ def tournament_columns() -> tuple[Column, ...]:
             paint="bar",
             value=lambda row: BarCell(row.share, percent(row.share)),
             width=120,
-            least=84,
+            min_width=84,
             grow=1,
         ),
         Column("Agents", lambda row: str(len(row.entrants)), sort=lambda row: len(row.entrants), right=True),
         Column(
             "Started",
-            lambda row: looks.when(row.created),
+            lambda row: matches.short_time(row.created),
             sort=lambda row: row.created,
             cell_tip=lambda row: full_time(row.created),
             descending=True,
         ),
-        Column("Note", lambda row: row.note, cell_tip=lambda row: row.note, least=40, grow=2),
+        Column("Note", lambda row: row.note, cell_tip=lambda row: row.note, min_width=40, grow=2),
     )
 
 
@@ -241,22 +243,22 @@ def failure_columns() -> tuple[Column, ...]:
             value=_agent,
             cell_tip=lambda row: row.name,
             width=150,
-            least=130,
+            min_width=130,
             grow=1,
         ),
-        Column("Ending", lambda row: looks.words_of(row.ending)),
-        Column("Times", lambda row: f"{row.times:,}", sort=lambda row: row.times, right=True, descending=True),
-        Column("Latest", lambda row: looks.reference(row.number), sort=lambda row: row.number, descending=True),
-        Column("Reason", _reason, cell_tip=_reason, least=160, grow=3),
+        Column("Ending", lambda row: matches.ending_text(row.ending)),
+        Column("Count", lambda row: f"{row.times:,}", sort=lambda row: row.times, right=True, descending=True),
+        Column("Latest match", lambda row: matches.reference(row.number), sort=lambda row: row.number, descending=True),
+        Column("Reason", _reason, cell_tip=_reason, min_width=160, grow=3),
     )
 
 
-def _agent(row: Failed) -> AgentCell:
+def _agent(row: FailureRow) -> AgentCell:
     return AgentCell(row.name, row.kind, colour_of(row.agent, row.colour))
 
 
-def _reason(row: Failed) -> str:
-    return one_line(row.told[0]) or "no reason given"
+def _reason(row: FailureRow) -> str:
+    return one_line(row.reason_and_output[0]) or "no reason given"
 
 
 def one_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Standings as the window shows them: made of the league in another thread, taken as they are by tables in this one."""
+"""Standings for the window: loaded in a background thread, shown by the columns defined here."""
 
 from __future__ import annotations
 
@@ -12,36 +12,45 @@ import numpy as np
 
 from engine.errors import BadValue
 from engine.game import Floats
-from engine.league import standings as tables
+from engine.league import standings
 from engine.league.ratings import START
 from engine.play.match import GameSpec
-from league_app.core.queries.matches import called, games, unsteady
-from league_app.gui.widgets.table.model import Column
+from league_app.core.formatting import compact, meetings, percent, plural
+from league_app.core.queries.matches import forfeit_warning, match_count, tournament_label
 from league_app.core.state import LeagueState
-from league_app.gui.gc_pause import no_sweeping
-from league_app.gui.widgets.table.delegates import NOTHING, AgentCell, FitCell, RankCell, RatingCell, RecordCell, ToneCell
+from league_app.gui.garbage_collection import gc_paused
+from league_app.gui.models.crosstable import crosstable_data
 from league_app.gui.widgets.agent_colours import colour_of
-from league_app.gui.widgets.crosstable import Crossed, crossed
-from league_app.core.formatting import compact, many, meetings, percent
+from league_app.gui.widgets.crosstable import CrosstableData
+from league_app.gui.widgets.table.delegates import (
+    NOTHING,
+    AgentCell,
+    FitCell,
+    RankCell,
+    RatingCell,
+    RecordCell,
+    ToneCell,
+)
+from league_app.gui.widgets.table.model import Column
 
-SCOPES = 300  # tournaments to choose from, the newest ones
-RECORD = "Games won, drawn and lost; with more than two seats, each of the others who came in behind or before"
-LASTING = 8.0  # seconds for which a changed rank is marked
+MAX_SCOPES = 300  # the newest tournaments, in the list of scopes
+RECORD_TIP = "Games won, drawn and lost. In a game of more than two seats, each opponent counts as one game"
+MARK_SECONDS = 8.0  # how long a changed rank is marked
 
 
 @dataclass(frozen=True)
 class Scope:
-    """A tournament that can be looked at by itself."""
+    """A tournament whose standings can be shown alone."""
 
     number: int
     text: str
 
 
 @dataclass(frozen=True)
-class Line:
-    """One agent, with all that its row shows."""
+class StandingsRow:
+    """One agent, with everything that its row shows."""
 
-    rank: int | None  # None for somebody who has not played
+    rank: int | None  # None if it has not played
     agent: str  # its id
     name: str
     kind: str
@@ -50,13 +59,13 @@ class Line:
     error: float
     low: float  # the scale on which all intervals of the table are drawn
     high: float
-    total: tables.Tally
+    total: standings.Tally
     forfeits: tuple[tuple[str, int], ...]  # by kind of ending, the most frequent first
     seats: int = 2
 
     @property
     def games(self) -> int:
-        return games(self.total.played, self.seats)
+        return match_count(self.total.played, self.seats)
 
     @property
     def forfeited(self) -> int:
@@ -64,65 +73,72 @@ class Line:
 
     @property
     def warning(self) -> str:
-        """Why its rating says little; nothing where it does not."""
-        return unsteady(self.games, self.forfeits)
+        """Why its rating is not reliable, or empty."""
+        return forfeit_warning(self.games, self.forfeits)
 
 
 @dataclass(frozen=True)
-class View:
-    """Everything that the page shows of a pool or of one of its tournaments."""
+class StandingsView:
+    """Everything that the page shows about a pool or one of its tournaments."""
 
     scope: int  # the tournament's number; 0 for all matches of the game
     scopes: tuple[Scope, ...]
     anchor: str | None  # the agent whose rating is fixed
-    lines: tuple[Line, ...]
-    crossed: Crossed  # of those who have played
-    superiority: Floats  # of the same
+    rows: tuple[StandingsRow, ...]
+    crosstable: CrosstableData  # of agents that have played
+    superiority: Floats  # of the same agents
     model: str
     notes: tuple[str, ...]
     matches: int
     seats: int
-    took: float  # seconds
+    seconds: float  # seconds
 
 
-def look(state: LeagueState, pool: GameSpec, scope: int, anchor: str | None) -> View:
-    """The question: called beside the window's thread."""
-    with no_sweeping:
-        return _look(state, pool, scope, anchor)
+def load_standings(state: LeagueState, pool: GameSpec, scope: int, anchor: str | None) -> StandingsView:
+    """Called in a background thread."""
+    with gc_paused:
+        return _load(state, pool, scope, anchor)
 
 
-def _look(state: LeagueState, pool: GameSpec, scope: int, anchor: str | None) -> View:
+def _load(state: LeagueState, pool: GameSpec, scope: int, anchor: str | None) -> StandingsView:
     since = time.perf_counter()
-    found = [one for one in reversed(state.league.tournaments()) if one.settings.game == pool]
-    if scope not in {one.number for one in found}:
+    newest_first = reversed(state.league.tournaments())
+    tournaments = [tournament for tournament in newest_first if tournament.settings.game == pool]
+    if scope not in {tournament.number for tournament in tournaments}:
         scope = 0
-    shown = found[:SCOPES] + [one for one in found[SCOPES:] if one.number == scope]
-    anchor, table = table_of(state, pool, scope, anchor)
-    scopes = tuple(Scope(one.number, called(one.number, one.name)) for one in shown)
-    lines = _lines(table, {one.id: (one.kind, one.colour) for one in state.agents(pool.name, archived=True)})
-    made = crossed([row for row in table.rows if row.total.played])
+    shown = tournaments[:MAX_SCOPES]
+    shown += [tournament for tournament in tournaments[MAX_SCOPES:] if tournament.number == scope]
+    anchor, table = load_table(state, pool, scope, anchor)
+    scopes = tuple(
+        Scope(tournament.number, tournament_label(tournament.number, tournament.name)) for tournament in shown
+    )
+    agents = state.agents(pool.name, archived=True)
+    lines = _standings_rows(table, {agent.id: (agent.kind, agent.colour) for agent in agents})
+    crosstable = crosstable_data([row for row in table.rows if row.total.played])
     facts = table.superiority, table.model, table.notes, table.matches, table.seats
-    return View(scope, scopes, anchor, lines, made, *facts, time.perf_counter() - since)
+    return StandingsView(scope, scopes, anchor, lines, crosstable, *facts, time.perf_counter() - since)
 
 
-def table_of(state: LeagueState, pool: GameSpec, scope: int, anchor: str | None) -> tuple[str | None, tables.Standings]:
-    """With the anchor, by its id, if it can be one: who has not played here cannot."""
-    names = {one.id: one.name for one in state.agents(pool.name, archived=True)}
+def load_table(
+    state: LeagueState, pool: GameSpec, scope: int, anchor: str | None
+) -> tuple[str | None, standings.Standings]:
+    """The standings, and the anchor's id; None if there is no anchor or it has not played here."""
+    names = {agent.id: agent.name for agent in state.agents(pool.name, archived=True)}
     if anchor in names:
         with contextlib.suppress(BadValue):
-            return anchor, state.standings(pool, scope, names[anchor])  # a name may be the id of somebody else
+            return anchor, state.standings(pool, scope, names[anchor])  # a name may be another agent's id
     return None, state.standings(pool, scope)
 
 
-def _lines(table: tables.Standings, known: dict[str, tuple[str, str]]) -> tuple[Line, ...]:
+def _standings_rows(table: standings.Standings, known: dict[str, tuple[str, str]]) -> tuple[StandingsRow, ...]:
     played = [row for row in table.rows if row.total.played]
     low, high = _scale([row.rating for row in played], [row.error for row in played])
-    made, ranks = [], 0
+    result, ranks = [], 0
     for row in table.rows:
         ranks += bool(row.total.played)
         kind, colour = known.get(row.agent, ("", ""))
-        made.append(
-            Line(
+        result.append(
+            StandingsRow(
                 ranks if row.total.played else None,
                 row.agent,
                 row.name,
@@ -133,31 +149,31 @@ def _lines(table: tables.Standings, known: dict[str, tuple[str, str]]) -> tuple[
                 low,
                 high,
                 row.total,
-                tuple(sorted(row.forfeits.items(), key=lambda one: -one[1])),
+                tuple(sorted(row.forfeits.items(), key=lambda forfeit: -forfeit[1])),
                 table.seats,
             )
         )
-    return tuple(made)
+    return tuple(result)
 
 
 def _scale(ratings: Sequence[float], errors: Sequence[float]) -> tuple[float, float]:
-    """From the lowest to the highest, with room for most intervals: one that is very wide must not squeeze the rest."""
+    """The range of ratings with room for 80 % of the intervals, so that a very wide one does not squeeze the rest."""
     if not ratings:
         return START - 100, START + 100
     room = float(np.quantile(errors, 0.8)) * 1.05 or 1.0
     return min(ratings) - room, max(ratings) + room
 
 
-class Movements:
-    """Who has just gone up or down, and by how many places: each change is told for a while."""
+class RankChanges:
+    """Marks agents whose rank has changed, for `MARK_SECONDS`."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._ranks: dict[str, int] = {}
-        self._marks: dict[str, tuple[int, float]] = {}  # the rank before, and until when that is told
+        self._marks: dict[str, tuple[int, float]] = {}  # previous rank, and when the mark expires
 
-    def see(self, lines: Sequence[Line], anew: bool) -> None:
-        """A newer table of the same things, or with `anew` one of other things."""
+    def update(self, lines: Sequence[StandingsRow], anew: bool) -> None:
+        """Takes a newer table. `anew`: it is of another scope, so ranks cannot be compared."""
         now, ranks = self._now(), {line.agent: line.rank for line in lines if line.rank is not None}
         if anew:
             self._marks = {}
@@ -165,208 +181,211 @@ class Movements:
             for agent, rank in ranks.items():
                 before = self._ranks.get(agent, rank)
                 if before != rank:
-                    self._marks[agent] = self._marks.get(agent, (before, 0))[0], now + LASTING
+                    self._marks[agent] = self._marks.get(agent, (before, 0))[0], now + MARK_SECONDS
         self._ranks = ranks
-        self.fade()
+        self.expire()
 
-    def fade(self) -> bool:
-        """Forget what is over; whether anything was."""
+    def expire(self) -> bool:
+        """Removes expired marks. Returns whether there were any."""
         now, count = self._now(), len(self._marks)
-        kept = {agent: mark for agent, mark in self._marks.items() if mark[1] > now and agent in self._ranks}
-        self._marks = kept
-        return len(kept) < count
+        marks = {agent: mark for agent, mark in self._marks.items() if mark[1] > now and agent in self._ranks}
+        self._marks = marks
+        return len(marks) < count
 
     @property
-    def any(self) -> bool:
+    def active(self) -> bool:
         return bool(self._marks)
 
-    def of(self, agent: str) -> int:
-        """Places gained; lost ones are below zero."""
+    def places_gained(self, agent: str) -> int:
+        """Negative if places were lost."""
         mark = self._marks.get(agent)
         return mark[0] - self._ranks[agent] if mark is not None else 0
 
 
-def columns(movements: Movements) -> tuple[Column, ...]:
-    """Of the table of standings."""
+def columns(changes: RankChanges) -> tuple[Column, ...]:
+    """Columns of the standings table."""
 
-    def rank(line: Line) -> RankCell:
-        return RankCell(_rank(line), movements.of(line.agent))
+    def rank(line: StandingsRow) -> RankCell:
+        return RankCell(_rank(line), changes.places_gained(line.agent))
 
-    def moved(line: Line) -> str:
-        places = movements.of(line.agent)
-        word = "up" if places > 0 else "down"
-        return f"{word} {abs(places)} {'place' if abs(places) == 1 else 'places'}, just now" if places else ""
+    def moved(line: StandingsRow) -> str:
+        gained = changes.places_gained(line.agent)
+        word = "up" if gained > 0 else "down"
+        return f"{word} {abs(gained)} {'place' if abs(gained) == 1 else 'places'}, just now" if gained else ""
 
     return (
-        Column("#", _rank, _by_rank, True, "Place, by rating", "rank", rank, moved, 52),
-        Column("Agent", _name, None, False, "", "agent", _agent, _name_told, 150, least=92, grow=3),
+        Column("#", _rank, _by_rank, True, "Rank by rating", "rank", rank, moved, 52),
+        Column("Agent", _name, None, False, "", "agent", _agent, _name_tip, 150, min_width=92, grow=3),
         Column(
             "Rating",
             _rating,
             _by_rating,
             False,
-            "With its 95 % interval: the true strength is inside in 19 of 20 cases",
+            "Rating with its 95 % confidence interval",
             "rating",
             _rating_cell,
-            rating_words,
+            rating_tip,
             190,
             True,
             96,
             3,
         ),
-        Column("Score", _score, _by_score, True, "Points of the games as a share of what could be won",
-               cell_tip=_score_words, width=74, descending=True),
-        Column("W / D / L", _record, _by_wins, False, RECORD, "record", _record_cell,
-               record_words, 170, True, 140, 2),
-        Column("Points", _points, _by_points, True, "The game's own points in a game, for and against", "tone",
-               _points_cell, _points_words, 80, True),
-        Column("Forfeits", _forfeits, _by_forfeits, True, "Games lost by breaking off, rather than by playing", "fit",
-               _forfeit_cell, forfeit_words, 68, True, 62),
-        Column("Games", _games, _by_games, True, "Matches played", "fit", _games_cell, _games_words, 74, True, 58),
+        Column("Score", _score, _by_score, True, "Points won as a share of the possible points",
+               cell_tip=_score_tip, width=74, descending=True),
+        Column("W / D / L", _record, _by_wins, False, RECORD_TIP, "record", _record_cell,
+               record_tip, 170, True, 140, 2),
+        Column("Points", _points, _by_points, True, "Average score in a game, for and against", "tone",
+               _points_cell, _points_tip, 80, True),
+        Column("Forfeits", _forfeits, _by_forfeits, True, "Games lost by resigning or by a failure", "fit",
+               _forfeit_cell, forfeits_tip, 68, True, 62),
+        Column("Games", _games, _by_games, True, "Matches played", "fit", _games_cell, _games_tip, 74, True, 58),
     )  # fmt: skip
 
 
-def _rank(line: Line) -> str:
+def _rank(line: StandingsRow) -> str:
     return NOTHING if line.rank is None else str(line.rank)
 
 
-def _by_rank(line: Line) -> float:
+def _by_rank(line: StandingsRow) -> float:
     return line.rank or float("inf")
 
 
-def _name(line: Line) -> str:
+def _name(line: StandingsRow) -> str:
     return line.name
 
 
-def _name_told(line: Line) -> str:
+def _name_tip(line: StandingsRow) -> str:
     return "\n".join(filter(None, (line.name, line.kind, line.warning)))
 
 
-def _agent(line: Line) -> AgentCell:
+def _agent(line: StandingsRow) -> AgentCell:
     return AgentCell(line.name, line.kind, colour_of(line.agent, line.colour), bool(line.warning))
 
 
-def figure(line: Line, value: float) -> str:
-    """Elo as a whole number, the smaller numbers of other models with a decimal."""
+def format_rating(line: StandingsRow, value: float) -> str:
+    """Elo as a whole number, the smaller ratings of other models with one decimal."""
     return f"{value:z.1f}" if line.high < 200 else f"{value:z.0f}"
 
 
-def _rating(line: Line) -> str:
-    return NOTHING if line.rank is None else f"{figure(line, line.rating)} ±{figure(line, line.error)}"
+def _rating(line: StandingsRow) -> str:
+    return NOTHING if line.rank is None else f"{format_rating(line, line.rating)} ±{format_rating(line, line.error)}"
 
 
-def _by_rating(line: Line) -> float:
+def _by_rating(line: StandingsRow) -> float:
     return line.rating if line.rank is not None else float("-inf")
 
 
-def _rating_cell(line: Line) -> RatingCell:
+def _rating_cell(line: StandingsRow) -> RatingCell:
     return RatingCell(line.rating if line.rank is not None else None, line.error, line.low, line.high)
 
 
-def rating_words(line: Line) -> str:
+def rating_tip(line: StandingsRow) -> str:
     if line.rank is None:
-        return f"{line.name} has not played here yet"
-    low, high = (figure(line, line.rating + side * line.error) for side in (-1, 1))
-    told = f"{line.name}: rated {figure(line, line.rating)}, between {low} and {high} with 95 % confidence"
-    return f"{told}\n{line.warning}" if line.warning else told
+        return f"{line.name} has no matches here yet"
+    low, high = (format_rating(line, line.rating + side * line.error) for side in (-1, 1))
+    text = f"{line.name}: rated {format_rating(line, line.rating)}, between {low} and {high} with 95 % confidence"
+    return f"{text}\n{line.warning}" if line.warning else text
 
 
-def _score(line: Line) -> str:
+def _score(line: StandingsRow) -> str:
     return percent(line.total.score, 1) if line.total.played else NOTHING
 
 
-def _by_score(line: Line) -> float:
+def _by_score(line: StandingsRow) -> float:
     return line.total.score if line.total.played else -1.0
 
 
-def _score_words(line: Line) -> str:
-    return f"{number(line.total.points)} of {line.total.played:,} points" if line.total.played else ""
+def _score_tip(line: StandingsRow) -> str:
+    return f"{format_points(line.total.points)} of {line.total.played:,} points" if line.total.played else ""
 
 
-def _record(line: Line) -> str:
+def _record(line: StandingsRow) -> str:
     total = line.total
     return f"{total.wins:,} / {total.draws:,} / {total.losses:,}" if total.played else NOTHING
 
 
-def _by_wins(line: Line) -> tuple[int, int]:
+def _by_wins(line: StandingsRow) -> tuple[int, int]:
     return line.total.wins, -line.total.losses
 
 
-def _record_cell(line: Line) -> RecordCell:
+def _record_cell(line: StandingsRow) -> RecordCell:
     return RecordCell(line.total.wins, line.total.draws, line.total.losses)
 
 
-def record_words(line: Line) -> str:
+def record_tip(line: StandingsRow) -> str:
     total = line.total
-    told = f"{total.wins:,} won, {total.draws:,} drawn, {total.losses:,} lost"
-    return f"{told}\n{meetings(total.played, line.seats)}" if line.seats > 2 and total.played else told
+    text = f"{total.wins:,} won, {total.draws:,} drawn, {total.losses:,} lost"
+    return f"{text}\n{meetings(total.played, line.seats)}" if line.seats > 2 and total.played else text
 
 
-def number(value: float) -> str:
-    """To a tenth, where it is no whole number."""
+def format_points(value: float) -> str:
+    """One decimal, unless it is a whole number."""
     return f"{value:,.1f}".removesuffix(".0")
 
 
-def _points(line: Line) -> str:
-    return f"{number(line.total.scored)} : {number(line.total.conceded)}" if line.total.played else NOTHING
+def _points(line: StandingsRow) -> str:
+    return (
+        f"{format_points(line.total.scored)} : {format_points(line.total.conceded)}" if line.total.played else NOTHING
+    )
 
 
-def _points_cell(line: Line) -> ToneCell:
-    """Of a game: the tooltip, a copy and an exported file have them altogether."""
+def _points_cell(line: StandingsRow) -> ToneCell:
+    """Averages for one game; the tooltip, a copy and an exported file have the totals."""
     if not (played := line.total.played):
         return ToneCell(NOTHING, "muted")
     each = (line.total.scored / played, line.total.conceded / played)
-    return ToneCell(" : ".join(f"{one:.1f}" if abs(one) < 100 else f"{one:,.0f}" for one in each))
+    return ToneCell(" : ".join(f"{value:.1f}" if abs(value) < 100 else f"{value:,.0f}" for value in each))
 
 
-def longest(lines: Sequence[Line]) -> int:
-    """Letters of what is most unlike from game to game: its points."""
+def longest_points(lines: Sequence[StandingsRow]) -> int:
+    """The length of the longest text in Points, the column that differs most between games."""
     return max((len(_points_cell(line).text) for line in lines), default=0)
 
 
-def _by_points(line: Line) -> float:
+def _by_points(line: StandingsRow) -> float:
     return (line.total.scored - line.total.conceded) / max(line.total.played, 1)
 
 
-def _points_words(line: Line) -> str:
+def _points_tip(line: StandingsRow) -> str:
     total = line.total
     ahead = total.scored - total.conceded
     sign = "+" if ahead >= 0 else "-"
-    told = f"{number(total.scored)} scored, {number(total.conceded)} conceded: {sign}{number(abs(ahead))}"
-    return f"{told}\n{meetings(total.played, line.seats)}" if line.seats > 2 and total.played else told
+    text = f"{format_points(total.scored)} scored, {format_points(total.conceded)} conceded"
+    text += f": {sign}{format_points(abs(ahead))}"
+    return f"{text}\n{meetings(total.played, line.seats)}" if line.seats > 2 and total.played else text
 
 
-def _forfeits(line: Line) -> str:
+def _forfeits(line: StandingsRow) -> str:
     return f"{line.forfeited:,}"
 
 
-def _by_forfeits(line: Line) -> int:
+def _by_forfeits(line: StandingsRow) -> int:
     return line.forfeited
 
 
-def _forfeit_cell(line: Line) -> FitCell:
+def _forfeit_cell(line: StandingsRow) -> FitCell:
     count = line.forfeited
     return FitCell((f"{count:,}", compact(count)), "warn") if count else FitCell((NOTHING,), "muted")
 
 
-def forfeit_words(line: Line) -> str:
-    told = [f"{kind.replace('_', ' ')}: {count:,}" for kind, count in line.forfeits]
-    return "\n".join(told) if told else "no forfeits"
+def forfeits_tip(line: StandingsRow) -> str:
+    lines = [f"{kind.replace('_', ' ')}: {count:,}" for kind, count in line.forfeits]
+    return "\n".join(lines) if lines else "no forfeits"
 
 
-def _games(line: Line) -> str:
+def _games(line: StandingsRow) -> str:
     return f"{line.games:,}"
 
 
-def _games_cell(line: Line) -> FitCell:
+def _games_cell(line: StandingsRow) -> FitCell:
     return FitCell((_games(line), compact(line.games)))
 
 
-def _games_words(line: Line) -> str:
-    return meetings(line.total.played, line.seats) if line.seats > 2 else many(line.games, "game")
+def _games_tip(line: StandingsRow) -> str:
+    return meetings(line.total.played, line.seats) if line.seats > 2 else plural(line.games, "game")
 
 
-def _by_games(line: Line) -> int:
+def _by_games(line: StandingsRow) -> int:
     return line.games
 
 

@@ -1,1 +1,1 @@
-"""The pages of the window. A new one is a module here with a `Page`, and a line in `league_app.gui.main_window.PAGES`."""
+"""The small pages of the window. To add one, write a module with a `Page`, and list it in `gui.main_window.PAGES`."""

@@ -1,7 +1,8 @@
-"""One agent: who it is, how strong, against whom, where it comes from, and what it did last."""
+"""The Agent page: settings, rating, opponents, lineage and latest matches of one agent."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QEvent, Qt, Slot
@@ -11,103 +12,116 @@ from engine.errors import UnknownName
 from engine.play.live import LiveMatch
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import GAMES, KINDS
-from league_app.core.queries import matches as looks
-from league_app.gui.context import Desk
-from league_app.gui.agent_actions import Handling
-from league_app.core.queries.matches import Failed, Listed, Mean, Row
-from league_app.gui.models.agents import opponent_columns
-from league_app.gui.models.matches import MatchModel, failure_columns, full_time
-from league_app.gui.widgets.table.model import Column, TableModel
-from league_app.gui.history.matches import MatchTable
-from league_app.gui.page import Page
-from league_app.core.exhibitions import any_seed
-from league_app.core.queries.agent_profile import Opponent, Portrait, portrait
-from league_app.gui.dialogs.add_agents import PERSON
-from league_app.gui.dialogs.choose_agent import PickSheet
+from league_app.core.exhibitions import random_seed
+from league_app.core.formatting import plural
+from league_app.core.queries import matches
+from league_app.core.queries.agent_profile import AgentProfile, Opponent, load_profile
+from league_app.core.queries.matches import AgentRow, FailureRow, Mean, Row
 from league_app.core.state import LeagueState
-from league_app.gui.widgets.basics import Card, Elided, Empty, IconButton, breakable, button, column, label, plain, row
-from league_app.gui.widgets.chart.chart import Chart, Line
+from league_app.gui.agent_actions import AgentActions
+from league_app.gui.context import AppContext
+from league_app.gui.dialogs.add_agents import PERSON
+from league_app.gui.dialogs.choose_agent import ChooseAgentDialog
+from league_app.gui.history.matches import MatchTable
+from league_app.gui.match.details import KeyValueList
+from league_app.gui.models.agents import agent_figures, opponent_columns
+from league_app.gui.models.matches import MatchModel, failure_columns, full_time
+from league_app.gui.page import Page
 from league_app.gui.widgets.agent_colours import colour_of
-from league_app.gui.match.details import Pairs
-from league_app.gui.widgets.lineage_tree import Family
-from league_app.gui.widgets.key_figures import Chips, Dot, Figures
-from league_app.gui.widgets.table.view import Table
+from league_app.gui.widgets.basics import (
+    Card,
+    ElidedLabel,
+    EmptyState,
+    IconButton,
+    breakable,
+    button,
+    column,
+    label,
+    row,
+    tooltip_html,
+)
+from league_app.gui.widgets.chart.chart import Chart, ChartLine
+from league_app.gui.widgets.key_figures import Chips, Dot, KeyFigures
+from league_app.gui.widgets.lineage_tree import LineageTree
+from league_app.gui.widgets.table.model import Column, TableModel
+from league_app.gui.widgets.table.view import TableView
 
-NARROW = 900  # below this width cards stand below one another
-TALLEST = 8  # rows of a table on this page before it scrolls
+NARROW = 900  # pixels; a narrower page has one column of cards
+TALLEST = 8  # rows of a table before it scrolls
 
 
 class AgentPage(Page):
-    """Opened over the tabs; `show_what` is given an agent's id."""
+    """Opened over the tabs; `show_what` takes the id of an agent."""
 
+    guide = "agents"
     title = "Agent"
     icon = "agent"
     watches = frozenset({"agents", "matches", "tournaments"})
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context)
         self.agent = ""  # its id
-        self._came: list[str] = []  # whose pages were open before
-        self._shown: Portrait | None = None
-        self.handling = Handling(desk, self)
+        self._previous: list[str] = []  # ids of agents shown before
+        self._shown: AgentProfile | None = None
+        self.agent_actions = AgentActions(context, self)
         self._build_head()
         self._build_cards()
         inner = QWidget()
         inner.setLayout(column(self.about, self.figures, self.grid, 1, margin=16, gap=16))
         self.area = QScrollArea()
-        self.area.setAccessibleName("About this agent")
+        self.area.setAccessibleName("Agent")
         self.area.setWidgetResizable(True)
         self.area.setWidget(inner)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         shown = QWidget()
         shown.setLayout(column(self.head, self.area, gap=0))
-        self.empty = Empty("agent", "No agent is chosen.", "Show the standings", self._leave)
+        self.empty = EmptyState("agent", "No agent is selected.", "Show the standings", self._leave)
         self.stack = QStackedWidget()
         self.stack.addWidget(self.empty)
         self.stack.addWidget(shown)
-        self.stack.addWidget(QWidget())  # while somebody is looked up
+        self.stack.addWidget(QWidget())  # while the agent is being loaded
         self.setLayout(column(self.stack))
 
-    # How it is built
+    # Parts
 
     def _build_head(self) -> None:
         self.back = IconButton("chevron-left", "Back", self.go_back)
-        self.dot, self.name = Dot(), Elided("", "title")
-        self.play = button("Play against it", self.play_it, icon="human", primary=True)
-        self.watch = button("Watch against...", self.watch_it, icon="live")
-        self.edit = IconButton("edit", "Edit", self.edit_it)
-        self.away = IconButton("archive", "Archive", self.archive_it)
-        self.send = IconButton("export", "Export as an .agent file", self.export_it)
-        bar = row(self.back, self.dot, self.name, self.play, self.watch, self.edit, self.away, self.send)
+        self.dot, self.name = Dot(), ElidedLabel("", "title")
+        self.play = button("Play against it", self.play_against, icon="human", primary=True)
+        self.watch = button("Watch against...", self.watch_against, icon="live")
+        self.edit = IconButton("edit", "Edit", self.edit_agent)
+        self.archive = IconButton("archive", "Archive", self.archive_agent)
+        self.export = IconButton("export", "Export as .agent file", self.export_agent)
+        bar = row(self.back, self.dot, self.name, self.play, self.watch, self.edit, self.archive, self.export)
         bar.setStretch(2, 1)
         bar.setContentsMargins(16, 16, 16, 0)
         self.head = QWidget()
         self.head.setLayout(bar)
 
     def _build_cards(self) -> None:
-        self.kind, self.notes = Elided("", "muted"), label("", wrap=True)
-        self.tags, self.made, self.settings = Chips(), Elided("", "caption"), Pairs()
+        self.kind, self.notes = ElidedLabel("", "muted"), label("", wrap=True)
+        self.tags, self.payload, self.settings = Chips(), ElidedLabel("", "caption"), KeyValueList()
         self.about = Card(margin=16)
         self.about.body.setSpacing(8)
-        for part in (self.kind, self.tags, self.notes, self.settings, self.made):
+        for part in (self.kind, self.tags, self.notes, self.settings, self.payload):
             self.about.body.addWidget(part)
-        self.figures = Figures()
-        self.chart = Chart("Rating over time", axis="date", empty="Its rating is drawn here once it has played.")
+        self.figures = KeyFigures()
+        self.chart = Chart("Rating over time", axis="date", empty="The rating appears here after the first tournament.")
         self.chart.setMinimumHeight(220)
         self.course = Card("Rating over time")
         self.course.body.addWidget(self.chart)
-        self.opponents = _Small(opponent_columns(), "opponents", lambda one: one.id, self.desk)
-        self.statistics = _Small(_statistics(), "statistics", lambda one: one.name, self.desk)
-        self.failures = _Small(failure_columns()[1:], "its failures", lambda one: one.ending, self.desk)
+        self.opponents = _SmallTable(opponent_columns(), "opponents", lambda one: one.id, self.context)
+        self.statistics = _SmallTable(_statistics(), "statistics", lambda one: one.name, self.context)
+        self.failures = _SmallTable(failure_columns()[1:], "its failures", lambda one: one.ending, self.context)
         self.model = MatchModel(self)
-        self.matches = MatchTable(self.model, "its matches", self.desk)
-        self.family = Family()
+        self.matches = MatchTable(self.model, "its matches", self.context)
+        self.family = LineageTree()
         self.cards = {
-            "opponents": self._card("Score by opponent", self.opponents),
+            "opponents": self._card("Results by opponent", self.opponents),
             "course": self.course,
             "statistics": self._card("Statistics per match", self.statistics),
             "family": self._card("Lineage", self.family),
-            "matches": self._card("Last matches", self.matches, button("All", self.show_all, link=True)),
+            "matches": self._card("Recent matches", self.matches, button("All", self.show_all, link=True)),
             "failures": self._card("Failures", self.failures, button("All", self.show_failures, link=True)),
         }
         self.grid = QWidget()
@@ -121,16 +135,16 @@ class AgentPage(Page):
         self.matches.chosen.connect(self._open_match)
         self.failures.chosen.connect(self._open_failure)
         self.family.chosen.connect(self._open_kin)
-        self.model.ordered.connect(self.refresh)
+        self.model.order_changed.connect(self.refresh)
 
-    def _card(self, title: str, inside: QWidget, *aside: QWidget) -> Card:
-        made = Card(title, *aside)
-        made.body.addWidget(inside)
-        made.body.addStretch(1)
-        return made
+    def _card(self, title: str, content: QWidget, *buttons: QWidget) -> Card:
+        card = Card(title, *buttons)
+        card.body.addWidget(content)
+        card.body.addStretch(1)
+        return card
 
     def _arrange(self) -> None:
-        """In two columns where there is room; wide tables across both."""
+        """Put the cards in two columns if the page is wide enough; the table of matches spans both."""
         columns = 2 if self.width() >= NARROW else 1
         shown = [name for name, card in self.cards.items() if not card.isHidden()]
         for card in self.cards.values():
@@ -138,7 +152,7 @@ class AgentPage(Page):
         at, before = 0, self.grid
         for name in shown:
             wide = name == "matches" or columns == 1
-            if wide and at % columns:  # the one before it has nobody at its side
+            if wide and at % columns:  # the card before stands alone in its row
                 self._places.addWidget(before, at // columns, 0, 1, columns)
                 at += 1
             before = self.cards[name]
@@ -150,7 +164,7 @@ class AgentPage(Page):
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         if event.type() == QEvent.Type.PaletteChange and self._shown is not None:
-            self._take(self._shown)  # colours of those who have none of their own are the palette's
+            self._show(self._shown)  # agents without a colour of their own have one of the palette
         super().changeEvent(event)
 
     def event(self, event: QEvent) -> bool:
@@ -158,191 +172,196 @@ class AgentPage(Page):
             self._arrange()
         return super().event(event)
 
-    # What it shows
+    # Showing
 
-    def show_what(self, what: object) -> None:
+    def show_item(self, what: object) -> None:
         if isinstance(what, str) and what != self.agent:
             if self.agent:
-                self._came.append(self.agent)
-            self._turn_to(what)
+                self._previous.append(self.agent)
+            self._open(what)
 
-    def _turn_to(self, agent: str) -> None:
+    def _open(self, agent: str) -> None:
         self.agent = agent
         self.area.verticalScrollBar().setValue(0)
         self.refresh()
 
     def refresh(self) -> None:
-        desk = self.desk
-        if desk.state is None or not self.agent:
-            self.agent, self._came, self._shown = "", [], None
+        context = self.context
+        if context.state is None or not self.agent:
+            self.agent, self._previous, self._shown = "", [], None
             self.stack.setCurrentIndex(0)
             return
         if self.stack.currentIndex() == 0:
             self.stack.setCurrentIndex(2)
-        desk.reads.ask("agent's page", _Look(desk.league, desk.pool, self.agent), self._take, self._failed)
+        load = partial(load_profile, context.league, context.pool, self.agent)
+        context.read_queue.submit("agent's page", load, self._show, self._on_load_failed)
 
-    def _failed(self, error: Exception) -> None:
-        if isinstance(error, UnknownName):  # of another league
+    def _on_load_failed(self, error: Exception) -> None:
+        if isinstance(error, UnknownName):  # an agent of another league
             self.agent = ""
             self.stack.setCurrentIndex(0)
         else:
-            self.desk.failed.emit(error)
+            self.context.failed.emit(error)
 
-    def _take(self, found: Portrait) -> None:
-        if found.agent.id != self.agent:
+    def _show(self, profile: AgentProfile) -> None:
+        if profile.agent.id != self.agent:
             return
-        self._shown, agent = found, found.agent
+        self._shown, agent = profile, profile.agent
         self.name.setText(agent.name)
         self.dot.show_colour(colour_of(agent.id, agent.colour))
-        told = [
-            agent.kind if agent.kind in KINDS.names() else f"{agent.kind}, not installed here: it cannot play",
-            found.title,
+        facts = [
+            agent.kind if agent.kind in KINDS.names() else f"{agent.kind} (not installed: cannot play)",
+            profile.title,
             agent.origin,
             f"created {full_time(agent.created)[:16]}" if agent.created else "",
         ]
         if agent.archived is not None:
-            told.append(f"archived {full_time(agent.archived)[:16]}")
-        self.kind.setText(" \u00b7 ".join(one for one in told if one))
+            facts.append(f"archived {full_time(agent.archived)[:16]}")
+        self.kind.setText(" \u00b7 ".join(one for one in facts if one))
         self.notes.setText(breakable(agent.notes))
         self.notes.setVisible(bool(agent.notes))
-        self.settings.set_rows(found.settings)
-        self.settings.setVisible(bool(found.settings))
-        made = f"made of {found.size:,} bytes"
-        raw = "" if found.settings else " ".join(found.preview.split())
-        self.made.setText(f"{made}: {raw}" if raw else made)
+        self.settings.set_rows(profile.settings)
+        self.settings.setVisible(bool(profile.settings))
+        size = f"Payload: {profile.size:,} bytes"
+        payload = "" if profile.settings else " ".join(profile.preview.split())
+        self.payload.setText(f"{size}: {payload}" if payload else size)
         self.tags.show_tags(agent.tags)
-        self.figures.show_row(found.row, found.place, found.rated, found.seats)
-        self._show_cards(found)
-        self._enable(found)
+        row = profile.row
+        self.figures.show_figures(agent_figures(row, profile.place, profile.rated, profile.seats) if row else None)
+        self._show_cards(profile)
+        self._enable(profile)
         self.stack.setCurrentIndex(1)
 
-    def _show_cards(self, found: Portrait) -> None:
-        course, agent = found.course, found.agent
+    def _show_cards(self, profile: AgentProfile) -> None:
+        course, agent = profile.rating_curve, profile.agent
         self.course.heading.setText(course.title or "Rating over time")
         self.chart.set_axis("date" if course.dated else "number", "" if course.dated else "games")
         low = [y - error for y, error in zip(course.y, course.error, strict=False)] or None
         high = [y + error for y, error in zip(course.y, course.error, strict=False)] or None
-        line = Line("", course.x, course.y, low, high, colour_of(agent.id, agent.colour))
+        line = ChartLine("", course.x, course.y, low, high, colour_of(agent.id, agent.colour))
         self.chart.set_lines([line] if course.x else [])
-        self.opponents.show_rows(found.opponents)
-        self.statistics.show_rows(found.statistics.means)
-        count = found.statistics.matches
-        self.cards["statistics"].heading.setText(f"Statistics, mean of the last {count:,} matches")
-        self.model.take(found.matches)
-        self.model.total = len(found.matches.rows)  # the rest is in the history
-        self.matches.setFixedHeight(38 + 32 * min(len(found.matches.rows), 12))
-        self.failures.show_rows(found.failures)
-        self.family.show_kin(found.parents, found.children)
-        for name, some in (
-            ("course", found.row),
-            ("opponents", found.opponents),
-            ("statistics", found.statistics.means),
-            ("family", found.parents or found.children),
-            ("matches", found.matches.rows),
-            ("failures", found.failures),
+        self.opponents.show_rows(profile.opponents)
+        self.statistics.show_rows(profile.statistics.means)
+        count = profile.statistics.matches
+        self.cards["statistics"].heading.setText(f"Statistics, mean of the last {plural(count, 'match')}")
+        self.model.add_result(profile.matches)
+        self.model.total = len(profile.matches.rows)  # the rest is in the history
+        self.matches.setFixedHeight(38 + 32 * min(len(profile.matches.rows), 12))
+        self.failures.show_rows(profile.failures)
+        self.family.show_lineage(profile.parents, profile.children)
+        for name, content in (
+            ("course", profile.row),
+            ("opponents", profile.opponents),
+            ("statistics", profile.statistics.means),
+            ("family", profile.parents or profile.children),
+            ("matches", profile.matches.rows),
+            ("failures", profile.failures),
         ):
-            self.cards[name].setVisible(bool(some))
+            self.cards[name].setVisible(bool(content))
         self._arrange()
 
-    def _enable(self, found: Portrait) -> None:
-        writable, archived = self.handling.writable, found.agent.archived is not None
+    def _enable(self, profile: AgentProfile) -> None:
+        writable, archived = self.agent_actions.writable, profile.agent.archived is not None
         self.edit.setEnabled(writable)
-        self.away.setEnabled(writable)
-        self.away.set_icon("restore" if archived else "archive", "Restore" if archived else "Archive")
-        can, able = PERSON in KINDS.names(), found.agent.kind in KINDS.names() and found.agent.game in GAMES
-        self.play.setEnabled(can and able and found.agent.kind != PERSON)
-        self.play.setToolTip(plain("" if can else "Nobody can play by hand: that kind of agent is not installed"))
-        self.watch.setEnabled(able and found.agent.kind != PERSON)
+        self.archive.setEnabled(writable)
+        self.archive.set_icon("restore" if archived else "archive", "Restore" if archived else "Archive")
+        human_kind = PERSON in KINDS.names()
+        playable = profile.agent.kind in KINDS.names() and profile.agent.game in GAMES and profile.agent.kind != PERSON
+        self.play.setEnabled(human_kind and playable)
+        self.play.setToolTip(tooltip_html("" if human_kind else "The agent kind for human players is not installed"))
+        self.watch.setEnabled(playable)
 
-    # What can be done
+    # Commands
 
     @Slot()
     def go_back(self) -> None:
-        """To whoever was shown before, else to the standings."""
-        if self._came:
-            self._turn_to(self._came.pop())
+        """Show the agent that was shown before, otherwise the standings."""
+        if self._previous:
+            self._open(self._previous.pop())
         else:
             self._leave()
 
     @Slot()
     def _leave(self) -> None:
-        self.agent, self._came = "", []
-        self.desk.show("standings", None)
+        self.agent, self._previous = "", []
+        self.context.navigate("standings", None)
 
     @Slot()
-    def edit_it(self) -> None:
-        self.handling.edit(self.agent, self.window())
+    def edit_agent(self) -> None:
+        self.agent_actions.edit(self.agent, self.window())
 
     @Slot()
-    def archive_it(self) -> None:
+    def archive_agent(self) -> None:
         if self._shown is not None:
-            self.handling.archive([_listed(self._shown)])
+            self.agent_actions.archive([_agent_row(self._shown)])
 
     @Slot()
-    def export_it(self) -> None:
+    def export_agent(self) -> None:
         if self._shown is not None:
-            self.handling.export([self.agent], self._shown.agent.name, self.window())
+            self.agent_actions.export([self.agent], self._shown.agent.name, self.window())
 
     @Slot()
-    def play_it(self) -> None:
+    def play_against(self) -> None:
         if self._shown is not None:
             you = AgentSpec("You", PERSON, b"", KINDS.get(PERSON).version)
             self._exhibit(you)
 
     @Slot()
-    def watch_it(self) -> None:
+    def watch_against(self) -> None:
         if self._shown is not None:
-            self.desk.ask("opponents", _Others(self._shown.game, self.agent), self._choose)
+            load = partial(_load_opponents, game=self._shown.game, agent=self.agent)
+            self.context.ask("opponents", load, self._choose_opponent)
 
-    def _choose(self, others: list[Listed]) -> None:
+    def _choose_opponent(self, others: list[AgentRow]) -> None:
         if self._shown is None:
             return
         if not others:
-            self.desk.say("There is nobody else who plays this game", "warn")
+            self.context.notify("No other agent plays this game", "warn")
             return
-        PickSheet(f"{self._shown.agent.name} against", "Watch", others, self._exhibit, self.window()).open()
+        ChooseAgentDialog(f"{self._shown.agent.name} against", "Watch", others, self._exhibit, self.window()).open()
 
     def _exhibit(self, other: str | AgentSpec) -> None:
+        """Start an unrated match against this agent or player."""
         if self._shown is not None:
-            asked = _Exhibit(self.desk.league, self._shown.game, (other, self.agent))
-            self.desk.orders.ask("exhibit", asked, self._watch)
+            start = partial(self.context.league.exhibit, [other, self.agent], self._shown.game, random_seed())
+            self.context.command_queue.run(start, self._watch)
 
     def _watch(self, live: LiveMatch) -> None:
-        self.desk.show("match", live)
+        self.context.navigate("match", live)
 
     @Slot()
     def show_all(self) -> None:
-        self.desk.show("history", {"agent": self.agent, "tab": "matches"})
+        self.context.navigate("history", {"agent": self.agent, "tab": "matches"})
 
     @Slot()
     def show_failures(self) -> None:
-        self.desk.show("history", {"agent": self.agent, "tab": "failures"})
+        self.context.navigate("history", {"agent": self.agent, "tab": "failures"})
 
     @Slot(object)
     def _open_opponent(self, one: Opponent) -> None:
-        self.desk.show("history", {"agent": self.agent, "opponent": one.id, "tab": "matches"})
+        self.context.navigate("history", {"agent": self.agent, "opponent": one.id, "tab": "matches"})
 
     @Slot(object)
     def _open_match(self, one: Row) -> None:
-        self.desk.show("match", looks.reference(one[0]))
+        self.context.navigate("match", matches.reference(one[0]))
 
     @Slot(object)
-    def _open_failure(self, one: Failed) -> None:
-        self.desk.show("match", looks.reference(one.number))
+    def _open_failure(self, one: FailureRow) -> None:
+        self.context.navigate("match", matches.reference(one.number))
 
     @Slot(str)
     def _open_kin(self, id: str) -> None:
-        self.desk.show("agent", id)
+        self.context.navigate("agent", id)
 
 
-def _listed(found: Portrait) -> Listed:
-    one = found.agent
-    return Listed(one.id, one.name, one.game, one.kind, one.colour, one.archived is not None)
+def _agent_row(profile: AgentProfile) -> AgentRow:
+    one = profile.agent
+    return AgentRow(one.id, one.name, one.game, one.kind, one.colour, one.archived is not None)
 
 
 def _statistics() -> tuple[Column, ...]:
     return (
-        Column("Statistic", lambda one: one.name.replace("_", " ").capitalize(), least=80, grow=2),
+        Column("Statistic", lambda one: one.name.replace("_", " ").capitalize(), min_width=80, grow=2),
         Column("Own", lambda one: _figure(one.own), sort=lambda one: one.own, right=True, grow=1),
         Column("Opponents", lambda one: _figure(one.others), sort=lambda one: one.others, right=True, grow=1),
     )
@@ -352,41 +371,20 @@ def _figure(value: float) -> str:
     return f"{value:,.4g}".replace("-", "\N{MINUS SIGN}")
 
 
-class _Small(Table):
-    """As tall as what it holds, up to a point."""
+class _SmallTable(TableView):
+    """As tall as its rows, up to TALLEST of them."""
 
-    def __init__(self, columns: tuple[Column, ...], name: str, key: Any, desk: Desk) -> None:
+    def __init__(self, columns: tuple[Column, ...], name: str, key: Any, context: AppContext) -> None:
         self._model = TableModel(columns, key)
-        super().__init__(self._model, name, desk.settings)
+        super().__init__(self._model, name, context.settings)
         self._model.setParent(self)
 
-    def show_rows(self, rows: tuple[Opponent, ...] | tuple[Mean, ...] | tuple[Failed, ...]) -> None:
+    def show_rows(self, rows: tuple[Opponent, ...] | tuple[Mean, ...] | tuple[FailureRow, ...]) -> None:
         self._model.set_rows(rows)
         self.setFixedHeight(38 + 32 * min(max(len(rows), 1), TALLEST))
 
 
-class _Look:
-    def __init__(self, state: LeagueState, pool: GameSpec | None, agent: str) -> None:
-        self._state, self._pool, self._agent = state, pool, agent
-
-    def __call__(self) -> Portrait:
-        return portrait(self._state, self._pool, self._agent)
-
-
-class _Others:
-    def __init__(self, game: GameSpec, agent: str) -> None:
-        self._game, self._agent = game, agent
-
-    def __call__(self, state: LeagueState) -> list[Listed]:
-        found = looks.listed(state.league, self._game)
-        return [one for one in found if not one.archived and one.id != self._agent and one.kind != PERSON]
-
-
-class _Exhibit:
-    """A match that counts for nothing, in a worker of its own."""
-
-    def __init__(self, state: LeagueState, game: GameSpec, players: tuple[str | AgentSpec, ...]) -> None:
-        self._state, self._game, self._players = state, game, players
-
-    def __call__(self) -> LiveMatch:
-        return self._state.exhibit(list(self._players), self._game, any_seed())
+def _load_opponents(state: LeagueState, game: GameSpec, agent: str) -> list[AgentRow]:
+    """Return the active agents of the game that are no human players, without `agent`."""
+    rows = matches.agent_rows(state.league, game)
+    return [one for one in rows if not one.archived and one.id != agent and one.kind != PERSON]

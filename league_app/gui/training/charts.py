@@ -1,64 +1,64 @@
-"""The charts of training sessions: a card for each metric, by group; several sessions lie over each other."""
+"""The charts of training sessions: a card for each metric, in groups. Several sessions share each chart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.game import Floats
-from league_app.gui.training.sessions_model import Part
-from league_app.gui.widgets.basics import Card, Elided, button, column, label, plain, row
-from league_app.gui.widgets.chart.chart import Chart, Line, Reference
-from league_app.gui.widgets.chart.series import Axis, number
+from league_app.core.queries.sessions import MetricUpdate
+from league_app.gui.widgets.basics import Card, ElidedLabel, button, column, label, row, tooltip_html
+from league_app.gui.widgets.chart.chart import Chart, ChartLine, Reference
+from league_app.gui.widgets.chart.series import Axis, format_number
 
-TOGETHER = ({"best", "mean", "median", "worst", "max", "min"}, {"nodes", "connections"})  # metrics in one chart
-BAND = ("low", "high")  # of the "share" beside them
-NARROWEST = 330  # pixels of a chart, with more there are more of them side by side
-MOST_COLUMNS = 3
-HEIGHT = 196
+SHARED_CHARTS = ({"best", "mean", "median", "worst", "max", "min"}, {"nodes", "connections"})  # metrics of one chart
+INTERVAL_ENDS = ("low", "high")  # metrics that are the interval of "share" in their group
+MIN_CHART_WIDTH = 330  # pixels
+MAX_COLUMNS = 3
+CHART_HEIGHT = 196
 
 
 @dataclass
-class Curve:
-    """One metric as far as it is known."""
+class MetricCurve:
+    """All values of one metric that were read so far."""
 
     steps: Floats = field(default_factory=lambda: np.empty(0))
     at: Floats = field(default_factory=lambda: np.empty(0))
     values: Floats = field(default_factory=lambda: np.empty(0))
 
-    def take(self, part: Part) -> None:
-        new = part.series.steps.astype(np.float64), part.series.at, part.series.values
-        if part.afresh:
-            self.steps, self.at, self.values = new
-        elif len(new[0]):
+    def update(self, new: MetricUpdate) -> None:
+        added = new.series.steps.astype(np.float64), new.series.at, new.series.values
+        if new.replace:
+            self.steps, self.at, self.values = added
+        elif len(added[0]):
             old = self.steps, self.at, self.values
-            self.steps, self.at, self.values = (np.concatenate(pair) for pair in zip(old, new, strict=True))
+            self.steps, self.at, self.values = (np.concatenate(pair) for pair in zip(old, added, strict=True))
 
     @property
-    def known(self) -> tuple[int, float]:
-        """The last step, and when that was."""
+    def last_point(self) -> tuple[int, float]:
+        """The last step and its time."""
         return (int(self.steps[-1]), float(self.at[-1])) if len(self.steps) else (-1, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class SessionCurves:
     """A session in the charts."""
 
     number: int
     name: str
-    begun: float  # seconds since 1970
-    curves: Mapping[str, Curve]
-    explained: Mapping[str, str]  # what the trainer says of its metrics
+    started: float  # seconds since 1970
+    curves: Mapping[str, MetricCurve]
+    descriptions: Mapping[str, str]  # of the metrics, by the trainer
 
 
 @dataclass(frozen=True)
-class Panel:
-    """One chart: which metrics, and how they are read."""
+class ChartSpec:
+    """One chart: its metrics, and how they are displayed."""
 
     group: str
     title: str
@@ -66,113 +66,120 @@ class Panel:
     help: str = ""
     percent: bool = False
     band: tuple[str, str] | None = None
-    reference: str = ""  # what it means to be above one half
+    reference: str = ""  # label of a line at one half
 
 
-def explanation(name: str, explained: Mapping[str, str]) -> tuple[str, bool]:
-    """What a metric means, and whether it is one of several of a kind."""
-    if name in explained:
-        return explained[name], False
-    several = f"{name.partition('/')[0]}/*"
-    return explained.get(several, ""), several in explained
+def metric_description(name: str, descriptions: Mapping[str, str]) -> tuple[str, bool]:
+    """The description of a metric, and whether it was declared for a whole group, as in `validation/*`."""
+    if name in descriptions:
+        return descriptions[name], False
+    pattern = f"{name.partition('/')[0]}/*"
+    return descriptions.get(pattern, ""), pattern in descriptions
 
 
-def panels(names: Iterable[str], explained: Mapping[str, str]) -> list[Panel]:
-    """The charts for these metrics: validation first, then as the trainer lists them, trouble last."""
-    every = sorted(names, key=_order(explained))
-    made: list[Panel] = []
+def chart_specs(names: Iterable[str], descriptions: Mapping[str, str]) -> list[ChartSpec]:
+    """The charts of these metrics: validation first, then in the trainer's order, trouble last."""
+    ordered = sorted(names, key=sort_key(descriptions))
+    specs: list[ChartSpec] = []
     done: set[str] = set()
-    for name in every:
-        if name in done:
-            continue
+    for name in ordered:
         group, _, short = name.partition("/")
-        if short in BAND and f"{group}/share" in every:
+        if name in done or (short in INTERVAL_ENDS and f"{group}/share" in ordered):
             continue
-        told, several = explanation(name, explained)
-        alike = next((one for one in TOGETHER if short in one), set[str]())
-        same = [one for one in every if one.partition("/")[0] == group and one.partition("/")[2] in alike]
+        shared = next((names for names in SHARED_CHARTS if short in names), set[str]())
+        same = [other for other in ordered if other.partition("/")[0] == group and other.partition("/")[2] in shared]
         metrics = tuple(same) if len(same) > 1 else (name,)
         done.update(metrics)
-        percent = group == "validation" or told.startswith("share")
         ends = f"{group}/low", f"{group}/high"
-        title = f"Against {short}" if several and group == "validation" else readable(short).capitalize()
-        reference = ""
-        if percent and short == "share":
-            title, reference = ("All opponents" if group == "validation" else "Share of points"), "even"
-        elif several and group == "validation":
-            reference = f"beats {short}"
-        if len(metrics) > 1:
-            title = " and ".join(readable(one.partition("/")[2]) for one in metrics).capitalize()
-            told = "\n".join(f"{one.partition('/')[2]}: {explanation(one, explained)[0]}" for one in metrics)
-        band = ends if short == "share" and all(one in every for one in ends) else None
-        made.append(Panel(group, title, metrics, told, percent, band, reference))
-    return made
+        band = ends if short == "share" and all(end in ordered for end in ends) else None
+        specs.append(_chart_spec(name, metrics, band, descriptions))
+    return specs
 
 
-class _order:  # noqa: N801 - a function with something to remember
-    def __init__(self, explained: Mapping[str, str]) -> None:
-        listed = list(explained)
-        self._groups = list(dict.fromkeys(["validation", *(one.partition("/")[0] for one in listed)]))
-        self._names = {name: place for place, name in enumerate(listed)}
+def _chart_spec(
+    name: str, metrics: tuple[str, ...], band: tuple[str, str] | None, descriptions: Mapping[str, str]
+) -> ChartSpec:
+    group, _, short = name.partition("/")
+    text, whole_group = metric_description(name, descriptions)
+    percent = group == "validation" or text.startswith("share")
+    opponent = whole_group and group == "validation"  # one metric for each opponent
+    title = f"Against {short}" if opponent else spaced(short).capitalize()
+    reference = f"beats {short}" if opponent else ""
+    if percent and short == "share":
+        title, reference = ("All opponents" if group == "validation" else "Share of points"), "even"
+    if len(metrics) > 1:
+        title = " and ".join(spaced(metric.partition("/")[2]) for metric in metrics).capitalize()
+        lines = ((metric.partition("/")[2], metric_description(metric, descriptions)[0]) for metric in metrics)
+        text = "\n".join(f"{metric}: {description}" for metric, description in lines)
+    return ChartSpec(group, title, metrics, text, percent, band, reference)
 
-    def __call__(self, name: str) -> tuple[bool, int, str, int, bool, str]:
+
+def sort_key(descriptions: Mapping[str, str]) -> Callable[[str], tuple[bool, int, str, int, bool, str]]:
+    """Orders metrics as the trainer describes them, with the group `trouble` last and Random as first opponent."""
+    groups = list(dict.fromkeys(["validation", *(name.partition("/")[0] for name in descriptions)]))
+    indexes = {name: index for index, name in enumerate(descriptions)}
+
+    def key(name: str) -> tuple[bool, int, str, int, bool, str]:
         group, _, short = name.partition("/")
-        known = self._groups.index(group) if group in self._groups else len(self._groups)
-        place = self._names.get(name, len(self._names))
-        return group == "trouble", known, group, place, short != "Random", name
+        group_index = groups.index(group) if group in groups else len(groups)
+        return group == "trouble", group_index, group, indexes.get(name, len(indexes)), short != "Random", name
+
+    return key
 
 
-def readable(name: str) -> str:
+def spaced(name: str) -> str:
     return name.replace("_", " ")
 
 
-def lines_of(panel: Panel, sessions: Sequence[Shown], axis: Axis) -> list[Line]:
+def chart_lines(spec: ChartSpec, sessions: Sequence[SessionCurves], axis: Axis) -> list[ChartLine]:
     """One session: a colour for each metric. Several: a colour for each session, dashes for its other metrics."""
-    made = []
-    for place, session in enumerate(sessions):
-        for number_of, name in enumerate(panel.metrics):
+    lines = []
+    for session_index, session in enumerate(sessions):
+        for metric_index, name in enumerate(spec.metrics):
             curve = session.curves.get(name)
             if curve is None or not len(curve.steps):
                 continue
-            short = readable(name.partition("/")[2])
-            single = len(panel.metrics) == 1
-            text, colour = (short if not single else "", number_of) if len(sessions) == 1 else (
-                session.name if single else f"{session.name}, {short}", place + 6 * number_of)  # fmt: skip
-            ends = [_matching(session.curves.get(one), curve) for one in panel.band or ()]
+            short = spaced(name.partition("/")[2])
+            single = len(spec.metrics) == 1
+            if len(sessions) == 1:
+                text, colour = "" if single else short, metric_index
+            else:
+                text = session.name if single else f"{session.name}, {short}"
+                colour = session_index + 6 * metric_index
+            ends = [_values_at(session.curves.get(end), curve.steps) for end in spec.band or ()]
             low, high = ends if len(ends) == 2 else (None, None)
-            x = curve.steps if axis == "step" else curve.at - session.begun
-            made.append(Line(text, x, curve.values, low, high, colour, smooth=True))
-    return made
+            x = curve.steps if axis == "step" else curve.at - session.started
+            lines.append(ChartLine(text, x, curve.values, low, high, colour, smooth=True))
+    return lines
 
 
-def _matching(end: Curve | None, curve: Curve) -> Floats | None:
-    """The end of an interval, at the steps of what it is of."""
-    if end is None or not len(end.steps):
+def _values_at(curve: MetricCurve | None, steps: Floats) -> Floats | None:
+    """The values of a curve at these steps; NaN where it has none."""
+    if curve is None or not len(curve.steps):
         return None
-    found = dict(zip(end.steps.tolist(), end.values.tolist(), strict=True))
-    return np.array([found.get(step, np.nan) for step in curve.steps.tolist()])
+    values = dict(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
+    return np.array([values.get(step, np.nan) for step in steps.tolist()])
 
 
 class ChartCard(Card):
-    """A chart with its title and the latest value. `seen` tells that it is painted while there is something new."""
+    """A chart with its title and latest value. `needs_data` is emitted when it is painted with old data."""
 
-    seen = Signal()
+    needs_data = Signal()
 
-    def __init__(self, panel: Panel) -> None:
+    def __init__(self, spec: ChartSpec) -> None:
         super().__init__(margin=12)
-        self.latest, self.heading = label("", "caption"), Elided(panel.title)
+        self.latest, self.heading = label("", "caption"), ElidedLabel(spec.title)
         top = row()
         top.addWidget(self.heading, 1)
         top.addWidget(self.latest)
         self.body.addLayout(top)
         self.body.setSpacing(4)
-        self.heading.setToolTip(plain(f"{panel.title}\n{panel.help}"))
+        self.heading.setToolTip(tooltip_html(f"{spec.title}\n{spec.help}"))
         self.heading.setStyleSheet("font-weight: 600;")
-        self.panel = panel
-        whole = f"{panel.group.capitalize()}: {panel.title}"
-        self.chart = Chart(whole, percent=panel.percent)
-        self.chart.setMinimumHeight(HEIGHT)
-        self.chart.setAccessibleDescription(panel.help)
+        self.spec = spec
+        self.chart = Chart(f"{spec.group.capitalize()}: {spec.title}", percent=spec.percent)
+        self.chart.setMinimumHeight(CHART_HEIGHT)
+        self.chart.setAccessibleDescription(spec.help)
         self.body.addWidget(self.chart)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.stale, self.painted = True, False
@@ -181,32 +188,32 @@ class ChartCard(Card):
         super().paintEvent(event)
         if self.stale:
             self.painted = True
-            self.seen.emit()
+            self.needs_data.emit()
 
-    def tell(self, sessions: Sequence[Shown], axis: Axis) -> None:
+    def show_sessions(self, sessions: Sequence[SessionCurves], axis: Axis) -> None:
         self.stale = self.painted = False
-        references = [Reference(0.5, self.panel.reference)] if self.panel.reference else []
+        references = [Reference(0.5, self.spec.reference)] if self.spec.reference else []
         self.chart.set_axis(axis)
-        self.chart.set_lines(lines_of(self.panel, sessions, axis), references)
+        self.chart.set_lines(chart_lines(self.spec, sessions, axis), references)
         shown = self.chart.shown
         self.latest.setText("")
         if len(sessions) == 1 and len(shown) == 1:
-            there = shown[0].value[np.isfinite(shown[0].value)]
-            last = float(there[-1])
-            self.latest.setText(f"{number(last * 100, 3)} %" if self.panel.percent else number(last))
+            finite = shown[0].value[np.isfinite(shown[0].value)]
+            last = float(finite[-1])
+            self.latest.setText(f"{format_number(last * 100, 3)} %" if self.spec.percent else format_number(last))
 
 
-class Curves(QScrollArea):
-    """Cards in one to three columns, by group; only what is seen is drawn."""
+class MetricCharts(QScrollArea):
+    """Chart cards in one to three columns, by group. Only visible charts are drawn."""
 
     saved = Signal(str)
     failed = Signal(object)
-    folded = Signal(object)  # names of groups
+    folded = Signal(object)  # names of the folded groups
 
     def __init__(self) -> None:
         super().__init__()
-        self.cards: dict[Panel, ChartCard] = {}
-        self._sessions: list[Shown] = []
+        self.cards: dict[ChartSpec, ChartCard] = {}
+        self._sessions: list[SessionCurves] = []
         self._axis: Axis = "step"
         self._smoothing, self._log = 0.0, False
         self._columns = 0
@@ -222,62 +229,62 @@ class Curves(QScrollArea):
         self._stack.setSpacing(12)
         self._stack.addStretch(1)
         self.setWidget(inner)
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(0)
-        self._soon.timeout.connect(self._draw_seen)
+        self._draw_timer = QTimer(self)
+        self._draw_timer.setSingleShot(True)
+        self._draw_timer.setInterval(0)
+        self._draw_timer.timeout.connect(self._draw_painted)
 
-    def show_sessions(self, sessions: Sequence[Shown]) -> None:
+    def show_sessions(self, sessions: Sequence[SessionCurves]) -> None:
         self._sessions = list(sessions)
-        names = {name for one in sessions for name, curve in one.curves.items() if len(curve.steps)}
-        explained = {name: text for one in sessions for name, text in one.explained.items()}
-        wanted = panels(names, explained)
-        if list(self.cards) != wanted:
-            self._rebuild(wanted)
-        self._stale()
+        names = {name for session in sessions for name, curve in session.curves.items() if len(curve.steps)}
+        descriptions = {name: text for session in sessions for name, text in session.descriptions.items()}
+        specs = chart_specs(names, descriptions)
+        if list(self.cards) != specs:
+            self._rebuild(specs)
+        self._mark_stale()
 
     def set_view(self, smoothing: float, log: bool, axis: Axis) -> None:
         self._smoothing, self._log, self._axis = smoothing, log, axis
-        self._stale()
+        self._mark_stale()
 
     def set_folded(self, groups: Iterable[str]) -> None:
         self._folded = set(groups)
         for name, group in self._groups.items():
-            group.fold(name in self._folded)
+            group.set_folded(name in self._folded)
 
-    def _stale(self) -> None:
-        """Drawn anew when Qt paints them: who is out of sight costs nothing."""
+    def _mark_stale(self) -> None:
+        """Charts are drawn when Qt paints them, so those out of sight cost nothing."""
         for card in self.cards.values():
             card.stale = True
             card.update()
 
-    def _rebuild(self, wanted: Sequence[Panel]) -> None:
-        """Keeps the charts that stay: somebody may look closely at one."""
-        kept = {panel: self.cards.get(panel) or self._new_card(panel) for panel in wanted}
-        for panel, card in self.cards.items():
-            if panel not in kept:
+    def _rebuild(self, specs: Sequence[ChartSpec]) -> None:
+        """Keeps the existing charts, because the user may have zoomed into one."""
+        cards = {spec: self.cards.get(spec) or self._new_card(spec) for spec in specs}
+        for spec, card in self.cards.items():
+            if spec not in cards:
                 card.hide()
                 card.deleteLater()
-        self.cards = kept
-        for name in [one for one in self._groups if one not in {panel.group for panel in wanted}]:
-            gone = self._groups.pop(name)
-            self._stack.removeWidget(gone)
-            gone.deleteLater()
-        for place, name in enumerate(dict.fromkeys(panel.group for panel in wanted)):
+        self.cards = cards
+        for name in [name for name in self._groups if name not in {spec.group for spec in specs}]:
+            group = self._groups.pop(name)
+            self._stack.removeWidget(group)
+            group.deleteLater()
+        for index, name in enumerate(dict.fromkeys(spec.group for spec in specs)):
             if name not in self._groups:
-                self._groups[name] = made = _Group(name)
-                made.fold(name in self._folded)
-                made.toggled.connect(self._toggle)
+                self._groups[name] = group = _Group(name)
+                group.set_folded(name in self._folded)
+                group.toggled.connect(self._toggle)
             self._stack.removeWidget(self._groups[name])
-            self._stack.insertWidget(place, self._groups[name])
+            self._stack.insertWidget(index, self._groups[name])
         self._columns = 0
         self._arrange()
 
-    def _new_card(self, panel: Panel) -> ChartCard:
-        card = ChartCard(panel)
+    def _new_card(self, spec: ChartSpec) -> ChartCard:
+        card = ChartCard(spec)
         card.chart.saved.connect(self.saved)
         card.chart.failed.connect(self.failed)
-        card.seen.connect(self._soon.start)
+        card.needs_data.connect(self._draw_timer.start)
         return card
 
     @Slot(str)
@@ -290,30 +297,30 @@ class Curves(QScrollArea):
         self._arrange()
 
     def _arrange(self) -> None:
-        columns = max(1, min(MOST_COLUMNS, (self.viewport().width() - 8) // NARROWEST))
+        columns = max(1, min(MAX_COLUMNS, (self.viewport().width() - 8) // MIN_CHART_WIDTH))
         if columns == self._columns:
             return
         self._columns = columns
         for name, group in self._groups.items():
-            group.arrange([card for panel, card in self.cards.items() if panel.group == name], columns)
+            group.arrange([card for spec, card in self.cards.items() if spec.group == name], columns)
 
     @Slot()
-    def _draw_seen(self) -> None:
+    def _draw_painted(self) -> None:
         for card in self.cards.values():
             if card.stale and card.painted:
                 card.chart.set_view(self._smoothing, self._log)
-                card.tell(self._sessions, self._axis)
+                card.show_sessions(self._sessions, self._axis)
 
 
 class _Group(QWidget):
-    """A heading that folds what is below it."""
+    """A heading that folds the charts below it."""
 
     toggled = Signal(str)
 
-    def __init__(self, name: str, parent: QObject | None = None) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
         self.name = name
-        self.heading = button(readable(name).capitalize(), self._press, link=True, icon="chevron-down")
+        self.heading = button(spaced(name).capitalize(), self._on_clicked, link=True, icon="chevron-down")
         self.heading.setStyleSheet("font-weight: 600;")
         self.body = QWidget()
         self._grid = QGridLayout(self.body)
@@ -321,19 +328,19 @@ class _Group(QWidget):
         self._grid.setSpacing(12)
         self.setLayout(column(row(self.heading, 1), self.body, gap=4))
 
-    def _press(self) -> None:
+    def _on_clicked(self) -> None:
         self.toggled.emit(self.name)
 
-    def fold(self, on: bool) -> None:
-        self.body.setVisible(not on)
-        self.heading.set_icon("chevron-right" if on else "chevron-down")  # type: ignore[attr-defined]
-        self.heading.setAccessibleDescription("folded" if on else "open")
+    def set_folded(self, folded: bool) -> None:
+        self.body.setVisible(not folded)
+        self.heading.set_icon("chevron-right" if folded else "chevron-down")
+        self.heading.setAccessibleDescription("collapsed" if folded else "expanded")
 
     def arrange(self, cards: Sequence[ChartCard], columns: int) -> None:
         for card in cards:
             self._grid.removeWidget(card)
-        for place, card in enumerate(cards):
-            self._grid.addWidget(card, place // columns, place % columns)
+        for index, card in enumerate(cards):
+            self._grid.addWidget(card, index // columns, index % columns)
             card.show()
-        for place in range(MOST_COLUMNS):
-            self._grid.setColumnStretch(place, 1 if place < columns else 0)
+        for index in range(MAX_COLUMNS):
+            self._grid.setColumnStretch(index, 1 if index < columns else 0)

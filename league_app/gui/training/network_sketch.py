@@ -1,4 +1,4 @@
-"""A small picture of a player: the network of an evolved one, a pattern of its own for any other."""
+"""Small pictures of players: the network of an evolved player, a pattern from the content hash of any other."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QWidget
 from engine.errors import RingsideError
 from league_app.gui import theme
 
-MOST_NODES, MOST_LINKS = 120, 300  # more are a blot
-LARGEST = 4 << 20  # bytes that are worth reading for a picture
+MAX_NODES, MAX_LINKS = 120, 300  # more would overlap
+MAX_PAYLOAD = 4 << 20  # bytes; larger payloads get a pattern
 
 
 @dataclass(frozen=True)
@@ -25,25 +25,25 @@ class Node:
 
 @dataclass(frozen=True)
 class Link:
-    source: int  # places among the nodes
+    source: int  # index of a node
     target: int
-    weight: float  # from -1 to 1, against the strongest
+    weight: float  # from -1 to 1, relative to the strongest
 
 
 @dataclass(frozen=True)
-class Sketch:
+class NetworkSketch:
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
 
 
-def sketch(kind: str, payload: bytes) -> Sketch | None:
-    """Of an evolved network; None for whoever is made otherwise, or cannot be read."""
-    if kind != "neat" or not payload or len(payload) > LARGEST:
+def load_sketch(kind: str, payload: bytes) -> NetworkSketch | None:
+    """The network of a NEAT player; None for other kinds and for payloads that cannot be read."""
+    if kind != "neat" or not payload or len(payload) > MAX_PAYLOAD:
         return None
-    from agents.neat import genome as genomes
+    from agents.neat.payload import load
 
     try:
-        genome = genomes.load(payload)
+        genome = load(payload)
     except RingsideError:
         return None
     links = [
@@ -51,18 +51,17 @@ def sketch(kind: str, payload: bytes) -> Sketch | None:
         for source, target, weight, on in zip(genome.source, genome.target, genome.weight, genome.enabled, strict=True)
         if on
     ]
-    links = sorted(links, key=lambda one: -abs(one[2]))[:MOST_LINKS]
-    inputs = [-1 - place for place in range(min(genome.inputs, MOST_NODES // 3))]
-    outputs = list(range(min(genome.outputs, MOST_NODES // 3)))
+    links = sorted(links, key=lambda link: -abs(link[2]))[:MAX_LINKS]
+    inputs = [-1 - index for index in range(min(genome.inputs, MAX_NODES // 3))]
+    outputs = list(range(min(genome.outputs, MAX_NODES // 3)))
     used = {key for source, target, _ in links for key in (source, target)}
-    hidden = [key for key in genome.key if key >= genome.outputs and key in used][: MOST_NODES // 3]
+    hidden = [key for key in genome.key if key >= genome.outputs and key in used][: MAX_NODES // 3]
     depth = _depths([*inputs, *hidden, *outputs], hidden, links)
-    return _placed(inputs, hidden, outputs, depth, links)
+    return _layout(inputs, hidden, outputs, depth, links)
 
 
 def _depths(known: Iterable[int], hidden: Iterable[int], links: Iterable[tuple[int, int, float]]) -> dict[int, int]:
-    """How many links a node is from the inputs; a few rounds are enough for a picture, and end where there are
-    cycles."""
+    """The number of links from the inputs to each node; six rounds, because a network may have cycles."""
     depth = dict.fromkeys(known, 0)
     inner, links = set(hidden), list(links)
     for _ in range(6):
@@ -72,45 +71,45 @@ def _depths(known: Iterable[int], hidden: Iterable[int], links: Iterable[tuple[i
     return depth
 
 
-def _placed(
+def _layout(
     inputs: list[int], hidden: list[int], outputs: list[int], depth: dict[int, int], links: list[tuple[int, int, float]]
-) -> Sketch:
+) -> NetworkSketch:
     layers = sorted({max(depth[key], 1) for key in hidden})
     columns: list[tuple[float, str, list[int]]] = [(0.0, "input", inputs)]
     for number, layer in enumerate(layers, 1):
-        found = [key for key in hidden if max(depth[key], 1) == layer]
-        columns.append((number / (len(layers) + 1), "hidden", found))
+        keys = [key for key in hidden if max(depth[key], 1) == layer]
+        columns.append((number / (len(layers) + 1), "hidden", keys))
     columns.append((1.0, "output", outputs))
-    places: dict[int, int] = {}
+    indexes: dict[int, int] = {}
     nodes: list[Node] = []
     for x, role, keys in columns:
         for number, key in enumerate(keys):
-            places[key] = len(nodes)
+            indexes[key] = len(nodes)
             nodes.append(Node(x, (number + 0.5) / len(keys), role))
     most = max((abs(weight) for *_, weight in links), default=1.0) or 1.0
     shown = tuple(
-        Link(places[source], places[target], weight / most)
+        Link(indexes[source], indexes[target], weight / most)
         for source, target, weight in links
-        if source in places and target in places
+        if source in indexes and target in indexes
     )
-    return Sketch(tuple(nodes), shown)
+    return NetworkSketch(tuple(nodes), shown)
 
 
 class Thumbnail(QWidget):
-    """Drawn in the colours of now."""
+    """The picture of one player, in the colours of the current theme."""
 
-    def __init__(self, content: str = "", drawn: Sketch | None = None, size: QSize | None = None) -> None:
+    def __init__(self, content: str = "", sketch: NetworkSketch | None = None, size: QSize | None = None) -> None:
         super().__init__()
-        self._content, self._sketch = content, drawn
+        self._content, self._sketch = content, sketch
         self.setFixedSize(size or QSize(112, 76))
 
-    def show_player(self, content: str, drawn: Sketch | None) -> None:
-        if (content, drawn) != (self._content, self._sketch):
-            self._content, self._sketch = content, drawn
+    def show_player(self, content: str, sketch: NetworkSketch | None) -> None:
+        if (content, sketch) != (self._content, self._sketch):
+            self._content, self._sketch = content, sketch
             self.update()
 
     @property
-    def sketch(self) -> Sketch | None:
+    def sketch(self) -> NetworkSketch | None:
         return self._sketch
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
@@ -127,29 +126,31 @@ class Thumbnail(QWidget):
             draw_pattern(painter, inner, self._content)
 
 
-def draw_network(painter: QPainter, rect: QRectF, drawn: Sketch) -> None:
-    """Inputs at the left; links that push are blue, those that hold back orange and dashed."""
-    at = [QPointF(rect.left() + one.x * rect.width(), rect.top() + one.y * rect.height()) for one in drawn.nodes]
-    for link in drawn.links:
+def draw_network(painter: QPainter, rect: QRectF, sketch: NetworkSketch) -> None:
+    """Inputs at the left; positive weights are blue, negative ones orange and dashed."""
+    points = [
+        QPointF(rect.left() + node.x * rect.width(), rect.top() + node.y * rect.height()) for node in sketch.nodes
+    ]
+    for link in sketch.links:
         colour = theme.series(0 if link.weight >= 0 else 1)
         colour.setAlphaF(0.25 + 0.6 * abs(link.weight))
         style = Qt.PenStyle.SolidLine if link.weight >= 0 else Qt.PenStyle.DashLine
         painter.setPen(QPen(colour, 0.6 + 1.4 * abs(link.weight), style))
-        painter.drawLine(at[link.source], at[link.target])
-    crowd = max(len([one for one in drawn.nodes if one.role == role]) for role in ("input", "hidden", "output"))
-    radius = min(max(rect.height() / max(crowd, 1) * 0.32, 1.2), 3.5)
+        painter.drawLine(points[link.source], points[link.target])
+    largest = max(len([node for node in sketch.nodes if node.role == role]) for role in ("input", "hidden", "output"))
+    radius = min(max(rect.height() / max(largest, 1) * 0.32, 1.2), 3.5)
     painter.setPen(QPen(theme.colour("surface"), 0.8))
-    for one, place in zip(drawn.nodes, at, strict=True):
-        painter.setBrush(theme.colour({"input": "muted", "hidden": "text", "output": "accent"}[one.role]))
-        painter.drawEllipse(place, radius, radius)
+    for node, point in zip(sketch.nodes, points, strict=True):
+        painter.setBrush(theme.colour({"input": "muted", "hidden": "text", "output": "accent"}[node.role]))
+        painter.drawEllipse(point, radius, radius)
 
 
 def draw_pattern(painter: QPainter, rect: QRectF, content: str) -> None:
-    """Five by five squares, alike at both sides, from its content: the same player looks the same."""
+    """Five by five squares with mirror symmetry, from the content hash: equal players look equal."""
     try:
         bits = int(content[:8], 16)
     except ValueError:
-        bits = sum(ord(one) * 31**place for place, one in enumerate(content[:8]))
+        bits = sum(ord(letter) * 31**index for index, letter in enumerate(content[:8]))
     side = min(rect.width(), rect.height()) / 5
     left, top = rect.center().x() - side * 2.5, rect.center().y() - side * 2.5
     painter.setPen(Qt.PenStyle.NoPen)
@@ -157,5 +158,5 @@ def draw_pattern(painter: QPainter, rect: QRectF, content: str) -> None:
     for row in range(5):
         for column in range(3):
             if bits >> (row * 3 + column) & 1:
-                for place in {column, 4 - column}:
-                    painter.drawRect(QRectF(left + place * side, top + row * side, side - 1, side - 1))
+                for x in {column, 4 - column}:
+                    painter.drawRect(QRectF(left + x * side, top + row * side, side - 1, side - 1))

@@ -1,4 +1,4 @@
-"""Training: the sessions of the league, their charts as they grow, and the players that come out of them."""
+"""The Training page: the list of sessions, and charts, players, log and settings of the selected one."""
 
 from __future__ import annotations
 
@@ -8,91 +8,102 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QSlider, QStackedWidget, QTabBar, QWidget
+from PySide6.QtWidgets import QCheckBox, QSlider, QStackedWidget, QTabBar, QWidget
 
 from league_app.core.changes import Change
-from league_app.gui.context import Desk
-from league_app.gui.training.sessions_model import Glance, SessionsModel, glances
-from league_app.gui.training.queries import Known, Read, export, how_it_ended, read
-from league_app.gui.training.charts import Curve, Curves, Shown
-from league_app.gui.page import Page
-from league_app.gui.training.session_details import Remarks, SettingsView
-from league_app.gui.training.session_header import SessionHead
-from league_app.gui.training.players import Trainees
-from league_app.gui.widgets.basics import Card, Elided, Empty, button, column, label, row
-from league_app.gui.widgets.fields import ChoiceBox
-from league_app.gui.training.session_list import SessionList
 from league_app.core.formatting import percent
+from league_app.core.queries.sessions import (
+    SHARE,
+    KnownPoints,
+    SessionEnd,
+    SessionSummary,
+    SessionUpdates,
+    load_end,
+    load_sessions,
+    load_updates,
+)
+from league_app.core.state import LeagueState
+from league_app.gui.context import AppContext
+from league_app.gui.page import Page
+from league_app.gui.training.charts import MetricCharts, MetricCurve, SessionCurves
+from league_app.gui.training.players import TrainedPlayers
+from league_app.gui.training.session_details import SessionLog, SettingsView
+from league_app.gui.training.session_header import SessionHeader
+from league_app.gui.training.session_list import SessionList
+from league_app.gui.training.sessions_model import SessionsModel
+from league_app.gui.widgets.basics import Card, ElidedLabel, EmptyState, button, column, label, row
+from league_app.gui.widgets.fields import ChoiceBox
+from league_app.gui.widgets.file_dialogs import open_folder, save_file
 
-PERIOD = 500  # milliseconds between two looks at least
-NOTHING = "No training yet. A 60-second run teaches a network to beat Random."
+PERIOD = 500  # milliseconds; at most one refresh in each
+NO_SESSIONS = 'No training yet. The preset "60 seconds" shows progress within a minute.'
 
 
 class TrainingPage(Page):
+    guide = "training"
     title, icon = "Training", "training"
     watches = frozenset({"training", "agents", "tournaments"})
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        self._curves: dict[int, dict[str, Curve]] = {}
-        self._wanted = 0  # a session that is to be selected when it is there
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context)
+        self._curves: dict[int, dict[str, MetricCurve]] = {}
+        self._pending = 0  # number of a session to select as soon as it is listed
         self._running: dict[int, str] = {}
-        self._usual: dict[str, dict[str, object]] = {}  # settings, by trainer
-        self._explained: dict[str, dict[str, str]] = {}  # metrics, by trainer
+        self._defaults: dict[str, dict[str, object]] = {}  # settings, by trainer
+        self._descriptions: dict[str, dict[str, str]] = {}  # of metrics, by trainer
         self._drawn: list[int] = []  # the sessions in the charts
-        self._orders = 0
-        self._soon.setInterval(PERIOD)
+        self._refresh_timer.setInterval(PERIOD)
         self.model = SessionsModel(self)
-        self.model.checked.connect(self._look_at_curves)
+        self.model.checks_changed.connect(self._load_curves)
         self.list = SessionList(self.model)
         self.list.selected.connect(self._select)
         self.new = button("New session", self.new_session, primary=True, icon="plus")
-        self.head = SessionHead()
-        self.head.wanted.connect(self.order)
-        self.curves, self.remarks, self.settings_view = Curves(), Remarks(), SettingsView()
-        self.curves.saved.connect(self._saved)
-        self.curves.failed.connect(desk.failed)
-        self.curves.folded.connect(self._remember_folded)
-        self.curves.set_folded(one for one in desk.settings.get("training/folded", []) if isinstance(one, str))
-        self.trainees = Trainees(desk, self, self.head.player)
-        self.trainees.counted.connect(self._count_players)
+        self.header = SessionHeader()
+        self.header.command.connect(self.run_command)
+        self.charts, self.log_view, self.settings_view = MetricCharts(), SessionLog(), SettingsView()
+        self.charts.saved.connect(self._on_saved)
+        self.charts.failed.connect(context.failed)
+        self.charts.folded.connect(self._save_folded)
+        self.charts.set_folded(group for group in context.settings.get("training/folded", []) if isinstance(group, str))
+        self.players = TrainedPlayers(context, self, self.header.player)
+        self.players.counted.connect(self._count_players)
         self._build()
-        desk.changed.connect(self._notice)
-        desk.opened.connect(self._forget)
-        self._view_changed()
+        context.changed.connect(self._notify_ended_sessions)
+        context.opened.connect(self._on_league_opened)
+        self._on_view_changed()
 
     def _build(self) -> None:
         side = Card(margin=0)
         side.body.setSpacing(0)
         side.body.addLayout(row(label("Sessions", "section"), 1, self.new, margin=12))
         side.body.addWidget(self.list)
-        side.body.setContentsMargins(0, 0, 0, 6)  # the list has no round corners
+        side.body.setContentsMargins(0, 0, 0, 6)  # keeps the list off the rounded corners
         side.setFixedWidth(236)
         self.tabs, self.stack = QTabBar(), QStackedWidget()
         self.tabs.setDrawBase(False)
         self.tabs.setExpanding(False)
-        self.tabs.setAccessibleName("What is shown of the session")
+        self.tabs.setAccessibleName("Session view")
         charts = QWidget()
-        charts.setLayout(column(self._bar(), self.curves, gap=8))
-        views = (("Charts", charts), ("Players", self.trainees.view), ("Log", self.remarks))
+        charts.setLayout(column(self._build_toolbar(), self.charts, gap=8))
+        views = (("Charts", charts), ("Players", self.players.view), ("Log", self.log_view))
         for name, view in (*views, ("Settings", self.settings_view)):
             self.tabs.addTab(name)
             self.stack.addWidget(view)
         self.tabs.currentChanged.connect(self.stack.setCurrentIndex)
-        right = column(self.head, self.tabs, gap=8)
+        right = column(self.header, self.tabs, gap=8)
         right.addWidget(self.stack, 1)
         body = QWidget()
         inside = row(side, gap=12)
         inside.addLayout(right, 1)
         body.setLayout(inside)
-        self.empty = Empty("training", NOTHING, "New session", self.new_session)
+        self.empty = EmptyState("training", NO_SESSIONS, "New session", self.new_session)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.empty)
         self.pages.addWidget(body)
         self.setLayout(column(self.pages, margin=12))
 
-    def _bar(self) -> QWidget:
-        settings = self.desk.settings
+    def _build_toolbar(self) -> QWidget:
+        settings = self.context.settings
         self.smoothing = QSlider(Qt.Orientation.Horizontal)
         self.smoothing.setRange(0, 99)
         self.smoothing.setFixedWidth(90)
@@ -101,44 +112,47 @@ class TrainingPage(Page):
         self.log = QCheckBox("Log scale")
         self.log.setChecked(settings.get("training/log", False))
         self.axis = ChoiceBox()
-        self.axis.setAccessibleName("Axis")
+        self.axis.setAccessibleName("Horizontal axis")
         self.axis.addItems(["Steps", "Time"])
         self.axis.setFixedSize(92, 30)
         self.axis.setCurrentIndex(1 if settings.get("training/axis", "step") == "elapsed" else 0)
-        self.smoothing.valueChanged.connect(self._view_changed)
-        self.log.toggled.connect(self._view_changed)
-        self.axis.edited.connect(self._view_changed)
-        self.compared = Elided("", "caption")  # so that it takes no room from the panels
-        self.compared.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.compared.setMinimumWidth(0)
+        self.smoothing.valueChanged.connect(self._on_view_changed)
+        self.log.toggled.connect(self._on_view_changed)
+        self.axis.edited.connect(self._on_view_changed)
+        self.comparison = ElidedLabel("", "caption")  # elided, so that it never widens the page
+        self.comparison.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.comparison.setMinimumWidth(0)
         bar = QWidget()
-        inner = row(label("Smoothing", "muted"), self.smoothing, self.log, self.axis, self.compared)
+        inner = row(label("Smoothing", "muted"), self.smoothing, self.log, self.axis, self.comparison)
         inner.setStretch(4, 1)
         bar.setLayout(inner)
         return bar
 
-    # What is shown
+    # Display
 
     def refresh(self) -> None:
-        state = self.desk.state
+        state = self.context.state
         if state is None or not self.isVisible():
             self._show_sessions([])
             return
-        self.desk.ask("training", glances, self._show_sessions)
+        self.context.ask("training", load_sessions, self._show_sessions)
 
-    def show_what(self, what: object) -> None:
+    def show_item(self, what: object) -> None:
         if isinstance(what, int):
-            self._wanted = what
-            self._choose_wanted()
+            self._pending = what
+            self._select_pending()
 
     @property
     def number(self) -> int:
-        """Of the session that is selected; 0 if there is none."""
+        """Number of the selected session; 0 if there is none."""
         return self.list.number
 
     @property
-    def glance(self) -> Glance | None:
-        return next((one for one in self.model.rows if one.number == self.number), None)
+    def summary(self) -> SessionSummary | None:
+        return self._summary_of(self.number)
+
+    def _summary_of(self, number: int) -> SessionSummary | None:
+        return next((summary for summary in self.model.rows if summary.number == number), None)
 
     def _show_sessions(self, rows: object) -> None:
         assert isinstance(rows, list)
@@ -146,225 +160,212 @@ class TrainingPage(Page):
         self.pages.setCurrentIndex(1 if rows else 0)
         writable = self._writable()
         self.new.setEnabled(writable)
-        if self.desk.state is not None:
+        if self.context.state is not None:
             self.empty.button.setEnabled(writable)
-            self.empty.sentence.setText(NOTHING if writable else "No training yet, and this league is read-only.")
-        self._choose_wanted()
+            self.empty.sentence.setText(NO_SESSIONS if writable else "No training yet, and this league is read-only.")
+        self._select_pending()
         if rows and not self.number:
             self.list.select(rows[0].number)
         self._show_selected()
 
-    def _choose_wanted(self) -> None:
-        if self._wanted and self.model.row_of(self._wanted) >= 0:
-            self.list.select(self._wanted)
-            self._wanted = 0
+    def _select_pending(self) -> None:
+        if self._pending and self.model.row_of(self._pending) >= 0:
+            self.list.select(self._pending)
+            self._pending = 0
 
     @Slot(int)
     def _select(self, number: int) -> None:
-        """One alone, unless it is among those that are compared."""
-        if number not in self.model.marked:
-            self.model.mark([number])
+        """Shows this session alone, unless it is checked for comparison."""
+        if number not in self.model.checked:
+            self.model.set_checked([number])
         else:
-            self._look_at_curves()
+            self._load_curves()
         self._show_selected()
 
     def _show_selected(self) -> None:
-        one = self.glance
-        if one is None:
+        summary = self.summary
+        if summary is None:
             return
-        self.head.show_session(one, self._writable())
-        self.remarks.show_session(one)
-        self.settings_view.show_session(one, self._usual_of(one.session.trainer), self.trainees.names)
-        self.trainees.look_at(one)
-        self._look_at_curves()
+        self.header.show_session(summary, self._writable())
+        self.log_view.show_session(summary)
+        self._show_settings(summary)
+        self.players.show_session(summary)
+        self._load_curves()
 
-    def _usual_of(self, trainer: str) -> dict[str, object]:
-        return self._usual.get(trainer, {})
+    def _show_settings(self, summary: SessionSummary) -> None:
+        defaults = self._defaults.get(summary.session.trainer, {})
+        self.settings_view.show_session(summary, defaults, self.players.names)
 
     @Slot()
-    def _look_at_curves(self) -> None:
-        """Reads what is new of the sessions that are shown; those that have ended are read once."""
-        if self.desk.state is None or not self.isVisible():
+    def _load_curves(self) -> None:
+        """Loads new values of the checked sessions."""
+        if self.context.state is None or not self.isVisible():
             return
-        marked = self.model.marked
-        known: Known = {
-            number: {name: curve.known for name, curve in self._curves.get(number, {}).items()} for number in marked
+        checked = self.model.checked
+        known: KnownPoints = {
+            number: {name: curve.last_point for name, curve in self._curves.get(number, {}).items()}
+            for number in checked
         }
-        trainers = {one.session.trainer for one in self.model.rows if one.number in marked} - set(self._usual)
-        self.desk.ask("training/curves", partial(read, known, trainers), self._show_curves)
+        trainers = {row.session.trainer for row in self.model.rows if row.number in checked} - set(self._defaults)
+        self.context.ask("training/curves", partial(load_updates, known, trainers), self._show_curves)
 
     def _show_curves(self, new: object) -> None:
-        assert isinstance(new, Read)
-        self._usual |= new.usual
-        self._explained |= new.explained
-        drawn = list(new.found), any(new.found.values()), bool(new.explained)
-        if drawn == (self._drawn, False, False):
-            return  # nothing is new, and a chart of ten thousand steps is not drawn for that
-        self._drawn = drawn[0]
-        for number, parts in new.found.items():
-            mine = self._curves.setdefault(number, {})
-            for name, part in parts.items():
-                if part is None:
-                    mine.pop(name, None)
+        assert isinstance(new, SessionUpdates)
+        self._defaults |= new.defaults
+        self._descriptions |= new.descriptions
+        if list(new.metrics) == self._drawn and not any(new.metrics.values()) and not new.descriptions:
+            return  # nothing is new: do not redraw charts of ten thousand steps
+        self._drawn = list(new.metrics)
+        for number, updates in new.metrics.items():
+            curves = self._curves.setdefault(number, {})
+            for name, update in updates.items():
+                if update is None:
+                    curves.pop(name, None)
                 else:
-                    mine.setdefault(name, Curve()).take(part)
+                    curves.setdefault(name, MetricCurve()).update(update)
         self._draw()
 
     def _draw(self) -> None:
-        rows = {one.number: one.session for one in self.model.rows}
+        sessions = {row.number: row.session for row in self.model.rows}
         shown = [
-            Shown(number, rows[number].name, rows[number].created, self._curves.get(number, {}),
-                  self._explained.get(rows[number].trainer, {}))
-            for number in self.model.marked if number in rows
+            SessionCurves(number, session.name, session.created, self._curves.get(number, {}),
+                          self._descriptions.get(session.trainer, {}))
+            for number in self.model.checked if (session := sessions.get(number)) is not None
         ]  # fmt: skip
-        self.curves.show_sessions(shown)
-        self.compared.setText(f"{len(shown)} sessions" if len(shown) > 1 else "")
-        one = self.glance
-        if one is not None:
-            self.settings_view.show_session(one, self._usual_of(one.session.trainer), self.trainees.names)
-            self.trainees.set_shares(self._curves.get(one.number, {}).get("validation/share"))
+        self.charts.show_sessions(shown)
+        self.comparison.setText(f"Comparing {len(shown)} sessions" if len(shown) > 1 else "")
+        summary = self.summary
+        if summary is not None:
+            self._show_settings(summary)
+            self.players.set_shares(self._curves.get(summary.number, {}).get(SHARE))
 
     @Slot()
-    def _view_changed(self) -> None:
+    def _on_view_changed(self) -> None:
         smoothing, log = self.smoothing.value() / 100, self.log.isChecked()
         axis = "elapsed" if self.axis.currentIndex() == 1 else "step"
         self.smoothing.setToolTip(percent(smoothing))
-        self.curves.set_view(smoothing, log, axis)  # type: ignore[arg-type]
+        self.charts.set_view(smoothing, log, axis)  # type: ignore[arg-type]
         for name, value in (("smoothing", self.smoothing.value()), ("log", log), ("axis", axis)):
-            self.desk.settings.set(f"training/{name}", value)
+            self.context.settings.set(f"training/{name}", value)
 
     @Slot(object)
-    def _remember_folded(self, groups: object) -> None:
-        self.desk.settings.set("training/folded", groups)
+    def _save_folded(self, groups: object) -> None:
+        self.context.settings.set("training/folded", groups)
 
     @Slot(int)
     def _count_players(self, count: int) -> None:
         self.tabs.setTabText(1, f"Players ({count})" if count else "Players")
 
     @Slot()
-    def _forget(self) -> None:
-        """Another league."""
+    def _on_league_opened(self) -> None:
         self._curves, self._running, self._drawn = {}, {}, []
         self.model.set_rows([])
         self.pages.setCurrentIndex(0)
 
-    # What is told wherever one looks
+    # Notifications
 
     @Slot(object)
-    def _notice(self, changes: Sequence[Change]) -> None:
-        state = self.desk.state
-        if state is None or not any(one.what == "training" for one in changes):
+    def _notify_ended_sessions(self, changes: Sequence[Change]) -> None:
+        state = self.context.state
+        if state is None or not any(change.what == "training" for change in changes):
             return
         running = {job.number: job.name for job in state.training.jobs}
         ended = {number: name for number, name in self._running.items() if number not in running}
         self._running = running
         for number in ended:
-            self.desk.ask(f"training/end/{number}", partial(how_it_ended, number), self._tell_end)
+            self.context.ask(f"training/end/{number}", partial(load_end, number), self._notify_end)
 
-    def _tell_end(self, told: object) -> None:
-        assert isinstance(told, tuple)
-        number, text, tone, champion = told
-        offer = ("Place it", partial(self.trainees.place_agent, *champion)) if champion and self._writable() else None
-        self.desk.say(text, tone, offer or ("Show", partial(self.desk.show, "training", number)))
+    def _notify_end(self, end: object) -> None:
+        assert isinstance(end, SessionEnd)
+        action: tuple[str, Callable[[], object]] = ("Show", partial(self.context.navigate, "training", end.number))
+        if end.champion and self._writable():
+            action = ("Rate it", partial(self.players.place_agent, *end.champion))
+        self.context.notify(end.text, end.tone, action)
 
     @Slot(str)
-    def _saved(self, path: str) -> None:
-        self.desk.say(f"Saved {Path(path).name}", "good")
+    def _on_saved(self, path: str) -> None:
+        self.context.notify(f"Saved {Path(path).name}", "good")
 
-    # What a person asks for
+    # Commands
 
     def _writable(self) -> bool:
-        state = self.desk.state
+        state = self.context.state
         return state is not None and not state.league.read_only
 
     @Slot()
     def new_session(self) -> None:
-        state = self.desk.state
+        state = self.context.state
         if state is None:
-            self.desk.say("Open a league first", "warn")
+            self.context.notify("Open a league first", "warn")
         elif state.league.read_only:
-            self.desk.say(f"{state.league.path.name} was opened read-only: nothing can be trained in it", "warn")
+            self.context.notify(f"{state.league.path.name} is open read-only, so no training can start", "warn")
         else:
-            from league_app.gui.dialogs.training_session import SessionSheet
+            from league_app.gui.dialogs.training_session import NewSessionDialog
 
-            sheet = SessionSheet(self.desk, self.window())
-            sheet.started.connect(self._started)
-            sheet.open()
+            dialog = NewSessionDialog(self.context, self.window())
+            dialog.started.connect(self._on_started)
+            dialog.open()
 
     @Slot(int)
-    def _started(self, number: int) -> None:
-        self._wanted = number
-        self.model.mark([])
-        self.desk.show("training", number)
+    def _on_started(self, number: int) -> None:
+        self._pending = number
+        self.model.set_checked([])
+        self.context.navigate("training", number)
         self.refresh()
 
     @Slot()
     def pause_resume(self) -> None:
-        """The selected session, or the one that runs."""
-        one = self._one_running()
-        if one is not None:
-            self.order("unpause" if one.paused else "pause", one.number)
+        """Pauses or resumes the selected session, or else the first that runs."""
+        job = self._running_job()
+        if job is not None:
+            self.run_command("unpause" if job.paused else "pause", job.number)
 
     @Slot()
     def stop(self) -> None:
-        one = self._one_running()
-        if one is not None:
-            self.order("stop", one.number)
+        job = self._running_job()
+        if job is not None:
+            self.run_command("stop", job.number)
 
-    def _one_running(self) -> Any:
-        state = self.desk.state
+    def _running_job(self) -> Any:
+        state = self.context.state
         jobs = state.training.jobs if state is not None else []
-        return next((one for one in jobs if one.number == self.number), jobs[0] if jobs else None)
+        return next((job for job in jobs if job.number == self.number), jobs[0] if jobs else None)
 
     @Slot(str)
-    def order(self, what: str, number: int = 0) -> None:
-        """pause, unpause, stop, kill, resume, change, csv, tensorboard: of the selected session, or that number."""
-        state, number = self.desk.state, number or self.number
+    def run_command(self, command: str, number: int = 0) -> None:
+        """Runs a command of `SessionHeader.command` on the session with this number, or on the selected one."""
+        state, number = self.context.state, number or self.number
         if state is None or not number:
             return
-        if what == "csv":
-            self._save("Save all values", f"session-{number}.csv", "Tables (*.csv)", self._save_csv)
-        elif what == "tensorboard":
-            self._save("A folder for TensorBoard", "", "", self._save_events)
-        elif what == "change":
-            self._change(number)
-        elif what == "resume":
-            self._do(partial(state.training.resume, number))
+        if command == "csv":
+            save_file(self, "Export metrics as CSV", self._save_csv, "CSV files (*.csv)", f"session-{number}.csv")
+        elif command == "tensorboard":
+            open_folder(self, "Choose a folder for TensorBoard", self._save_events)
+        elif command == "change":
+            self._open_resume_dialog(number)
+        elif command == "resume":
+            self._submit(partial(state.training.resume, number))
         else:
-            job = next((one for one in state.training.jobs if one.number == number), None)
+            job = next((job for job in state.training.jobs if job.number == number), None)
             if job is not None:
-                done = {"pause": job.pause, "unpause": job.resume, "stop": job.stop, "kill": job.kill}
-                self._do(done[what])
+                methods = {"pause": job.pause, "unpause": job.resume, "stop": job.stop, "kill": job.kill}
+                self._submit(methods[command])
 
-    def _do(self, doing: Callable[[], object]) -> None:
-        """Beside the window: it may write to a slow disk, or wait for a process."""
-        self._orders += 1
-        self.desk.orders.ask(f"training/{self._orders}", doing, self._done)
+    def _submit(self, command: Callable[[], object]) -> None:
+        """Runs it in the background, because it may write to a slow disk or wait for a process."""
+        self.context.command_queue.run(command, self._on_done)
 
-    def _done(self, result: object) -> None:
+    def _on_done(self, result: object) -> None:
         self.refresh()
 
-    def _change(self, number: int) -> None:
-        from league_app.gui.dialogs.training_session import ResumeSheet
+    def _open_resume_dialog(self, number: int) -> None:
+        from league_app.gui.dialogs.training_session import ResumeSessionDialog
 
-        one = next((one for one in self.model.rows if one.number == number), None)
-        if one is not None:
-            sheet = ResumeSheet(self.desk, one.session, self.window())
-            sheet.started.connect(self._started)
-            sheet.open()
-
-    def _save(self, title: str, name: str, kinds: str, then: Callable[[str], None]) -> QFileDialog:
-        dialog = QFileDialog(self, title, name, kinds)
-        if name:
-            dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-            dialog.setDefaultSuffix("csv")
-            dialog.selectFile(name)
-        else:
-            dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(then)
-        dialog.open()
-        return dialog
+        summary = self._summary_of(number)
+        if summary is not None:
+            dialog = ResumeSessionDialog(self.context, summary.session, self.window())
+            dialog.started.connect(self._on_started)
+            dialog.open()
 
     @Slot(str)
     def _save_csv(self, path: str) -> None:
@@ -374,7 +375,18 @@ class TrainingPage(Page):
     def _save_events(self, path: str) -> None:
         self._export(path, True)
 
-    def _export(self, path: str, events: bool) -> None:
-        state = self.desk.state
+    def _export(self, path: str, tensorboard: bool) -> None:
+        state = self.context.state
         if state is not None:
-            self.desk.work.ask("training/export", partial(export, state, self.number, path, events), self._saved)
+            task = partial(export, state, self.number, path, tensorboard)
+            self.context.slow_queue.run(task, self._on_saved)
+
+
+def export(state: LeagueState, number: int, path: str, tensorboard: bool) -> str:
+    """Writes all metrics of a session and returns the path."""
+    from league_app.core.export import write_csv
+    from league_app.core.tensorboard import export as write_events
+
+    session = state.training.sessions.session(number)
+    metrics = state.training.sessions.metrics(number)
+    return str(write_events(metrics, session.created, path) if tensorboard else write_csv(metrics, path))

@@ -1,4 +1,4 @@
-"""The players that a training session has made, as cards: what they look like, how they came to be, what to do."""
+"""Cards of the players that a training session produced: picture, origin, status in the league and buttons."""
 
 from __future__ import annotations
 
@@ -9,111 +9,124 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QWidget
 
-from league_app.gui.training.sessions_model import Trained
-from league_app.gui.widgets.basics import Card, Elided, Empty, button, column, label, plain, row, set_tone
-from league_app.gui.widgets.fields import ChoiceBox
-from league_app.gui.training.network_sketch import Sketch, Thumbnail
 from league_app.core.formatting import ordinal
+from league_app.core.queries.sessions import TrainedPlayer
+from league_app.gui.training.network_sketch import NetworkSketch, Thumbnail
+from league_app.gui.widgets.basics import (
+    Card,
+    ElidedLabel,
+    EmptyState,
+    button,
+    column,
+    label,
+    row,
+    set_tone,
+    tooltip_html,
+)
+from league_app.gui.widgets.fields import ChoiceBox
 
-NARROWEST = 380
+MIN_CARD_WIDTH = 380
+TOOLTIPS = {
+    "Show": "Opens the page of this agent",
+    "Rate it": "Plays a gauntlet against other agents to give it a rating",
+    "Add to league": "Adds it to the league as an agent and plays its placement matches",
+}
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where a player is in the league."""
+class LeagueStatus:
+    """Where a player stands in the league."""
 
-    text: str  # in words; nothing if it is not in it
-    placed: bool = False  # it has played
-    busy: bool = False  # it is being placed, or waits for that
+    text: str  # empty if it is not in the league
+    placed: bool = False  # it has a rating
+    busy: bool = False  # its placement is running or queued
 
 
-def standing(trained: Trained, word: str, place: tuple[int, int, float, float] | None) -> Standing:
-    if not trained.agent:
-        return Standing("")
-    if word:
-        return Standing(f"{trained.name} {word}", busy=True)
-    if place is None:
-        return Standing(f"In the league as {trained.name}, not placed yet")
-    rank, _, rating, error = place
-    return Standing(f"{trained.name}: {ordinal(rank)}, {rating:z.0f} \u00b1 {error:.0f}", placed=True)
+def league_status(player: TrainedPlayer, placement: str, rank: tuple[int, int, float, float] | None) -> LeagueStatus:
+    """`placement` is the state of its placement in words, or empty; `rank` as `load_ranks` returns it."""
+    if not player.agent:
+        return LeagueStatus("")
+    if placement:
+        return LeagueStatus(f"{player.name} {placement}", busy=True)
+    if rank is None:
+        return LeagueStatus(f"In the league as {player.name}, not rated yet")
+    place, _, rating, error = rank
+    return LeagueStatus(f"{player.name}: {ordinal(place)}, {rating:z.0f} \u00b1 {error:.0f}", placed=True)
 
 
 class PlayerCard(Card):
-    """`watch`, `enter`, `place` and `look` tell the player."""
+    """One player. The signals carry its `TrainedPlayer`."""
 
     watch = Signal(object)
     enter = Signal(object)
     place = Signal(object)
-    look = Signal(object)
+    show_agent = Signal(object)
 
     def __init__(self, small: bool = False) -> None:
         super().__init__(margin=0 if small else 12)
         if small:
             self.setProperty("card", False)
-        self.trained: Trained | None = None
+        self.player: TrainedPlayer | None = None
+        self._status = LeagueStatus("")
         self._small = small
         self.picture = Thumbnail(size=QSize(84, 58) if small else None)
-        self.title, self.about, self.state = Elided(), Elided("", "caption"), Elided("", "caption")
+        self.title, self.about, self.status = ElidedLabel(), ElidedLabel("", "caption"), ElidedLabel("", "caption")
         self.title.setStyleSheet("font-weight: 600;")
-        self.watch_button = button("Watch", self._watch, icon="eye", tip="An unrated match")
-        self.main = button("Enter into league", self._main)
-        self.buttons = row(self.watch_button, self.main, 1)
-        texts = column(self.title, self.about, self.state, gap=2)
+        self.watch_button = button("Watch", self._on_watch_clicked, icon="eye", tip="Shows an unrated match")
+        self.main_button = button("Add to league", self._on_main_clicked)
+        self.buttons = row(self.watch_button, self.main_button, 1)
+        texts = column(self.title, self.about, self.status, gap=2)
+        whole = row(self.picture, gap=12)
         if small:
-            whole = row(self.picture, gap=12)
             whole.addLayout(column(1, texts, 1), 1)
             whole.addLayout(self.buttons)
-            self.body.addLayout(whole)
         else:
-            whole = row(self.picture, gap=12)
             whole.addLayout(column(1, texts, self.buttons, 1, gap=8), 1)
-            self.body.addLayout(whole)
+        self.body.addLayout(whole)
 
     def show_player(
-        self, trained: Trained, drawn: Sketch | None, share: float | None, where: Standing, writable: bool
+        self,
+        player: TrainedPlayer,
+        sketch: NetworkSketch | None,
+        share: float | None,
+        status: LeagueStatus,
+        writable: bool,
     ) -> None:
-        self.trained, self._where = trained, where
-        self.picture.show_player(trained.payload, drawn)
-        steps = (
-            f"Step {trained.step:,}"
-            if trained.step == trained.last
-            else f"Steps {trained.step:,}\u2013{trained.last:,}"
-        )
+        self.player, self._status = player, status
+        self.picture.show_player(player.payload, sketch)
+        first, last = player.first_step, player.last_step
+        steps = f"Step {first:,}" if first == last else f"Steps {first:,}\u2013{last:,}"
         points = "" if self._small else " of the points"
         self.title.setText(f"{steps} \u00b7 {share * 100:.0f} %{points}" if share is not None else steps)
-        self.about.setText(trained.about or trained.kind)
-        self.state.setText(where.text)
-        self.state.setVisible(bool(where.text))
-        set_tone(self.state, "good" if where.placed else "")
-        text = "Show" if where.placed else "Place it" if trained.agent else "Enter into league"
-        self.main.setText(text)
-        self.main.setEnabled((writable or where.placed) and not where.busy)
-        tips = {
-            "Show": "Its page",
-            "Place it": "Play a gauntlet against the others, so that it has a rating",
-            "Enter into league": "As an agent of the league; a placement follows by itself",
-        }
-        self.main.setToolTip(plain(tips[text] if writable or where.placed else "The league was opened read-only"))
-        for one in (self.watch_button, self.main):
-            one.setAccessibleName(f"{one.text()}: {steps}")
+        self.about.setText(player.about or player.kind)
+        self.status.setText(status.text)
+        self.status.setVisible(bool(status.text))
+        set_tone(self.status, "good" if status.placed else "")
+        text = "Show" if status.placed else "Rate it" if player.agent else "Add to league"
+        usable = writable or status.placed
+        self.main_button.setText(text)
+        self.main_button.setEnabled(usable and not status.busy)
+        self.main_button.setToolTip(tooltip_html(TOOLTIPS[text] if usable else "The league was opened read-only"))
+        for part in (self.watch_button, self.main_button):
+            part.setAccessibleName(f"{part.text()}: {steps}")
 
-    def _watch(self) -> None:
-        self.watch.emit(self.trained)
+    def _on_watch_clicked(self) -> None:
+        self.watch.emit(self.player)
 
-    def _main(self) -> None:
-        if self.trained is None:
+    def _on_main_clicked(self) -> None:
+        if self.player is None:
             return
-        signal = self.look if self._where.placed else self.place if self.trained.agent else self.enter
-        signal.emit(self.trained)
+        signal = self.show_agent if self._status.placed else self.place if self.player.agent else self.enter
+        signal.emit(self.player)
 
 
 class Players(QWidget):
-    """All of them, newest first, and whom they are watched against."""
+    """The Players tab: a card for each player, newest first, and the opponent to watch them against."""
 
     watch = Signal(object)
     enter = Signal(object)
     place = Signal(object)
-    look = Signal(object)
+    show_agent = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
@@ -137,63 +150,62 @@ class Players(QWidget):
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.area.setWidget(inner)
-        self.empty = Empty("checkpoint", "No player yet: the first one comes with the first checkpoint.")
-        bar = row(label("Watched against", "muted"), self.opponent, 1, self.count)
+        self.empty = EmptyState("checkpoint", "No players yet. The first checkpoint adds the first player.")
+        bar = row(label("Watch against", "muted"), self.opponent, 1, self.count)
         self.setLayout(column(bar, self.area, self.empty, gap=12))
         self.empty.hide()
 
     def set_opponents(self, names: Sequence[tuple[str, str]]) -> None:
-        """Names and ids; Random, if it is there, is the first that is beaten."""
-        if [self.opponent.itemData(place) for place in range(self.opponent.count())] == [one for _, one in names]:
+        """Names and ids. The preset is Random, the weakest opponent, if it is among them."""
+        if [self.opponent.itemData(index) for index in range(self.opponent.count())] == [id for _, id in names]:
             return
         before = self.opponent.currentData()
         self.opponent.clear()
         for name, id in names:
             self.opponent.addItem(name, id)
-        place = self.opponent.findData(before) if before else self.opponent.findText("Random")
-        self.opponent.setCurrentIndex(max(place, 0) if names else -1)
+        index = self.opponent.findData(before) if before else self.opponent.findText("Random")
+        self.opponent.setCurrentIndex(max(index, 0) if names else -1)
 
     def show_players(
         self,
-        players: Sequence[Trained],
-        every: int,
-        sketches: Mapping[str, Sketch | None],
+        players: Sequence[TrainedPlayer],
+        total: int,
+        sketches: Mapping[str, NetworkSketch | None],
         shares: Sequence[float | None],
-        where: Sequence[Standing],
+        statuses: Sequence[LeagueStatus],
         writable: bool,
     ) -> None:
         while len(self.cards) < len(players):
-            self._add()
-        for place, card in enumerate(self.cards):
-            card.setVisible(place < len(players))
-            if place < len(players):
-                one = players[place]
-                card.show_player(one, sketches.get(one.payload), shares[place], where[place], writable)
+            self._add_card()
+        for index, card in enumerate(self.cards):
+            card.setVisible(index < len(players))
+            if index < len(players):
+                player = players[index]
+                card.show_player(player, sketches.get(player.payload), shares[index], statuses[index], writable)
         self.area.setVisible(bool(players))
         self.empty.setVisible(not players)
-        hidden = every - len(players)
-        self.count.setText(f"the newest {len(players)} of {every:,}" if hidden else "")
+        self.count.setText(f"Newest {len(players)} of {total:,}" if total > len(players) else "")
 
-    def _add(self) -> None:
+    def _add_card(self) -> None:
         card = PlayerCard()
         card.watch.connect(self.watch)
         card.enter.connect(self.enter)
         card.place.connect(self.place)
-        card.look.connect(self.look)
+        card.show_agent.connect(self.show_agent)
         self.cards.append(card)
-        self._put(len(self.cards) - 1)
+        self._add_to_grid(len(self.cards) - 1)
 
-    def _put(self, place: int) -> None:
-        self._grid.addWidget(self.cards[place], place // self._columns, place % self._columns)
+    def _add_to_grid(self, index: int) -> None:
+        self._grid.addWidget(self.cards[index], index // self._columns, index % self._columns)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)
-        columns = max(1, min(3, event.size().width() // NARROWEST))
+        columns = max(1, min(3, event.size().width() // MIN_CARD_WIDTH))
         if columns != self._columns:
             self._columns = columns
             for card in self.cards:
                 self._grid.removeWidget(card)
-            for place in range(len(self.cards)):
-                self._put(place)
-            for place in range(3):
-                self._grid.setColumnStretch(place, 1 if place < columns else 0)
+            for index in range(len(self.cards)):
+                self._add_to_grid(index)
+            for index in range(3):
+                self._grid.setColumnStretch(index, 1 if index < columns else 0)

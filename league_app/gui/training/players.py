@@ -1,4 +1,4 @@
-"""The players of the selected session: watched, entered into the league, and placed there."""
+"""The controller of a session's players: watches them, enters them into the league and places them there."""
 
 from __future__ import annotations
 
@@ -15,199 +15,209 @@ from agents.human import KIND, person
 from engine.league.records import Agent
 from engine.play.match import GameSpec
 from engine.registry import game_of
-from league_app.gui.context import Desk
-from league_app.gui.training.sessions_model import Glance, Trained, payload_of, places, players
-from league_app.gui.training.charts import Curve
-from league_app.core.exhibitions import any_seed
-from league_app.gui.placement_matches import Placed, Placements
+from league_app.core.exhibitions import random_seed
+from league_app.core.queries.sessions import SessionSummary, TrainedPlayer, load_payload, load_players, load_ranks
 from league_app.core.state import LeagueState
-from league_app.gui.training.player_cards import PlayerCard, Players, standing
-from league_app.gui.training.network_sketch import Sketch, sketch
+from league_app.gui.context import AppContext
+from league_app.gui.placement_matches import Placed, PlacementQueue
+from league_app.gui.training.charts import MetricCurve
+from league_app.gui.training.network_sketch import NetworkSketch, load_sketch
+from league_app.gui.training.player_cards import PlayerCard, Players, league_status
 
 
 @dataclass(frozen=True)
-class Looked:
-    """All that the cards tell, read in one go."""
+class PlayersSnapshot:
+    """Everything that the cards show, from one query."""
 
     session: int
-    players: list[Trained]
-    every: int
-    sketches: dict[str, Sketch | None]  # new ones, by content
-    places: dict[str, tuple[int, int, float, float]]
+    players: list[TrainedPlayer]
+    total: int
+    sketches: dict[str, NetworkSketch | None]  # new ones, by content hash
+    ranks: dict[str, tuple[int, int, float, float]]
     opponents: list[tuple[str, str]]  # names and ids
     names: dict[str, str]  # of all agents, by id
 
 
-def look(number: int, game: GameSpec, pool: GameSpec, drawn: frozenset[str], state: LeagueState) -> Looked:
-    found, every = players(state, number)
+def load_snapshot(
+    number: int, game: GameSpec, pool: GameSpec, sketched: frozenset[str], state: LeagueState
+) -> PlayersSnapshot:
+    players, total = load_players(state, number)
     sketches = {
-        one.payload: sketch(one.kind, payload_of(state, one.payload)) for one in found if one.payload not in drawn
+        player.payload: load_sketch(player.kind, load_payload(state, player.payload))
+        for player in players
+        if player.payload not in sketched
     }
-    entered = {one.agent for one in found if one.agent}
-    ranked = places(state, pool, entered) if entered else {}
-    opponents = [(one.name, one.id) for one in state.agents(game.name) if one.kind != KIND.name]
-    return Looked(number, found, every, sketches, ranked, opponents, state.league.names())
+    entered = {player.agent for player in players if player.agent}
+    ranks = load_ranks(state, pool, entered) if entered else {}
+    opponents = [(agent.name, agent.id) for agent in state.agents(game.name) if agent.kind != KIND.name]
+    return PlayersSnapshot(number, players, total, sketches, ranks, opponents, state.league.names())
 
 
-class Trainees(QObject):
-    """Knows which session is looked at; what the league says of its players is asked again when it may be another."""
+class TrainedPlayers(QObject):
+    """Shows the players of the selected session, and reloads them after each command that changes them."""
 
     counted = Signal(int)
 
-    def __init__(self, desk: Desk, page: QWidget, newest: PlayerCard) -> None:
+    def __init__(self, context: AppContext, page: QWidget, newest: PlayerCard) -> None:
         super().__init__(page)
-        self._desk, self.view, self.newest = desk, Players(), newest
-        self.placements = Placements(desk, self)
+        self._context, self.view, self.newest = context, Players(), newest
+        self.placements = PlacementQueue(context, self)
         self.placements.changed.connect(self._show)
-        self.placements.placed.connect(self._tell_place)
-        self._session: Glance | None = None
-        self._looked: Looked | None = None
-        self._sketches: dict[str, Sketch | None] = {}
-        self._shares: Curve | None = None
-        self._asked = 0
+        self.placements.placed.connect(self._on_placed)
+        self._session: SessionSummary | None = None
+        self._snapshot: PlayersSnapshot | None = None
+        self._sketches: dict[str, NetworkSketch | None] = {}
+        self._shares: MetricCurve | None = None
         self.names: dict[str, str] = {}
         for source in (self.view, newest):
             source.watch.connect(self.watch)
             source.enter.connect(self.enter)
             source.place.connect(self.place)
-            source.look.connect(self.show_agent)
+            source.show_agent.connect(self.show_agent)
         newest.hide()
-        desk.opened.connect(self._forget)
+        context.opened.connect(self._on_league_opened)
 
     @Slot()
-    def _forget(self) -> None:
-        self._session = self._looked = self._shares = None
+    def _on_league_opened(self) -> None:
+        self._session = self._snapshot = self._shares = None
         self._sketches, self.names = {}, {}
         self._show()
 
-    # Showing
+    # Display
 
-    def look_at(self, one: Glance) -> None:
-        other = self._session is None or self._session.number != one.number
-        self._session = one
-        if other:
-            self._looked = self._shares = None
+    def show_session(self, summary: SessionSummary) -> None:
+        changed = self._session is None or self._session.number != summary.number
+        self._session = summary
+        if changed:
+            self._snapshot = self._shares = None
             self._show()
-        question = partial(look, one.number, one.session.game, self._pool(one), frozenset(self._sketches))
-        self._desk.ask("training/players", question, self._take)
+        game, sketched = summary.session.game, frozenset(self._sketches)
+        query = partial(load_snapshot, summary.number, game, self._pool(summary), sketched)
+        self._context.ask("training/players", query, self._on_loaded)
 
-    def _pool(self, one: Glance) -> GameSpec:
-        """Where it is placed: the pool that is looked at, if that is of the same game."""
-        pool = self._desk.pool
-        return pool if pool is not None and pool.name == one.session.game.name else one.session.game
+    def _pool(self, summary: SessionSummary) -> GameSpec:
+        """The pool to place players in: the selected one if it is of the same game, else that of the session."""
+        pool = self._context.pool
+        return pool if pool is not None and pool.name == summary.session.game.name else summary.session.game
 
-    def _take(self, looked: object) -> None:
-        assert isinstance(looked, Looked)
-        self._sketches |= looked.sketches
-        self.names = looked.names
-        if self._session is not None and looked.session == self._session.number:
-            self._looked = looked
-            self.view.set_opponents(looked.opponents)
+    def _on_loaded(self, snapshot: object) -> None:
+        assert isinstance(snapshot, PlayersSnapshot)
+        self._sketches |= snapshot.sketches
+        self.names = snapshot.names
+        if self._session is not None and snapshot.session == self._session.number:
+            self._snapshot = snapshot
+            self.view.set_opponents(snapshot.opponents)
             self._show()
 
-    def set_shares(self, curve: Curve | None) -> None:
+    def set_shares(self, curve: MetricCurve | None) -> None:
+        """The validation results of the session."""
         self._shares = curve
         self._show()
 
-    def _share(self, one: Trained) -> float | None:
-        """What it took from the bots: the best until then, for which it was kept."""
+    def _share(self, player: TrainedPlayer) -> float | None:
+        """Its share of the points in the validation: the best value up to its first step, which selected it."""
         curve = self._shares
         if curve is None or not len(curve.steps):
             return None
-        until = curve.values[: int(np.searchsorted(curve.steps, one.step, side="right"))]
+        until = curve.values[: int(np.searchsorted(curve.steps, player.first_step, side="right"))]
         until = until[np.isfinite(until)]
         return float(until.max()) if len(until) else None
 
     @Slot()
     def _show(self) -> None:
-        looked, state = self._looked, self._desk.state
-        found = looked.players if looked is not None else []
+        snapshot, state = self._snapshot, self._context.state
+        players = snapshot.players if snapshot is not None else []
+        total = snapshot.total if snapshot is not None else 0
+        ranks = snapshot.ranks if snapshot is not None else {}
         writable = state is not None and not state.league.read_only
-        shares = [self._share(one) for one in found]
-        placed = looked.places if looked is not None else {}
-        where = [standing(one, self.placements.word(one.agent or ""), placed.get(one.agent or "")) for one in found]
-        self.view.show_players(found, looked.every if looked else 0, self._sketches, shares, where, writable)
-        self.counted.emit(looked.every if looked else 0)
-        self.newest.setVisible(bool(found))
-        if found:
-            self.newest.show_player(found[0], self._sketches.get(found[0].payload), shares[0], where[0], writable)
+        shares = [self._share(player) for player in players]
+        agents = [player.agent or "" for player in players]
+        statuses = [
+            league_status(player, self.placements.status_text(agent), ranks.get(agent))
+            for player, agent in zip(players, agents, strict=True)
+        ]
+        self.view.show_players(players, total, self._sketches, shares, statuses, writable)
+        self.counted.emit(total)
+        self.newest.setVisible(bool(players))
+        if players:
+            sketch = self._sketches.get(players[0].payload)
+            self.newest.show_player(players[0], sketch, shares[0], statuses[0], writable)
 
-    # Doing
+    # Commands
 
-    def _do(self, doing: Callable[[], object], then: Callable[[Any], None]) -> None:
-        self._asked += 1
-        self._desk.orders.ask(f"trainees/{self._asked}", doing, then)
+    def _submit(self, command: Callable[[], object], on_done: Callable[[Any], None]) -> None:
+        self._context.command_queue.run(command, on_done)
 
     @Slot(object)
-    def watch(self, trained: object) -> None:
-        """An unrated match of somebody who need not be in the league."""
-        state, session = self._desk.state, self._session
-        assert isinstance(trained, Trained)
+    def watch(self, player: object) -> None:
+        """Shows an unrated match of a player, which need not be in the league."""
+        state, session = self._context.state, self._session
+        assert isinstance(player, TrainedPlayer)
         if state is None or session is None:
             return
         opponent = self.view.opponent.currentData()
         if not opponent:
-            self._desk.say(f"Nobody plays {session.session.game.name} yet: add agents first", "warn")
+            self._context.notify(f"No agent plays {session.session.game.name} yet: add agents first", "warn")
             return
-        self._do(partial(_exhibit, state, trained, str(opponent), session.session.game), self._shown)
+        self._submit(partial(_exhibit, state, player, str(opponent), session.session.game), self._show_match)
 
-    def _shown(self, live: object) -> None:
-        self._desk.show("match", live)
+    def _show_match(self, live: object) -> None:
+        self._context.navigate("match", live)
 
     @Slot(object)
-    def enter(self, trained: object) -> None:
-        state = self._desk.state
-        assert isinstance(trained, Trained)
+    def enter(self, player: object) -> None:
+        state = self._context.state
+        assert isinstance(player, TrainedPlayer)
         if state is not None:
-            self._do(partial(state.training.enter, trained.session, trained.last), self._entered)
+            self._submit(partial(state.training.enter, player.session, player.last_step), self._on_entered)
 
-    def _entered(self, agent: object) -> None:
+    def _on_entered(self, agent: object) -> None:
         assert isinstance(agent, Agent)
         if self._session is not None:
-            self.look_at(self._session)
+            self.show_session(self._session)
         self.place_agent(agent.id, agent.name)
 
     @Slot(object)
-    def place(self, trained: object) -> None:
-        assert isinstance(trained, Trained)
-        if trained.agent:
-            self.place_agent(trained.agent, trained.name)
+    def place(self, player: object) -> None:
+        assert isinstance(player, TrainedPlayer)
+        if player.agent:
+            self.place_agent(player.agent, player.name)
 
     def place_agent(self, agent: str, name: str) -> None:
-        """By a gauntlet, in the pool that is looked at or that of the session."""
-        session, pool = self._session, self._desk.pool
+        """Queues a gauntlet in the pool of the session, or else in the selected pool."""
+        session, pool = self._session, self._context.pool
         if session is not None:
             pool = self._pool(session)
         if pool is not None:
             self.placements.place(agent, name, pool)
 
     @Slot(object)
-    def show_agent(self, trained: object) -> None:
-        assert isinstance(trained, Trained)
-        self._desk.show("agent", trained.agent)
+    def show_agent(self, player: object) -> None:
+        assert isinstance(player, TrainedPlayer)
+        self._context.navigate("agent", player.agent)
 
     @Slot(object)
-    def _tell_place(self, placed: object) -> None:
+    def _on_placed(self, placed: object) -> None:
         assert isinstance(placed, Placed)
         newcomer = placed.newcomer
-        offer: tuple[str, Callable[[], object]] = ("Show", partial(self._desk.show, "agent", newcomer.agent))
-        if placed.rank and _for_people(newcomer.pool):
-            offer = ("Play it", partial(self.play, newcomer.agent, newcomer.pool))
-        self._desk.say(placed.text, "good" if placed.rank else "warn", offer)
+        action: tuple[str, Callable[[], object]] = ("Show", partial(self._context.navigate, "agent", newcomer.agent))
+        if placed.rank and _playable_by_humans(newcomer.pool):
+            action = ("Play it", partial(self.play_against, newcomer.agent, newcomer.pool))
+        self._context.notify(placed.text, "good" if placed.rank else "warn", action)
         if self._session is not None:
-            self.look_at(self._session)
+            self.show_session(self._session)
 
-    def play(self, agent: str, pool: GameSpec) -> None:
-        """Oneself against it."""
-        state = self._desk.state
+    def play_against(self, agent: str, pool: GameSpec) -> None:
+        """Starts a match of the user against an agent."""
+        state = self._context.state
         if state is not None:
-            self._do(partial(state.exhibit, [person(), agent], pool, any_seed()), self._shown)
+            self._submit(partial(state.exhibit, [person(), agent], pool, random_seed()), self._show_match)
 
 
-def _for_people(pool: GameSpec) -> bool:
+def _playable_by_humans(pool: GameSpec) -> bool:
     return KIND.plays(game_of(pool))
 
 
-def _exhibit(state: LeagueState, trained: Trained, opponent: str, game: GameSpec) -> object:
-    player = state.training.player(trained.session, trained.last)
-    return state.exhibit([player, *[opponent] * (game_of(game).info.seats - 1)], game, any_seed())
+def _exhibit(state: LeagueState, player: TrainedPlayer, opponent: str, game: GameSpec) -> object:
+    spec = state.training.player(player.session, player.last_step)
+    return state.exhibit([spec, *[opponent] * (game_of(game).info.seats - 1)], game, random_seed())

@@ -1,4 +1,4 @@
-"""What a session was told to do, and what it said."""
+"""The Log and Settings tabs of a training session."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from collections.abc import Mapping
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit, QScrollArea, QWidget
 
-from league_app.gui.training.sessions_model import Glance
-from league_app.gui.widgets.basics import Card, Elided, clear, column, label
+from league_app.core.queries.sessions import SessionSummary
+from league_app.gui.widgets.basics import Card, ElidedLabel, clear, column, label
 
 
-class Remarks(QPlainTextEdit):
-    """The latest lines; whoever reads further up is left there."""
+class SessionLog(QPlainTextEdit):
+    """The latest messages. Follows new ones unless the user has scrolled up."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setReadOnly(True)
-        self.setAccessibleName("Remarks of the session")
-        self.setPlaceholderText("What a session says is told here while it runs.")
+        self.setAccessibleName("Session log")
+        self.setPlaceholderText("Messages from the trainer appear here while the session runs.")
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
 
-    def show_session(self, one: Glance) -> None:
-        lines = [f"Warning: {text}" if warning else text for text, warning in one.logs]
-        if one.session.note:
-            lines.append(f"{one.word.capitalize()}: {one.session.note}")
+    def show_session(self, summary: SessionSummary) -> None:
+        lines = [f"Warning: {text}" if warning else text for text, warning in summary.logs]
+        if summary.session.note:
+            lines.append(f"{summary.status.capitalize()}: {summary.session.note}")
         text = "\n".join(lines)
         if text != self.toPlainText():
             bar = self.verticalScrollBar()
-            at, end = bar.value(), bar.value() >= bar.maximum() - 2
+            position, at_end = bar.value(), bar.value() >= bar.maximum() - 2
             self.setPlainText(text)
-            bar.setValue(bar.maximum() if end else at)
+            bar.setValue(bar.maximum() if at_end else position)
 
 
 class SettingsView(QScrollArea):
-    """Names and values, those that are not as usual first."""
+    """Names and values of a session's settings; those that differ from the defaults come first."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,25 +53,25 @@ class SettingsView(QScrollArea):
         self.setWidget(inner)
         self._shown: object = None
 
-    def show_session(self, one: Glance, usual: Mapping[str, object], names: Mapping[str, str]) -> None:
-        """`names` are those of agents by id: one of them may be the ancestor."""
-        session = one.session
+    def show_session(self, summary: SessionSummary, defaults: Mapping[str, object], names: Mapping[str, str]) -> None:
+        """`names` are those of agents by id, because a setting may hold an agent's id."""
+        session = summary.session
         rows = [("Game", session.game.name), *((f"Game: {name}", value) for name, value in session.game.options)]
-        config = sorted(session.config, key=lambda pair: (usual.get(pair[0]) == pair[1], pair[0]))
+        config = sorted(session.config, key=lambda pair: (defaults.get(pair[0]) == pair[1], pair[0]))
         rows += [(name, names.get(str(value), value)) for name, value in config]
         if rows == self._shown:
             return
         self._shown = rows
         clear(self._grid)
-        for place, (name, value) in enumerate(rows):
-            changed = name in usual and usual[name] != value
+        for index, (name, value) in enumerate(rows):
+            changed = name in defaults and defaults[name] != value
             title = label(name.replace("_", " ").capitalize(), "" if changed else "muted")
-            told = f"{_told(value)} (usually {_told(usual[name])})" if changed else _told(value)
-            self._grid.addWidget(title, place, 0)
-            self._grid.addWidget(Elided(told), place, 1)
+            text = f"{_value_text(value)} (default {_value_text(defaults[name])})" if changed else _value_text(value)
+            self._grid.addWidget(title, index, 0)
+            self._grid.addWidget(ElidedLabel(text), index, 1)
 
 
-def _told(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

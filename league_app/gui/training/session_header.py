@@ -1,4 +1,4 @@
-"""What is told of one session above its charts: its name and state, how far it is, what it said last, what to do."""
+"""The header above a session's charts: name, status, progress, latest message, newest player and buttons."""
 
 from __future__ import annotations
 
@@ -6,110 +6,113 @@ from PySide6.QtCore import QPoint, Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QProgressBar
 
-from league_app.gui.training.sessions_model import Glance
-from league_app.gui.widgets.basics import Card, Elided, IconButton, button, column, label, row, set_tone
+from league_app.core.queries.sessions import SessionSummary
 from league_app.gui.training.player_cards import PlayerCard
+from league_app.gui.widgets.basics import Card, ElidedLabel, IconButton, button, column, label, row, set_tone
 
 TONES = {"running": "", "paused": "warn", "failed": "bad", "finished": "good", "stopped": "warn"}
-CHOICES = {
-    "Stop at once, without a checkpoint": "kill",
-    "Go on with other settings\u2026": "change",
-    "Save all values\u2026": "csv",
-    "Save for TensorBoard\u2026": "tensorboard",
+MENU_COMMANDS = {
+    "Stop now, without a checkpoint": "kill",
+    "Resume with other settings...": "change",
+    "Export metrics as CSV...": "csv",
+    "Export to TensorBoard...": "tensorboard",
 }
 
 
-class SessionHead(Card):
-    """`wanted` tells what a person asks of the session: pause, resume, stop, kill, change, csv, tensorboard."""
+class SessionHeader(Card):
+    """`command` is emitted with pause, unpause, resume, stop, kill, change, csv or tensorboard."""
 
-    wanted = Signal(str)
+    command = Signal(str)
 
     def __init__(self) -> None:
         super().__init__(margin=12)
         self.body.setSpacing(8)
-        self.name, self.word = Elided("", "section"), label("", "caption")
-        self.far, self.remark = Elided("", "muted"), Elided("", "caption")
+        self.name, self.status = ElidedLabel("", "section"), label("", "caption")
+        self.progress, self.message = ElidedLabel("", "muted"), ElidedLabel("", "caption")
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName("Progress")
-        self.main = button("Pause", self._main, icon="pause")
-        self.stop = button("Stop", self._stop, icon="stop", tip="With a last checkpoint: it can be resumed")
-        self.more = IconButton("more", "More about this session", self._menu)
+        self.main_button = button("Pause", self._on_main_clicked, icon="pause")
+        self.stop_button = button(
+            "Stop", self._on_stop_clicked, icon="stop", tip="Saves a last checkpoint; the session can be resumed"
+        )
+        self.more_button = IconButton("more", "More actions for this session", self._show_menu)
         title = row(gap=12)
-        below = row(self.word, gap=8)
-        below.addWidget(self.far, 1)
+        below = row(self.status, gap=8)
+        below.addWidget(self.progress, 1)
         title.addLayout(column(self.name, below, gap=2), 1)
-        title.addLayout(row(self.main, self.stop, self.more))
+        title.addLayout(row(self.main_button, self.stop_button, self.more_button))
         self.player = PlayerCard(small=True)
         self.body.addLayout(title)
         self.body.addWidget(self.bar)
-        self.body.addWidget(self.remark)
+        self.body.addWidget(self.message)
         self.body.addWidget(self.player)
-        self._one: Glance | None = None
+        self._summary: SessionSummary | None = None
         self._writable = True
 
-    def show_session(self, one: Glance, writable: bool) -> None:
-        self._one, self._writable = one, writable
-        self.name.setText(one.session.name)
-        self.word.setText(one.word.capitalize())
-        set_tone(self.word, TONES[one.word])
-        far = [f"{one.session.trainer} on {one.session.game.name}", one.told, one.time_left, one.text]
-        self.far.setText(" \u00b7 ".join(part for part in far if part))
-        self.bar.setVisible(one.running)
-        self.bar.setRange(0, min(one.total, 2**31 - 1))  # with no end known it moves to and fro
-        self.bar.setValue(min(one.step, one.total, 2**31 - 1))
-        self._show_remark(one)
-        self._show_buttons(one)
+    def show_session(self, summary: SessionSummary, writable: bool) -> None:
+        self._summary, self._writable = summary, writable
+        session = summary.session
+        self.name.setText(session.name)
+        self.status.setText(summary.status.capitalize())
+        set_tone(self.status, TONES[summary.status])
+        parts = [f"{session.trainer} on {session.game.name}", summary.progress_text, summary.time_left, summary.text]
+        self.progress.setText(" \u00b7 ".join(part for part in parts if part))
+        self.bar.setVisible(summary.running)
+        self.bar.setRange(0, min(summary.total, 2**31 - 1))  # 0 to 0 is Qt's busy indicator: the end is unknown
+        self.bar.setValue(min(summary.step, summary.total, 2**31 - 1))
+        self._show_message(summary)
+        self._show_buttons(summary)
 
-    def _show_remark(self, one: Glance) -> None:
+    def _show_message(self, summary: SessionSummary) -> None:
         text, tone = "", ""
-        if one.trouble:
-            text, tone = one.trouble, "bad"
-        elif one.running and one.logs:
-            last, warning = one.logs[-1]
+        if summary.trouble:
+            text, tone = summary.trouble, "bad"
+        elif summary.running and summary.logs:
+            last, warning = summary.logs[-1]
             text, tone = last, "warn" if warning else ""
-        elif not one.running and one.session.note:
-            text, tone = one.session.note, "bad" if one.word == "failed" else ""
-            text = f"Ended: {text}" if one.word == "finished" else text
-        self.remark.setText(" ".join(text.split()))
-        self.remark.setVisible(bool(text))
-        set_tone(self.remark, tone)
+        elif not summary.running and summary.session.note:
+            text, tone = summary.session.note, "bad" if summary.status == "failed" else ""
+            text = f"Finished: {text}" if summary.status == "finished" else text
+        self.message.setText(" ".join(text.split()))
+        self.message.setVisible(bool(text))
+        set_tone(self.message, tone)
 
-    def _show_buttons(self, one: Glance) -> None:
-        if one.running:
-            self.main.setText("Go on" if one.paused else "Pause")
-            self.main.set_icon("play" if one.paused else "pause")  # type: ignore[attr-defined]
+    def _show_buttons(self, summary: SessionSummary) -> None:
+        if summary.running:
+            self.main_button.setText("Resume" if summary.paused else "Pause")
+            self.main_button.set_icon("play" if summary.paused else "pause")
         else:
-            self.main.setText("Resume" if one.resumable else "Go on\u2026")
-            self.main.set_icon("play")  # type: ignore[attr-defined]
-        self.main.setEnabled(self._writable)
-        self.stop.setVisible(one.running)
+            self.main_button.setText("Resume" if summary.resumable else "Resume...")
+            self.main_button.set_icon("play")
+        self.main_button.setEnabled(self._writable)
+        self.stop_button.setVisible(summary.running)
 
-    def _main(self) -> None:
-        one = self._one
-        if one is not None:
-            idle = "resume" if one.resumable else "change"
-            self.wanted.emit(("unpause" if one.paused else "pause") if one.running else idle)
+    def _on_main_clicked(self) -> None:
+        summary = self._summary
+        if summary is not None:
+            idle = "resume" if summary.resumable else "change"
+            self.command.emit(("unpause" if summary.paused else "pause") if summary.running else idle)
 
-    def _stop(self) -> None:
-        self.wanted.emit("stop")
+    def _on_stop_clicked(self) -> None:
+        self.command.emit("stop")
 
-    def choices(self) -> list[tuple[str, bool]]:
-        """What the menu offers, and whether it can be done now."""
-        running = self._one is not None and self._one.running
-        possible = {"kill": running, "change": not running and self._writable}
-        return [(text, possible.get(what, True)) for text, what in CHOICES.items()]
+    def menu_entries(self) -> list[tuple[str, bool]]:
+        """Texts of the menu, and whether each is enabled."""
+        running = self._summary is not None and self._summary.running
+        enabled = {"kill": running, "change": not running and self._writable}
+        return [(text, enabled.get(command, True)) for text, command in MENU_COMMANDS.items()]
 
-    def _menu(self) -> None:
+    def _show_menu(self) -> None:
         menu = QMenu(self)
-        for text, possible in self.choices():
+        for text, enabled in self.menu_entries():
             action = QAction(text, menu)
-            action.setEnabled(possible)
+            action.setEnabled(enabled)
             menu.addAction(action)
-        menu.triggered.connect(self.choose)
+        menu.triggered.connect(self.on_menu_triggered)
         menu.aboutToHide.connect(menu.deleteLater)
-        menu.popup(self.more.mapToGlobal(QPoint(0, self.more.height())))
+        menu.popup(self.more_button.mapToGlobal(QPoint(0, self.more_button.height())))
 
     @Slot(QAction)
-    def choose(self, action: QAction) -> None:
-        self.wanted.emit(CHOICES[action.text()])
+    def on_menu_triggered(self, action: QAction) -> None:
+        self.command.emit(MENU_COMMANDS[action.text()])

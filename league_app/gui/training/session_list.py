@@ -1,4 +1,4 @@
-"""Sessions one below the other: which are shown, what they are, how far, and how well they do."""
+"""The list of training sessions: check box, name, status, progress, best result and a small curve."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent, QPainter, QPen, QPolygonF
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
+from league_app.core.queries.sessions import SessionSummary
 from league_app.gui import theme
-from league_app.gui.training.sessions_model import GLANCE, Glance, SessionsModel
-from league_app.gui.widgets.table.delegates import elided
+from league_app.gui.training.sessions_model import SUMMARY_ROLE, SessionsModel
+from league_app.gui.widgets.table.delegates import draw_elided
 
 Index = QModelIndex | QPersistentModelIndex
 HEIGHT = 66
@@ -28,38 +29,38 @@ TONES = {"running": "accent", "paused": "warn", "failed": "bad", "finished": "go
 
 
 class SessionList(QListView):
-    """Space checks, Enter or a click selects."""
+    """Space toggles the check box; arrow keys or a click select."""
 
-    selected = Signal(int)  # its number
+    selected = Signal(int)  # number of the session
 
     def __init__(self, model: SessionsModel) -> None:
         super().__init__()
         self._sessions = model
         self.setModel(model)
-        self.setItemDelegate(_Row(model, self))
+        self.setItemDelegate(_SessionDelegate(model, self))
         self.setAccessibleName("Training sessions")
         self.setUniformItemSizes(True)
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setMouseTracking(True)
-        self.selectionModel().currentChanged.connect(self._tell)
+        self.selectionModel().currentChanged.connect(self._on_current_changed)
 
     def select(self, number: int) -> None:
-        place = self._sessions.row_of(number)
-        if place >= 0:
-            self.setCurrentIndex(self._sessions.index(place))
+        row = self._sessions.row_of(number)
+        if row >= 0:
+            self.setCurrentIndex(self._sessions.index(row))
 
     @property
     def number(self) -> int:
-        """Of the one that is selected; 0 if none is."""
-        one = self.currentIndex().data(GLANCE)
-        return one.number if isinstance(one, Glance) else 0
+        """Number of the selected session; 0 if there is none."""
+        summary = self.currentIndex().data(SUMMARY_ROLE)
+        return summary.number if isinstance(summary, SessionSummary) else 0
 
     @Slot(QModelIndex, QModelIndex)
-    def _tell(self, index: QModelIndex, before: QModelIndex) -> None:
-        one = index.data(GLANCE)
-        if isinstance(one, Glance):
-            self.selected.emit(one.number)
+    def _on_current_changed(self, index: QModelIndex, before: QModelIndex) -> None:
+        summary = index.data(SUMMARY_ROLE)
+        if isinstance(summary, SessionSummary):
+            self.selected.emit(summary.number)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         if event.key() == Qt.Key.Key_Space and self.number:
@@ -68,7 +69,7 @@ class SessionList(QListView):
             super().keyPressEvent(event)
 
 
-class _Row(QStyledItemDelegate):
+class _SessionDelegate(QStyledItemDelegate):
     def __init__(self, model: SessionsModel, parent: SessionList) -> None:
         super().__init__(parent)
         self._sessions = model
@@ -77,8 +78,8 @@ class _Row(QStyledItemDelegate):
         return QSize(200, HEIGHT)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        one = index.data(GLANCE)
-        if not isinstance(one, Glance):
+        summary = index.data(SUMMARY_ROLE)
+        if not isinstance(summary, SessionSummary):
             return
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -89,68 +90,72 @@ class _Row(QStyledItemDelegate):
             painter.fillRect(rect, theme.colour("raised"))
         painter.setPen(theme.colour("hairline"))
         painter.drawLine(rect.bottomLeft(), rect.bottomRight())
-        self._box(painter, rect, self._sessions.place(one.number))
+        self._draw_check_box(painter, rect, self._sessions.colour_index(summary.number))
         text = rect.adjusted(36, 8, -10, 0)
         font = theme.font()
         font.setWeight(QFont.Weight.DemiBold)
         painter.setFont(font)
-        elided(painter, QRectF(text.left(), text.top(), text.width(), 18), one.session.name)
+        draw_elided(painter, QRectF(text.left(), text.top(), text.width(), 18), summary.session.name)
         painter.setFont(theme.font("caption"))
-        curve = len(one.curve) > 1
+        curve = len(summary.curve) > 1
         room = text.width() - (64 if curve else 0)
         second, third = QRectF(text.left(), text.top() + 19, room, 15), QRectF(text.left(), text.top() + 35, room, 15)
-        width = elided(painter, second, one.word, TONES[one.word])
-        elided(painter, second.adjusted(width, 0, 0, 0), f" \u00b7 {one.session.trainer}", "muted")
-        best = f" \u00b7 best {one.best * 100:.0f} %" if one.best is not None else ""
-        elided(painter, third, f"{_brief(one)}{best}", "muted")
+        width = draw_elided(painter, second, summary.status, TONES[summary.status])
+        draw_elided(painter, second.adjusted(width, 0, 0, 0), f" \u00b7 {summary.session.trainer}", "muted")
+        best = f" \u00b7 best {summary.best * 100:.0f} %" if summary.best is not None else ""
+        draw_elided(painter, third, f"{_progress_text(summary)}{best}", "muted")
         if curve:
-            _spark(painter, QRectF(text.right() - 56, text.top() + 22, 54, 26), one)
+            _draw_sparkline(painter, QRectF(text.right() - 56, text.top() + 22, 54, 26), summary)
         painter.restore()
 
-    def _box(self, painter: QPainter, rect: QRectF, place: int | None) -> None:
-        box = self._box_at(rect)
+    def _draw_check_box(self, painter: QPainter, rect: QRectF, colour_index: int | None) -> None:
+        box = self._box_rect(rect)
         painter.setPen(QPen(theme.colour("border"), 1))
         painter.setBrush(theme.colour("surface"))
-        if place is not None:
-            colour = theme.series(place)
+        if colour_index is not None:
+            colour = theme.series(colour_index)
             painter.setPen(QPen(colour, 1))
             painter.setBrush(colour)
         painter.drawRoundedRect(box, 4, 4)
-        if place is not None:
+        if colour_index is not None:
             painter.setPen(QPen(theme.colour("surface"), 1.8))
             at = box.center()
             painter.drawPolyline(QPolygonF([at + QPointF(-3.5, 0), at + QPointF(-1, 3), at + QPointF(4, -3)]))
 
-    def _box_at(self, rect: QRectF) -> QRectF:
+    def _box_rect(self, rect: QRectF) -> QRectF:
         return QRectF(rect.left() + 11, rect.top() + 10, BOX - 1, BOX - 1)
 
     def editorEvent(  # noqa: N802
         self, event: QEvent, model: QAbstractItemModel, option: QStyleOptionViewItem, index: Index
     ) -> bool:
         if event.type() == QEvent.Type.MouseButtonRelease and isinstance(event, QMouseEvent):
-            one = index.data(GLANCE)
-            near = self._box_at(QRectF(option.rect)).adjusted(-8, -8, 8, 8)
-            if near.contains(event.position()) and isinstance(one, Glance):
-                self._sessions.toggle(one.number)
+            summary = index.data(SUMMARY_ROLE)
+            near = self._box_rect(QRectF(option.rect)).adjusted(-8, -8, 8, 8)
+            if near.contains(event.position()) and isinstance(summary, SessionSummary):
+                self._sessions.toggle(summary.number)
                 return True
         return False
 
 
-def _brief(one: Glance) -> str:
-    if not one.step and one.running:
+def _progress_text(summary: SessionSummary) -> str:
+    if not summary.step and summary.running:
         return "starting"
-    return f"{one.step:,} / {one.total:,}" if one.total and one.total < 100_000 else f"step {one.step:,}"
+    return (
+        f"{summary.step:,} / {summary.total:,}"
+        if summary.total and summary.total < 100_000
+        else f"step {summary.step:,}"
+    )
 
 
-def _spark(painter: QPainter, rect: QRectF, one: Glance) -> None:
-    low, high = min(one.curve), max(one.curve)
-    if one.best is not None:
-        low, high = 0.0, 1.0  # a share: the height means something
+def _draw_sparkline(painter: QPainter, rect: QRectF, summary: SessionSummary) -> None:
+    low, high = min(summary.curve), max(summary.curve)
+    if summary.best is not None:
+        low, high = 0.0, 1.0  # a share, so curves of different sessions can be compared
     span = (high - low) or 1.0
-    step = rect.width() / (len(one.curve) - 1)
+    step = rect.width() / (len(summary.curve) - 1)
     points = [
-        QPointF(rect.left() + place * step, rect.bottom() - (value - low) / span * rect.height())
-        for place, value in enumerate(one.curve)
+        QPointF(rect.left() + index * step, rect.bottom() - (value - low) / span * rect.height())
+        for index, value in enumerate(summary.curve)
     ]
     painter.setPen(QPen(theme.colour("muted"), 1.2))
     painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -1,1 +1,1 @@
-"""Parts that show and emit; they hold no facts about the league."""
+"""Reusable widgets. They show values and emit signals, and know nothing about leagues."""

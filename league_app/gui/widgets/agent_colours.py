@@ -1,22 +1,23 @@
-"""Which colour somebody has: its own, or one that stays the same for its id."""
+"""The colour of an agent: its own, or one derived from its id."""
 
 from __future__ import annotations
 
 import zlib
 
 from league_app.gui import theme
+from league_app.gui.palette import DARK, LIGHT
 
 
 def colour_of(agent: str, given: str = "") -> str:
-    """RRGGBB, for the agent with this id; a colour of one palette is that of the same place in the other."""
+    """RRGGBB. A series colour of one palette is replaced by the same series colour of the current palette."""
     if given:
-        place = place_of(given)
-        return given if place is None else theme.current().series[place]
+        index = series_index(given)
+        return given if index is None else theme.current().series[index]
     series = theme.current().series
     return series[zlib.crc32(agent.encode()) % len(series)]
 
 
-def place_of(colour: str) -> int | None:
-    """Among the series, if it is one of a palette."""
-    found = (palette.series.index(colour) for palette in (theme.LIGHT, theme.DARK) if colour in palette.series)
-    return next(found, None)
+def series_index(colour: str) -> int | None:
+    """The index of a colour among the series colours of a palette; None if it is not one of them."""
+    indexes = (palette.series.index(colour) for palette in (LIGHT, DARK) if colour in palette.series)
+    return next(indexes, None)

@@ -1,46 +1,58 @@
-"""Choosing agents: a list to tick, with a filter, everybody or nobody at once, and an order for those who go first."""
+"""A list of agents to tick, with a filter, buttons for all and none, and an order of entry."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QWidget
 
-from engine.league.records import Agent
 from engine.registry import KINDS
-from league_app.gui.widgets.table.model import Column, Index, TableModel
+from league_app.gui.widgets.agent_colours import colour_of
 from league_app.gui.widgets.basics import button, column, label, row
 from league_app.gui.widgets.table.delegates import NOTHING, AgentCell
-from league_app.gui.widgets.agent_colours import colour_of
-from league_app.gui.widgets.table.view import Filtered, Table
+from league_app.gui.widgets.table.model import Column, Index, TableModel
+from league_app.gui.widgets.table.view import FilteredTable, TableView
 
-TICK = 0  # the column
-FIRST = (
-    "Enter the selected ones before the others: the first ones are the challengers of a gauntlet, "
-    "and a test is told from the first one's point of view"
+TICK_COLUMN = 0  # the column
+MOVE_TO_TOP_TIP = (
+    "Moves the selected agents to the top of the list. The first agents are the challengers of a gauntlet, "
+    "and a test reports the result of the first agent"
 )
 
 
+class Agent(Protocol):
+    """What the list shows of an agent."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def colour(self) -> str: ...
+
+
 @dataclass(frozen=True)
-class Pick:
-    """An agent who may take part."""
+class PickRow:
+    """A row of the list."""
 
     agent: Agent
-    rating: float | None = None  # None for somebody who has not played under these rules
+    rating: float | None = None  # None if it has no matches under these rules
     error: float = 0.0
 
     @property
-    def able(self) -> bool:
-        """Whether its kind is installed; without that it cannot play."""
+    def installed(self) -> bool:
+        """Whether its kind is installed; otherwise it cannot play."""
         return self.agent.kind in KINDS.names()
 
 
 class PickModel(TableModel):
-    """Ticks in the first column; those who are ticked are numbered in the order in which they are entered."""
+    """Check boxes in the first column; ticked agents are numbered in their order of entry."""
 
     ticked = Signal()
 
@@ -48,170 +60,178 @@ class PickModel(TableModel):
         columns = [
             Column(
                 "#",
-                self._place,
-                sort=self._number,
+                self._position_text,
+                sort=self._position,
                 width=64,
-                tip="Who takes part, in the order in which they are entered",
+                tip="Ticked agents take part, in this order",
             ),
-            Column("Agent", _name, paint="agent", value=_cell, cell_tip=_tip, width=210, least=90, grow=1),
-            Column("Rating", _rating, sort=_strength, right=True, descending=True, tip="Under these rules", width=92),
+            Column("Agent", _name, paint="agent", value=_cell, cell_tip=_tip, width=210, min_width=90, grow=1),
+            Column(
+                "Rating",
+                _rating,
+                sort=_rating_key,
+                right=True,
+                descending=True,
+                tip="Rating under these rules",
+                width=92,
+            ),
         ]
         super().__init__(columns, _id)
-        self._numbers: dict[str, int] = {}  # of those who take part, by id: their places
+        self._positions: dict[str, int] = {}  # of ticked agents, by id, from 1
 
-    # Who takes part
+    # Ticked agents
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """Ids, in the order in which they are entered."""
-        return tuple(self._numbers)
+        """Ids in the order of entry."""
+        return tuple(self._positions)
 
-    def choose(self, ids: Iterable[str]) -> None:
-        """Exactly these, as far as they are there, in the order of the list."""
-        wanted = set(ids)
-        self._renumber([one.agent.id for one in self.every if one.agent.id in wanted])
+    def set_chosen(self, ids: Iterable[str]) -> None:
+        """Ticks exactly these agents; ids that are not listed are ignored."""
+        chosen = set(ids)
+        self._renumber([row.agent.id for row in self.all_rows if row.agent.id in chosen])
 
     def tick(self, ids: Iterable[str], on: bool) -> None:
-        wanted = set(ids)
-        self.choose(set(self._numbers) | wanted if on else set(self._numbers) - wanted)
+        ticked = set(ids)
+        self.set_chosen(set(self._positions) | ticked if on else set(self._positions) - ticked)
 
-    def put_first(self, ids: Sequence[str]) -> None:
-        """To the top of the list, as they are in it; who is put first also takes part."""
-        first = [one for one in self.every if one.agent.id in ids]
-        rest = [one for one in self.every if one.agent.id not in ids]
+    def move_to_top(self, ids: Sequence[str]) -> None:
+        """Moves these agents to the top of the list, and ticks them."""
+        first = [row for row in self.all_rows if row.agent.id in ids]
+        rest = [row for row in self.all_rows if row.agent.id not in ids]
         self.set_rows([*first, *rest])
         self.tick(ids, True)
 
-    def rate(self, ratings: Mapping[str, tuple[float, float]]) -> None:
-        """By id: rating and half of its interval."""
-        self.set_rows([replace(one, rating=None, error=0.0) if one.agent.id not in ratings else
-                       Pick(one.agent, *ratings[one.agent.id]) for one in self.every])  # fmt: skip
+    def set_ratings(self, ratings: Mapping[str, tuple[float, float]]) -> None:
+        """Rating and half of its interval, by id."""
+        self.set_rows([replace(row, rating=None, error=0.0) if row.agent.id not in ratings else
+                       PickRow(row.agent, *ratings[row.agent.id]) for row in self.all_rows])  # fmt: skip
 
     def _renumber(self, ids: Sequence[str]) -> None:
-        numbers = {id: place for place, id in enumerate(ids, 1)}
-        if list(numbers) != list(self._numbers):
-            self._numbers = numbers
+        numbers = {id: position for position, id in enumerate(ids, 1)}
+        if list(numbers) != list(self._positions):
+            self._positions = numbers
             if self.rows:
-                self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, TICK))
+                self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, TICK_COLUMN))
             self.ticked.emit()
 
-    def _place(self, pick: Pick) -> str:
-        return str(self._numbers.get(pick.agent.id, ""))
+    def _position_text(self, pick: PickRow) -> str:
+        return str(self._positions.get(pick.agent.id, ""))
 
-    def _number(self, pick: Pick) -> int:
-        return self._numbers.get(pick.agent.id, len(self.every) + 1)
+    def _position(self, pick: PickRow) -> int:
+        return self._positions.get(pick.agent.id, len(self.all_rows) + 1)
 
-    # What Qt asks
+    # Qt interface
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        found = super().flags(index)
-        return found | Qt.ItemFlag.ItemIsUserCheckable if index.column() == TICK else found
+        flags = super().flags(index)
+        return flags | Qt.ItemFlag.ItemIsUserCheckable if index.column() == TICK_COLUMN else flags
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if index.isValid() and index.column() == TICK and index.row() < len(self.rows):
-            pick: Pick = self.rows[index.row()]
+        if index.isValid() and index.column() == TICK_COLUMN and index.row() < len(self.rows):
+            pick: PickRow = self.rows[index.row()]
             if role == Qt.ItemDataRole.CheckStateRole:
-                return Qt.CheckState.Checked if pick.agent.id in self._numbers else Qt.CheckState.Unchecked
+                return Qt.CheckState.Checked if pick.agent.id in self._positions else Qt.CheckState.Unchecked
             if role == Qt.ItemDataRole.AccessibleTextRole:
-                return f"{pick.agent.name} {'takes part' if pick.agent.id in self._numbers else 'is left out'}"
+                return f"{pick.agent.name} {'takes part' if pick.agent.id in self._positions else 'does not take part'}"
         return super().data(index, role)
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:  # noqa: N802
-        if role != Qt.ItemDataRole.CheckStateRole or not index.isValid() or index.column() != TICK:
+        if role != Qt.ItemDataRole.CheckStateRole or not index.isValid() or index.column() != TICK_COLUMN:
             return False
         self.tick([self.rows[index.row()].agent.id], Qt.CheckState(value) == Qt.CheckState.Checked)
         return True
 
 
-class _Ticks(Table):
-    """Space ticks what is selected; a click anywhere in a row ticks it."""
+class _PickTable(TableView):
+    """Space toggles the selected rows; a click anywhere in a row toggles it."""
 
     def __init__(self, model: PickModel) -> None:
-        super().__init__(model, "agents who take part")
+        super().__init__(model, "agents who take part")  # the key of saved column widths
         self._model = model
-        self.setAccessibleName("Agents who take part")
+        self.setAccessibleName("Entrants")
         self.clicked.connect(self._click)
 
     @Slot(QModelIndex)
     def _click(self, index: QModelIndex) -> None:
         plain = QGuiApplication.keyboardModifiers() == Qt.KeyboardModifier.NoModifier
-        if plain and index.isValid() and index.column() != TICK:
+        if plain and index.isValid() and index.column() != TICK_COLUMN:
             id = self._model.rows[index.row()].agent.id
             self._model.tick([id], id not in self._model.chosen)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         if event.key() == Qt.Key.Key_Space:
-            ids = [one.agent.id for one in self.picked()]
+            ids = [row.agent.id for row in self.selected_rows()]
             self._model.tick(ids, not set(ids) <= set(self._model.chosen))
             return
         super().keyPressEvent(event)
 
 
-class Picks(QWidget):
-    """The list with all that belongs to it."""
+class AgentPicker(QWidget):
+    """The list with its filter, buttons and count."""
 
     edited = Signal()
 
     def __init__(self) -> None:
         super().__init__()
         self.model = PickModel()
-        self.model.ticked.connect(self._ticked)
-        self.table = _Ticks(self.model)
+        self.model.ticked.connect(self._on_ticked)
+        self.table = _PickTable(self.model)
         self.count = label("", "caption")
-        self.everybody = button("All", self._all, tip="Tick everybody who is shown")
-        self.nobody = button("None", self._none, tip="Tick nobody who is shown")
-        self.first = button("Put first", self._first, tip=FIRST)
-        self.filtered = Filtered(self.table, "Filter agents", [self.everybody, self.nobody], "agent")
-        self.setLayout(column(self.filtered, row(self.count, 1, self.first), gap=8))
+        self.all_button = button("All", self._tick_all, tip="Tick all agents in the list")
+        self.none_button = button("None", self._tick_none, tip="Untick all agents in the list")
+        self.top_button = button("Move to top", self._move_selected_to_top, tip=MOVE_TO_TOP_TIP)
+        self.filtered = FilteredTable(self.table, "Filter agents", [self.all_button, self.none_button], "agent")
+        self.setLayout(column(self.filtered, row(self.count, 1, self.top_button), gap=8))
 
     @property
     def chosen(self) -> tuple[str, ...]:
         return self.model.chosen
 
     def show_agents(self, agents: Sequence[Agent], chosen: Iterable[str]) -> None:
-        self.model.set_rows([Pick(one) for one in agents])
-        wanted = set(chosen)
-        self.model.choose(one.agent.id for one in self.model.every if one.able and one.agent.id in wanted)
-        self._ticked()
+        self.model.set_rows([PickRow(agent) for agent in agents])
+        ids = set(chosen)
+        self.model.set_chosen(row.agent.id for row in self.model.all_rows if row.installed and row.agent.id in ids)
+        self._on_ticked()
 
-    def _shown(self) -> list[str]:
-        return [one.agent.id for one in self.model.rows]
+    def _shown_ids(self) -> list[str]:
+        return [row.agent.id for row in self.model.rows]
 
-    def _all(self) -> None:
-        self.model.tick([one.agent.id for one in self.model.rows if one.able], True)
+    def _tick_all(self) -> None:
+        self.model.tick([row.agent.id for row in self.model.rows if row.installed], True)
 
-    def _none(self) -> None:
-        self.model.tick(self._shown(), False)
+    def _tick_none(self) -> None:
+        self.model.tick(self._shown_ids(), False)
 
-    def _first(self) -> None:
-        self.model.put_first([one.agent.id for one in self.table.picked()])
+    def _move_selected_to_top(self) -> None:
+        self.model.move_to_top([row.agent.id for row in self.table.selected_rows()])
 
     @Slot()
-    def _ticked(self) -> None:
-        self.count.setText(f"{len(self.model.chosen):,} of {len(self.model.every):,} take part")
+    def _on_ticked(self) -> None:
+        self.count.setText(f"{len(self.model.chosen):,} of {len(self.model.all_rows):,} take part")
         self.edited.emit()
 
 
-def _id(pick: Pick) -> str:
+def _id(pick: PickRow) -> str:
     return pick.agent.id
 
 
-def _name(pick: Pick) -> str:
+def _name(pick: PickRow) -> str:
     return pick.agent.name
 
 
-def _tip(pick: Pick) -> str:
+def _tip(pick: PickRow) -> str:
     return f"{pick.agent.name}\n{pick.agent.kind}"
 
 
-def _cell(pick: Pick) -> AgentCell:
-    kind = pick.agent.kind if pick.able else f"{pick.agent.kind}, not installed"
+def _cell(pick: PickRow) -> AgentCell:
+    kind = pick.agent.kind if pick.installed else f"{pick.agent.kind}, not installed"
     return AgentCell(pick.agent.name, kind, colour_of(pick.agent.id, pick.agent.colour))
 
 
-def _rating(pick: Pick) -> str:
+def _rating(pick: PickRow) -> str:
     return NOTHING if pick.rating is None else f"{pick.rating:z.0f} \N{PLUS-MINUS SIGN}{pick.error:.0f}"
 
 
-def _strength(pick: Pick) -> float:
+def _rating_key(pick: PickRow) -> float:
     return pick.rating if pick.rating is not None else -1e9

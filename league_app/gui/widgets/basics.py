@@ -1,4 +1,4 @@
-"""Small parts that every page is made of. Texts are shown as they are: a name with markup in it is just a name."""
+"""Small widgets and layout helpers of every page. All texts are shown as plain text, never as markup."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ from PySide6.QtWidgets import (
 from league_app.gui import theme
 
 Layout = TypeVar("Layout", bound=QBoxLayout)
-LONG = re.compile(r"\S{25,}")
+LONG_WORD = re.compile(r"\S{25,}")
 
 
-def plain(text: str) -> str:
-    """For tooltips and other places where Qt would guess that a text is markup."""
+def tooltip_html(text: str) -> str:
+    """Escapes a text for tooltips, where Qt would guess that it is markup."""
     return f"<p style='white-space: pre-wrap'>{html.escape(text)}</p>" if text else ""
 
 
 def label(text: str = "", role: str = "", tone: str = "", wrap: bool = False) -> QLabel:
     """role: caption, muted, section, title, score; tone: good, warn, bad."""
-    made = QLabel(text)
-    made.setTextFormat(Qt.TextFormat.PlainText)
-    made.setWordWrap(wrap)
-    made.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute)
+    widget = QLabel(text)
+    widget.setTextFormat(Qt.TextFormat.PlainText)
+    widget.setWordWrap(wrap)
+    widget.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute)
     if role:
-        made.setProperty("role", role)
+        widget.setProperty("role", role)
     if tone:
-        made.setProperty("tone", tone)
-    return made
+        widget.setProperty("tone", tone)
+    return widget
 
 
 def breakable(text: str) -> str:
-    """A text for a label that wraps: words without an end may be broken, so that none makes the page wider."""
-    return LONG.sub(_broken, text)
+    """Lets long words in a wrapping label break, so that they do not widen the page."""
+    return LONG_WORD.sub(_broken, text)
 
 
 def _broken(word: re.Match[str]) -> str:
@@ -61,15 +61,15 @@ def _broken(word: re.Match[str]) -> str:
 
 
 def set_tone(widget: QWidget, tone: str) -> None:
-    """Another meaning, so another colour."""
+    """Sets the `tone` property and applies its style: good, warn, bad or empty."""
     if widget.property("tone") != tone:
         widget.setProperty("tone", tone)
         widget.style().unpolish(widget)
         widget.style().polish(widget)
 
 
-class Elided(QLabel):
-    """One line that ends in an ellipsis where there is no room, and tells the rest when asked."""
+class ElidedLabel(QLabel):
+    """One line that is elided when it does not fit; the tooltip has the whole text."""
 
     def __init__(self, text: str = "", role: str = "") -> None:
         super().__init__()
@@ -82,68 +82,65 @@ class Elided(QLabel):
 
     def setText(self, text: str) -> None:  # noqa: N802 - Qt's name
         super().setText(text)
-        self.setToolTip(plain(text))
+        self.setToolTip(tooltip_html(text))
         self.setAccessibleName(text)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
-        painter.drawText(self.rect(), self.alignment() | Qt.AlignmentFlag.AlignVCenter, self.shown())
+        painter.drawText(self.rect(), self.alignment() | Qt.AlignmentFlag.AlignVCenter, self.elided_text())
 
-    def shown(self) -> str:
-        """As much of it as there is room for."""
+    def elided_text(self) -> str:
+        """The text as it is painted."""
         return QFontMetrics(self.font()).elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
 
 
-class Telling(Elided):
-    """A sentence of two names in which these give way, and not what it says: the longer one first."""
+class ElidedPairLabel(ElidedLabel):
+    """A sentence with two names. Only the names are elided, the longer one first."""
 
-    def __init__(self, words: str, first: str, second: str) -> None:
-        super().__init__(words.format(first, second))
-        self._words, self._names = words, (first, second)
+    def __init__(self, template: str, first: str, second: str) -> None:
+        super().__init__(template.format(first, second))
+        self._template, self._names = template, (first, second)
 
-    def shown(self) -> str:
-        metrics, told = QFontMetrics(self.font()), super().shown()
-        room = self.width() - metrics.horizontalAdvance(self._words.format("", ""))
-        if told == self.text() or room < 2 * metrics.horizontalAdvance("M\u2026"):
-            return told
+    def elided_text(self) -> str:
+        metrics, elided = QFontMetrics(self.font()), super().elided_text()
+        room = self.width() - metrics.horizontalAdvance(self._template.format("", ""))
+        if elided == self.text() or room < 2 * metrics.horizontalAdvance("M\u2026"):
+            return elided
         needed = [metrics.horizontalAdvance(name) for name in self._names]
         rooms = [max(room // 2, room - other) for other in reversed(needed)]
         names = zip(self._names, rooms, strict=True)
-        return self._words.format(*(metrics.elidedText(one, Qt.TextElideMode.ElideRight, wide) for one, wide in names))
+        end = Qt.TextElideMode.ElideRight
+        return self._template.format(*(metrics.elidedText(name, end, width) for name, width in names))
 
 
 def button(text: str, pressed: Callable[[], object] | None = None, *, primary: bool = False, icon: str = "",
-           link: bool = False, danger: bool = False, tip: str = "") -> QPushButton:  # fmt: skip
-    """`pressed` is a method of a widget."""
-    made = TintedButton(text, icon, "on_accent" if primary else "bad" if danger else "accent" if link else "text")
+           link: bool = False, danger: bool = False, tip: str = "") -> TintedButton:  # fmt: skip
+    """`pressed` is called without arguments when the button is clicked."""
+    widget = TintedButton(text, icon, "on_accent" if primary else "bad" if danger else "accent" if link else "text")
     for name, on in (("primary", primary), ("link", link), ("danger", danger)):
         if on:
-            made.setProperty(name, True)
+            widget.setProperty(name, True)
     if pressed is not None:
-        made.clicked.connect(_without_argument(pressed))
+        widget.clicked.connect(_without_argument(pressed))
     if tip:
-        made.setToolTip(plain(tip))
-    made.setCursor(Qt.CursorShape.PointingHandCursor if link else Qt.CursorShape.ArrowCursor)
-    made.setAutoDefault(False)
-    return made
-
-
-class _Without:
-    def __init__(self, pressed: Callable[[], object]) -> None:
-        self._pressed = pressed
-
-    def __call__(self, _checked: bool = False) -> None:
-        self._pressed()
+        widget.setToolTip(tooltip_html(tip))
+    widget.setCursor(Qt.CursorShape.PointingHandCursor if link else Qt.CursorShape.ArrowCursor)
+    widget.setAutoDefault(False)
+    return widget
 
 
 def _without_argument(pressed: Callable[[], object]) -> Callable[..., None]:
-    """Buttons live in the window's thread, so a plain callable is called there."""
-    return _Without(pressed)
+    """Drops the `checked` argument of `clicked`. A plain function is safe here: buttons emit in the GUI thread."""
+
+    def on_clicked(_checked: bool = False) -> None:
+        pressed()
+
+    return on_clicked
 
 
 class TintedButton(QPushButton):
-    """Its icon follows the palette."""
+    """A button whose icon has the colour of the current palette."""
 
     def __init__(self, text: str, icon: str, role: str = "text") -> None:
         super().__init__(text)
@@ -160,7 +157,7 @@ class TintedButton(QPushButton):
         super().changeEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        """Qt would cut a text that is too long; it ends in an ellipsis instead."""
+        """Elides a text that is too long; Qt would cut it off."""
         lacking = self.sizeHint().width() - self.width()
         if lacking <= 0:
             super().paintEvent(event)
@@ -179,7 +176,7 @@ class TintedButton(QPushButton):
 
 
 class Combo(QComboBox):
-    """A choice whose name, where it is too long, ends in an ellipsis; Qt would just cut it."""
+    """A combo box that elides a text that is too long; Qt would cut it off."""
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         option, painter = QStyleOptionComboBox(), QStylePainter(self)
@@ -194,13 +191,13 @@ class Combo(QComboBox):
 
 
 class IconButton(QToolButton):
-    """Only an icon: its name is told to whoever asks, with the mouse or with a screen reader."""
+    """A button with only an icon; its name is the tooltip and the accessible name."""
 
     def __init__(self, icon: str, name: str, pressed: Callable[[], object] | None = None, flat: bool = True) -> None:
         super().__init__()
         self._icon = icon
         self.setProperty("flat", flat)
-        self.setToolTip(plain(name))
+        self.setToolTip(tooltip_html(name))
         self.setAccessibleName(name)
         self.setIconSize(theme.ICON)
         self.setFixedSize(QSize(34, 30))
@@ -212,7 +209,7 @@ class IconButton(QToolButton):
     def set_icon(self, icon: str, name: str) -> None:
         if (icon, name) != (self._icon, self.accessibleName()):
             self._icon = icon
-            self.setToolTip(plain(name))
+            self.setToolTip(tooltip_html(name))
             self.setAccessibleName(name)
             self._tint()
 
@@ -226,7 +223,7 @@ class IconButton(QToolButton):
 
 
 class Icon(QLabel):
-    """A picture that follows the palette."""
+    """An icon in a colour of the current palette."""
 
     def __init__(self, name: str, size: int = 20, role: str = "muted") -> None:
         super().__init__()
@@ -244,41 +241,41 @@ class Icon(QLabel):
 
 
 def column(*parts: QWidget | QBoxLayout | int, margin: int = 0, gap: int = 8) -> QVBoxLayout:
-    """Parts below one another; a number is stretch."""
+    """A vertical layout; a number adds stretch."""
     return _filled(QVBoxLayout(), parts, margin, gap)
 
 
 def row(*parts: QWidget | QBoxLayout | int, margin: int = 0, gap: int = 8) -> QHBoxLayout:
-    """Parts beside one another; a number is stretch."""
+    """A horizontal layout; a number adds stretch."""
     return _filled(QHBoxLayout(), parts, margin, gap)
 
 
-def _filled(made: Layout, parts: tuple[QWidget | QBoxLayout | int, ...], margin: int, gap: int) -> Layout:
-    made.setContentsMargins(margin, margin, margin, margin)
-    made.setSpacing(gap)
+def _filled(layout: Layout, parts: tuple[QWidget | QBoxLayout | int, ...], margin: int, gap: int) -> Layout:
+    layout.setContentsMargins(margin, margin, margin, margin)
+    layout.setSpacing(gap)
     for part in parts:
         if isinstance(part, QWidget):
-            made.addWidget(part)
+            layout.addWidget(part)
         elif isinstance(part, int):
-            made.addStretch(part)
+            layout.addStretch(part)
         else:
-            made.addLayout(part)
-    return made
+            layout.addLayout(part)
+    return layout
 
 
 def clear(layout: QLayout) -> None:
-    """Take everything out of it, at once."""
+    """Removes and deletes everything in a layout."""
     while (item := layout.takeAt(0)) is not None:
         inner, widget = item.layout(), item.widget()
         if widget is not None:
-            widget.hide()  # it goes when Qt comes round to it
+            widget.hide()  # deleteLater takes effect only in the event loop
             widget.deleteLater()
         elif inner is not None:
             clear(inner)
 
 
 class Card(QFrame):
-    """A surface with a hairline around, and a heading if it has a title; put parts into `body`."""
+    """A surface with a border and an optional heading; its content goes into `body`."""
 
     def __init__(self, title: str = "", *aside: QWidget, margin: int = 16) -> None:
         super().__init__()
@@ -292,13 +289,13 @@ class Card(QFrame):
 
 
 def line() -> QFrame:
-    made = QFrame()
-    made.setProperty("line", True)
-    return made
+    widget = QFrame()
+    widget.setProperty("line", True)
+    return widget
 
 
-class Empty(QWidget):
-    """What a page shows while there is nothing: an icon, a sentence, one button."""
+class EmptyState(QWidget):
+    """What a page shows while it has no content: an icon, a sentence and one button."""
 
     def __init__(self, icon: str, sentence: str, text: str = "", pressed: Callable[[], object] | None = None) -> None:
         super().__init__()
@@ -308,7 +305,7 @@ class Empty(QWidget):
         self.sentence.setMaximumWidth(440)
         inner = column(gap=12)
         inner.addWidget(Icon(icon, 40), 0, Qt.AlignmentFlag.AlignHCenter)
-        middle = row(1, self.sentence, 1, gap=0)  # an alignment would take the height of another width
+        middle = row(1, self.sentence, 1, gap=0)  # with an alignment, Qt would compute the height for another width
         middle.setStretch(1, 100)
         inner.addLayout(middle)
         if text:

@@ -1,4 +1,4 @@
-"""A list of names to tick: with a filter, all or none of them at once, and some that cannot be ticked."""
+"""A list of names with check boxes, a filter and links for all and none; some names may be disabled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QWidget
 
 from league_app.gui import theme
-from league_app.gui.widgets.basics import button, column, label, plain, row
+from league_app.gui.widgets.basics import button, column, label, row, tooltip_html
 
 ID = Qt.ItemDataRole.UserRole
 
@@ -22,12 +22,12 @@ class Choice:
     about: str = ""  # its kind
     colour: str = ""  # RRGGBB
     ticked: bool = False
-    barred: str = ""  # why it cannot be ticked
+    disabled_reason: str = ""  # why it cannot be ticked
 
 
-def dot(colour: str, size: int = 12) -> QIcon:
-    """A spot of colour."""
-    made = QIcon()
+def dot_icon(colour: str, size: int = 12) -> QIcon:
+    """A filled circle."""
+    icon = QIcon()
     for ratio in (1, 2):
         pixmap = QPixmap(size * ratio, size * ratio)
         pixmap.fill(Qt.GlobalColor.transparent)
@@ -39,12 +39,12 @@ def dot(colour: str, size: int = 12) -> QIcon:
         painter.drawEllipse(int(edge), int(edge), int(size * ratio - 2 * edge), int(size * ratio - 2 * edge))
         painter.end()
         pixmap.setDevicePixelRatio(ratio)
-        made.addPixmap(pixmap)
-    return made
+        icon.addPixmap(pixmap)
+    return icon
 
 
 class CheckList(QWidget):
-    """`changed` whenever somebody is ticked or no longer is."""
+    """`changed` is emitted when a check box or the list of choices changes."""
 
     changed = Signal()
 
@@ -59,50 +59,50 @@ class CheckList(QWidget):
         self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.list.setIconSize(QSize(12, 12))
         self.list.setUniformItemSizes(True)
-        self.words = label("", "muted", wrap=True)
-        self.words.hide()
-        self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.list.setLayout(column(self.words, margin=16))
+        self.message = label("", "muted", wrap=True)
+        self.message.hide()
+        self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.list.setLayout(column(self.message, margin=16))
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.count = label("", "caption")
         every, none = button("All", self.tick_all, link=True), button("None", self.tick_none, link=True)
         self.setLayout(column(row(self.field, every, none, self.count), self.list))
         self.field.textChanged.connect(self._filter)
-        self.list.itemChanged.connect(self._tell)
-        self.list.itemActivated.connect(self._flip)
+        self.list.itemChanged.connect(self._on_changed)
+        self.list.itemActivated.connect(self._toggle)
 
-    def offer(self, choices: Sequence[Choice]) -> None:
+    def set_choices(self, choices: Sequence[Choice]) -> None:
         blocked = self.list.blockSignals(True)
         self.list.clear()
-        for one in choices:
-            item = QListWidgetItem(f"{one.name}   {one.about}" if one.about else one.name)
-            item.setData(ID, one.id)
-            item.setToolTip(plain(f"{one.name}\n{one.barred or one.about}".strip()))
-            if one.colour:
-                item.setIcon(dot(one.colour))
-            item.setCheckState(Qt.CheckState.Checked if one.ticked else Qt.CheckState.Unchecked)
+        for choice in choices:
+            item = QListWidgetItem(f"{choice.name}   {choice.about}" if choice.about else choice.name)
+            item.setData(ID, choice.id)
+            item.setToolTip(tooltip_html(f"{choice.name}\n{choice.disabled_reason or choice.about}".strip()))
+            if choice.colour:
+                item.setIcon(dot_icon(choice.colour))
+            item.setCheckState(Qt.CheckState.Checked if choice.ticked else Qt.CheckState.Unchecked)
             flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable
-            item.setFlags(flags if not one.barred else Qt.ItemFlag.NoItemFlags)
-            if one.barred:
+            item.setFlags(flags if not choice.disabled_reason else Qt.ItemFlag.NoItemFlags)
+            if choice.disabled_reason:
                 item.setForeground(theme.colour("muted"))
-                item.setText(f"{one.name}   {one.barred}")
+                item.setText(f"{choice.name}   {choice.disabled_reason}")
             self.list.addItem(item)
         self.list.blockSignals(blocked)
         self._filter(self.field.text())
-        self._tell()
+        self._on_changed()
 
-    def say(self, words: str) -> None:
-        """In the place of those who are not there."""
-        self.words.setText(words)
-        self.words.setVisible(bool(words))  # or it would lie over them
+    def show_message(self, text: str) -> None:
+        """Shows a text in the place of an empty list."""
+        self.message.setText(text)
+        self.message.setVisible(bool(text))  # an empty label would still cover the list
 
     def _items(self) -> list[QListWidgetItem]:
-        return [self.list.item(place) for place in range(self.list.count())]
+        return [self.list.item(index) for index in range(self.list.count())]
 
     @property
     def ticked(self) -> list[str]:
         """Ids, in the order shown."""
-        return [one.data(ID) for one in self._items() if one.checkState() == Qt.CheckState.Checked]
+        return [item.data(ID) for item in self._items() if item.checkState() == Qt.CheckState.Checked]
 
     @Slot()
     def tick_all(self) -> None:
@@ -113,26 +113,26 @@ class CheckList(QWidget):
         self._tick(Qt.CheckState.Unchecked)
 
     def _tick(self, state: Qt.CheckState) -> None:
-        """Those that are shown; the others stay as they are."""
+        """Sets the visible items; filtered ones keep their state."""
         blocked = self.list.blockSignals(True)
-        for one in self._items():
-            if not one.isHidden() and one.flags() & Qt.ItemFlag.ItemIsEnabled:
-                one.setCheckState(state)
+        for item in self._items():
+            if not item.isHidden() and item.flags() & Qt.ItemFlag.ItemIsEnabled:
+                item.setCheckState(state)
         self.list.blockSignals(blocked)
-        self._tell()
+        self._on_changed()
 
     @Slot(QListWidgetItem)
-    def _flip(self, item: QListWidgetItem) -> None:
+    def _toggle(self, item: QListWidgetItem) -> None:
         on = item.checkState() == Qt.CheckState.Checked
         item.setCheckState(Qt.CheckState.Unchecked if on else Qt.CheckState.Checked)
 
     @Slot(str)
     def _filter(self, text: str) -> None:
         words = text.casefold().split()
-        for one in self._items():
-            one.setHidden(not all(word in one.text().casefold() for word in words))
+        for item in self._items():
+            item.setHidden(not all(word in item.text().casefold() for word in words))
 
     @Slot()
-    def _tell(self, *_: object) -> None:
+    def _on_changed(self, *_: object) -> None:
         self.count.setText(f"{len(self.ticked):,} of {self.list.count():,}")
         self.changed.emit()

@@ -1,6 +1,6 @@
-"""Controls for one value each, of a type, in a range: a number of any size, a choice, yes or no, a text.
+"""Controls for one value: a number of any size, a choice, a check box or a text.
 
-They let a person type anything and say of it afterwards what is wrong; a box that swallows keys does not.
+They accept any input and report errors afterwards, instead of ignoring keys.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ StepFlag = QAbstractSpinBox.StepEnabledFlag
 
 
 class NumberBox(QAbstractSpinBox):
-    """A whole number or a fraction, as large or as fine as Python has them: Qt's own boxes end at 2**31 or round."""
+    """An int or float of any size and precision; Qt's own spin boxes end at 2**31 or round."""
 
     edited = Signal()
 
@@ -31,7 +31,7 @@ class NumberBox(QAbstractSpinBox):
         self._whole, self._low, self._high = whole, low, high
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccelerated(True)
-        self.lineEdit().setTextMargins(6, 0, 0, 0)  # as far from the edge as in the other controls
+        self.lineEdit().setTextMargins(6, 0, 0, 0)  # the same margin as in the other controls
         self.lineEdit().textChanged.connect(self._changed)
 
     @Slot()
@@ -42,7 +42,7 @@ class NumberBox(QAbstractSpinBox):
         self.lineEdit().setText(str(int(value)) if self._whole else repr(float(value)).removesuffix(".0"))
 
     def value(self) -> int | float:
-        """Raises ValueError when what stands there is no such number."""
+        """Raises ValueError if the text is not a number of this type."""
         text = self.text().strip().replace(" ", "").replace("\u2212", "-")
         return int(text.replace(",", "")) if self._whole else float(text)
 
@@ -51,16 +51,16 @@ class NumberBox(QAbstractSpinBox):
             value = self.value()
         except ValueError:
             return
-        wanted = value + steps * (1 if self._whole else self._step(value))
+        stepped = value + steps * (1 if self._whole else self._step(value))
         if not self._whole:
-            wanted = float(f"{wanted:.12g}")
-        wanted = max(wanted, self._low) if self._low is not None else wanted
-        wanted = min(wanted, self._high) if self._high is not None else wanted
-        self.set_value(wanted)
+            stepped = float(f"{stepped:.12g}")
+        stepped = max(stepped, self._low) if self._low is not None else stepped
+        stepped = min(stepped, self._high) if self._high is not None else stepped
+        self.set_value(stepped)
         self.selectAll()
 
     def _step(self, value: float) -> float:
-        """A tenth of its size, or of its range where it is none."""
+        """A tenth of the value's power of ten; for zero, of the upper bound or of 10."""
         size = abs(value) or min(abs(self._high or 10.0), 10.0)
         return float(10.0 ** (math.floor(math.log10(size)) - 1)) if math.isfinite(size) else 0.0
 
@@ -77,11 +77,11 @@ class NumberBox(QAbstractSpinBox):
         if self.hasFocus():
             super().wheelEvent(event)
         else:
-            event.ignore()  # whoever scrolls past must not change a setting
+            event.ignore()  # scrolling the page must not change a setting
 
 
 class ChoiceBox(Combo):
-    """One of a few."""
+    """A combo box that ignores the wheel unless it has the focus."""
 
     edited = Signal()
 
@@ -104,31 +104,31 @@ class ChoiceBox(Combo):
 
 
 class Field:
-    """A field of a dataclass as a control: what stands in it, and what is wrong with that."""
+    """The control of one dataclass field; reads and checks its value."""
 
     def __init__(
-        self, field: dataclasses.Field[Any], kind: type, edited: Callable[[], None], usual: Value | None = None
+        self, field: dataclasses.Field[Any], kind: type, edited: Callable[[], None], default: Value | None = None
     ) -> None:
         self.name, self.kind = field.name, kind
         given = field.default if field.default is not dataclasses.MISSING else None
-        self.usual: Value | None = given if usual is None else usual
+        self.default: Value | None = given if default is None else default
         self.help = str(field.metadata.get("help", ""))
         self.rules = field.metadata
         self.choices: tuple[Value, ...] = tuple(field.metadata.get("choices") or ())
         self.title = str(field.metadata.get("title") or field.name.replace("_", " ").capitalize())
-        rules = dataclasses.field(default=self.usual, metadata=field.metadata)
-        self._alone = dataclasses.make_dataclass("_Alone", [(field.name, kind, rules)], frozen=True)
-        self.control = self._made(edited)
+        rules = dataclasses.field(default=self.default, metadata=field.metadata)
+        self._checker = dataclasses.make_dataclass("_Alone", [(field.name, kind, rules)], frozen=True)
+        self.control = self._create_control(edited)
         self.control.setAccessibleName(self.title)
         self.control.setAccessibleDescription(self.help)
-        if self.usual is not None:
-            self.set_value(self.usual)
+        if self.default is not None:
+            self.set_value(self.default)
 
-    def _made(self, edited: Callable[[], None]) -> QWidget:
+    def _create_control(self, edited: Callable[[], None]) -> QWidget:
         if self.choices:
             box = ChoiceBox()
-            for one in self.choices:
-                box.addItem(str(one))
+            for choice in self.choices:
+                box.addItem(str(choice))
             box.edited.connect(edited)
             return box
         if self.kind is bool:
@@ -145,30 +145,30 @@ class Field:
 
     @property
     def value(self) -> Value:
-        """Raises BadValue for what is no value of the type, or out of its range."""
-        control, found = self.control, None
+        """Raises BadValue if the input has the wrong type or is out of range."""
+        control, value = self.control, None
         if isinstance(control, ChoiceBox):
-            found = self.choices[control.currentIndex()]
+            value = self.choices[control.currentIndex()]
         elif isinstance(control, QCheckBox):
             return control.isChecked()
         elif isinstance(control, NumberBox):
             try:
-                found = control.value()
+                value = control.value()
             except (ValueError, OverflowError):
-                wanted = "a whole number" if self.kind is int else "a number"
-                raise BadValue(self.name, control.text(), wanted) from None
+                expected = "a whole number" if self.kind is int else "a number"
+                raise BadValue(self.name, control.text(), expected) from None
         else:
             assert isinstance(control, QLineEdit)
-            found = control.text()
-        self.check(found)
-        return found
+            value = control.text()
+        self.check(value)
+        return value
 
     def check(self, value: object) -> None:
-        """Of this field alone: what goes together with what is for the whole to say."""
-        build(self._alone, {self.name: value})
+        """Checks this field alone; the dataclass checks combinations of fields."""
+        build(self._checker, {self.name: value})
 
     def set_value(self, value: Value) -> None:
-        """Without asking whether it is a good one; of the right type it must be."""
+        """Sets a value of the right type without checking its range."""
         control = self.control
         if isinstance(control, ChoiceBox):
             control.setCurrentIndex(self.choices.index(value))
@@ -181,7 +181,7 @@ class Field:
             assert isinstance(control, QLineEdit)
             control.setText(str(value))
 
-    def mark(self, wrong: bool) -> None:
+    def set_invalid(self, wrong: bool) -> None:
         if bool(self.control.property("wrong")) != wrong:
             self.control.setProperty("wrong", wrong)
             self.control.style().unpolish(self.control)

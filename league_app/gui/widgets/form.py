@@ -1,4 +1,4 @@
-"""A form made from a dataclass: a control for each field, with its range, its meaning and what is wrong with it."""
+"""A form for a dataclass: a control for each field, with its help text, its error and a reset button."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from engine.options import Value, build
 from league_app.gui.widgets.basics import IconButton, button, column, label, row
 from league_app.gui.widgets.fields import ChoiceBox, Field
 
-NARROW = 560  # pixels: below that, what a field means stands under it
-MANY = 12  # fields from which on there is something to search
-OWN = "Own settings"
-USUAL = "As usual"
+NARROW_WIDTH = 560  # pixels; in a narrower form help texts are below their controls
+SEARCH_FROM = 12  # fields; longer forms have a search field
+CUSTOM = "Custom"
+DEFAULTS = "Defaults"
 
 
 class Form(QWidget):
     """`kind` is a dataclass with fields made by `engine.options.option`.
 
-    Of many fields the first `shown` are seen at once, the rest on request; `fixed` ones are seen and cannot be changed,
-    those with a `usual` value of their own are no part of a preset.
+    The first `shown` fields are visible at once, the rest on request. `fixed` fields are visible but disabled. Those in
+    `defaults` have this default instead of their own, and presets leave them alone.
     """
 
     edited = Signal()
@@ -38,35 +38,38 @@ class Form(QWidget):
         *,
         shown: int = 0,
         fixed: Collection[str] = (),
-        usual: Mapping[str, Value] | None = None,
+        defaults: Mapping[str, Value] | None = None,
     ) -> None:
         super().__init__()
-        self.kind, self._own = kind, dict(usual or {})
+        self.kind, self._own_defaults = kind, dict(defaults or {})
         self._presets = dict(presets or {})
-        self._quiet = True  # until it is there
+        self._updating = True  # until it is built
         self._narrow: bool | None = None
         self._open = False
         hints = get_type_hints(kind)
-        self._rows = [_Row(self, one, hints[one.name], self._own.get(one.name)) for one in dataclasses.fields(kind)]
-        self._by_name = {one.field.name: one for one in self._rows}
-        self._first = shown if 0 < shown < len(self._rows) else len(self._rows)
+        self._rows = [
+            _Row(self, field, hints[field.name], self._own_defaults.get(field.name))
+            for field in dataclasses.fields(kind)
+        ]
+        self._by_name = {field.field.name: field for field in self._rows}
+        self._visible_count = shown if 0 < shown < len(self._rows) else len(self._rows)
         for name in fixed:
             if name in self._by_name:
-                self._by_name[name].fix()
+                self._by_name[name].set_fixed()
         self._build()
-        self._quiet = False
+        self._updating = False
         if values:
             self.set_values(values)
         else:
-            self._look()
+            self._validate()
 
     def _build(self) -> None:
         whole = column(gap=8)
         if self._presets:
             self.preset = ChoiceBox()
             self.preset.setAccessibleName("Preset")
-            self.preset.addItems([*self._presets, USUAL, OWN])
-            self.preset.activated.connect(self._take_preset)
+            self.preset.addItems([*self._presets, DEFAULTS, CUSTOM])
+            self.preset.activated.connect(self._on_preset_chosen)
             title = label("Preset")
             title.setBuddy(self.preset)
             title.setFixedWidth(LABEL)
@@ -77,7 +80,7 @@ class Form(QWidget):
         self.search.setAccessibleName("Find a setting")
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._show_rows)
-        if len(self._rows) <= MANY:
+        if len(self._rows) <= SEARCH_FROM:
             self.search.hide()
         self.more = button("", self._toggle, link=True)
         whole.addWidget(self.search)
@@ -87,9 +90,9 @@ class Form(QWidget):
         self._grid.setVerticalSpacing(0)
         whole.addLayout(self._grid)
         whole.addLayout(row(self.more, 1))
-        self.wrong = label("", tone="bad", wrap=True)
-        self.wrong.hide()
-        whole.addWidget(self.wrong)
+        self.error_label = label("", tone="bad", wrap=True)
+        self.error_label.hide()
+        whole.addWidget(self.error_label)
         whole.addStretch(1)
         self.setLayout(whole)
         self._arrange(False)
@@ -98,61 +101,61 @@ class Form(QWidget):
     # Values
 
     def values(self) -> dict[str, Value]:
-        """All of them; BadValue if one cannot be, or if they do not go together."""
-        found = {one.field.name: one.field.value for one in self._rows}
-        build(self.kind, found)
-        return found
+        """All values. Raises BadValue for an invalid value or combination."""
+        values = {row.field.name: row.field.value for row in self._rows}
+        build(self.kind, values)
+        return values
 
     def changed(self) -> dict[str, Value]:
-        """Those that are not as usual."""
-        return {name: value for name, value in self.values().items() if value != self._by_name[name].field.usual}
+        """The values that differ from their defaults."""
+        return {name: value for name, value in self.values().items() if value != self._by_name[name].field.default}
 
     def set_values(self, values: Mapping[str, Value]) -> None:
-        """These, the others as they are. BadValue or UnknownName, and nothing changes, if one cannot be."""
+        """Sets these values. Raises BadValue or UnknownName before anything changes."""
         for name, value in values.items():
             if name not in self._by_name:
                 raise UnknownName("setting", name, self._by_name)
             self._by_name[name].field.check(value)
-        self._put(values)
+        self._apply(values)
 
     def reset(self) -> None:
-        """All as usual."""
-        self._put(self._usual())
+        """Sets all defaults."""
+        self._apply(self._preset_defaults())
 
-    def _usual(self) -> dict[str, Value]:
-        """Of all that a preset may say something of."""
-        given = {one.field.name: one.field.usual for one in self._rows if one.field.name not in self._own}
-        return {name: value for name, value in given.items() if value is not None}
+    def _preset_defaults(self) -> dict[str, Value]:
+        """The defaults of all fields that presets set."""
+        defaults = {row.field.name: row.field.default for row in self._rows if row.field.name not in self._own_defaults}
+        return {name: value for name, value in defaults.items() if value is not None}
 
     def set_preset(self, name: str) -> None:
-        """As usual but for what the preset says."""
-        self._put({**self._usual(), **self._presets.get(name, {})})
+        """Sets the values of a preset, and the defaults elsewhere."""
+        self._apply({**self._preset_defaults(), **self._presets.get(name, {})})
 
-    def _put(self, values: Mapping[str, Value]) -> None:
-        self._quiet = True
+    def _apply(self, values: Mapping[str, Value]) -> None:
+        self._updating = True
         for name, value in values.items():
             self._by_name[name].field.set_value(value)
-        self._quiet = False
-        self._look()
+        self._updating = False
+        self._validate()
         self.edited.emit()
 
     @property
     def error(self) -> str:
-        """What is wrong, for a place where the form is not seen; empty if nothing is."""
+        """The error message of the form; empty if all values are valid."""
         try:
             self.values()
         except RingsideError as error:
             return str(error)
         return ""
 
-    def accuse(self, error: Exception) -> bool:
-        """Tell it at the field that an error is about, until that is edited; whether there is one."""
+    def show_error_at_field(self, error: Exception) -> bool:
+        """Shows an error at the field that it names, until that is edited. Returns False if there is no such field."""
         name = str(error).partition(" = ")[0]
         if name not in self._by_name:
             return False
-        self._open = self._open or self._rows.index(self._by_name[name]) >= self._first
+        self._open = self._open or self._rows.index(self._by_name[name]) >= self._visible_count
         self._show_rows()
-        self._by_name[name].tell(needed(error), self._by_name[name].changed)
+        self._by_name[name].show_state(requirement(error), self._by_name[name].changed)
         self._by_name[name].field.control.setFocus()
         return True
 
@@ -163,56 +166,61 @@ class Form(QWidget):
         return self._by_name[name].field
 
     def problem(self, name: str) -> str:
-        """What stands below this field, if something is wrong with it."""
-        return self._by_name[name].wrong.text()
+        """The error shown below this field, or empty."""
+        return self._by_name[name].error_label.text()
 
-    # Looking after it
+    # Events
 
     @Slot()
-    def heed(self) -> None:
-        """A field was edited."""
-        if not self._quiet:
-            self._look()
+    def on_edited(self) -> None:
+        if not self._updating:
+            self._validate()
             self.edited.emit()
 
     @Slot(int)
-    def _take_preset(self, place: int) -> None:
+    def _on_preset_chosen(self, place: int) -> None:
         name = self.preset.itemText(place)
-        if name != OWN:
+        if name != CUSTOM:
             self.set_preset(name)
 
-    def _look(self) -> None:
-        """Marks what is not as usual, and what cannot be."""
-        wrong, found = dict[str, str](), dict[str, Value]()
-        for one in self._rows:
+    def _validate(self) -> None:
+        """Marks changed and invalid fields."""
+        errors, values = dict[str, str](), dict[str, Value]()
+        for field_row in self._rows:
             try:
-                found[one.field.name] = one.field.value
+                values[field_row.field.name] = field_row.field.value
             except BadValue as error:
-                wrong[one.field.name] = needed(error)
+                errors[field_row.field.name] = requirement(error)
         whole = ""
-        if not wrong:
+        if not errors:
             try:
-                build(self.kind, found)
+                build(self.kind, values)
             except RingsideError as error:
                 name, whole = str(error).partition(" = ")[0], str(error)
                 if name in self._by_name:
-                    wrong[name], whole = needed(error), ""
-        for one in self._rows:
-            name = one.field.name
-            one.tell(wrong.get(name, ""), name not in found or found[name] != one.field.usual)
-        self.wrong.setText(whole)
-        self.wrong.setVisible(bool(whole))
-        if any(place >= self._first and one.field.name in wrong for place, one in enumerate(self._rows)):
+                    errors[name], whole = requirement(error), ""
+        for field_row in self._rows:
+            name = field_row.field.name
+            field_row.show_state(errors.get(name, ""), name not in values or values[name] != field_row.field.default)
+        self.error_label.setText(whole)
+        self.error_label.setVisible(bool(whole))
+        if any(
+            index >= self._visible_count and field_row.field.name in errors
+            for index, field_row in enumerate(self._rows)
+        ):
             self._open = True
-        self._show_preset(found)
+        self._show_preset(values)
         self._show_rows()
 
-    def _show_preset(self, found: Mapping[str, Value]) -> None:
+    def _show_preset(self, values: Mapping[str, Value]) -> None:
         if not self._presets:
             return
-        usual, found = self._usual(), {name: value for name, value in found.items() if name not in self._own}
-        same = [name for name, values in self._presets.items() if found == {**usual, **values}]
-        text = same[0] if same else USUAL if found == usual else OWN
+        defaults, values = (
+            self._preset_defaults(),
+            {name: value for name, value in values.items() if name not in self._own_defaults},
+        )
+        same = [name for name, preset in self._presets.items() if values == {**defaults, **preset}]
+        text = same[0] if same else DEFAULTS if values == defaults else CUSTOM
         self.preset.blockSignals(True)
         self.preset.setCurrentText(text)
         self.preset.blockSignals(False)
@@ -225,28 +233,30 @@ class Form(QWidget):
     @Slot()
     def _show_rows(self) -> None:
         words = self.search.text().casefold().split()
-        for place, one in enumerate(self._rows):
-            text = f"{one.field.title} {one.field.name} {one.field.help}".casefold()
-            one.set_shown(all(word in text for word in words) if words else self._open or place < self._first)
-        rest = self._rows[self._first :]
-        changed = sum(one.changed for one in rest)
-        told = f"{len(rest)}, {changed} changed" if changed else f"{len(rest)}"
-        self.more.setText("Fewer settings" if self._open else f"More settings ({told})")
+        for index, field_row in enumerate(self._rows):
+            text = f"{field_row.field.title} {field_row.field.name} {field_row.field.help}".casefold()
+            field_row.set_shown(
+                all(word in text for word in words) if words else self._open or index < self._visible_count
+            )
+        rest = self._rows[self._visible_count :]
+        changed = sum(field_row.changed for field_row in rest)
+        text = f"{len(rest)}, {changed} changed" if changed else f"{len(rest)}"
+        self.more.setText("Fewer settings" if self._open else f"More settings ({text})")
         self.more.setVisible(bool(rest) and not words)
 
-    # Room
+    # Layout
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)
-        self._arrange(event.size().width() < NARROW)
+        self._arrange(event.size().width() < NARROW_WIDTH)
 
     def _arrange(self, narrow: bool) -> None:
         if narrow == self._narrow:
             return
         self._narrow = narrow
-        for place, one in enumerate(self._rows):
-            one.place(self._grid, place * 3, narrow)
-        self._grid.setColumnMinimumWidth(2, 34)  # whether there is a way back or not
+        for index, field_row in enumerate(self._rows):
+            field_row.add_to(self._grid, index * 3, narrow)
+        self._grid.setColumnMinimumWidth(2, 34)  # also without a reset button
         self._grid.setColumnStretch(3, 1)
 
 
@@ -254,10 +264,10 @@ LABEL, CONTROL = 150, 190  # pixels
 
 
 class _Row:
-    """Title, control, a way back to the usual value, what it means, and what is wrong."""
+    """The widgets of one field: title, control, reset button, help and error."""
 
-    def __init__(self, form: Form, field: dataclasses.Field[Any], kind: type, own: Value | None) -> None:
-        self.field = Field(field, kind, form.heed, own)
+    def __init__(self, form: Form, field: dataclasses.Field[Any], kind: type, default_override: Value | None) -> None:
+        self.field = Field(field, kind, form.on_edited, default_override)
         self.title = label(self.field.title)
         self.title.setFixedWidth(LABEL)
         self.title.setBuddy(self.field.control)
@@ -265,64 +275,64 @@ class _Row:
         self.help = label(self.field.help, "caption", wrap=True)
         self.help.setMinimumWidth(60)
         self.help.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Maximum)
-        usual = {True: "yes", False: "no", "": "nothing"}.get(self.field.usual, self.field.usual)
-        self.undo = IconButton("undo", f"{self.field.title}: back to {usual}", self._reset)
-        self.wrong = label("", "caption", tone="bad", wrap=True)
-        self.wrong.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Maximum)
-        self.wrong.setContentsMargins(0, 0, 0, 8)
+        default = {True: "yes", False: "no", "": "empty"}.get(self.field.default, self.field.default)
+        self.reset_button = IconButton("undo", f"Reset {self.field.title} to {default}", self._reset)
+        self.error_label = label("", "caption", tone="bad", wrap=True)
+        self.error_label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Maximum)
+        self.error_label.setContentsMargins(0, 0, 0, 8)
         self._shown = True
         self._fixed = False
-        self.changed = False  # it is not as usual, and could be
+        self.changed = False  # it differs from its default, and can be reset
 
-    def fix(self) -> None:
+    def set_fixed(self) -> None:
         self._fixed = True
         self.field.control.setEnabled(False)
 
     def _reset(self) -> None:
-        if self.field.usual is not None:
-            self.field.set_value(self.field.usual)
+        if self.field.default is not None:
+            self.field.set_value(self.field.default)
             self.field.control.setFocus()
 
-    def place(self, grid: QGridLayout, at: int, narrow: bool) -> None:
+    def add_to(self, grid: QGridLayout, at: int, narrow: bool) -> None:
         top = Qt.AlignmentFlag.AlignTop
-        for part in (self.title, self.field.control, self.undo, self.help, self.wrong):
+        for part in (self.title, self.field.control, self.reset_button, self.help, self.error_label):
             grid.removeWidget(part)
         self.title.setMinimumHeight(30)
         self.title.setMaximumHeight(30)
         grid.addWidget(self.title, at, 0, top)
         grid.addWidget(self.field.control, at, 1, top)
-        grid.addWidget(self.undo, at, 2, top)
+        grid.addWidget(self.reset_button, at, 2, top)
         self.help.setContentsMargins(0, 2 if narrow else 0, 0, 8 if narrow else 4)
         if narrow:
             grid.addWidget(self.help, at + 1, 1, 1, 3)
         else:
             self.help.setMinimumHeight(34)
             grid.addWidget(self.help, at, 3, Qt.AlignmentFlag.AlignVCenter)
-        grid.addWidget(self.wrong, at + 2, 1, 1, 3)
+        grid.addWidget(self.error_label, at + 2, 1, 1, 3)
 
-    def tell(self, wrong: str, changed: bool) -> None:
-        changed = changed and self.field.usual is not None and not self._fixed
-        self.undo.setVisible(self._shown and changed)
-        if changed != self.changed:  # a font costs more than it looks
+    def show_state(self, error: str, changed: bool) -> None:
+        changed = changed and self.field.default is not None and not self._fixed
+        self.reset_button.setVisible(self._shown and changed)
+        if changed != self.changed:  # setting a font is expensive
             self.changed = changed
             font = self.title.font()
             font.setBold(changed)
             self.title.setFont(font)
             self.title.setText(f"{self.field.title} \u2022" if changed else self.field.title)
-        self.wrong.setText(wrong)
-        self.wrong.setVisible(self._shown and bool(wrong))
-        self.field.mark(bool(wrong))
+        self.error_label.setText(error)
+        self.error_label.setVisible(self._shown and bool(error))
+        self.field.set_invalid(bool(error))
 
     def set_shown(self, shown: bool) -> None:
         self._shown = shown
         for part in (self.title, self.field.control, self.help):
             part.setVisible(shown)
-        self.undo.setVisible(shown and self.changed)
-        self.wrong.setVisible(shown and bool(self.wrong.text()))
+        self.reset_button.setVisible(shown and self.changed)
+        self.error_label.setVisible(shown and bool(self.error_label.text()))
 
 
-def needed(error: Exception) -> str:
-    """What a value must be, of an error that says which one it is."""
+def requirement(error: Exception) -> str:
+    """The part of an error message that says what the value must be."""
     text = str(error)
     _, found, rest = text.partition(": must be ")
     return f"Must be {rest}" if found else text[:1].upper() + text[1:]

@@ -1,4 +1,4 @@
-"""Who is stronger than whom, and how sure that is: blue where the row is, orange where the column is."""
+"""Heat map of the likelihood that one agent is stronger than another: blue for the row, orange for the column."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from PySide6.QtWidgets import QWidget
 
 from engine.game import Floats
 from league_app.gui import theme
-from league_app.gui.widgets.matrix import Matrix, MatrixModel, Who, picture
+from league_app.gui.widgets.matrix import AgentLabel, Matrix, MatrixModel, heat_image
 
-SMALLEST, LARGEST, READABLE = 18, 64, 34
+MIN_CELL, MAX_CELL, MIN_TEXT_CELL = 18, 64, 34
 
 
 def percent(share: float) -> str:
-    """Never 0 or 100: no number of games makes it certain."""
+    """Percent, never 0 or 100, because no number of games makes it certain."""
     return "<1" if share < 0.005 else ">99" if share > 0.995 else f"{share * 100:.0f}"
 
 
@@ -27,43 +27,43 @@ class SuperiorityModel(MatrixModel):
         super().__init__()
         self._values: Floats = np.zeros((0, 0))
 
-    def set_values(self, who: Sequence[Who], superiority: Floats) -> None:
-        """Those who have played, in the order of the table."""
+    def set_values(self, agents: Sequence[AgentLabel], superiority: Floats) -> None:
+        """`who` are the agents that have played, in the order of the table."""
         self._values = superiority
-        self.changed(who)
+        self.set_agents(agents)
 
-    def text(self, one: int, other: int) -> str:
-        return "" if one == other else percent(float(self._values[one, other]))
+    def text(self, row: int, column: int) -> str:
+        return "" if row == column else percent(float(self._values[row, column]))
 
-    def words(self, one: int, other: int) -> str:
-        if one == other:
+    def description(self, row: int, column: int) -> str:
+        if row == column:
             return ""
-        share, first, second = float(self._values[one, other]), self.who[one].name, self.who[other].name
+        share, first, second = float(self._values[row, column]), self.agents[row].name, self.agents[column].name
         if abs(share - 0.5) < 0.005:
-            return f"{first} and {second} are equally strong, as far as the games tell"
+            return f"{first} and {second} are about equally likely to be the stronger one"
         if share < 0.5:
             first, second, share = second, first, 1 - share
-        return f"{first} is stronger than {second} with {percent(share)} %"
+        return f"{first} is stronger than {second} with a likelihood of {percent(share)} %"
 
     def values(self) -> npt.NDArray[np.float64]:
         return self._values
 
 
 class Heatmap(Matrix):
-    """Squares with their number, as long as there is room for one."""
+    """Squares with their percentage, where they are large enough."""
 
     def __init__(self) -> None:
         self.cells = SuperiorityModel()
         super().__init__(self.cells, "Superiority")
 
     def cell_size(self, count: int, room: int) -> tuple[int, int]:
-        side = min(max(room // count, SMALLEST), LARGEST)
-        self.texts = side >= READABLE
+        side = min(max(room // count, MIN_CELL), MAX_CELL)
+        self.texts = side >= MIN_TEXT_CELL
         return side, min(side, 44)
 
 
 class Legend(QWidget):
-    """How to read the colours."""
+    """The colour scale."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Legend(QWidget):
             if part:
                 painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, part)
             else:
-                painter.drawImage(rect.adjusted(0, 5, 0, -5), picture(np.linspace(0, 1, 120)[None, :]))
+                painter.drawImage(rect.adjusted(0, 5, 0, -5), heat_image(np.linspace(0, 1, 120)[None, :]))
             x += width + 8
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802

@@ -1,33 +1,49 @@
-"""A few figures in a row: large, with what they are below."""
+"""Key figures of an agent, its win/draw/loss bar and its tags."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from engine.league.standings import Row
+from league_app.core.formatting import meetings, percent, plural
 from league_app.gui import theme
-from league_app.core.queries.matches import games, words_of
-from league_app.gui.widgets.basics import Card, column, label, plain, row
-from league_app.core.formatting import many, meetings, percent
+from league_app.gui.widgets.basics import Card, column, label, row, tooltip_html
+
+
+@dataclass(frozen=True)
+class AgentFigures:
+    """The results of an agent in one pool."""
+
+    rating: float
+    error: float
+    rank: int
+    rated: int  # agents with a rank
+    score: float  # share of the possible points
+    matches: int
+    results: tuple[int, int, int]  # wins, draws, losses
+    seats: int
+    forfeits: Sequence[tuple[str, int]]  # by kind of ending
 
 
 class Figure(QWidget):
-    """A number, what is uncertain about it, and what it is."""
+    """A large number with a detail beside it and a caption below."""
 
     def __init__(self, caption: str) -> None:
         super().__init__()
-        self.value, self.aside = label("", "title"), label("", "muted")
-        self.setLayout(column(row(self.value, self.aside, 1, gap=4), label(caption, "caption"), gap=4))
+        self.value, self.detail = label("", "title"), label("", "muted")
+        self.setLayout(column(row(self.value, self.detail, 1, gap=4), label(caption, "caption"), gap=4))
 
     def show_value(self, value: str, aside: str = "") -> None:
         self.value.setText(value)
-        self.aside.setText(aside)
+        self.detail.setText(aside)
 
 
 class RecordBar(QWidget):
-    """Wins, draws and losses as one bar; the numbers stand above it."""
+    """Wins, draws and losses as one stacked bar."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +72,7 @@ class RecordBar(QWidget):
 
 
 class Dot(QWidget):
-    """Somebody's colour."""
+    """A circle in the colour of an agent."""
 
     def __init__(self, size: int = 14) -> None:
         super().__init__()
@@ -76,42 +92,43 @@ class Dot(QWidget):
             painter.drawEllipse(self.rect())
 
 
-class Figures(Card):
-    """How somebody stands: rating, rank, score and record; or that nothing is known yet."""
+class KeyFigures(Card):
+    """Rating, rank, score and record of an agent, or a sentence if it has not played."""
 
     def __init__(self) -> None:
         super().__init__(margin=16)
         self.rating, self.place, self.score = Figure("Rating"), Figure("Rank"), Figure("Score")
         self.bar, self.record, self.forfeits = RecordBar(), label(""), label("", "caption", wrap=True)
-        self.nothing = label("It has not played under these rules yet.", "muted")
+        self.no_matches = label("No matches under these rules yet.", "muted")
         self._known = QWidget()
         top = row(self.rating, self.place, self.score, gap=24)
         below = row(self.record, self.bar, gap=12)
         below.setStretch(1, 1)
         self._known.setLayout(column(top, below, self.forfeits, gap=12))
         self.body.addWidget(self._known)
-        self.body.addWidget(self.nothing)
+        self.body.addWidget(self.no_matches)
 
-    def show_row(self, line: Row | None, place: int, rated: int, seats: int = 2) -> None:
-        self._known.setVisible(line is not None)
-        self.nothing.setVisible(line is None)
-        if line is None:
+    def show_figures(self, figures: AgentFigures | None) -> None:
+        self._known.setVisible(figures is not None)
+        self.no_matches.setVisible(figures is None)
+        if figures is None:
             return
-        total = line.total
-        self.rating.show_value(f"{line.rating:z.0f}", f"\u00b1{line.error:.0f}")
-        self.place.show_value(f"{place}", f"of {rated}")
-        self.score.show_value(percent(total.score), f"of {many(games(total.played, seats), 'match')}")
-        record = f"{total.wins:,} won, {total.draws:,} drawn, {total.losses:,} lost"
-        self.record.setText(f"{many(total.played, 'meeting')}: {record}" if seats > 2 else record)
-        self.record.setToolTip(plain(meetings(total.played, seats) if seats > 2 else ""))
-        self.bar.show_record(total.wins, total.draws, total.losses)
-        kinds = [f"{count:,} by {words_of(ending)}" for ending, count in sorted(line.forfeits.items())]
+        wins, draws, losses = figures.results
+        games = wins + draws + losses
+        self.rating.show_value(f"{figures.rating:z.0f}", f"\u00b1{figures.error:.0f}")
+        self.place.show_value(f"{figures.rank}", f"of {figures.rated}")
+        self.score.show_value(percent(figures.score), f"of {plural(figures.matches, 'match')}")
+        record = f"{wins:,} won, {draws:,} drawn, {losses:,} lost"
+        self.record.setText(f"{plural(games, 'meeting')}: {record}" if figures.seats > 2 else record)
+        self.record.setToolTip(tooltip_html(meetings(games, figures.seats) if figures.seats > 2 else ""))
+        self.bar.show_record(wins, draws, losses)
+        kinds = [f"{count:,} by {ending}" for ending, count in figures.forfeits]
         self.forfeits.setText(f"Forfeited: {', '.join(kinds)}")
         self.forfeits.setVisible(bool(kinds))
 
 
 class Chips(QWidget):
-    """Tags in a line; those that find no room are counted."""
+    """Tags in a line; those that do not fit are counted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,7 +140,7 @@ class Chips(QWidget):
         self._tags = tags
         self.setVisible(bool(tags))
         self.setAccessibleName(f"Tags: {', '.join(tags)}")
-        self.setToolTip(plain(", ".join(tags)))
+        self.setToolTip(tooltip_html(", ".join(tags)))
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802

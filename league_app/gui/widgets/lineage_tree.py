@@ -1,27 +1,40 @@
-"""Where somebody comes from and who comes from it, as a tree that can be walked."""
+"""A tree of an agent's ancestors and children."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem
 
 from league_app.gui import theme
-from league_app.core.queries.agent_profile import Kin
-from league_app.gui.widgets.basics import plain
-from league_app.gui.widgets.checklist import ID, dot
 from league_app.gui.widgets.agent_colours import colour_of
+from league_app.gui.widgets.basics import tooltip_html
+from league_app.gui.widgets.checklist import ID, dot_icon
 
-HEIGHT, TALLEST = 28, 12  # of a row; rows before it scrolls
-
-
-def _size(one: Kin) -> int:
-    return sum(1 + _size(parent) for parent in one.above)
+ROW_HEIGHT, MAX_ROWS = 28, 12  # of a row; rows before it scrolls
 
 
-class Family(QTreeWidget):
-    """`chosen` tells the id of the one that was clicked, or opened by Enter."""
+class Relative(Protocol):
+    """An agent in the tree, with its own parents in `parents`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def id(self) -> str: ...  # empty if it is not in this league
+    @property
+    def colour(self) -> str: ...
+    @property
+    def parents(self) -> Sequence[Relative]: ...
+
+
+def _size(relative: Relative) -> int:
+    return sum(1 + _size(parent) for parent in relative.parents)
+
+
+class LineageTree(QTreeWidget):
+    """`chosen` is emitted with the id of the agent that was clicked or activated with Enter."""
 
     chosen = Signal(str)
 
@@ -38,33 +51,33 @@ class Family(QTreeWidget):
         self.itemClicked.connect(self._choose)
         self.itemActivated.connect(self._choose)
 
-    def show_kin(self, parents: Sequence[Kin], children: Sequence[Kin]) -> None:
+    def show_lineage(self, parents: Sequence[Relative], children: Sequence[Relative]) -> None:
         self.clear()
-        for title, kin in (("Comes from", parents), ("Children", children)):
-            if not kin:
+        for title, relatives in (("Parents", parents), ("Children", children)):
+            if not relatives:
                 continue
             head = QTreeWidgetItem([title])
             head.setFlags(Qt.ItemFlag.ItemIsEnabled)
             head.setForeground(0, theme.colour("muted"))
-            head.setSizeHint(0, QSize(0, HEIGHT))
+            head.setSizeHint(0, QSize(0, ROW_HEIGHT))
             head.setFont(0, theme.font("caption"))
             self.addTopLevelItem(head)
-            for one in kin:
-                self._add(head, one)
+            for relative in relatives:
+                self._add(head, relative)
         self.expandAll()
-        rows = sum(1 + _size(one) for one in (*parents, *children)) + bool(parents) + bool(children)
-        self.setFixedHeight(min(rows, TALLEST) * HEIGHT + 4)
+        rows = sum(1 + _size(relative) for relative in (*parents, *children)) + bool(parents) + bool(children)
+        self.setFixedHeight(min(rows, MAX_ROWS) * ROW_HEIGHT + 4)
 
-    def _add(self, under: QTreeWidgetItem, one: Kin) -> None:
-        item = QTreeWidgetItem(under, [one.name if one.id else f"{one.name}  (not in this league)"])
-        item.setToolTip(0, plain(one.name))
-        item.setData(0, ID, one.id)
-        item.setSizeHint(0, QSize(0, HEIGHT))
-        if one.id:
-            item.setIcon(0, dot(colour_of(one.id, one.colour)))
+    def _add(self, under: QTreeWidgetItem, relative: Relative) -> None:
+        item = QTreeWidgetItem(under, [relative.name if relative.id else f"{relative.name}  (not in this league)"])
+        item.setToolTip(0, tooltip_html(relative.name))
+        item.setData(0, ID, relative.id)
+        item.setSizeHint(0, QSize(0, ROW_HEIGHT))
+        if relative.id:
+            item.setIcon(0, dot_icon(colour_of(relative.id, relative.colour)))
         else:
             item.setForeground(0, theme.colour("muted"))
-        for parent in one.above:
+        for parent in relative.parents:
             self._add(item, parent)
 
     @Slot(QTreeWidgetItem)

@@ -1,4 +1,4 @@
-"""Lines of time for the panels: load and memory over the last minutes, painted small, with their numbers beside."""
+"""Small time series for the docks: CPU load and memory of the last three minutes."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from league_app.gui import theme
 
-KEPT = 360  # samples: three minutes at two a second
-PLOT = 44  # pixels
-LINE = 18  # of a line of words
+MAX_SAMPLES = 360  # samples: three minutes at two a second
+PLOT_HEIGHT = 44  # pixels
+TEXT_HEIGHT = 18
 
 
 class TimeLine(QWidget):
-    """Two shares of the same whole: what the system uses as an area, what is ours of it as a line."""
+    """Two values over time: what the whole system uses, and what this program uses of it."""
 
-    def __init__(self, title: str, tell: Callable[[float], str]) -> None:
+    def __init__(self, title: str, format: Callable[[float], str]) -> None:
         super().__init__()
-        self._title, self._tell = title, tell
-        self._past: deque[tuple[float, float]] = deque(maxlen=KEPT)
-        self._whole = 100.0
+        self._title, self._format = title, format
+        self._samples: deque[tuple[float, float]] = deque(maxlen=MAX_SAMPLES)
+        self._maximum = 100.0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(title)
 
     def add(self, system: float, ours: float, whole: float = 100.0) -> None:
-        self._whole = whole or 1.0
-        self._past.append((system, ours))
-        self.setAccessibleDescription(f"system {self._tell(system)}, ours {self._tell(ours)}")
+        self._maximum = whole or 1.0
+        self._samples.append((system, ours))
+        self.setAccessibleDescription(f"total {self._format(system)}, Ringside {self._format(ours)}")
         self.update()
 
     @property
-    def past(self) -> list[tuple[float, float]]:
+    def samples(self) -> list[tuple[float, float]]:
         """Oldest first."""
-        return list(self._past)
+        return list(self._samples)
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        return QSize(200, LINE + PLOT)
+        return QSize(200, TEXT_HEIGHT + PLOT_HEIGHT)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         if event.type() == QEvent.Type.PaletteChange:
@@ -49,8 +49,8 @@ class TimeLine(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._words(painter)
-        plot = QRectF(0.5, LINE + 0.5, self.width() - 1, PLOT - 1)
+        self._draw_texts(painter)
+        plot = QRectF(0.5, TEXT_HEIGHT + 0.5, self.width() - 1, PLOT_HEIGHT - 1)
         shape = QPainterPath()
         shape.addRoundedRect(plot, 4, 4)
         painter.fillPath(shape, theme.colour("raised"))
@@ -59,44 +59,51 @@ class TimeLine(QWidget):
             painter.setPen(theme.colour("text", 0.10))
             y = round(plot.bottom() - plot.height() * share) + 0.5
             painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
-        if self._past:
-            area(painter, plot, [one / self._whole for one, _ in self._past], theme.colour("muted"))
-            area(painter, plot, [one / self._whole for _, one in self._past], theme.colour("accent"), fill=0.25)
+        if self._samples:
+            draw_area(painter, plot, [value / self._maximum for value, _ in self._samples], theme.colour("muted"))
+            draw_area(
+                painter, plot, [value / self._maximum for _, value in self._samples], theme.colour("accent"), fill=0.25
+            )
         painter.setClipping(False)
         painter.setPen(theme.colour("hairline"))
         painter.drawPath(shape)
 
-    def _words(self, painter: QPainter) -> None:
-        """The title, then both numbers, each after a dash in the colour of its line."""
+    def _draw_texts(self, painter: QPainter) -> None:
+        """Draws the title and both values, each after a dash in the colour of its line."""
         painter.setFont(theme.font("caption"))
         metrics = QFontMetrics(painter.font())
         painter.setPen(theme.colour("text"))
-        painter.drawText(QRectF(0, 0, self.width(), LINE - 2), int(Qt.AlignmentFlag.AlignVCenter), self._title)
-        system, ours = self._past[-1] if self._past else (0.0, 0.0)
+        painter.drawText(QRectF(0, 0, self.width(), TEXT_HEIGHT - 2), int(Qt.AlignmentFlag.AlignVCenter), self._title)
+        system, ours = self._samples[-1] if self._samples else (0.0, 0.0)
         x = float(self.width())
-        for words, role in ((f"ours {self._tell(ours)}", "accent"), (f"system {self._tell(system)}", "muted")):
-            x -= metrics.horizontalAdvance(words)
+        for text, role in ((f"Ringside {self._format(ours)}", "accent"), (f"total {self._format(system)}", "muted")):
+            x -= metrics.horizontalAdvance(text)
             painter.setPen(theme.colour("muted"))
-            painter.drawText(QRectF(x, 0, self.width(), LINE - 2), int(Qt.AlignmentFlag.AlignVCenter), words)
+            painter.drawText(QRectF(x, 0, self.width(), TEXT_HEIGHT - 2), int(Qt.AlignmentFlag.AlignVCenter), text)
             painter.setPen(QPen(theme.colour(role), 2))
-            painter.drawLine(QPointF(x - 14, LINE / 2 - 1), QPointF(x - 5, LINE / 2 - 1))
-            x -= 26
+            painter.drawLine(QPointF(x - 12, TEXT_HEIGHT / 2 - 1), QPointF(x - 4, TEXT_HEIGHT / 2 - 1))
+            x -= 22
 
 
-def area(
-    painter: QPainter, plot: QRectF, shares: Sequence[float], colour: QColor, fill: float = 0.12, kept: int = KEPT
+def draw_area(
+    painter: QPainter,
+    plot: QRectF,
+    shares: Sequence[float],
+    colour: QColor,
+    fill: float = 0.12,
+    count: int = MAX_SAMPLES,
 ) -> None:
-    """A line with what is below it, the newest at the right; shares go from 0 to 1. `kept` of them fill the plot."""
-    step = plot.width() / (kept - 1)
+    """Draws a filled line with the newest value at the right. Shares are from 0 to 1; `kept` of them fill the plot."""
+    step = plot.width() / (count - 1)
     right, bottom, height = plot.right(), plot.bottom(), plot.height() - 2
     points = [
-        QPointF(right - (len(shares) - 1 - place) * step, bottom - min(max(share, 0.0), 1.0) * height)
-        for place, share in enumerate(shares)
+        QPointF(right - (len(shares) - 1 - index) * step, bottom - min(max(share, 0.0), 1.0) * height)
+        for index, share in enumerate(shares)
     ]
-    ground = QColor(colour)
-    ground.setAlphaF(fill)
+    fill_colour = QColor(colour)
+    fill_colour.setAlphaF(fill)
     painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(ground)
+    painter.setBrush(fill_colour)
     painter.drawPolygon(QPolygonF([QPointF(points[0].x(), bottom), *points, QPointF(right, bottom)]))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.setPen(QPen(colour, 1.2))
@@ -104,34 +111,34 @@ def area(
 
 
 class Cores(QWidget):
-    """Every core by itself: a small line of time with its number; as many in a row as there is room for."""
+    """A small time series for each core, as many in a row as fit."""
 
-    LEAST, HEIGHT, GAP = 58, 30, 4
+    MIN_WIDTH, HEIGHT, GAP = 58, 30, 4
 
     def __init__(self) -> None:
         super().__init__()
-        self._past: deque[tuple[float, ...]] = deque(maxlen=KEPT)
+        self._samples: deque[tuple[float, ...]] = deque(maxlen=MAX_SAMPLES)
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self.setAccessibleName("CPU by core")
 
     def add(self, cores: Sequence[float]) -> None:
-        if self._past and len(self._past[-1]) != len(cores):
-            self._past.clear()
-        fresh = not self._past
-        self._past.append(tuple(cores))
-        self.setAccessibleDescription(", ".join(f"{one:.0f} %" for one in cores))
-        if fresh:
+        if self._samples and len(self._samples[-1]) != len(cores):
+            self._samples.clear()
+        first = not self._samples
+        self._samples.append(tuple(cores))
+        self.setAccessibleDescription(", ".join(f"{load:.0f} %" for load in cores))
+        if first:
             self.updateGeometry()
         self.update()
 
     @property
     def _count(self) -> int:
-        return len(self._past[-1]) if self._past else 1
+        return len(self._samples[-1]) if self._samples else 1
 
     def _columns(self, width: int) -> int:
-        most = max((width + self.GAP) // (self.LEAST + self.GAP), 1)
+        most = max((width + self.GAP) // (self.MIN_WIDTH + self.GAP), 1)
         return min(self._count, most)
 
     def heightForWidth(self, width: int) -> int:  # noqa: N802
@@ -143,7 +150,7 @@ class Cores(QWidget):
         return QSize(width, self.heightForWidth(width))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
-        return QSize(self.LEAST, self.heightForWidth(self.width() or 250))
+        return QSize(self.MIN_WIDTH, self.heightForWidth(self.width() or 250))
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         if event.type() == QEvent.Type.PaletteChange:
@@ -151,7 +158,7 @@ class Cores(QWidget):
         super().changeEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        if not self._past:
+        if not self._samples:
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -160,20 +167,20 @@ class Cores(QWidget):
         width = (self.width() - (columns - 1) * self.GAP) / columns
         for core in range(self._count):
             left, top = (core % columns) * (width + self.GAP), (core // columns) * (self.HEIGHT + self.GAP)
-            self._cell(painter, QRectF(left + 0.5, top + 0.5, width - 1, self.HEIGHT - 1), core)
+            self._draw_core(painter, QRectF(left + 0.5, top + 0.5, width - 1, self.HEIGHT - 1), core)
 
-    def _cell(self, painter: QPainter, cell: QRectF, core: int) -> None:
+    def _draw_core(self, painter: QPainter, cell: QRectF, core: int) -> None:
         shape = QPainterPath()
         shape.addRoundedRect(cell, 4, 4)
         painter.save()
         painter.fillPath(shape, theme.colour("raised"))
         painter.setClipPath(shape)
-        area(painter, cell, [one[core] / 100.0 for one in self._past], theme.colour("muted", 0.4))
+        draw_area(painter, cell, [loads[core] / 100.0 for loads in self._samples], theme.colour("muted", 0.4))
         painter.restore()
         painter.setPen(theme.colour("hairline"))
         painter.drawPath(shape)
         painter.setPen(theme.colour("text"))
-        words = cell.adjusted(6, 0, -6, 0)
-        painter.drawText(words, int(Qt.AlignmentFlag.AlignVCenter), f"{core + 1}")
+        text_rect = cell.adjusted(6, 0, -6, 0)
+        painter.drawText(text_rect, int(Qt.AlignmentFlag.AlignVCenter), f"{core + 1}")
         right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-        painter.drawText(words, int(right), f"{self._past[-1][core]:.0f} %")
+        painter.drawText(text_rect, int(right), f"{self._samples[-1][core]:.0f} %")

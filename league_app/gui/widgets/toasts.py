@@ -1,4 +1,4 @@
-"""A few words at the lower edge of the window that go by themselves."""
+"""Notifications in the lower right corner of the window that disappear by themselves."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from league_app.gui.widgets.basics import Icon, IconButton, breakable, button, c
 
 SECONDS = {"info": 5, "good": 6, "warn": 9, "bad": 15}
 ICONS = {"info": "info", "good": "check", "warn": "failure", "bad": "failure"}
-MOST = 4  # at a time
-WIDTH = 288  # no wider than the panel at the right, so that it hides no page
+MAX_TOASTS = 4  # at a time
+WIDTH = 288  # no wider than the right dock, so that it covers no page
 
 
 class Toast(QFrame):
-    """Stays while the mouse is over it."""
+    """One notification, with an optional action. Stays while the mouse is over it."""
 
-    gone = Signal(object)
+    closed = Signal(object)
 
-    def __init__(self, text: str, tone: str, offer: tuple[str, Callable[[], Any]] | None, parent: QWidget) -> None:
+    def __init__(self, text: str, tone: str, action: tuple[str, Callable[[], Any]] | None, parent: QWidget) -> None:
         super().__init__(parent)
         self.setProperty("card", True)
-        self.text, self._offer = text, offer
-        self.words = label(breakable(text), wrap=True)
-        self.words.setContentsMargins(0, 4, 0, 4)
+        self.text, self._action = text, action
+        self.label = label(breakable(text), wrap=True)
+        self.label.setContentsMargins(0, 4, 0, 4)
         self.setAccessibleName(text)
-        told = column(self.words, gap=0)
-        if offer is not None:
-            self.offered = button(offer[0], self._take, link=True)
-            told.addLayout(row(self.offered, 1))
+        texts = column(self.label, gap=0)
+        if action is not None:
+            self.action_button = button(action[0], self._run_action, link=True)
+            texts.addLayout(row(self.action_button, 1))
         inner = row(gap=8)
         top = Qt.AlignmentFlag.AlignTop
         inner.addWidget(Icon(ICONS[tone], 20, "accent" if tone == "info" else tone), 0, top)
-        inner.addLayout(told, 1)
-        inner.addWidget(IconButton("cross", "Dismiss", self.close_now), 0, top)
+        inner.addLayout(texts, 1)
+        inner.addWidget(IconButton("cross", "Dismiss", self.dismiss), 0, top)
         inner.setContentsMargins(12, 8, 4, 8)
         self.setLayout(inner)
         shadow = QGraphicsDropShadowEffect(self)
@@ -48,8 +48,8 @@ class Toast(QFrame):
         self.setGraphicsEffect(shadow)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.setInterval(1000 * (SECONDS[tone] + (4 if offer else 0)))
-        self._timer.timeout.connect(self.close_now)
+        self._timer.setInterval(1000 * (SECONDS[tone] + (4 if action else 0)))
+        self._timer.timeout.connect(self.dismiss)
         self._timer.start()
 
     def enterEvent(self, event: QEnterEvent) -> None:  # noqa: N802
@@ -59,18 +59,18 @@ class Toast(QFrame):
         self._timer.start()
 
     @Slot()
-    def _take(self) -> None:
-        assert self._offer is not None
-        self.close_now()
-        self._offer[1]()
+    def _run_action(self) -> None:
+        assert self._action is not None
+        self.dismiss()
+        self._action[1]()
 
     @Slot()
-    def close_now(self) -> None:
-        self.gone.emit(self)
+    def dismiss(self) -> None:
+        self.closed.emit(self)
 
 
 class Toasts(QObject):
-    """Keeps them above one another in the lower right corner of a widget."""
+    """Stacks notifications in the lower right corner of a widget."""
 
     def __init__(self, over: QWidget) -> None:
         super().__init__(over)
@@ -79,27 +79,27 @@ class Toasts(QObject):
         over.installEventFilter(self)
 
     @Slot(str, str, object)
-    def say(self, text: str, tone: str = "info", offer: object = None) -> None:
+    def show_message(self, text: str, tone: str = "info", action: object = None) -> None:
         if self.shown and self.shown[-1].text == text:
-            self._drop(self.shown[-1])  # the same again: once is enough
-        while len(self.shown) >= MOST:
-            self._drop(self.shown[0])
-        toast = Toast(text, tone if tone in SECONDS else "info", offer, self._over)  # type: ignore[arg-type]
-        toast.gone.connect(self._drop)
+            self._remove(self.shown[-1])  # do not show the same text twice
+        while len(self.shown) >= MAX_TOASTS:
+            self._remove(self.shown[0])
+        toast = Toast(text, tone if tone in SECONDS else "info", action, self._over)  # type: ignore[arg-type]
+        toast.closed.connect(self._remove)
         self.shown.append(toast)
-        self._place()  # before it is seen: or the mouse may be where it only seems to be, and it would stay
+        self._arrange()  # before it is shown: at its first position it could get an enter event and never disappear
         toast.show()
         QAccessible.updateAccessibility(QAccessibleEvent(toast, QAccessible.Event.Alert))
 
     @Slot(object)
-    def _drop(self, toast: Toast) -> None:
+    def _remove(self, toast: Toast) -> None:
         if toast in self.shown:
             self.shown.remove(toast)
             toast.hide()
             toast.deleteLater()
-            self._place()
+            self._arrange()
 
-    def _place(self) -> None:
+    def _arrange(self) -> None:
         bottom = self._over.height() - 36
         for toast in reversed(self.shown):
             width = min(WIDTH, self._over.width() - 32)
@@ -112,5 +112,5 @@ class Toasts(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         if event.type() == QEvent.Type.Resize:
-            self._place()
+            self._arrange()
         return False

@@ -1,0 +1,1 @@
+"""A line chart on pyqtgraph: `Chart` is the widget, `series` its data and arithmetic, `plot` the drawing."""

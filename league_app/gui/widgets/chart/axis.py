@@ -1,4 +1,4 @@
-"""An axis with few, round ticks: numbers, percentages, time since a start, dates, powers of ten."""
+"""Chart axes with few, round ticks, for numbers, percentages, elapsed time, dates and logarithms."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import pyqtgraph as pg
 
-from league_app.gui.widgets.chart.series import Axis, elapsed, nice, time_span
+from league_app.gui.widgets.chart.series import Axis, format_elapsed, nice_step, time_step
 
 
-class Scale(pg.AxisItem):  # type: ignore[misc] # pyqtgraph has no types
+class ChartAxis(pg.AxisItem):  # type: ignore[misc] # pyqtgraph has no types
     """An axis with few, round ticks."""
 
     def __init__(self, side: str) -> None:
@@ -29,11 +29,11 @@ class Scale(pg.AxisItem):  # type: ignore[misc] # pyqtgraph has no types
         count = size / (36 if self.orientation == "left" else 64)
         if self.log:
             return _decades(low, high, count)
-        shift, step = 0.0, nice(span, count)
+        shift, step = 0.0, nice_step(span, count)
         if self.kind in ("elapsed", "date"):
-            step = time_span(span, count)
+            step = time_step(span, count)
         if self.kind == "date":
-            shift = -float(time.localtime(low).tm_gmtoff)  # days begin at midnight here
+            shift = -float(time.localtime(low).tm_gmtoff)  # days begin at local midnight
             step = max(step, 86400.0) if span > 2 * 86400 else step
         if self.kind == "step":
             step = max(step, 1.0)
@@ -41,9 +41,9 @@ class Scale(pg.AxisItem):  # type: ignore[misc] # pyqtgraph has no types
         return [(step, [(first + n) * step + shift for n in range(int((high - shift) / step - first + 1.000001))])]
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
-        return [self._told(one, spacing) for one in values]
+        return [self._tick_text(value, spacing) for value in values]
 
-    def _told(self, value: float, spacing: float) -> str:
+    def _tick_text(self, value: float, spacing: float) -> str:
         if self.log:
             value = 10.0**value
         elif abs(value) < spacing * 1e-6:
@@ -51,7 +51,7 @@ class Scale(pg.AxisItem):  # type: ignore[misc] # pyqtgraph has no types
         if self.percent:
             return f"{round(value * 100, 6):g} %"
         if self.kind == "elapsed":
-            return elapsed(value)
+            return format_elapsed(value)
         if self.kind == "date":
             at = time.localtime(value)
             day = spacing >= 86400 or at[3:6] == (0, 0, 0)
@@ -60,15 +60,15 @@ class Scale(pg.AxisItem):  # type: ignore[misc] # pyqtgraph has no types
 
 
 def _decades(low: float, high: float, count: float) -> list[tuple[float, list[float]]]:
-    """Powers of ten, with 2 and 5 between them where there is room."""
+    """Ticks at powers of ten, with 2 and 5 between them if they fit."""
     span = high - low
     step = max(1, math.ceil(span / max(count, 1)))
     parts = (0.0,) if span > count / 2 or step > 1 else (0.0, math.log10(2), math.log10(5))
     ticks = [power + part for power in range(math.floor(low), math.ceil(high) + 1, step) for part in parts]
-    found = [one for one in ticks if low <= one <= high]
-    if len(found) < 2:  # less than a decade: round values, wherever they are
+    shown = [tick for tick in ticks if low <= tick <= high]
+    if len(shown) < 2:  # less than a decade: linear ticks
         left, right = 10.0**low, 10.0**high
-        distance = nice(right - left, count)
+        distance = nice_step(right - left, count)
         values = [n * distance for n in range(math.ceil(left / distance), int(right / distance) + 1)]
-        found = [math.log10(one) for one in values if one > 0]
-    return [(1.0, found)]
+        shown = [math.log10(tick) for tick in values if tick > 0]
+    return [(1.0, shown)]

@@ -1,5 +1,7 @@
-"""A chart: lines over steps or time, with names at their ends, intervals, a crosshair; or a sentence where there is
-nothing to show. pyqtgraph, which draws it, is loaded with the first line."""
+"""The chart widget: lines over steps or time with names, intervals and a crosshair, or an empty state.
+
+pyqtgraph is imported when the first line is shown.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +16,29 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QStackedLayout, Q
 
 from engine.errors import RingsideError
 from league_app.gui import theme
-from league_app.gui.widgets.basics import Empty
-from league_app.gui.widgets.chart.series import Axis, Drawn, Line, Reference, drawn, number, place
+from league_app.gui.widgets.basics import EmptyState
+from league_app.gui.widgets.chart.series import (
+    Axis,
+    ChartLine,
+    PreparedLine,
+    Reference,
+    format_number,
+    format_position,
+    prepare_line,
+)
+from league_app.gui.widgets.file_dialogs import save_file
 
 if TYPE_CHECKING:
     from league_app.gui.widgets.chart.plot import Plot
 
-__all__ = ["Chart", "Line", "Reference"]
+__all__ = ["Chart", "ChartLine", "Reference"]
 
 
 class Chart(QWidget):
-    """`set_lines` shows; the rest says how. Drag to look closer, double click for all of it, Ctrl and wheel to zoom,
-    arrows to read the values."""
+    """Drag or Ctrl+wheel zooms, a double click shows everything, arrow keys move the crosshair."""
 
-    saved = Signal(str)  # where to
-    failed = Signal(object)  # why it could not be saved: an Exception
+    saved = Signal(str)  # path
+    failed = Signal(object)  # the Exception that prevented saving
 
     def __init__(
         self,
@@ -38,7 +48,7 @@ class Chart(QWidget):
         percent: bool = False,
         x_title: str = "",
         y_title: str = "",
-        empty: str = "Nothing has been measured yet",
+        empty: str = "No values yet",
         icon: str = "chart",
     ) -> None:
         super().__init__()
@@ -46,11 +56,11 @@ class Chart(QWidget):
         self._axis: Axis = axis
         self._percent, self._titles = percent, (x_title, y_title)
         self._log, self._smoothing = False, 0.0
-        self._lines: list[Line] = []
+        self._lines: list[ChartLine] = []
         self._references: list[Reference] = []
-        self._drawn: list[Drawn] = []
+        self._prepared: list[PreparedLine] = []
         self._plot: Plot | None = None
-        self.empty = Empty(icon, empty)
+        self.empty = EmptyState(icon, empty)
         self.empty.sentence.setMinimumWidth(120)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self.empty)
@@ -59,92 +69,92 @@ class Chart(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(title or "Chart")
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.customContextMenuRequested.connect(self._menu)
+        self.customContextMenuRequested.connect(self._show_menu)
 
     def sizeHint(self) -> QSize:  # noqa: N802
         return QSize(360, 220)
 
-    # What it shows
+    # Content
 
-    def set_lines(self, lines: Sequence[Line], references: Sequence[Reference] = ()) -> None:
-        """These from now on. Values that are no numbers are gaps; lines without any are not shown."""
+    def set_lines(self, lines: Sequence[ChartLine], references: Sequence[Reference] = ()) -> None:
+        """Replaces all lines. NaN and infinities are gaps; lines without finite values are not shown."""
         self._lines, self._references = list(lines), list(references)
         self._show()
 
     def set_log(self, on: bool) -> None:
-        """Values on a logarithmic scale; where none is above 0 it stays as it is."""
+        """A logarithmic scale, if any value is above 0."""
         if on != self._log:
             self._log = on
             self._show()
 
     def set_smoothing(self, weight: float) -> None:
-        """From 0, none, to nearly 1; of lines that say `smooth`."""
+        """Sets the weight, from 0 for none to nearly 1, for lines with `smooth`."""
         if weight != self._smoothing:
             self._smoothing = weight
             self._show()
 
     def set_view(self, smoothing: float, log: bool) -> None:
-        """Of the lines that are given next: whoever changes all of it draws once."""
+        """Sets both without drawing; `set_lines` must follow."""
         self._smoothing, self._log = smoothing, log
 
     def set_axis(self, axis: Axis, title: str = "") -> None:
-        """What the places of the lines are; they are given anew with it."""
+        """Sets the kind of x values without drawing; `set_lines` must follow."""
         self._axis, self._titles = axis, (title, self._titles[1])
 
     def set_empty(self, sentence: str) -> None:
         self.empty.sentence.setText(sentence)
 
     @property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[ChartLine]:
         return list(self._lines)
 
     @property
-    def shown(self) -> list[Drawn]:
-        """The lines that can be seen, as they are drawn."""
-        return list(self._drawn)
+    def shown(self) -> list[PreparedLine]:
+        """The visible lines, as they are drawn."""
+        return list(self._prepared)
 
     @property
     def plot(self) -> Plot | None:
-        """What draws it; there is none while there is nothing to show."""
+        """None while the chart is empty."""
         return self._plot if self._stack.currentWidget() is self._plot else None
 
     def _show(self) -> None:
-        log = self._log and any(np.any(np.asarray(one.y, np.float64) > 0) for one in self._lines)
-        made = [drawn(one, self._smoothing, log) for one in self._lines]
-        self._drawn = [one for one in made if np.isfinite(one.y).any()]
-        self.setAccessibleDescription("; ".join(self._latest()))
-        if not self._drawn:
+        log = self._log and any(np.any(np.asarray(line.y, np.float64) > 0) for line in self._lines)
+        prepared = [prepare_line(line, self._smoothing, log) for line in self._lines]
+        self._prepared = [line for line in prepared if np.isfinite(line.y).any()]
+        self.setAccessibleDescription("; ".join(self._latest_values()))
+        if not self._prepared:
             self._stack.setCurrentWidget(self.empty)
             return
-        plot = self._made_plot()
-        plot.set_kinds(self._axis, self._percent, log)
+        plot = self._ensure_plot()
+        plot.set_axes(self._axis, self._percent, log)
         plot.set_titles(*self._titles)
-        plot.unnamed = self.title.rpartition(": ")[2]
-        plot.show_lines(self._drawn, self._references, (0.0, 1.0) if self._percent else None)
+        plot.default_name = self.title.rpartition(": ")[2]
+        plot.show_lines(self._prepared, self._references, (0.0, 1.0) if self._percent else None)
         self._stack.setCurrentWidget(plot)
 
-    def _latest(self) -> Iterator[str]:
-        """For those who cannot see it."""
-        for one in self._drawn[:12]:
-            last = int(np.flatnonzero(np.isfinite(one.y))[-1])
-            value = float(one.value[last])
-            told = f"{number(value * 100, 3)} %" if self._percent else number(value)
-            yield f"{one.line.name or self.title}: {told} at {place(float(one.x[last]), self._axis)}"
+    def _latest_values(self) -> Iterator[str]:
+        """For screen readers."""
+        for line in self._prepared[:12]:
+            last = int(np.flatnonzero(np.isfinite(line.y))[-1])
+            value = float(line.value[last])
+            text = f"{format_number(value * 100, 3)} %" if self._percent else format_number(value)
+            yield f"{line.line.name or self.title}: {text} at {format_position(float(line.x[last]), self._axis)}"
 
-    def _made_plot(self) -> Plot:
+    def _ensure_plot(self) -> Plot:
         if self._plot is None:
-            from league_app.gui.widgets.chart.plot import Plot  # half a second, when it is needed
+            from league_app.gui.widgets.chart.plot import Plot  # takes half a second
 
             self._plot = Plot(self)
-            self._plot.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # this widget's own
+            self._plot.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # the chart has its own
             self._stack.addWidget(self._plot)
         return self._plot
 
-    # What Qt asks
+    # Qt events
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         if event.type() == QEvent.Type.PaletteChange and self._plot is not None:
-            self._plot.dress()
+            self._plot.apply_theme()
             self._plot.set_titles(*self._titles)
         super().changeEvent(event)
 
@@ -159,7 +169,7 @@ class Chart(QWidget):
         elif key in (Qt.Key.Key_Home, Qt.Key.Key_0):
             plot.reset()
         elif key == Qt.Key.Key_Escape and plot.cursor_at is not None:
-            plot.point(None)
+            plot.set_cursor(None)
         else:
             super().keyPressEvent(event)
 
@@ -170,64 +180,67 @@ class Chart(QWidget):
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
         super().focusOutEvent(event)
         if self._plot is not None:
-            self._plot.point(None)
+            self._plot.set_cursor(None)
         self.update()
 
-    # To take away
+    # Export
+    #
+    # pyqtgraph's exporters are not used: its CSV has no intervals, log values instead of the originals and no
+    # protection against formulas; its images lack the title, and the names that `Plot` paints over the scene.
 
     def csv(self) -> str:
-        """All values, line by line."""
-        from league_app.cli.leagues import csv_lines
+        """All values as CSV."""
+        from league_app.core.export import csv_lines
 
-        return "".join(csv_lines(self._rows()))
+        return "".join(csv_lines(self._csv_rows()))
 
-    def _rows(self) -> Iterator[dict[str, Any]]:
+    def _csv_rows(self) -> Iterator[dict[str, Any]]:
         heading = {"step": "step", "elapsed": "seconds", "date": "at", "number": "x"}[self._axis]
-        for one in self._drawn:
+        for line in self._prepared:
             low, high = (np.asarray(end, np.float64).ravel() if end is not None else None
-                         for end in (one.line.low, one.line.high))  # fmt: skip
-            values = np.asarray(one.line.y, np.float64).ravel()
-            for index, x in enumerate(np.asarray(one.line.x, np.float64).ravel()):
+                         for end in (line.line.low, line.line.high))  # fmt: skip
+            values = np.asarray(line.line.y, np.float64).ravel()
+            for index, x in enumerate(np.asarray(line.line.x, np.float64).ravel()):
                 ends = {
                     name: float(end[index]) if end is not None else None for name, end in (("low", low), ("high", high))
                 }
-                yield {"line": one.line.name, heading: float(x), "value": float(values[index]), **ends}
+                yield {"line": line.line.name, heading: float(x), "value": float(values[index]), **ends}
 
     def save(self, path: Path | str) -> Path:
-        """As a picture of twice the size, or as a table if it is called .csv; RingsideError if that fails."""
+        """Saves the values if the suffix is .csv, else a PNG of twice the size. Raises BadValue if that fails."""
         from engine.errors import BadValue
-        from engine.files import check_path, write_whole
+        from engine.files import check_path, write_atomic
 
         target = check_path("file", path)
         try:
             if target.suffix.lower() == ".csv":
-                write_whole(target, self.csv().encode())
-            elif not self.picture().save(str(target), "PNG"):
+                write_atomic(target, self.csv().encode())
+            elif not self.to_pixmap().save(str(target), "PNG"):
                 raise OSError(None, "it could not be written")
         except OSError as error:
             raise BadValue("file", str(path), f"one that can be written ({error.strerror or error})") from None
         return target
 
-    def picture(self, ratio: float = 2.0) -> QPixmap:
-        """With its title above."""
+    def to_pixmap(self, ratio: float = 2.0) -> QPixmap:
+        """The chart with its title above."""
         from PySide6.QtCore import QRectF
 
         top = 32 if self.title else 0
-        made = QPixmap(round(self.width() * ratio), round((self.height() + top) * ratio))
-        made.setDevicePixelRatio(ratio)
-        made.fill(theme.colour("surface"))
+        pixmap = QPixmap(round(self.width() * ratio), round((self.height() + top) * ratio))
+        pixmap.setDevicePixelRatio(ratio)
+        pixmap.fill(theme.colour("surface"))
         if self._plot is not None:
-            self._plot.point(None)
-        painter = QPainter(made)
+            self._plot.set_cursor(None)
+        painter = QPainter(pixmap)
         painter.setFont(theme.font("section"))
         painter.setPen(theme.colour("text"))
         painter.drawText(QRectF(12, 8, self.width() - 24, 24), int(Qt.AlignmentFlag.AlignVCenter), self.title)
         painter.end()
-        self.render(made, QPoint(0, top))
-        return made
+        self.render(pixmap, QPoint(0, top))
+        return pixmap
 
     def copy(self) -> None:
-        """All values, for a spreadsheet."""
+        """Copies all values as tab-separated text."""
         import csv
         import io
 
@@ -236,45 +249,41 @@ class Chart(QWidget):
         QGuiApplication.clipboard().setText(out.getvalue())
 
     @Slot(QPoint)
-    def _menu(self, at: QPoint) -> None:
+    def _show_menu(self, at: QPoint) -> None:
         if self.plot is None:
             return
         menu = QMenu(self)
-        for text in ("Show all", "Copy values", "Save picture\u2026", "Save values\u2026"):
+        for text in ("Show all", "Copy values", "Save image...", "Save values..."):
             menu.addAction(QAction(text, menu))
-        menu.triggered.connect(self._choose)
+        menu.triggered.connect(self._on_menu_triggered)
         menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(self.mapToGlobal(at))
 
     @Slot(QAction)
-    def _choose(self, action: QAction) -> None:
-        match action.text().split(" ")[-1].rstrip("\u2026"), action.text()[:4]:
+    def _on_menu_triggered(self, action: QAction) -> None:
+        match action.text().split(" ")[-1].rstrip("."), action.text()[:4]:
             case "all", _:
                 self.reset()
             case _, "Copy":
                 self.copy()
-            case "picture", _:
-                self.ask_where("png")
+            case "image", _:
+                self.choose_file("png")
             case "values", _:
-                self.ask_where("csv")
+                self.choose_file("csv")
 
     def reset(self) -> None:
-        """All of it in view."""
+        """Shows everything."""
         if self._plot is not None:
             self._plot.reset()
 
-    def ask_where(self, suffix: str) -> QFileDialog:
-        """And save it there."""
-        known = "".join(one if one.isalnum() else "-" for one in self.title.lower()).strip("-") or "chart"
-        dialog = QFileDialog(self, "Save the chart", f"{known}.{suffix}")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix(suffix)
-        dialog.setNameFilter("Pictures (*.png)" if suffix == "png" else "Tables (*.csv)")
-        dialog.selectFile(f"{known}.{suffix}")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self._save_to)
-        dialog.open()
-        return dialog
+    def choose_file(self, suffix: str) -> QFileDialog:
+        """Opens a file dialog, and saves the chart there."""
+        name = "".join(letter if letter.isalnum() else "-" for letter in self.title.lower()).strip("-") or "chart"
+        title, filters = {
+            "png": ("Save chart image", "PNG images (*.png)"),
+            "csv": ("Save chart values", "CSV files (*.csv)"),
+        }[suffix]
+        return save_file(self, title, self._save_to, filters, f"{name}.{suffix}")
 
     @Slot(str)
     def _save_to(self, path: str) -> None:

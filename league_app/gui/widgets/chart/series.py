@@ -1,4 +1,4 @@
-"""What a chart shows, as data: lines with their intervals, reference lines, and the arithmetic that needs no screen."""
+"""The data of a chart: lines, intervals and reference lines, with the arithmetic that needs no Qt."""
 
 from __future__ import annotations
 
@@ -13,72 +13,73 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Axis = Literal["step", "elapsed", "date", "number"]
-LARGEST = 1e300  # what is larger has no place on a screen
-SPANS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)  # seconds
+MAX_VALUE = 1e300  # larger values are treated as infinite
+LABEL_HEIGHT = 14  # pixels, of a name at a line end
+TIME_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)  # seconds
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
-    """One line; `colour` is a place in the palette's series, or RRGGBB."""
+class ChartLine:
+    """One line; `colour` is an index of the palette's series colours, or RRGGBB."""
 
     name: str
     x: npt.ArrayLike
     y: npt.ArrayLike
-    low: npt.ArrayLike | None = None  # of an interval, drawn as a band
+    low: npt.ArrayLike | None = None  # lower end of an interval, drawn as a band
     high: npt.ArrayLike | None = None
     colour: int | str = 0
-    smooth: bool = False  # the raw line pale, and a smoothed one over it
+    smooth: bool = False  # draw a smoothed line over a pale raw one
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A dashed line across, with a few words."""
+    """A horizontal dashed line with a label."""
 
     value: float
     text: str
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """A line as it is drawn: in order, without what is no number, on the scale of the axis."""
+class PreparedLine:
+    """A line as it is drawn: sorted by x, finite x only, on the scale of the axis."""
 
-    line: Line
+    line: ChartLine
     x: Floats
-    y: Floats  # NaN where there is nothing
-    value: Floats  # as they were given, for people to read
+    y: Floats  # NaN in gaps
+    value: Floats  # y before scaling
     smooth: Floats | None
     low: Floats | None
     high: Floats | None
 
 
-def drawn(line: Line, smoothing: float, log: bool) -> Drawn:
+def prepare_line(line: ChartLine, smoothing: float, log: bool) -> PreparedLine:
     x, y = _array(line.x), _array(line.y)
     if len(x) != len(y):
-        raise ValueError(f"{len(x)} places and {len(y)} values")
+        raise ValueError(f"{len(x)} x values and {len(y)} y values")
     low = _array(line.low) if line.low is not None else None
     high = _array(line.high) if line.high is not None else None
     order = np.argsort(x, kind="stable") if np.any(np.diff(x) < 0) else None
     if order is not None:
         x, y = x[order], y[order]
-        low, high = (one[order] if one is not None else None for one in (low, high))
+        low, high = (values[order] if values is not None else None for values in (low, high))
     kept = np.isfinite(x)
     if not kept.all():
         x, y = x[kept], y[kept]
-        low, high = (one[kept] if one is not None else None for one in (low, high))
+        low, high = (values[kept] if values is not None else None for values in (low, high))
     smooth = smoothed(y, smoothing) if line.smooth and smoothing > 0 and len(y) > 2 else None
-    scaled = [scale(one, log) if one is not None else None for one in (y, smooth, low, high)]
+    scaled = [scale(values, log) if values is not None else None for values in (y, smooth, low, high)]
     assert scaled[0] is not None
-    return Drawn(line, x, scaled[0], y, *scaled[1:])
+    return PreparedLine(line, x, scaled[0], y, *scaled[1:])
 
 
-def _array(given: npt.ArrayLike) -> Floats:
-    made = np.array(given, np.float64).ravel()
-    made[~(np.abs(made) < LARGEST)] = np.nan  # infinities too
-    return made
+def _array(values: npt.ArrayLike) -> Floats:
+    array = np.array(values, np.float64).ravel()
+    array[~(np.abs(array) < MAX_VALUE)] = np.nan  # infinities too
+    return array
 
 
 def scale(values: Floats, log: bool) -> Floats:
-    """On a logarithmic axis there is no place for nothing, nor for less."""
+    """Values for the axis; on a logarithmic one those not above 0 become NaN."""
     if not log:
         return values
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -86,7 +87,7 @@ def scale(values: Floats, log: bool) -> Floats:
 
 
 def smoothed(y: Floats, weight: float) -> Floats:
-    """An exponential moving average that does not lean towards zero at first, and passes over what is no number."""
+    """An exponential moving average without initial bias towards zero; it skips NaN."""
     weight = min(max(weight, 0.0), 0.999)
     size = min(len(y), max(1, math.ceil(math.log(1e-3) / math.log(weight)))) if weight > 0 else 1
     kernel, there = weight ** np.arange(size), np.isfinite(y).astype(np.float64)
@@ -95,60 +96,77 @@ def smoothed(y: Floats, weight: float) -> Floats:
     return np.where(there > 0, total / np.maximum(count, 1e-300), np.nan)
 
 
-def alone(y: Floats) -> npt.NDArray[np.bool_]:
-    """Points with no neighbour to draw a line to."""
-    there = np.isfinite(y)
-    before, after = np.append(False, there[:-1]), np.append(there[1:], False)
-    found: npt.NDArray[np.bool_] = there & ~before & ~after
-    return found
+def isolated_points(y: Floats) -> npt.NDArray[np.bool_]:
+    """Marks points without a neighbour to draw a line to."""
+    finite = np.isfinite(y)
+    before, after = np.append(False, finite[:-1]), np.append(finite[1:], False)
+    isolated: npt.NDArray[np.bool_] = finite & ~before & ~after
+    return isolated
 
 
-def bounds(lines: Sequence[Drawn], extra: Sequence[float] = ()) -> tuple[float, float, float, float] | None:
-    """Left, right, bottom, top of all that can be seen; None if nothing can."""
-    seen = [(one.x[there], one.y[there]) for one in lines if (there := np.isfinite(one.y)).any()]
-    if not seen:
+def bounds(lines: Sequence[PreparedLine], extra: Sequence[float] = ()) -> tuple[float, float, float, float] | None:
+    """Left, right, bottom and top of all finite points; None if there are none."""
+    points = [(one.x[finite], one.y[finite]) for one in lines if (finite := np.isfinite(one.y)).any()]
+    if not points:
         return None
-    x = np.concatenate([one for one, _ in seen])
-    bands = [band[np.isfinite(band)] for one in lines for band in (one.low, one.high) if band is not None]
-    y = np.concatenate([*(one for _, one in seen), *bands, np.array(extra, np.float64)])
+    x = np.concatenate([one for one, _ in points])
+    bands = [end[np.isfinite(end)] for one in lines for end in (one.low, one.high) if end is not None]
+    y = np.concatenate([*(one for _, one in points), *bands, np.array(extra, np.float64)])
     return float(x.min()), float(x.max()), float(y.min()), float(y.max())
 
 
-def band(one: Drawn, most: int = 300) -> list[tuple[Floats, Floats, Floats]]:
-    """Its interval in pieces without gaps, with no more points than a screen can show."""
-    if one.low is None or one.high is None:
+def band(line: PreparedLine, most: int = 300) -> list[tuple[Floats, Floats, Floats]]:
+    """The interval of a line in pieces without gaps, each reduced to at most `most` points."""
+    if line.low is None or line.high is None:
         return []
-    good = np.isfinite(one.low) & np.isfinite(one.high)
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], good.astype(np.int8), [0]))))
-    found = []
+    finite = np.isfinite(line.low) & np.isfinite(line.high)
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], finite.astype(np.int8), [0]))))
+    pieces = []
     for first, last in zip(edges[::2], edges[1::2], strict=True):
-        x, low, high = one.x[first:last], one.low[first:last], one.high[first:last]
+        x, low, high = line.x[first:last], line.low[first:last], line.high[first:last]
         if len(x) > most:
             starts = np.linspace(0, len(x), most, endpoint=False).astype(int)
             x, low, high = x[starts], np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
-        found.append((x, low, high))
-    return found
+        pieces.append((x, low, high))
+    return pieces
+
+
+def spread_labels(
+    ends: Sequence[tuple[float, PreparedLine]], top: float, bottom: float
+) -> list[tuple[float, PreparedLine]]:
+    """Moves overlapping names apart, and drops those that do not fit."""
+    most = max(int((bottom - top) / LABEL_HEIGHT) + 1, 1)
+    shown = sorted(ends[:most], key=lambda end: end[0])
+    positions: list[float] = []
+    for y, _ in shown:
+        positions.append(max(y, positions[-1] + LABEL_HEIGHT) if positions else y)
+    excess = positions[-1] - bottom if positions else 0.0
+    for index in range(len(positions) - 1, -1, -1):
+        limit = bottom if index == len(positions) - 1 else positions[index + 1] - LABEL_HEIGHT
+        if excess > 0:
+            positions[index] = min(positions[index], limit)
+    return [(y, line) for y, (_, line) in zip(positions, shown, strict=True)]
 
 
 # Ticks
 
 
-def nice(span: float, count: float) -> float:
-    """A round distance between ticks, of which about so many fit."""
-    rough = span / max(count, 1.0)
-    power = 10.0 ** math.floor(math.log10(rough))
-    return float(next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999))
+def nice_step(span: float, count: float) -> float:
+    """A round distance for about `count` ticks."""
+    distance = span / max(count, 1.0)
+    power = 10.0 ** math.floor(math.log10(distance))
+    return float(next(factor * power for factor in (1, 2, 5, 10) if factor * power >= distance * 0.999))
 
 
-def time_span(span: float, count: float) -> float:
-    rough = span / max(count, 1.0)
-    if rough < 1:
-        return nice(span, count)
-    return float(next((one for one in SPANS if one >= rough), 86400 * math.ceil(rough / 86400)))
+def time_step(span: float, count: float) -> float:
+    distance = span / max(count, 1.0)
+    if distance < 1:
+        return nice_step(span, count)
+    return float(next((step for step in TIME_STEPS if step >= distance), 86400 * math.ceil(distance / 86400)))
 
 
-def number(value: float, digits: int = 4) -> str:
-    """For people: no more digits than say something."""
+def format_number(value: float, digits: int = 4) -> str:
+    """A number with about four significant digits."""
     if not math.isfinite(value):
         return "\u2013"
     size = abs(value)
@@ -160,20 +178,20 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:,.{min(places, 6)}f}".replace("-", "\u2212")
 
 
-def elapsed(seconds: float) -> str:
-    """1:30 is a minute and a half, 1:00:00 an hour."""
+def format_elapsed(seconds: float) -> str:
+    """45 s, 1:30 for a minute and a half, 1:00:00 for an hour."""
     whole = round(seconds)
     sign, whole = ("\u2212" if whole < 0 else ""), abs(whole)
     if whole < 60:
-        return f"{sign}{number(abs(seconds), 3)} s"
+        return f"{sign}{format_number(abs(seconds), 3)} s"
     hours, rest = divmod(whole, 3600)
     return f"{sign}{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{sign}{rest // 60}:{rest % 60:02}"
 
 
-def place(value: float, axis: Axis) -> str:
-    """Where something is on an axis, in words."""
+def format_position(value: float, axis: Axis) -> str:
+    """A position on the x axis as text."""
     if axis == "elapsed":
-        return elapsed(value)
+        return format_elapsed(value)
     if axis == "date":
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(value))
-    return f"step {number(value, 6)}" if axis == "step" else number(value, 6)
+    return f"step {format_number(value, 6)}" if axis == "step" else format_number(value, 6)

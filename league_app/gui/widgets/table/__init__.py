@@ -1,0 +1,1 @@
+"""Tables. `TableModel` holds rows and columns, `TableView` shows them; a kind of cell is a delegate."""

@@ -1,4 +1,4 @@
-"""What stands in a cell beside plain text: a rank, an agent, a rating with its interval, a record of wins, a bar."""
+"""Cells and their delegates: rank, agent, rating with interval, win/draw/loss record, bar and others."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPointF,
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPolygonF
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from league_app.core.formatting import compact
 from league_app.gui import theme
 from league_app.gui.widgets.table.model import VALUE
-from league_app.core.formatting import compact
 
 Index = QModelIndex | QPersistentModelIndex
 PAD = 8
-MARK = 14  # a warning
-NOTE = 34  # what stands behind a number
+MARK_SIZE = 14  # pixels, of the warning icon
+NOTE_WIDTH = 34  # pixels, of the note after a number
 NOTHING = "\u2013"  # an en dash: no figure yet
 LINE = Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
 LEFT, RIGHT = int(Qt.AlignmentFlag.AlignLeft | LINE), int(Qt.AlignmentFlag.AlignRight | LINE)
@@ -24,17 +24,17 @@ LEFT, RIGHT = int(Qt.AlignmentFlag.AlignLeft | LINE), int(Qt.AlignmentFlag.Align
 
 @dataclass(frozen=True)
 class AgentCell:
-    """A colour dot, a name, and the kind in a quieter voice."""
+    """A colour dot, a name, and the kind in muted text."""
 
     name: str
     kind: str
     colour: str  # RRGGBB
-    warned: bool = False  # a mark behind the name: the tooltip tells why
+    warned: bool = False  # a warning icon after the name; the tooltip has the reason
 
 
 @dataclass(frozen=True)
 class RankCell:
-    """A place, and how many places somebody has just gone up, or down if below zero."""
+    """A rank, and the number of places just gained; negative if lost."""
 
     text: str
     moved: int = 0
@@ -42,7 +42,7 @@ class RankCell:
 
 @dataclass(frozen=True)
 class ToneCell:
-    """A text that means something: good, warn or bad; or muted."""
+    """A text in the colour of its tone: good, warn, bad or muted."""
 
     text: str
     tone: str = "text"
@@ -50,7 +50,7 @@ class ToneCell:
 
 @dataclass(frozen=True)
 class FitCell:
-    """The same number in several ways, the longest first: the first one that there is room for is shown."""
+    """Texts for the same number, longest first; the first that fits is shown."""
 
     texts: tuple[str, ...]
     tone: str = "text"
@@ -58,7 +58,7 @@ class FitCell:
 
 @dataclass(frozen=True)
 class NotedCell:
-    """A number, and how sure it is in a quieter voice."""
+    """A number, and its uncertainty in muted text."""
 
     text: str
     note: str
@@ -66,7 +66,7 @@ class NotedCell:
 
 @dataclass(frozen=True)
 class RatingCell:
-    """A rating and its interval, on the scale of the whole table; `rating` None for somebody who has not played."""
+    """A rating and its interval, on the scale of the whole table; `rating` is None for an unrated agent."""
 
     rating: float | None
     error: float
@@ -89,8 +89,8 @@ class BarCell:
     text: str
 
 
-class Cell(QStyledItemDelegate):
-    """Paints the ground and the hairline; what is on it is another's."""
+class CellDelegate(QStyledItemDelegate):
+    """Paints the background and the hairline; subclasses draw the value."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         painter.save()
@@ -109,8 +109,8 @@ class Cell(QStyledItemDelegate):
         raise NotImplementedError
 
 
-def elided(painter: QPainter, rect: QRectF, text: str, role: str = "text", right: bool = False) -> float:
-    """Draws one line, shortened where there is no room; how wide it came out."""
+def draw_elided(painter: QPainter, rect: QRectF, text: str, role: str = "text", right: bool = False) -> float:
+    """Draws one line of text, elided to fit. Returns its width."""
     metrics = painter.fontMetrics()
     width, room = metrics.horizontalAdvance(text), int(rect.width())
     if width > room:
@@ -121,12 +121,12 @@ def elided(painter: QPainter, rect: QRectF, text: str, role: str = "text", right
     return float(width)
 
 
-class RankPainter(Cell):
-    """The place at the right; before it for a while an arrow with the places gained or lost."""
+class RankDelegate(CellDelegate):
+    """The rank at the right; at the left an arrow with the places gained or lost."""
 
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
         assert isinstance(value, RankCell)
-        width = elided(painter, rect, value.text, right=True)
+        width = draw_elided(painter, rect, value.text, right=True)
         if not value.moved or rect.width() < width + 19:
             return
         middle, size = rect.center().y(), 3.5 if value.moved > 0 else -3.5
@@ -136,16 +136,16 @@ class RankPainter(Cell):
         points = ((left, middle + size), (left + 7, middle + size), (left + 3.5, middle - size))
         painter.drawPolygon(QPolygonF([QPointF(x, y) for x, y in points]))
         painter.setFont(theme.font("caption"))
-        elided(painter, rect.adjusted(9, 0, 0, 0), str(abs(value.moved)), "muted")
+        draw_elided(painter, rect.adjusted(9, 0, 0, 0), str(abs(value.moved)), "muted")
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
         return QSize(44, 32)
 
 
-class TonePainter(Cell):
+class ToneDelegate(CellDelegate):
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
         assert isinstance(value, ToneCell)
-        elided(painter, rect, value.text, value.tone, right=True)
+        draw_elided(painter, rect, value.text, value.tone, right=True)
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
         value = index.data(VALUE)
@@ -153,10 +153,12 @@ class TonePainter(Cell):
         return QSize(QFontMetrics(option.font).horizontalAdvance(text) + 2 * PAD, 32)
 
 
-class FitPainter(Cell):
+class FitDelegate(CellDelegate):
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
         assert isinstance(value, FitCell)
-        elided(painter, rect, fitting(painter.fontMetrics(), value.texts, rect.width()), value.tone, right=True)
+        draw_elided(
+            painter, rect, first_fitting(painter.fontMetrics(), value.texts, rect.width()), value.tone, right=True
+        )
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
         value = index.data(VALUE)
@@ -164,61 +166,67 @@ class FitPainter(Cell):
         return QSize(QFontMetrics(option.font).horizontalAdvance(text) + 2 * PAD, 32)
 
 
-def fitting(metrics: QFontMetrics, texts: Sequence[str], room: float) -> str:
+def first_fitting(metrics: QFontMetrics, texts: Sequence[str], room: float) -> str:
     return next((text for text in texts if metrics.horizontalAdvance(text) <= room), texts[-1])
 
 
-class NotedPainter(Cell):
+class NotedDelegate(CellDelegate):
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
         assert isinstance(value, NotedCell)
-        elided(painter, rect.adjusted(0, 0, -NOTE - 4, 0), value.text, right=True)
+        draw_elided(painter, rect.adjusted(0, 0, -NOTE_WIDTH - 4, 0), value.text, right=True)
         painter.setFont(theme.font("caption"))
-        elided(painter, QRectF(rect.right() - NOTE, rect.top(), NOTE, rect.height()), value.note, "muted")
+        draw_elided(
+            painter, QRectF(rect.right() - NOTE_WIDTH, rect.top(), NOTE_WIDTH, rect.height()), value.note, "muted"
+        )
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
         value = index.data(VALUE)
         text = value.text if isinstance(value, NotedCell) else ""
-        return QSize(QFontMetrics(option.font).horizontalAdvance(text) + 4 + NOTE + 2 * PAD, 32)
+        return QSize(QFontMetrics(option.font).horizontalAdvance(text) + 4 + NOTE_WIDTH + 2 * PAD, 32)
 
 
-class AgentPainter(Cell):
+class AgentDelegate(CellDelegate):
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
         assert isinstance(value, AgentCell)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(f"#{value.colour}"))
         painter.drawEllipse(QRectF(rect.left(), rect.center().y() - 4, 8, 8))
         rest = rect.adjusted(16, 0, 0, 0)
-        width = elided(painter, rest.adjusted(0, 0, -MARK - 4 if value.warned else 0, 0), value.name)
+        width = draw_elided(painter, rest.adjusted(0, 0, -MARK_SIZE - 4 if value.warned else 0, 0), value.name)
         if value.warned:
-            mark = theme.pixmap("failure", MARK, "warn", painter.device().devicePixelRatio())
-            painter.drawPixmap(QPointF(rest.left() + width + 4, rect.center().y() - MARK / 2), mark)
-            width += MARK + 4
+            mark = theme.pixmap("failure", MARK_SIZE, "warn", painter.device().devicePixelRatio())
+            painter.drawPixmap(QPointF(rest.left() + width + 4, rect.center().y() - MARK_SIZE / 2), mark)
+            width += MARK_SIZE + 4
         left = rest.adjusted(width + 8, 0, 0, 0)
         if left.width() > 30:
             painter.setFont(theme.font("caption"))
-            elided(painter, left, value.kind, "muted")
+            draw_elided(painter, left, value.kind, "muted")
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
         value = index.data(VALUE)
         if not isinstance(value, AgentCell):
             return QSize(120, 32)
         width = QFontMetrics(option.font).horizontalAdvance(value.name)
-        width += MARK + 4 if value.warned else 0
+        width += MARK_SIZE + 4 if value.warned else 0
         return QSize(width + QFontMetrics(theme.font("caption")).horizontalAdvance(value.kind) + 16 + 24 + 8, 32)
 
 
-class RatingPainter(Cell):
-    """The number, then a dot with its interval as a small bar."""
+class RatingDelegate(CellDelegate):
+    """The number, then a dot on a bar for the interval."""
 
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
         assert isinstance(value, RatingCell)
         if value.rating is None:
-            elided(painter, QRectF(rect.left(), rect.top(), 36, rect.height()), NOTHING, "muted", right=True)
+            draw_elided(painter, QRectF(rect.left(), rect.top(), 36, rect.height()), NOTHING, "muted", right=True)
             return
-        digits = 1 if value.high < 200 else 0  # skills of other models are smaller than Elo
-        elided(painter, QRectF(rect.left(), rect.top(), 38, rect.height()), f"{value.rating:z.{digits}f}", right=True)
+        digits = 1 if value.high < 200 else 0  # ratings of multiplayer models are smaller than Elo
+        draw_elided(
+            painter, QRectF(rect.left(), rect.top(), 38, rect.height()), f"{value.rating:z.{digits}f}", right=True
+        )
         painter.setFont(theme.font("caption"))
-        elided(painter, QRectF(rect.left() + 42, rect.top(), 36, rect.height()), f"±{value.error:.{digits}f}", "muted")
+        draw_elided(
+            painter, QRectF(rect.left() + 42, rect.top(), 36, rect.height()), f"±{value.error:.{digits}f}", "muted"
+        )
         room = QRectF(rect.left() + 78, rect.top(), max(rect.width() - 78, 0), rect.height())
         if room.width() < 24 or value.high <= value.low:
             return
@@ -239,7 +247,7 @@ class RatingPainter(Cell):
         return QSize(230, 32)
 
 
-class RecordPainter(Cell):
+class RecordDelegate(CellDelegate):
     """Wins, draws and losses as one stacked bar, with the numbers."""
 
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
@@ -249,9 +257,9 @@ class RecordPainter(Cell):
         room = QRectF(rect.left(), rect.top(), wide, rect.height())
         painter.setFont(theme.font("caption"))
         counts = value.wins, value.draws, value.losses
-        ways = (" / ".join(f"{one:,}" for one in counts), " / ".join(map(compact, counts)))
-        text = fitting(painter.fontMetrics(), ways, rect.width() - wide - 8) if total else NOTHING
-        elided(painter, rect.adjusted(room.width() + 8, 0, 0, 0) if total else rect, text, "muted")
+        texts = (" / ".join(f"{count:,}" for count in counts), " / ".join(map(compact, counts)))
+        text = first_fitting(painter.fontMetrics(), texts, rect.width() - wide - 8) if total else NOTHING
+        draw_elided(painter, rect.adjusted(room.width() + 8, 0, 0, 0) if total else rect, text, "muted")
         if not total:
             return
         x, top = room.left(), rect.center().y() - 4
@@ -267,10 +275,10 @@ class RecordPainter(Cell):
         return QSize(210, 32)
 
 
-class BarPainter(Cell):
+class BarDelegate(CellDelegate):
     def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
         assert isinstance(value, BarCell)
-        elided(painter, QRectF(rect.left(), rect.top(), 44, rect.height()), value.text, right=True)
+        draw_elided(painter, QRectF(rect.left(), rect.top(), 44, rect.height()), value.text, right=True)
         room = QRectF(rect.left() + 52, rect.center().y() - 3, max(rect.width() - 52, 0), 6)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.colour("hairline"))
@@ -282,17 +290,17 @@ class BarPainter(Cell):
         return QSize(160, 32)
 
 
-PAINTERS = {
-    "rank": RankPainter,
-    "agent": AgentPainter,
-    "rating": RatingPainter,
-    "record": RecordPainter,
-    "bar": BarPainter,
-    "tone": TonePainter,
-    "fit": FitPainter,
-    "noted": NotedPainter,
+DELEGATES = {
+    "rank": RankDelegate,
+    "agent": AgentDelegate,
+    "rating": RatingDelegate,
+    "record": RecordDelegate,
+    "bar": BarDelegate,
+    "tone": ToneDelegate,
+    "fit": FitDelegate,
+    "noted": NotedDelegate,
 }
 
 
-def delegate(name: str, parent: QObject | QWidget) -> QStyledItemDelegate | None:
-    return PAINTERS[name](parent) if name else None
+def create_delegate(name: str, parent: QObject | QWidget) -> QStyledItemDelegate | None:
+    return DELEGATES[name](parent) if name else None

@@ -1,6 +1,6 @@
-"""A table over rows of data: columns say how a row is shown and sorted, rows are replaced as a whole.
+"""A table model over a list of rows: columns define how a row is shown and sorted; rows are replaced as a whole.
 
-Sorting and filtering are done here, on the rows, and not cell by cell: a hundred thousand of them are no trouble.
+The model sorts and filters whole rows instead of asking for cells, which is fast enough for a hundred thousand rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from league_app.gui.widgets.basics import plain
+from league_app.gui.widgets.basics import tooltip_html
 
 Index = QModelIndex | QPersistentModelIndex
 ROW = Qt.ItemDataRole.UserRole  # the row itself
@@ -22,69 +22,69 @@ DIGITS = re.compile("[0-9]+")
 
 @dataclass(frozen=True)
 class Column:
-    """How one column is made of a row."""
+    """How a column shows a row."""
 
     title: str
     text: Callable[[Any], str]
-    sort: Callable[[Any], Any] | None = None  # by the text, unless said
-    right: bool = False  # numbers
-    tip: str = ""  # what the header says when asked
-    paint: str = ""  # which delegate: agent, rating, record, bar; nothing for plain text
-    value: Callable[[Any], Any] | None = None  # what that delegate paints
+    sort: Callable[[Any], Any] | None = None  # sort key; by default the text, with numbers in it in numerical order
+    right: bool = False  # aligned right, for numbers
+    tip: str = ""  # tooltip of the header
+    paint: str = ""  # name of a delegate in `delegates.DELEGATES`; empty for plain text
+    value: Callable[[Any], Any] | None = None  # the cell that the delegate paints
     cell_tip: Callable[[Any], str] | None = None
-    width: int = 0  # at first; 0 for what the content needs
-    descending: bool = False  # what a first click on the header gives
-    least: int = 0  # how narrow it may get where there is little room; 0: it stays as it is
-    grow: int = 0  # its part of the room that is left
+    width: int = 0  # initial; 0 to fit the content
+    descending: bool = False  # order after the first click on the header
+    min_width: int = 0  # when the table is narrow; 0: never below its width
+    grow: int = 0  # stretch factor for spare room
 
 
 class TableModel(QAbstractTableModel):
-    """Rows are told apart by `key`, so that selections and animations can follow them."""
+    """`key` identifies a row, so that selections and animations can follow it."""
 
     def __init__(
         self, columns: Sequence[Column], key: Callable[[Any], Hashable], parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
         self.columns, self._key = tuple(columns), key
-        self._every: list[Any] = []
+        self._all_rows: list[Any] = []
         self._shown: list[Any] = []
         self._sorted: tuple[int, Qt.SortOrder] | None = None
-        self._words: list[str] = []
-        self._texts: list[str] | None = None  # of every row, once somebody filters
-        self._places: list[int] | None = None  # of every row, once somebody sorts
+        self._filter_words: list[str] = []
+        self._filter_texts: list[str] | None = None  # of all rows, computed for the first filter
+        self._order_cache: list[int] | None = None  # indexes of all rows in order, computed on the first sort
 
-    # What it shows
+    # Rows
 
     @property
     def rows(self) -> list[Any]:
-        """As shown: filtered and sorted."""
+        """Filtered and sorted."""
         return self._shown
 
     @property
-    def every(self) -> list[Any]:
-        return self._every
+    def all_rows(self) -> list[Any]:
+        return self._all_rows
 
     def key(self, row: Any) -> Hashable:
         return self._key(row)
 
     def set_rows(self, rows: Sequence[Any]) -> None:
-        self._every, self._texts, self._places = list(rows), None, None
+        self._all_rows, self._filter_texts, self._order_cache = list(rows), None, None
         self._show()
 
     def set_filter(self, text: str) -> None:
-        """Rows whose texts hold all of these words."""
+        """Shows the rows whose texts contain all of these words."""
         words = text.casefold().split()
-        if words != self._words:
-            self._words = words
+        if words != self._filter_words:
+            self._filter_words = words
             self._show()
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         self._sorted = (column, order) if 0 <= column < len(self.columns) else None
-        self._places = None
+        self._order_cache = None
         self._show()
 
     def _show(self) -> None:
-        rows = self._matching() if self._words else [self._every[place] for place in self._order()]
+        rows = self._matching() if self._filter_words else [self._all_rows[place] for place in self._sorted_indexes()]
         before = [self._key(row) for row in self._shown]
         after = [self._key(row) for row in rows]
         if before == after:
@@ -102,33 +102,33 @@ class TableModel(QAbstractTableModel):
     def _reorder(self, rows: list[Any], before: Sequence[Hashable], places: dict[Hashable, int]) -> None:
         self.layoutAboutToBeChanged.emit()
         old = self.persistentIndexList()
-        new = [self.index(places[before[one.row()]], one.column()) for one in old]
+        new = [self.index(places[before[index.row()]], index.column()) for index in old]
         self._shown = rows
         self.changePersistentIndexList(old, new)
         self.layoutChanged.emit()
 
-    def _order(self) -> Sequence[int]:
-        """Places of all rows, sorted: a filter then need not sort again."""
+    def _sorted_indexes(self) -> Sequence[int]:
+        """Indexes of all rows in order, kept so that a filter need not sort again."""
         if self._sorted is None:
-            return range(len(self._every))
-        if self._places is None:
+            return range(len(self._all_rows))
+        if self._order_cache is None:
             number, order = self._sorted
             column = self.columns[number]
-            keys = [*map(column.sort or _Natural(column.text), self._every)]
+            keys = [*map(column.sort or _natural_key(column.text), self._all_rows)]
             descending = order == Qt.SortOrder.DescendingOrder
-            self._places = sorted(range(len(keys)), key=keys.__getitem__, reverse=descending)
-        return self._places
+            self._order_cache = sorted(range(len(keys)), key=keys.__getitem__, reverse=descending)
+        return self._order_cache
 
     def _matching(self) -> list[Any]:
-        if self._texts is None:
+        if self._filter_texts is None:
             texts = [column.text for column in self.columns]
-            self._texts = ["\n".join([text(row) for text in texts]).casefold() for row in self._every]
-        found: Sequence[int] = self._order()
-        for word in self._words:
-            found = [place for place in found if word in self._texts[place]]
-        return [self._every[place] for place in found]
+            self._filter_texts = ["\n".join([text(row) for text in texts]).casefold() for row in self._all_rows]
+        indexes: Sequence[int] = self._sorted_indexes()
+        for word in self._filter_words:
+            indexes = [index for index in indexes if word in self._filter_texts[index]]
+        return [self._all_rows[index] for index in indexes]
 
-    # What Qt asks
+    # Qt interface
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008, N802 - Qt's name, Qt's default
         return 0 if parent.isValid() else len(self._shown)
@@ -150,7 +150,7 @@ class TableModel(QAbstractTableModel):
         if role == VALUE:
             return column.value(row) if column.value else None
         if role == Qt.ItemDataRole.ToolTipRole and column.cell_tip is not None:
-            return plain(column.cell_tip(row))
+            return tooltip_html(column.cell_tip(row))
         return None
 
     def headerData(  # noqa: N802
@@ -167,20 +167,19 @@ class TableModel(QAbstractTableModel):
             side = Qt.AlignmentFlag.AlignRight if column.right else Qt.AlignmentFlag.AlignLeft
             return side | Qt.AlignmentFlag.AlignVCenter
         if role == Qt.ItemDataRole.ToolTipRole:
-            return plain(column.tip) or None
+            return tooltip_html(column.tip) or None
         if role == Qt.ItemDataRole.InitialSortOrderRole:
             return Qt.SortOrder.DescendingOrder if column.descending else Qt.SortOrder.AscendingOrder
         return None
 
 
-class _Natural:
-    """Texts as a person sorts them: Agent 2 before agent 10."""
+def _natural_key(text: Callable[[Any], str]) -> Callable[[Any], str]:
+    """A sort key that orders numbers in texts by value: Agent 2 before agent 10."""
 
-    def __init__(self, text: Callable[[Any], str]) -> None:
-        self._text = text
+    def key(row: Any) -> str:
+        return DIGITS.sub(_padded, text(row).casefold())
 
-    def __call__(self, row: Any) -> str:
-        return DIGITS.sub(_padded, self._text(row).casefold())
+    return key
 
 
 def _padded(digits: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
-"""Rows that slide to their new places, so that an eye can follow them.
+"""Animates rows that change places.
 
-The rows are pictures while they move: nothing is drawn anew for a frame, and the table below is the new one already.
+Moving rows are copied from one image of the table, which already shows the new order, so no cell is painted again.
 """
 
 from __future__ import annotations
@@ -14,46 +14,46 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPixmap, QRegion
 from PySide6.QtWidgets import QApplication, QWidget
 
 from league_app.gui import theme
+from league_app.gui.widgets.settings_store import SettingsStore
 from league_app.gui.widgets.table.model import TableModel
-from league_app.core.preferences import Settings
-from league_app.gui.widgets.table.view import ROW_HEIGHT, Table
+from league_app.gui.widgets.table.view import ROW_HEIGHT, TableView
 
-TAKES = 250  # milliseconds
-MOST = 50  # rows
-STILL = "RINGSIDE_STILL"  # an environment variable: nothing moves by itself
+DURATION = 250  # milliseconds
+MAX_ROWS = 50  # rows
+STILL_VARIABLE = "RINGSIDE_STILL"  # environment variable that turns animations off
 
 
-def motion(settings: Settings | None) -> bool:
-    """Whether things may move: not if the person, the environment or the system asks for less.
+def animations_enabled(settings: SettingsStore | None) -> bool:
+    """False if the user's setting `motion`, the environment or the system turns animations off.
 
-    Qt tells what the system asks for only on Windows; elsewhere the setting `motion` does.
+    Qt reports the system's setting only on Windows.
     """
-    if os.environ.get(STILL) or (settings is not None and not settings.get("motion", True)):
+    if os.environ.get(STILL_VARIABLE) or (settings is not None and not settings.get("motion", True)):
         return False
     return sys.platform != "win32" or QApplication.isEffectEnabled(Qt.UIEffect.UI_AnimateMenu)
 
 
-class Sliding(QWidget):
-    """Lies over a table's rows for a quarter of a second whenever they have changed places."""
+class RowAnimation(QWidget):
+    """An overlay that covers a table's rows for a quarter of a second when their order changes."""
 
-    def __init__(self, table: Table, settings: Settings | None = None) -> None:
+    def __init__(self, table: TableView, settings: SettingsStore | None = None) -> None:
         super().__init__(table.viewport())
         model = table.model()
         assert isinstance(model, TableModel)
         self._table, self._model, self._settings = table, model, settings
-        self._from: dict[Hashable, float] = {}  # where each row was
-        self._moving: list[tuple[float, float, QRect]] = []  # from, to, and where its picture is
+        self._from: dict[Hashable, float] = {}  # previous y of each row
+        self._moving: list[tuple[float, float, QRect]] = []  # from, to, and its rectangle in the image
         self._picture = QPixmap()
-        self._clock = QVariantAnimation(self)
-        self._clock.setDuration(TAKES)
-        self._clock.setStartValue(0.0)
-        self._clock.setEndValue(1.0)
-        self._clock.setEasingCurve(QEasingCurve.Type.OutCubic)
-        self._clock.valueChanged.connect(self._step)
-        self._clock.finished.connect(self.finish)
+        self._animation = QVariantAnimation(self)
+        self._animation.setDuration(DURATION)
+        self._animation.setStartValue(0.0)
+        self._animation.setEndValue(1.0)
+        self._animation.setEasingCurve(QEasingCurve.Type.OutCubic)
+        self._animation.valueChanged.connect(self._step)
+        self._animation.finished.connect(self.finish)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.hide()
-        model.layoutAboutToBeChanged.connect(self._remember)
+        model.layoutAboutToBeChanged.connect(self._save_positions)
         model.layoutChanged.connect(self._start)
         model.modelAboutToBeReset.connect(self.finish)
         for bar in (table.verticalScrollBar(), table.horizontalScrollBar()):
@@ -62,21 +62,21 @@ class Sliding(QWidget):
         table.viewport().installEventFilter(self)
 
     @property
-    def sliding(self) -> bool:
-        return self._clock.state() == QVariantAnimation.State.Running
+    def running(self) -> bool:
+        return self._animation.state() == QVariantAnimation.State.Running
 
     @Slot()
-    def _remember(self) -> None:
+    def _save_positions(self) -> None:
         self._from = {}
-        if len(self._model.rows) > MOST or not self._table.isVisible() or not motion(self._settings):
+        if len(self._model.rows) > MAX_ROWS or not self._table.isVisible() or not animations_enabled(self._settings):
             return
         top = self._table.verticalScrollBar().value()
-        places = {self._model.key(row): place * ROW_HEIGHT - top for place, row in enumerate(self._model.rows)}
+        places = {self._model.key(row): index * ROW_HEIGHT - top for index, row in enumerate(self._model.rows)}
         self._from = dict(places)
-        if self.sliding:  # on from where they are
-            done = float(self._clock.currentValue())
-            at = {to: start + (to - start) * done for start, to, _ in self._moving}
-            self._from = {key: at.get(place, place) for key, place in places.items()}
+        if self.running:  # continue from the current positions
+            done = float(self._animation.currentValue())
+            current = {to: start + (to - start) * done for start, to, _ in self._moving}
+            self._from = {key: current.get(index, index) for key, index in places.items()}
 
     @Slot()
     def _start(self) -> None:
@@ -86,14 +86,14 @@ class Sliding(QWidget):
             return
         view, top = self._table.viewport(), self._table.verticalScrollBar().value()
         self._moving = []
-        for place, row in enumerate(self._model.rows):
-            to = place * ROW_HEIGHT - top
+        for index, row in enumerate(self._model.rows):
+            to = index * ROW_HEIGHT - top
             start = before.get(self._model.key(row), to)
             if abs(start - to) >= 1 and -ROW_HEIGHT < to < view.height():
                 self._moving.append((start, to, QRect(0, to, view.width(), ROW_HEIGHT)))
         if not self._moving:
             return
-        self._moving.sort(key=lambda one: one[0] - one[1])  # who rises is seen above who falls
+        self._moving.sort(key=lambda move: move[0] - move[1])  # rising rows are drawn above falling ones
         ratio = self.devicePixelRatioF()
         self._picture = QPixmap(view.size() * ratio)
         self._picture.setDevicePixelRatio(ratio)
@@ -101,7 +101,7 @@ class Sliding(QWidget):
         self.setGeometry(view.rect())
         self.show()
         self.raise_()
-        self._clock.start()
+        self._animation.start()
 
     @Slot()
     def _step(self) -> None:
@@ -109,9 +109,9 @@ class Sliding(QWidget):
 
     @Slot()
     def finish(self) -> None:
-        """At once."""
-        if self._clock.state() != QVariantAnimation.State.Stopped:
-            self._clock.stop()
+        """Ends the animation at once."""
+        if self._animation.state() != QVariantAnimation.State.Stopped:
+            self._animation.stop()
         self.hide()
         self._moving, self._picture = [], QPixmap()
 
@@ -122,8 +122,8 @@ class Sliding(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         painter = QPainter(self)
-        ratio, done = self._picture.devicePixelRatioF(), float(self._clock.currentValue())
-        for _, to, _ in self._moving:  # the places that rows have left for others
+        ratio, done = self._picture.devicePixelRatioF(), float(self._animation.currentValue())
+        for _, to, _ in self._moving:  # clear the target positions
             painter.fillRect(QRect(0, int(to), self.width(), ROW_HEIGHT), theme.colour("surface"))
         for start, to, part in self._moving:
             source = QRect((part.topLeft() * ratio), part.size() * ratio)

@@ -1,0 +1,262 @@
+"""Queries of training sessions: their summaries, the metrics measured since the last query, and their players."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from engine.game import Floats
+from engine.league.records import RunState
+from engine.league.storage.league import League
+from engine.league.storage.session_rows import SavedCheckpoint, Series, Session, series_of
+from engine.play.match import GameSpec
+from engine.registry import TRAINERS
+from league_app.core.formatting import duration
+from league_app.core.state import LeagueState
+
+SHARE = "validation/share"
+PREVIEW_POINTS = 40  # of a summary's curve
+MAX_PLAYERS = 60  # of a session, the newest
+METRIC_NAMES = """
+WITH RECURSIVE found(name) AS (
+    SELECT min(name) FROM metrics WHERE session = ?1
+    UNION ALL SELECT (SELECT min(name) FROM metrics WHERE session = ?1 AND name > found.name) FROM found
+    WHERE found.name IS NOT NULL)
+SELECT name FROM found WHERE name IS NOT NULL
+"""  # steps from name to name through the index; SELECT DISTINCT would read every value
+
+KnownPoints = dict[int, dict[str, tuple[int, float]]]  # by session and metric: the last known step and its time
+
+
+@dataclass(frozen=True)
+class SessionSummary:
+    """A session as a list shows it."""
+
+    session: Session
+    step: int
+    total: int  # steps; 0 if unknown
+    running: bool
+    paused: bool
+    text: str  # progress in the trainer's own words
+    seconds_left: float | None
+    best: float | None  # share of the points that its best player wins
+    curve: tuple[float, ...]
+    trouble: str = ""  # why its results cannot be written to disk
+    logs: tuple[tuple[str, bool], ...] = ()  # the latest messages, and whether each is a warning
+
+    @property
+    def number(self) -> int:
+        return self.session.number
+
+    @property
+    def resumable(self) -> bool:
+        return not self.running and self.session.state.open
+
+    @property
+    def status(self) -> str:
+        if self.running:
+            return "paused" if self.paused else "running"
+        if self.session.note.startswith("failed"):
+            return "failed"
+        return "finished" if self.session.state is RunState.FINISHED else "stopped"
+
+    @property
+    def progress_text(self) -> str:
+        if not self.step and self.running:
+            return "starting"
+        return f"step {self.step:,} of {self.total:,}" if self.total else f"step {self.step:,}"
+
+    @property
+    def time_left(self) -> str:
+        left = self.seconds_left
+        return f"{duration(left)} left" if left is not None and 0 <= left < 1e9 else ""
+
+
+@dataclass(frozen=True, eq=False)
+class MetricUpdate:
+    """New values of a metric. With `replace` they are all its values, and those known before are wrong."""
+
+    series: Series
+    replace: bool
+
+
+@dataclass(frozen=True)
+class SessionUpdates:
+    """New values of several sessions, and what their trainers declare."""
+
+    metrics: dict[int, dict[str, MetricUpdate | None]]  # by session and metric; None if the metric was deleted
+    defaults: dict[str, dict[str, object]]  # default settings by trainer
+    descriptions: dict[str, dict[str, str]]  # descriptions of metrics by trainer
+
+
+@dataclass(frozen=True)
+class SessionEnd:
+    """How a session ended, as a notification."""
+
+    number: int
+    text: str
+    tone: str
+    champion: tuple[str, str] | None  # id and name of the agent that entered the league and has not played yet
+
+
+@dataclass(frozen=True)
+class TrainedPlayer:
+    """A player that a session produced. Successive checkpoints may hold the same player."""
+
+    session: int
+    first_step: int
+    last_step: int
+    kind: str
+    payload: str  # content hash
+    about: str
+    agent: str | None  # its id in the league
+    name: str  # in the league
+
+
+# Summaries
+
+
+def load_sessions(state: LeagueState) -> list[SessionSummary]:
+    """Newest first."""
+    jobs = {job.number: job for job in state.training.jobs}
+    summaries = []
+    for session in reversed(state.training.sessions.all()):
+        job, league = jobs.get(session.number), state.league
+        names = metric_names(league, session.number)
+        curve = _preview_curve(league, session.number, names)
+        config = dict(session.config)
+        total = next((int(config[name]) for name in ("generations", "steps") if type(config.get(name)) is int), 0)
+        live: dict[str, Any] = {"running": False, "paused": False, "text": "", "seconds_left": None}
+        step = _last_step(league, session.number, names)
+        if job is not None:
+            now = job.progress
+            logs = tuple((log.text, log.level.value == "warning") for log in list(job.logs)[-200:])
+            live = {"running": True, "paused": job.paused, "text": now.text if now else "", "trouble": job.trouble}
+            live |= {"seconds_left": now.seconds_left if now else None, "logs": logs}
+            step, total = max(step, now.step if now else 0), now.total if now and now.total else total
+        best = float(np.nanmax(curve)) if len(curve) and np.isfinite(curve).any() and SHARE in names else None
+        summaries.append(SessionSummary(session, step, total, best=best, curve=_thinned(curve), **live))
+    return summaries
+
+
+def metric_names(league: League, number: int) -> list[str]:
+    return [name for (name,) in league.file.read(METRIC_NAMES, number)]
+
+
+def _last_step(league: League, number: int, names: Iterable[str]) -> int:
+    sql = "SELECT max(step) FROM metrics WHERE session = ? AND name = ?"
+    steps = [league.file.read(sql, number, name)[0][0] for name in names]
+    return max((step for step in steps if step is not None), default=0)
+
+
+def _preview_curve(league: League, number: int, names: Sequence[str]) -> Floats:
+    """The validation, or else the first metric."""
+    if not names:
+        return np.empty(0)
+    sql = "SELECT step, at, value FROM metrics WHERE session = ? AND name = ? ORDER BY step DESC LIMIT 2000"
+    name = SHARE if SHARE in names else names[0]
+    return series_of(name, league.file.read(sql, number, name)[::-1], league.path, number).values
+
+
+def _thinned(values: Floats) -> tuple[float, ...]:
+    drawable = values[np.isfinite(values) & (np.abs(values) < 1e300)]
+    if len(drawable) > PREVIEW_POINTS:
+        drawable = drawable[np.linspace(0, len(drawable) - 1, PREVIEW_POINTS).astype(int)]
+    return tuple(float(value) for value in drawable)
+
+
+# Metrics
+
+
+def load_updates(known: KnownPoints, trainers: set[str], state: LeagueState) -> SessionUpdates:
+    """New values of these sessions, and the defaults and descriptions of these trainers."""
+    metrics = {number: load_metric_updates(state.league, number, points) for number, points in known.items()}
+    defaults: dict[str, dict[str, object]] = {}
+    descriptions: dict[str, dict[str, str]] = {}
+    for name in trainers:
+        kind: Any = TRAINERS.get(name) if name in TRAINERS.names() else None
+        defaults[name] = {field.name: field.default for field in fields(kind)} if kind else {}
+        descriptions[name] = dict(kind.metrics) if kind else {}
+    return SessionUpdates(metrics, defaults, descriptions)
+
+
+def load_metric_updates(
+    league: League, number: int, known: Mapping[str, tuple[int, float]]
+) -> dict[str, MetricUpdate | None]:
+    """Values after the last known step of each metric; None for a metric that no longer exists.
+
+    A session that resumes from a checkpoint deletes the values after it. The last known step is then missing or has
+    another time, and the whole metric is read again.
+    """
+    names = metric_names(league, number)
+    updates: dict[str, MetricUpdate | None] = dict.fromkeys(set(known) - set(names))
+    for name in names:
+        step, at = known.get(name, (-1, 0.0))
+        if step >= 0:
+            same = "SELECT 1 FROM metrics WHERE session = ? AND name = ? AND step = ? AND at = ?"
+            if not league.file.read(same, number, name, step, at):
+                step = -1
+        sql = "SELECT step, at, value FROM metrics WHERE session = ? AND name = ? AND step > ? ORDER BY step"
+        rows = league.file.read(sql, number, name, step)
+        if rows or step < 0:
+            updates[name] = MetricUpdate(series_of(name, rows, league.path, number), step < 0)
+    return updates
+
+
+def load_end(number: int, state: LeagueState) -> SessionEnd:
+    session = state.training.sessions.session(number)
+    origin = f" of training session {number} ({session.name})"
+    champions = [agent for agent in state.agents(session.game.name) if agent.origin.endswith(origin)]
+    if session.note.startswith("failed"):
+        return SessionEnd(number, f"{session.name} {session.note}", "bad", None)
+    if session.state.open:
+        return SessionEnd(number, f"{session.name} was stopped and can be resumed", "info", None)
+    if not champions:
+        return SessionEnd(number, f"{session.name} has finished", "good", None)
+    newest = champions[-1]
+    champion = None if _has_played(state, newest.id) else (newest.id, newest.name)
+    return SessionEnd(number, f"{session.name} has finished: {newest.name} joined the league", "good", champion)
+
+
+def _has_played(state: LeagueState, agent: str) -> bool:
+    sql = "SELECT 1 FROM seats JOIN agents ON agents.number = seats.agent WHERE agents.id = ? LIMIT 1"
+    return bool(state.league.file.read(sql, agent))
+
+
+# Players
+
+
+def load_players(state: LeagueState, number: int) -> tuple[list[TrainedPlayer], int]:
+    """The newest players of a session, newest first, and how many it has in all."""
+    checkpoints, names = state.training.sessions.checkpoints(number), state.league.names()
+    game = state.training.sessions.session(number).game.name
+    agents = {(agent.kind, agent.payload): agent.id for agent in state.league.agents(game)}
+    groups: dict[tuple[str, str], list[SavedCheckpoint]] = {}
+    for checkpoint in checkpoints:
+        if checkpoint.kind:
+            groups.setdefault((checkpoint.kind, checkpoint.payload), []).append(checkpoint)
+    players = []
+    for (kind, payload), same in list(reversed(groups.items()))[:MAX_PLAYERS]:
+        entered = next((checkpoint.agent for checkpoint in same if checkpoint.agent), None)
+        agent = entered or agents.get((kind, payload))
+        steps = same[0].step, same[-1].step
+        players.append(TrainedPlayer(number, *steps, kind, payload, same[-1].about, agent, names.get(agent or "", "")))
+    return players, len(groups)
+
+
+def load_ranks(state: LeagueState, pool: GameSpec, agents: Collection[str]) -> dict[str, tuple[int, int, float, float]]:
+    """For each of these agents that has played: rank from 1, matches, rating and half of its interval."""
+    ranks = {}
+    for rank, row in enumerate(state.standings(pool).rows, 1):
+        if row.agent in agents and row.total.played:
+            ranks[row.agent] = rank, row.total.played, row.rating, row.error
+    return ranks
+
+
+def load_payload(state: LeagueState, content: str) -> bytes:
+    """Empty if the payload no longer exists."""
+    rows = state.league.file.read("SELECT data FROM payloads WHERE hash = ?", content)
+    return bytes(rows[0][0]) if rows and isinstance(rows[0][0], bytes) else b""

@@ -1,0 +1,1 @@
+"""The guide in the window: contents, search, and pages of Markdown."""
