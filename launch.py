@@ -1,11 +1,11 @@
-"""Sets Ringside up in a folder of its own, then runs it; `python3 launch.py --help` says how."""
+"""Installs Ringside in a virtual environment, then runs it; see `python3 launch.py --help`."""
 
 import sys
 
-# All of this file has to parse under Pythons far older than the one that it asks for.
+# This file must parse under much older Pythons, so that they can print this message.
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.stderr.write(
-        f"Ringside needs Python 3.11 or newer, and this is Python {sys.version_info[0]}.{sys.version_info[1]}: "
+        f"Ringside needs Python 3.11 or newer; this is Python {sys.version_info[0]}.{sys.version_info[1]}: "
         "install a newer one and start launch.py with it, for example `python3.11 launch.py`.\n"
     )
     sys.exit(2)
@@ -30,21 +30,21 @@ SOURCE = Path(__file__).resolve().parent
 WINDOWS = sys.platform == "win32"
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 SUDO = "" if AS_ROOT else "sudo "
-SCHEMA = 1  # raise it when what an older launch.py has set up must be set up again
+SCHEMA = 1  # increase it when environments of older versions must be set up again
 
 HELP = """\
 usage: python3 launch.py [command] [arguments]
 
-  launch.py                  set up what is missing, then open the window (with no display: the demo in the terminal)
-  launch.py test [args]      run the tests; the arguments go to pytest
+  launch.py                  install if needed, then open the window (without a display: run the demo in the terminal)
+  launch.py test [args]      run the tests (--all: the slow ones too); arguments are passed to pytest
   launch.py check            run ruff, mypy and the import contracts (with names: Ringside's own `check`)
   launch.py bench [args]     run the benchmarks
-  launch.py screenshots      take the pictures of every page, on no screen at all
-  launch.py --help           show this text; nothing is installed
-  launch.py <other> [args]   run one of Ringside's own commands
+  launch.py screenshots      take screenshots of every page, without a display
+  launch.py --help           show this text and install nothing
+  launch.py <other> [args]   run a command of Ringside, such as `launch.py list`
 
-Everything is installed in the folder .venv beside this file, or in the one that RINGSIDE_VENV names.
-That happens at the first start, and again when pyproject.toml or the Python version has changed."""
+Packages are installed in the folder .venv next to this file, or in the folder named by RINGSIDE_VENV,
+at the first start and after a change of pyproject.toml or the Python version."""
 
 MODULES = {"test": "pytest", "bench": "tests.benchmarks", "screenshots": "tests.screens"}  # run in the source folder
 CHECKS = {
@@ -54,28 +54,15 @@ CHECKS = {
     "lint-imports": ["-c", "from importlinter.cli import lint_imports_command as lint; lint()"],
 }
 
-# What Qt loads and its wheel does not bring: each library's package in Debian, Fedora and Arch.
-QT_LIBRARIES = {
-    "libGL.so.1": ("libgl1", "libglvnd-glx", "libglvnd"),
-    "libEGL.so.1": ("libegl1", "libglvnd-egl", "libglvnd"),
-    "libglib-2.0.so.0": ("libglib2.0-0", "glib2", "glib2"),
-    "libxkbcommon.so.0": ("libxkbcommon0", "libxkbcommon", "libxkbcommon"),
-    "libfontconfig.so.1": ("libfontconfig1", "fontconfig", "fontconfig"),
-    "libdbus-1.so.3": ("libdbus-1-3", "dbus-libs", "dbus"),
-    "libxcb-cursor.so.0": ("libxcb-cursor0", "xcb-util-cursor", "xcb-util-cursor"),
-    "libxcb-icccm.so.4": ("libxcb-icccm4", "xcb-util-wm", "xcb-util-wm"),
-    "libxcb-keysyms.so.1": ("libxcb-keysyms1", "xcb-util-keysyms", "xcb-util-keysyms"),
-    "libxcb-shape.so.0": ("libxcb-shape0", "libxcb", "libxcb"),
-    "libxkbcommon-x11.so.0": ("libxkbcommon-x11-0", "libxkbcommon-x11", "libxkbcommon-x11"),
-}
+QT_LIBRARIES = SOURCE / "assets" / "qt_libraries.json"  # packages in Debian, Fedora and Arch, in this order
 PACKAGE_MANAGERS = ("apt-get install", "dnf install", "pacman -S")
 
-# What commands and the system say when something fails, and what that means to the user.
+# Patterns in the output of failed commands, and what to tell the user.
 FAILURES = {
     "No space left|not enough space|quota exceeded": "the disk is full ({folder} has {free} left). Make 2 GB of room",
     "onnection broken|ConnectionError|timed out": "downloads failed. Check the network connection",
     "No matching dist": "a package for Python {version} was not found. Check the network, or try another Python,",
-    "Permission denied|Read-only|Access is denied": "{folder} cannot be written. Name another folder in RINGSIDE_VENV",
+    "Permission denied|Read-only|Access is denied": "{folder} cannot be written. Set RINGSIDE_VENV to another folder",
 }
 
 SIZE_UNITS = {"GB": 1e9, "MB": 1e6, "kB": 1e3, "bytes": 1.0}
@@ -87,11 +74,11 @@ PIP_PACKAGE = re.compile(
 
 
 class SetupError(Exception):
-    """Setup cannot go on; the message says what happened and what to do."""
+    """Setup failed; the message says what happened and what to do."""
 
 
 class Display:
-    """Prints to stderr, for stdout is Ringside's: finished lines, and on a terminal a live one below them."""
+    """Prints progress to stderr (stdout belongs to Ringside): finished lines and, on a terminal, a live line."""
 
     def __init__(self, downloads: Path) -> None:
         live = sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
@@ -106,14 +93,14 @@ class Display:
         self.last_line = time.monotonic()
 
     def start(self, doing: str) -> None:
-        """Names what happens now; a package that was under way has arrived and is listed."""
+        """Sets the text of the current step, and lists the package that has just been downloaded."""
         if self.file:
             self.count, self.total = self.count + 1, self.total + self.size
             self.line(f"     {self.doing} {size_text(self.size):>9}   total {size_text(self.total):>9}")
         self.file, self.doing, self.since = "", doing, time.monotonic()
 
     def read(self, line: str) -> None:
-        """Makes of pip's output a list of packages, with their sizes and a running total."""
+        """Turns pip's output into a list of packages, with sizes and a running total."""
         package = PIP_PACKAGE.match(line)
         if package:
             self.start(f"{package['name'].replace('_', '-'):<22} {package['version'].replace('%2B', '+'):<12}")
@@ -127,7 +114,7 @@ class Display:
 
     @contextlib.contextmanager
     def ticking(self) -> Iterator[None]:
-        """Shows five times a second how far things are, for a command may be silent for minutes."""
+        """Updates the live line five times a second, because a command may be silent for minutes."""
         done = threading.Event()
 
         def tick() -> None:
@@ -154,7 +141,7 @@ class Display:
 
 
 class Environment:
-    """The folder that everything is installed in, and the four steps that fill it."""
+    """The virtual environment, and the four steps that set it up."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -166,29 +153,29 @@ class Environment:
         self.display = Display(self.downloads)
 
     def is_ready(self, extras: set[str]) -> bool:
-        """Tells whether the last setup still holds."""
+        """Returns whether the last setup is still valid."""
         stamp = self.read_stamp()
         return setup_facts().items() <= stamp.items() and extras <= set(stamp["extras"]) and self.python.exists()
 
     def read_stamp(self) -> dict[str, Any]:
-        """Returns what the last setup wrote when it was finished, and of an unfinished one nothing."""
+        """Returns what the last finished setup recorded; no extras if there is none."""
         with contextlib.suppress(OSError, ValueError, TypeError):
             return {"extras": [], **json.loads(self.stamp.read_text("utf-8"))}
         return {"extras": []}
 
     def set_up(self, extras: set[str]) -> None:
-        """Takes the four steps; after a failure, each can be taken again."""
+        """Runs the four steps; each can be repeated after a failure."""
         marks = (self.lock, self.folder / "pyvenv.cfg")
         if self.folder.is_dir() and os.listdir(self.folder) and not any(mark.exists() for mark in marks):
-            raise SetupError(f"{self.folder} holds something else: empty it, or name another folder in RINGSIDE_VENV.")
+            raise SetupError(f"{self.folder} contains other files: empty it, or set RINGSIDE_VENV to another folder.")
         self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.lock) as self.lock_number:
             if self.is_ready(extras):
-                return  # another launch.py has done it meanwhile
+                return  # another launch.py has finished it meanwhile
             extras = extras | set(self.read_stamp()["extras"])
             self.stamp.unlink(missing_ok=True)
             self.log.write_bytes(b"")
-            self.display.line(f"Setting Ringside up in {self.folder} with Python {sys.version.split()[0]}.")
+            self.display.line(f"Setting up Ringside in {self.folder} with Python {sys.version.split()[0]}.")
             self.make_environment()
             self.install_packages(extras)
             self.provide_system_libraries()
@@ -202,12 +189,12 @@ class Environment:
         self.display.line("1/4  Python environment")
         self.remove_torn_packages()
         if self.python_works():
-            self.display.line("     there already")
+            self.display.line("     already there")
             return
         self.provide_venv_module()
         for path in self.folder.iterdir():
             shutil.rmtree(path, ignore_errors=True)  # the folders only; the lock is a file and stays
-        # When the environment's own Python runs this, sys.executable is what has just been removed.
+        # If the environment's own Python runs this, sys.executable has just been removed.
         base_python = getattr(sys, "_base_executable", None) or sys.executable
         bare = [base_python, "-m", "venv", "--without-pip", str(self.folder)]
         with_pip = [str(self.python), "-I", "-m", "ensurepip", "--default-pip"]  # venv itself would hide its errors
@@ -218,7 +205,7 @@ class Environment:
         self.display.line(f"     created, {size_text(total_size(self.folder.rglob('*')))}")
 
     def remove_torn_packages(self) -> None:
-        """Removes the marks of packages that a killed pip left half-written, so that pip installs them again."""
+        """Removes the metadata of packages that an interrupted pip left incomplete, so that pip reinstalls them."""
         for path in [*self.folder.glob("lib/python*/site-packages/*"), *self.folder.glob("Lib/site-packages/*")]:
             # pip writes INSTALLER after all other files, and renames what it is about to replace to ~name.
             torn = path.suffix == ".dist-info" and not (path / "INSTALLER").exists()
@@ -226,7 +213,7 @@ class Environment:
                 shutil.rmtree(path, ignore_errors=True)
 
     def python_works(self) -> bool:
-        """Tells whether the environment's Python runs, has pip and is of the version in use."""
+        """Returns whether the environment's Python runs, has pip and matches this version."""
         probe = "import importlib.metadata as m, sys; m.version('pip'); print(sys.implementation.cache_tag)"
         try:
             code, output = self.call("trying it", [str(self.python), "-I", "-c", probe])
@@ -235,7 +222,7 @@ class Environment:
         return code == 0 and output == [sys.implementation.cache_tag]
 
     def provide_venv_module(self) -> None:
-        """Debian keeps a part of Python that creating an environment needs in a package of its own."""
+        """Installs or asks for the venv package, which Debian ships separately from Python."""
         package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
         apt = shutil.which("apt-get")
         if apt and AS_ROOT and not has_venv_module():
@@ -245,40 +232,40 @@ class Environment:
             raise SetupError(f"Setup stopped, because this Python lacks venv or ensurepip: {advice} and launch again.")
 
     def install_packages(self, extras: set[str]) -> None:
-        """Installs everything in one resolution: whatever depends on torch must not choose its version."""
+        """Installs all packages in one pip run, so that no dependency selects another version of torch."""
         self.display.line("2/4  Packages")
         shutil.rmtree(self.downloads, ignore_errors=True)
         self.downloads.mkdir()
         options = ["--no-input", "--disable-pip-version-check", "--progress-bar", "off", "--retries", "5"]
         target = f".[{','.join(sorted(extras))}]" if extras else "."
         command = [str(self.python), "-P", "-m", "pip", "install", *options, "-e", target]
-        # Downloads go where the packages go: /tmp may be small, and their growth shows how far they are.
+        # Downloads go into the environment: /tmp may be small, and the file sizes show the progress.
         variables = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.downloads))
-        code, output = self.call("asking pip what is needed", command, self.display.read, PIP_USER="0", **variables)
+        code, output = self.call("resolving packages with pip", command, self.display.read, PIP_USER="0", **variables)
         shutil.rmtree(self.downloads, ignore_errors=True)
         if code:
             raise self.failure("pip could not install the packages", output)
         kept = sum(line.startswith("Requirement already satisfied") for line in output)
-        fetched = f"{self.display.count} packages fetched ({size_text(self.display.total)}), {kept} there already"
+        fetched = f"{self.display.count} packages downloaded ({size_text(self.display.total)}), {kept} already there"
         self.display.line(f"     {fetched}; {size_text(total_size(self.folder.rglob('*')))} on disk")
 
     def provide_system_libraries(self) -> None:
-        """Finds or installs what the window needs; whatever is missing, the terminal works without."""
+        """Finds or installs the libraries that the window needs; the command line works without them."""
         self.display.line("3/4  System libraries for the window")
         missing = missing_libraries()
         if missing and AS_ROOT and shutil.which("apt-get"):
             with contextlib.suppress(OSError):
-                self.apt_install([QT_LIBRARIES[library][0] for library in missing])
+                self.apt_install([qt_libraries()[library][0] for library in missing])
             missing = missing_libraries()
         if not missing:
             self.display.line("     all there")
             return
-        self.display.line(f"     Note: {', '.join(missing)} not found. The terminal works without;")
+        self.display.line(f"     Note: {', '.join(missing)} not found. The command line works without them;")
         self.display.line(f"     for the window, {library_advice(missing)}")
 
     def apt_install(self, packages: list[str]) -> None:
-        """Tries to install Debian packages; the caller looks whether that worked."""
-        self.call("asking apt-get what there is", ["apt-get", "update"])
+        """Tries to install Debian packages; the caller checks the result."""
+        self.call("updating the package list", ["apt-get", "update"])
         command = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
         code, output = self.call(" ".join(command), command, DEBIAN_FRONTEND="noninteractive")
         told = re.search("^E: .*" if code else "^Need to get .*", "\n".join(output), re.MULTILINE)
@@ -297,14 +284,14 @@ class Environment:
         self.display.start(doing)
         output = []
         variables = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1", **variables}
-        # With the lock handed on, a pip that outlives a killed launch.py keeps the next one waiting.
+        # The child inherits the lock: a pip that outlives a killed launch.py makes the next one wait.
         handed_on = () if WINDOWS else (self.lock_number,)
         process = subprocess.Popen(
             command, cwd=SOURCE, env=variables, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, pass_fds=handed_on
         )
         with process, open(self.log, "ab", buffering=0) as log, self.display.ticking():
             for raw in process.stdout or ():
-                with contextlib.suppress(OSError):  # a full disk must not hide the line that says so
+                with contextlib.suppress(OSError):  # a full disk must not hide the message about it
                     log.write(raw)
                 output.append(raw.decode("utf-8", "replace").rstrip())
                 if read:
@@ -313,7 +300,7 @@ class Environment:
         return process.returncode, output
 
     def failure(self, what: str, output: list[str]) -> SetupError:
-        """Says why something failed, as far as its output tells."""
+        """Builds the error message, with the cause if the output shows a known one."""
         errors = [line.strip() for line in output if "ERROR" in line] or [what]
         for signs, meaning in FAILURES.items():
             if re.search(signs, "\n".join([what, *output])):
@@ -322,7 +309,7 @@ class Environment:
                     folder=self.folder, free=size_text(shutil.disk_usage(disk).free), version=sys.version.split()[0]
                 )
                 return SetupError(
-                    f"Setup stopped, because {meaning} and run launch.py again, which goes on from here.\n"
+                    f"Setup stopped, because {meaning} and run launch.py again to continue.\n"
                     f"({errors[-1]}; all output is in {self.log})"
                 )
         tail = "".join(f"     {line}\n" for line in output[-15:])
@@ -330,13 +317,13 @@ class Environment:
 
 
 def setup_facts() -> dict[str, object]:
-    """Returns what an installation depends on: when any of it changes, setup runs again."""
+    """Returns the facts that an installation depends on; setup runs again when one changes."""
     return {
         "schema": SCHEMA,
         "pyproject": hashlib.sha256((SOURCE / "pyproject.toml").read_bytes()).hexdigest(),
         "python": sys.implementation.cache_tag,
         "python_path": sys.base_prefix,
-        "source": str(SOURCE),  # Ringside is installed as a link to there
+        "source": str(SOURCE),  # installed in editable mode from this folder
     }
 
 
@@ -345,7 +332,7 @@ def locked(path: Path) -> Iterator[int]:
     """Holds a lock that the system releases when this process dies."""
     with open(path, "ab") as file:
         if not try_lock(file.fileno()):
-            print("Another launch.py is setting Ringside up here; waiting for it.", file=sys.stderr, flush=True)
+            print("Another launch.py is setting up Ringside here; waiting for it.", file=sys.stderr, flush=True)
             while not try_lock(file.fileno()):
                 time.sleep(0.2)
         yield file.fileno()
@@ -371,12 +358,18 @@ def has_venv_module() -> bool:
     return all(importlib.util.find_spec(name) for name in ("venv", "ensurepip"))
 
 
+def qt_libraries() -> dict[str, list[str]]:
+    """Returns the libraries that Qt loads and its wheel does not contain, with the packages that hold them."""
+    groups = json.loads(QT_LIBRARIES.read_text("utf-8"))
+    return {library: packages for group in groups.values() for library, packages in group.items()}
+
+
 def missing_libraries() -> list[str]:
-    """Returns the libraries that the loader does not find; only Linux leaves any to the user."""
+    """Returns the libraries that the loader does not find; on Linux only."""
     missing = []
-    for library in QT_LIBRARIES if sys.platform == "linux" else ():
+    for library in qt_libraries() if sys.platform == "linux" else ():
         try:
-            from ctypes import CDLL  # a Python built without it cannot tell, so it has them all listed
+            from ctypes import CDLL  # a Python built without ctypes reports all of them
 
             CDLL(library)
         except (ImportError, OSError):
@@ -387,7 +380,7 @@ def missing_libraries() -> list[str]:
 def library_advice(libraries: list[str]) -> str:
     for column, install in enumerate(PACKAGE_MANAGERS):
         if shutil.which(install.split()[0]):
-            packages = dict.fromkeys(QT_LIBRARIES[library][column] for library in libraries)
+            packages = dict.fromkeys(qt_libraries()[library][column] for library in libraries)
             return f"run: {SUDO}{install} {' '.join(packages)}"
     return "install them with your system's package manager."
 
@@ -395,7 +388,7 @@ def library_advice(libraries: list[str]) -> str:
 def total_size(paths: Iterable[Path]) -> int:
     size = 0
     for path in paths:
-        with contextlib.suppress(OSError):  # pip may just have removed it
+        with contextlib.suppress(OSError):  # pip may have removed it
             size += path.lstat().st_size
     return size
 
@@ -406,25 +399,32 @@ def size_text(size: float) -> str:
 
 
 def start(python: Path, args: list[str]) -> int:
-    """Runs what the arguments ask for; on POSIX in place of this process, so that none is left between."""
+    """Runs the command; on POSIX it replaces this process."""
     command = args[0] if args else ""
     if args == ["check"]:
         return check(python)
     if command in MODULES:
         os.chdir(SOURCE)
-        arguments = ["-m", MODULES[command], *args[1:]]
+        arguments = ["-m", MODULES[command], *(parallel_options(args) if command == "test" else ()), *args[1:]]
     else:
-        arguments = ["-P", "-m", "league_app", *args]  # -P: a folder named engine where the user is must not count
+        arguments = ["-P", "-m", "league_app", *args]  # -P: ignore a folder named engine in the current directory
         script = f'"{sys.argv[0]}"' if " " in sys.argv[0] else sys.argv[0]
-        os.environ["RINGSIDE_CALLED"] = f"{Path(sys.executable).name} {script}"  # so that its hints can be typed
+        os.environ["RINGSIDE_CALLED"] = f"{Path(sys.executable).name} {script}"  # used in hints
     if not WINDOWS:
         os.execv(python, [str(python), *arguments])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the child too, which knows what to do
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child receives Ctrl-C too, and handles it
     return subprocess.call([str(python), *arguments])
 
 
+def parallel_options(args: list[str]) -> list[str]:
+    """Returns options that run the test files in several processes, unless a debugger or live output is asked for."""
+    alone = {"--pdb", "--trace", "-n", "-n0", "--capture=no"}
+    live = any(re.fullmatch(r"-[a-z]*s[a-z]*", one) for one in args[1:])  # -s, -sv, -vs
+    return [] if live or alone & set(args) else ["-n", "auto", "--dist", "loadfile"]
+
+
 def check(python: Path) -> int:
-    """Runs every check, whatever the others said."""
+    """Runs all checks, even if one fails."""
     results = {}
     for name, arguments in CHECKS.items():
         print(f"== {name}", flush=True)
@@ -437,7 +437,7 @@ def main(args: list[str]) -> int:
     if args[:1] in (["--help"], ["-h"]):
         print(HELP)
         return 0
-    for name in ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__"):  # they would lead past the environment
+    for name in ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__"):  # they would bypass the environment
         os.environ.pop(name, None)
     environment = Environment(Path(os.environ.get("RINGSIDE_VENV") or SOURCE / ".venv").expanduser().absolute())
     extras = {"dev"} if (args and args[0] in MODULES) or args == ["check"] else set()
@@ -446,9 +446,9 @@ def main(args: list[str]) -> int:
             environment.set_up(extras)
         return start(environment.python, args)
     except KeyboardInterrupt:
-        print("\nInterrupted; when launch.py is run again, it goes on from here.", file=sys.stderr)
+        print("\nInterrupted; run launch.py again to continue.", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         return 1
     except SetupError as error:
         environment.display.line(str(error))

@@ -1,11 +1,14 @@
-"""Registers the newcomers' games and agents, as if plug-in packages were installed."""
+"""Options of the test run, and the example plug-ins, registered as if their packages were installed."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 
 import hypothesis
 import pytest
+from pytestqt.qtbot import QtBot
 
 from engine.game import Game
 from engine.registry import KINDS, new_game
@@ -14,6 +17,46 @@ from tests.plugins import everyone  # noqa: F401 - importing it registers them
 # No deadline: the first example may compile a kernel. Derandomised: a failure in CI is the same failure here.
 hypothesis.settings.register_profile("ringside", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ringside")
+
+WAIT = 120_000  # milliseconds; the limit only ends a hang
+for wait in (QtBot.waitUntil, QtBot.waitSignal, QtBot.waitSignals, QtBot.waitCallback, QtBot.waitExposed):
+    wait.__kwdefaults__["timeout"] = WAIT
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and their child processes inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="run the slow tests too, as CI does")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave slow tests out, unless `--all` or a marker expression asks for them, or a single one is named."""
+    named = any("::" in argument for argument in config.args)
+    if config.getoption("--all") or config.getoption("-m") or named:
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if item not in set(slow)]
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """A process for each core, at most four: each of them holds all compiled kernels in memory."""
+    return min(os.cpu_count() or 1, 4)
+
+
+@pytest.fixture(autouse=True)
+def restored_process() -> Iterator[None]:
+    """Restores environment variables, the current folder and signal handlers, so that no test depends on another."""
+    variables, folder = dict(os.environ), os.getcwd()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    if dict(os.environ) != variables:
+        os.environ.clear()
+        os.environ.update(variables)
+    os.chdir(folder)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

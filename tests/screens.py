@@ -1,7 +1,7 @@
-"""Takes pictures of the program: `python3 launch.py screenshots [FOLDER]`. They are what it shows, not drawings.
+"""Takes screenshots of the program: `python3 launch.py screenshots [FOLDER]`.
 
-Every page in both themes and two sizes goes to FOLDER (`.screens`), the ones in the README to `assets/screens` too;
-`--readme` takes those alone. A league is played and a network trained for it, on no screen at all: it takes minutes.
+Every page in both themes and two sizes goes to FOLDER (`.screens`), those of the README also to `assets/screens`;
+`--readme` takes only those. It plays a league and trains a network on Qt's offscreen platform: it takes minutes.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ IN_README = {  # by picture: theme and size
 }
 BOTS = ("Predictor", "Shaky", "Tracker", "Lazy", "Still", "Random", "Evolved", "Dice")
 HUNTERS = ("Squirrel", "Magpie", "Badger", "Drifter")
-FAILING = "raising"  # an agent that breaks, so that there is a failure to be seen
+FAILING = "raising"  # an agent that fails, for the page of failures
 PLUGINS = ("tests.plugins.everyone",)
 
 
 def pong() -> Playback:
-    """A rally of two good bots, the ball on its way."""
+    """A rally between two good bots, with the ball in play."""
     game = new_game("pong")
     agents = {agent.id: agent for agent in KINDS.get("pong-bot").samples(game)}
     spec = MatchSpec("picture", game.spec, (agents["Predictor"], agents["Shaky"]), 6)
@@ -65,29 +65,29 @@ def shogi() -> Playback:
     return playback
 
 
-STILLS = {"pong": (pong, 450), "shogi": (shogi, 560)}  # boards without a window around them, and their heights
+STILLS = {"pong": (pong, 450), "shogi": (shogi, 560)}  # pictures of a board without the window, and their heights
 
 
 class Studio:
-    """The real application with a league in it, and a camera."""
+    """The real application with a league, which takes screenshots."""
 
     def __init__(self, folder: Path, seconds: float) -> None:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
         os.environ["RINGSIDE_HOME"] = str(folder / "home")
-        import tests.plugins.everyone  # noqa: F401 - registers the agent that breaks
-        from league_app.gui.application import Application, make_application
+        import tests.plugins.everyone  # noqa: F401 - registers the agent that fails
         from league_app.core.state import LeagueState
+        from league_app.gui.application import Application, make_application
 
         app = make_application()
         assert app is not None
         self.app = app
-        self.studio = Application(app, None)
-        self.desk, self.window = self.studio.desk, self.studio.window
+        self.application = Application(app, None)
+        self.context, self.window = self.application.context, self.application.window
         state = LeagueState.new(folder / "Masters.league", plugins=PLUGINS)
         state.add_samples("pong", (*BOTS, FAILING))
         state.change_agent(FAILING, name="Sketchy")
         state.add_samples("treasure-hunt", HUNTERS)
-        self.desk.adopt(state)
+        self.context.adopt(state)
         self.state = state
         self.window.show()
         self._play("First hunt", 5, HUNTERS, 4, "treasure-hunt")
@@ -108,29 +108,29 @@ class Studio:
         self.state.training.start("neat", preset, game="pong", name="First steps")
         self.until(lambda: not self.state.training.jobs)
 
-    # The camera
+    # Screenshots
 
     def until(self, done: Callable[[], object], patience: float = 300.0) -> None:
         end = time.monotonic() + patience
         while not done():
-            assert time.monotonic() < end, "it takes too long"
-            self.rest(0.05)
+            assert time.monotonic() < end, "timed out"
+            self.process_events(0.05)
 
-    def rest(self, seconds: float) -> None:
+    def process_events(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.app.processEvents()
             time.sleep(0.005)
 
-    def take(self, widget: Any, path: Path) -> None:
+    def save(self, widget: Any, path: Path) -> None:
         for toast in list(self.window.toasts.shown):
-            toast.close_now()
-        self.rest(0.2)
+            toast.dismiss()
+        self.process_events(0.2)
         path.parent.mkdir(parents=True, exist_ok=True)
         widget.grab().save(str(path))
 
     def pictures(self, theme: str, size: tuple[int, int]) -> Iterator[tuple[str, Any]]:
-        """Name and widget of everything that is to be seen, one after the other."""
+        """Shows each page and dialog, and yields its name and widget."""
         from PySide6.QtWidgets import QApplication
 
         window = self.window
@@ -138,64 +138,64 @@ class Studio:
         window.resize(*size)
         window.show_page("welcome")
         self.until(lambda: window.welcome.preview.playback is not None)
-        self.rest(2.5)
+        self.process_events(2.5)
         yield "welcome", window
         for name in ("standings", "history", "training"):
             window.show_page(name)
-            self.rest(1.5)
+            self.process_events(1.5)
             yield name, window
         window.show_page("agent", "Evolved")
-        self.rest(1.5)
+        self.process_events(1.5)
         yield "agent", window
         window.show_page("history", {"tab": "failures"})
-        self.rest(1.0)
+        self.process_events(1.0)
         yield "failures", window
         page = window.page("standings")
         for place, name in ((1, "crosstable"), (2, "superiority")):
             window.show_page("standings")
             page.tabs.setCurrentIndex(place)
-            self.rest(1.0)
+            self.process_events(1.0)
             yield name, window
         page.tabs.setCurrentIndex(0)
         for name, method in (("tournament", window.new), ("session", window.page("training").new_session)):
             window.show_page("dashboard")
             method()
-            self.rest(3.0)
+            self.process_events(3.0)
             yield name, QApplication.activeModalWidget()
             QApplication.activeModalWidget().close()
         window.help.palette()
-        self.rest(0.5)
+        self.process_events(0.5)
         yield "palette", QApplication.activeModalWidget()
         QApplication.activeModalWidget().close()
         with self._running(visual=True):
             window.show_page("live")
             self.until(lambda: window.page("match").shown is not None and window.page("match").shown.steps > 400)
             yield "match", window
-        with self._hunting():
+        with self._treasure_hunt():
             yield "hunt", window
         with self._running(visual=False):
             window.show_page("dashboard")
-            self.rest(2.5)
+            self.process_events(2.5)
             yield "dashboard", window
 
     @contextmanager
-    def _hunting(self) -> Iterator[None]:
-        """A match of four, well under way; the other game is looked at again after the picture."""
+    def _treasure_hunt(self) -> Iterator[None]:
+        """Shows a match of four agents; afterwards the previous game is selected again."""
         from league_app.gui.context import pools
 
-        before, page = self.desk.pool, self.window.page("match")
+        before, page = self.context.pool, self.window.page("match")
         hunt = next(pool for pool in pools(self.state) if pool.name == "treasure-hunt")
-        self.desk.look_at(hunt)
+        self.context.select_pool(hunt)
         live = self.state.exhibit(list(HUNTERS), hunt, seed=4)
         self.window.show_page("match", live)
         self.until(lambda: page.shown is not None and page.shown.live is live and page.shown.step > 60)
         yield
         page.stop()
-        self.desk.look_at(before)
+        self.context.select_pool(before)
 
     @contextmanager
     def _running(self, visual: bool) -> Iterator[None]:
-        """A long tournament, which is called off after the picture."""
+        """Runs a long tournament, and cancels it afterwards."""
         self.state.show_visuals = visual
         seed = len(self.state.league.tournaments()) + 1
         agents = ("Predictor", "Shaky", "Evolved", "Tracker", "Lazy")
@@ -208,16 +208,16 @@ class Studio:
         self.state.show_visuals = False
 
     def close(self) -> None:
-        self.window.close_unasked()
+        self.window.close_without_asking()
         self.until(lambda: not self.window.isVisible())
-        self.studio.end()
+        self.application.stop()
 
 
 def main(folder: Path | None = EVERYTHING, readme: Path = README, seconds: float = 40.0) -> None:
-    """Without a folder only what the README shows."""
+    """Without a folder, only the pictures of the README are taken."""
     readme.mkdir(parents=True, exist_ok=True)
-    for name, (made, height) in STILLS.items():
-        save_png(made().scene(), readme / f"{name}.png", height)
+    for name, (play, height) in STILLS.items():
+        save_png(play().scene(), readme / f"{name}.png", height)
     with tempfile.TemporaryDirectory(prefix="ringside-") as home:
         studio = Studio(Path(home), seconds)
         for theme in THEMES:
@@ -226,9 +226,9 @@ def main(folder: Path | None = EVERYTHING, readme: Path = README, seconds: float
                     continue
                 for name, widget in studio.pictures(theme, size):
                     if folder is not None:
-                        studio.take(widget, folder / f"{name}-{theme}-{size[0]}.png")
+                        studio.save(widget, folder / f"{name}-{theme}-{size[0]}.png")
                     if IN_README.get(name) == (theme, size):
-                        studio.take(widget, readme / f"{name}.png")
+                        studio.save(widget, readme / f"{name}.png")
         studio.close()
 
 

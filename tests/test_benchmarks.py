@@ -1,4 +1,4 @@
-"""The benchmarks run: what they measure is in the README, that they work is tested here."""
+"""The benchmarks run; the results are in the guide (figures.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs launch.py as a user does, on a tiny Ringside that needs no network, and looks at what it says and leaves."""
+"""Runs launch.py on a tiny checkout that needs no network; checks its output and the files that it leaves."""
 
 import ast
 import contextlib
@@ -20,6 +20,8 @@ from typing import IO
 
 import pytest
 
+from tests.faults.league import pseudo_terminal
+
 LAUNCHER = Path(__file__).resolve().parent.parent / "launch.py"
 POSIX = os.name == "posix"
 
@@ -33,7 +35,7 @@ name = "ringside"
 version = "0.1.0"
 """
 
-# Installs a link to the source as hatchling does; a file named `slow` holds it up until that is gone.
+# Installs a link to the source as hatchling does; waits while a file named `slow` exists.
 BACKEND = """\
 import pathlib, time, zipfile
 
@@ -64,7 +66,7 @@ if sys.argv[1:] == ["compile"] and os.path.exists(os.path.join(os.path.dirname(_
 print("ringside", sys.argv[1:], os.getcwd(), os.environ.get("PYTHONPATH"))
 """
 
-# Stands in for pytest, ruff, mypy, import-linter and the benchmarks: says that it ran, and fails when asked to.
+# Replaces pytest, ruff, mypy, import-linter and the benchmarks: prints that it ran, and fails on request.
 TOOL = """\
 import os, sys
 print("tool", {name!r}, sys.argv[1:], os.getcwd(), flush=True)
@@ -72,8 +74,12 @@ sys.exit(os.environ.get("FAILING_TOOL") == {name!r})
 """
 
 
+def enable_sigint() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Checkout:
-    """A folder with launch.py and a package that only says how it was called."""
+    """A folder with launch.py and a package that only prints its arguments."""
 
     def __init__(self, folder: Path) -> None:
         self.source = folder / "a checkout"  # with a space, as on many a desktop
@@ -84,6 +90,8 @@ class Checkout:
         for path in (self.source / "league_app", self.source / "importlinter", self.wheels, programs):
             path.mkdir(parents=True)
         shutil.copy(LAUNCHER, self.source)
+        (self.source / "assets").mkdir()
+        shutil.copy(LAUNCHER.parent / "assets" / "qt_libraries.json", self.source / "assets")
         self.write("pyproject.toml", PYPROJECT)
         self.write("backend.py", BACKEND)
         self.write("needs.txt", "Provides-Extra: dev\n")
@@ -110,7 +118,8 @@ class Checkout:
         return [sys.executable, str(self.source / "launch.py"), *args]
 
     def start(self, *args: str, cwd: Path | None = None, **variables: str) -> Popen[str]:
-        """Starts launch.py in a session of its own, as a terminal would."""
+        """Starts launch.py in a session of its own, as a terminal would, and with Ctrl-C enabled even if this process
+        ignores it, as background processes do."""
         return Popen(
             [sys.executable, str(self.source / "launch.py"), *args],
             cwd=cwd or self.source,
@@ -119,16 +128,17 @@ class Checkout:
             stderr=PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=enable_sigint if POSIX else None,
         )
 
     def run(self, *args: str, cwd: Path | None = None, **variables: str) -> CompletedProcess[str]:
         with self.start(*args, cwd=cwd, **variables) as process:
-            output, errors = process.communicate(timeout=120)
+            output, errors = process.communicate(timeout=600)
         return CompletedProcess(args, process.returncode, output, errors)
 
     @contextlib.contextmanager
     def held_up_in_pip(self) -> Iterator[Popen[str]]:
-        """Starts launch.py and waits until pip is at work, which then takes as long as the caller likes."""
+        """Starts launch.py and waits until pip runs; pip then waits for `let_pip_go_on`."""
         self.write("slow", "")
         with self.start() as process:
             wait_for((self.source / "builds.txt").exists)
@@ -153,7 +163,7 @@ class Checkout:
 
 
 class Machine:
-    """A machine with other rights and programs, where packages come into being when `on_install` says so."""
+    """A simulated machine with other permissions and programs; `on_install` simulates an installation."""
 
     def __init__(self, launch: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.launch, self.monkeypatch = launch, monkeypatch
@@ -177,7 +187,7 @@ class Machine:
 
 @contextlib.contextmanager
 def small_disk(folder: Path, megabytes: int) -> Iterator[Path | None]:
-    """Mounts a file system of that size, or yields None where that is not allowed."""
+    """Mounts a file system of that size, or yields None if that is not permitted."""
     folder.mkdir()
     options = ["-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
     if not shutil.which("mount") or subprocess.run(["mount", *options], capture_output=True).returncode:
@@ -194,7 +204,7 @@ def read_line(stream: IO[str] | None) -> str:
     return stream.readline()
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 300) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"{condition} took more than {seconds} s"
@@ -209,13 +219,13 @@ def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, Compl
 
 @pytest.fixture
 def ready(first_run: tuple[Checkout, CompletedProcess[str]]) -> Checkout:
-    """A checkout that is set up; tests leave it as it is."""
+    """A checkout that is set up; tests must not change it."""
     return first_run[0]
 
 
 @pytest.fixture
 def unfinished(tmp_path: Path, ready: Checkout) -> Checkout:
-    """A checkout whose setup was killed before its end, by a copy of the one that is ready."""
+    """A checkout whose setup was interrupted: a copy of the ready one without its stamp."""
     checkout = Checkout(tmp_path)
     shutil.copytree(ready.venv, checkout.venv, symlinks=True)
     checkout.stamp.unlink()
@@ -229,7 +239,7 @@ def machine(launch: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 def launch() -> ModuleType:
-    """The launcher as a module, to put it on machines that this one is not."""
+    """The launcher as a module, for tests that simulate other machines."""
     spec = importlib.util.spec_from_file_location("launch", LAUNCHER)
     assert spec
     assert spec.loader
@@ -238,7 +248,7 @@ def launch() -> ModuleType:
     return module
 
 
-def test_the_first_run_sets_everything_up_and_then_runs_ringside(
+def test_the_first_run_sets_up_and_then_runs_ringside(
     first_run: tuple[Checkout, CompletedProcess[str]],
 ) -> None:
     checkout, result = first_run
@@ -257,11 +267,9 @@ def test_the_first_run_sets_everything_up_and_then_runs_ringside(
     assert {path.name for path in checkout.source.iterdir()} - checkout.files == {".venv", "builds.txt"}
 
 
-def test_a_second_run_installs_nothing_and_says_nothing(ready: Checkout) -> None:
+def test_a_second_run_installs_and_prints_nothing(ready: Checkout) -> None:
     builds = ready.builds()
-    started = time.monotonic()
     result = ready.run()
-    assert time.monotonic() - started < 2
     assert result.stderr == ""
     assert ready.builds() == builds
 
@@ -274,25 +282,25 @@ def test_arguments_and_exit_codes_pass_through(ready: Checkout, tmp_path: Path) 
     assert ready.run("exit", "7").returncode == 7
 
 
-def test_ringside_knows_how_it_was_called(ready: Checkout) -> None:
+def test_hints_use_the_command_that_the_user_typed(ready: Checkout) -> None:
     told = ready.run("called").stderr
     assert told == f'{Path(sys.executable).name} "{ready.source / "launch.py"}"\n'
 
 
-def test_check_with_names_is_ringsides_own(ready: Checkout) -> None:
+def test_check_with_names_is_passed_to_ringside(ready: Checkout) -> None:
     done = ready.run("check", "nim")
     assert "ringside ['check', 'nim']" in done.stdout
     assert "ruff" not in done.stdout
 
 
-def test_a_stamp_that_makes_no_sense_counts_as_none(launch: ModuleType, tmp_path: Path) -> None:
+def test_an_invalid_stamp_is_ignored(launch: ModuleType, tmp_path: Path) -> None:
     environment = launch.Environment(tmp_path)
     for text in ("", "[]", '{"schema"', '{"schema": 1, "extras": ["dev"]}'):
         environment.stamp.write_text(text)
         assert not environment.is_ready(set())
 
 
-def test_help_explains_itself_and_installs_nothing(tmp_path: Path) -> None:
+def test_help_installs_nothing(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path)
     result = checkout.run("--help")
     assert result.returncode == 0
@@ -302,7 +310,10 @@ def test_help_explains_itself_and_installs_nothing(tmp_path: Path) -> None:
 
 def test_the_tools_run_in_the_checkout_and_their_packages_stay_installed(unfinished: Checkout, tmp_path: Path) -> None:
     tested = unfinished.run("test", "-k", "pong", cwd=tmp_path)
-    assert tested.stdout == f"tool pytest.py ['-k', 'pong'] {unfinished.source}\n"
+    options = ["-n", "auto", "--dist", "loadfile", "-k", "pong"]
+    assert tested.stdout == f"tool pytest.py {options} {unfinished.source}\n"
+    debugged = unfinished.run("test", "--pdb", cwd=tmp_path)
+    assert debugged.stdout == f"tool pytest.py ['--pdb'] {unfinished.source}\n", "a debugger needs a single process"
     benched = unfinished.run("bench", "--quick", cwd=tmp_path)
     assert benched.stdout == f"tool tests/benchmarks.py ['--quick'] {unfinished.source}\n"
     assert unfinished.run().stderr == ""
@@ -336,7 +347,7 @@ def test_a_half_finished_install_is_completed_by_the_next_run(unfinished: Checko
             if not with_pip:  # a second pip must not meet the first one
                 assert "waiting" in read_line(second.stderr)
             unfinished.let_pip_go_on()
-            output, errors = second.communicate(timeout=60)
+            output, errors = second.communicate(timeout=600)
     assert "2/4  Packages" in errors
     assert output == f"ringside ['on'] {unfinished.source} None\n"
 
@@ -345,19 +356,19 @@ def test_of_two_launches_at_once_the_second_waits_and_installs_nothing(unfinishe
     with unfinished.held_up_in_pip() as first, unfinished.start("second") as second:
         assert "waiting" in read_line(second.stderr)
         unfinished.let_pip_go_on()
-        assert second.communicate(timeout=60) == (f"ringside ['second'] {unfinished.source} None\n", "")
-        assert "1/4" in first.communicate(timeout=60)[1]
+        assert second.communicate(timeout=600) == (f"ringside ['second'] {unfinished.source} None\n", "")
+        assert "1/4" in first.communicate(timeout=600)[1]
     assert unfinished.run().stderr == ""
 
 
-def test_ctrl_c_during_setup_ends_in_a_sentence(unfinished: Checkout) -> None:
+def test_ctrl_c_during_setup_prints_one_sentence(unfinished: Checkout) -> None:
     with unfinished.held_up_in_pip() as process:
-        for _ in range(3):  # as a person does: pip was seen to lose one on a busy machine
+        for _ in range(3):  # pip was seen to miss one on a busy machine
             os.killpg(process.pid, signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(15)
                 break
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "Interrupted" in errors
     assert "Traceback" not in errors
@@ -396,7 +407,7 @@ def test_a_python_of_another_version_does_not_count_as_working(
         assert environment.python_works() is works
 
 
-def test_a_moved_checkout_is_set_up_where_it_is_now(unfinished: Checkout, tmp_path: Path) -> None:
+def test_a_moved_checkout_is_set_up_again(unfinished: Checkout, tmp_path: Path) -> None:
     assert unfinished.run().returncode == 0
     moved = tmp_path / "elsewhere"
     unfinished.source.rename(moved)
@@ -406,7 +417,7 @@ def test_a_moved_checkout_is_set_up_where_it_is_now(unfinished: Checkout, tmp_pa
     assert str(moved) in "".join(path.read_text() for path in moved.rglob("ringside.pth"))
 
 
-def test_a_package_that_is_not_found_stops_the_setup_and_the_next_run_goes_on(unfinished: Checkout) -> None:
+def test_a_missing_package_stops_the_setup_and_the_next_run_resumes_it(unfinished: Checkout) -> None:
     unfinished.write("needs.txt", "Provides-Extra: dev\nRequires-Dist: helper\n")
     failed = unfinished.run()
     assert failed.returncode == 1
@@ -417,7 +428,7 @@ def test_a_package_that_is_not_found_stops_the_setup_and_the_next_run_goes_on(un
     assert unfinished.run().stdout.startswith("ringside []")
 
 
-def test_an_index_that_cannot_be_reached_is_told_from_other_failures(launch: ModuleType, tmp_path: Path) -> None:
+def test_an_unreachable_index_has_its_own_message(launch: ModuleType, tmp_path: Path) -> None:
     environment = launch.Environment(tmp_path)
     retrying = "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(...)': /simple/torch/"
     assert "network connection" in str(environment.failure("pip failed", [retrying, "ERROR: giving up"]))
@@ -428,7 +439,7 @@ def test_an_index_that_cannot_be_reached_is_told_from_other_failures(launch: Mod
 
 
 @pytest.mark.parametrize("megabytes", [8, 40])
-def test_a_full_disk_is_named_with_what_it_has_left(
+def test_a_full_disk_is_reported_with_its_free_space(
     unfinished: Checkout, launch: ModuleType, tmp_path: Path, megabytes: int
 ) -> None:
     """8 MB are too few for the environment itself; 40 MB hold it, but not the package that comes next."""
@@ -447,12 +458,12 @@ def test_a_full_disk_is_named_with_what_it_has_left(
     assert "Traceback" not in said.partition("Setup stopped")[2]
 
 
-def test_a_folder_that_cannot_be_written_is_named(launch: ModuleType, tmp_path: Path) -> None:
+def test_the_error_names_a_folder_that_cannot_be_written(launch: ModuleType, tmp_path: Path) -> None:
     error = OSError(30, "Read-only file system", str(tmp_path))
-    assert "Name another folder in RINGSIDE_VENV" in str(launch.Environment(tmp_path).failure(str(error), []))
+    assert "Set RINGSIDE_VENV to another folder" in str(launch.Environment(tmp_path).failure(str(error), []))
 
 
-def test_a_folder_with_something_else_in_it_is_left_alone(ready: Checkout, tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_not_changed(ready: Checkout, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     result = ready.run(RINGSIDE_VENV=str(tmp_path))
     assert result.returncode == 1
@@ -469,20 +480,20 @@ def test_kernels_that_do_not_compile_stop_the_setup(unfinished: Checkout) -> Non
     assert not unfinished.stamp.exists()
 
 
-def test_an_old_python_is_told_which_version_is_needed(
+def test_an_old_python_gets_a_message_with_the_needed_version(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 9, 18, "final", 0))
     with pytest.raises(SystemExit) as exit_:
         runpy.run_path(str(LAUNCHER), run_name="__main__")
     assert exit_.value.code == 2
-    assert "needs Python 3.11 or newer, and this is Python 3.9" in capsys.readouterr().err
+    assert "needs Python 3.11 or newer; this is Python 3.9" in capsys.readouterr().err
 
 
-def test_old_pythons_get_as_far_as_that_sentence() -> None:
+def test_old_pythons_can_parse_the_version_check() -> None:
     ast.parse(LAUNCHER.read_text("utf-8"), feature_version=(3, 6))
-    for python in Path.home().glob(".pyenv/versions/3.[6-9].*/bin/python"):  # where there are any, they are asked
-        result = subprocess.run([str(python), str(LAUNCHER)], capture_output=True, text=True, timeout=30)
+    for python in Path.home().glob(".pyenv/versions/3.[6-9].*/bin/python"):  # if any are installed
+        result = subprocess.run([str(python), str(LAUNCHER)], capture_output=True, text=True, timeout=300)
         assert result.returncode == 2
         assert result.stderr.count("\n") == 1
 
@@ -495,7 +506,7 @@ def test_old_pythons_get_as_far_as_that_sentence() -> None:
         (False, False, "install a complete Python"),
     ],
 )
-def test_a_python_without_ensurepip_is_completed_or_the_command_named(
+def test_missing_ensurepip_is_installed_or_the_command_is_shown(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, as_root: bool, apt: bool, advice: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "ensurepip", None)
@@ -518,19 +529,19 @@ def test_a_python_without_ensurepip_is_completed_or_the_command_named(
         ("unknown", "install them with your system's package manager.\n"),
     ],
 )
-def test_missing_system_libraries_are_a_note_that_names_the_command(
+def test_missing_system_libraries_are_reported_with_the_command(
     machine: Machine, capsys: pytest.CaptureFixture[str], manager: str, advice: str
 ) -> None:
     machine.become(False, [manager])
     machine.missing = ["libglib-2.0.so.0", "libxcb-cursor.so.0"]
     machine.environment.provide_system_libraries()
     said = capsys.readouterr().err
-    assert "Note: libglib-2.0.so.0, libxcb-cursor.so.0 not found. The terminal works without" in said
+    assert "Note: libglib-2.0.so.0, libxcb-cursor.so.0 not found. The command line works without them" in said
     assert said.endswith(advice)
     assert machine.calls == []
 
 
-def test_root_on_debian_gets_the_missing_libraries_and_no_others(
+def test_root_on_debian_installs_only_the_missing_libraries(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.become(True, ["apt-get"])
@@ -543,7 +554,7 @@ def test_root_on_debian_gets_the_missing_libraries_and_no_others(
     assert machine.calls[-2:] == ["apt-get update", "apt-get install -y --no-install-recommends libegl1"]
 
 
-def test_the_lines_of_all_pips_become_one_list(
+def test_the_output_of_all_pip_versions_is_parsed(
     launch: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     local = tmp_path / "some wheels" / "torch-2.13.0+cpu-cp311-cp311-linux_x86_64.whl"
@@ -570,9 +581,7 @@ def test_the_lines_of_all_pips_become_one_list(
 
 
 def test_a_terminal_gets_a_live_line_without_control_codes(unfinished: Checkout) -> None:
-    import pty
-
-    ours, theirs = pty.openpty()
+    ours, theirs = pseudo_terminal()
     with open(ours, "rb", buffering=0) as screen:
         command = [sys.executable, "launch.py"]
         with Popen(command, cwd=unfinished.source, env={**unfinished.variables, "TERM": "xterm"}, stderr=theirs):
@@ -581,6 +590,6 @@ def test_a_terminal_gets_a_live_line_without_control_codes(unfinished: Checkout)
             with contextlib.suppress(OSError):  # how a pty says that its other end is closed
                 while part := screen.read(4096):
                     shown += part
-    assert b"\r     asking pip what is needed, 0 s" in shown
+    assert b"\r     resolving packages with pip, 0 s" in shown
     assert b"Ringside is set up." in shown
     assert b"\x1b" not in shown

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine.registry import TRAINERS
-from tests.agents.sessions import OURS
+from tests.agents.training.session_helpers import OURS
 from tests.faults.league import within
 
 

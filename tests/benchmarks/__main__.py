@@ -1,4 +1,4 @@
-"""`python3 launch.py bench [topic] [--json] [--quick]`: what is fast, compared side by side in one run."""
+"""`python3 launch.py bench [topic] [--json] [--quick]`: speeds, compared side by side in one run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 TOPICS = ("engine", "executor", "league", "neat", "gui")
-PARTS = ("hunt", "shogi", "plain", "rollout")  # of engine: each can be measured by itself
+PARTS = ("hunt", "shogi", "plain", "rollout")  # parts of the topic engine that can be run alone
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from neat.genes import DefaultConnectionGene, DefaultNodeGene
 
 from agents.neat.config import config_text, read_config
 from agents.neat.evolution import Evolution
-from engine.games.pong import Pong, PongOptions
+from engine.games.pong.game import Pong, PongOptions
 from tests.benchmarks.measure import Figure, in_turns, ratio
 
 GAME = Pong(PongOptions())
@@ -36,7 +36,7 @@ def use_their_genes(config: Any) -> None:
 
 
 def compared(size: int, to: str, change: Callable[[Any], None], quick: bool) -> Figure:
-    """From the same seed and with the same drawn fitness; both end in the same state."""
+    """With the same seed and the same random fitness; both end in the same state."""
     text = config_text("", GAME)
     ours, theirs = read_config(text, GAME, size), read_config(text, GAME, size)
     change(theirs)
@@ -47,7 +47,7 @@ def compared(size: int, to: str, change: Callable[[Any], None], quick: bool) -> 
         evolutions[name].advance({key: draws[name].random() for key in evolutions[name].genomes})
 
     jobs = {name: functools.partial(advance, name) for name in evolutions}
-    in_turns(jobs, 2 if quick else 4)  # until there are species
+    in_turns(jobs, 2 if quick else 4)  # warm-up: until species have formed
     taken = in_turns(jobs, 1 if quick else 5)
     if evolutions["ours"].state() != evolutions["theirs"].state():
         raise AssertionError("the generations differ, so the figures would mean nothing")

@@ -1,4 +1,4 @@
-"""The engine: boards alone, whole matches against plain Python and C, Treasure Hunt, and what compiling costs."""
+"""The engine: boards alone, whole matches against plain Python and C, Treasure Hunt, and compile times."""
 
 from __future__ import annotations
 
@@ -16,21 +16,12 @@ import numpy as np
 
 from agents.scripted.pong import KIND as BOTS
 from agents.scripted.pong import parse_bot
-from engine.games.pong import Pong, PongOptions
+from engine.games.pong.game import Pong, PongOptions
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.march import Marching
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
 from engine.seeding import derive
-from tests.benchmarks import (
-    hunt,
-    native,
-    plain,
-    reference,
-    registered,  # noqa: F401 - registers the network players
-    rollout,
-    shogi,
-    zoo,
-)
+from tests.benchmarks import hunt, native, plain, reference, registered, rollout, shogi, zoo  # noqa: F401 - `registered` registers network players
 from tests.benchmarks.measure import Figure, in_turns, ratio
 from tests.benchmarks.players import SIX_NODES, network
 
@@ -52,7 +43,7 @@ def figures(quick: bool) -> Iterator[Figure]:
 
 
 def boards_alone(quick: bool) -> Iterator[Figure]:
-    """Steps of boards that are moved by drawn actions and nothing else."""
+    """Steps of boards with random actions, and nothing else."""
     steps = 200_000 if quick else 2_000_000
     jobs = {}
     for lanes in (1, 64, 1024):
@@ -63,7 +54,7 @@ def boards_alone(quick: bool) -> Iterator[Figure]:
 
         def job(boards=boards, every=every, seeds=seeds, plays=plays, calls=steps // lanes) -> None:  # type: ignore[no-untyped-def]
             for call in range(calls):
-                if call % 500 == 0:  # dealt again well before anybody can win
+                if call % 500 == 0:  # dealt again well before a match can end
                     boards.deal(every, seeds, [None] * len(every))
                 boards.apply(every, plays[call & 15])
 
@@ -77,7 +68,7 @@ def boards_alone(quick: bool) -> Iterator[Figure]:
 
 
 def matches(agents: Sequence[AgentSpec], count: int) -> list[MatchSpec]:
-    """Everybody against everybody on both sides, again and again, until there are this many."""
+    """Repeated double round robins until there are this many matches."""
     pairs = itertools.permutations(range(len(agents)), 2)
     return [
         MatchSpec(f"m{n}", GAME.spec, (agents[a], agents[b]), derive("bench", n))
@@ -86,7 +77,7 @@ def matches(agents: Sequence[AgentSpec], count: int) -> list[MatchSpec]:
 
 
 def whole_matches(what: str, agents: Sequence[AgentSpec], lib: ctypes.CDLL | None, quick: bool) -> Iterator[Figure]:
-    """From spec to MatchResult: dealing, playing, recording and statistics included."""
+    """Time from spec to MatchResult, including dealing, playing, recording and statistics."""
     few, many = matches(agents, 30 if not quick else 6), matches(agents, 12_000 if not quick else 600)
     results: dict[str, list[MatchResult]] = {}
 
@@ -134,7 +125,7 @@ def _check_equal(name: str, results: Sequence[MatchResult], other: Sequence[obje
 
 
 def compiling() -> Iterator[Figure]:
-    """From nothing to the first match, in a process of its own, with an empty cache and with a full one."""
+    """Time until the first match in a new process, with an empty and with a full kernel cache."""
     with tempfile.TemporaryDirectory() as cache:
         times = []
         for _ in range(2):

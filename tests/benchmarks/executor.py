@@ -1,4 +1,4 @@
-"""The executor: more workers, no-op tasks beside ready-made pools, starting, memory, crashes, the cost of looking."""
+"""The executor: scaling, no-op tasks compared with standard pools, start-up, memory, crashes, monitoring."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def figures(quick: bool) -> Iterator[Figure]:
 
 
 def spin(seconds: float) -> int:
-    """How often a core gets round in this time: what the machine gives to a second process at all."""
+    """Iterations of an empty loop in this time: the processor time that a process really gets."""
     until, rounds = time.perf_counter() + seconds, 0
     while time.perf_counter() < until:
         rounds += 1
@@ -43,7 +43,7 @@ def spin(seconds: float) -> int:
 
 
 def two_cores() -> float:
-    """How much two processes that share nothing get done, beside one: the limit on this machine, at this hour."""
+    """Throughput of two independent processes relative to one: the current limit of this machine."""
     with ProcessPoolExecutor(2, multiprocessing.get_context("forkserver")) as pool:
         list(pool.map(spin, [0.1, 0.1]))
         ratios = []
@@ -102,7 +102,7 @@ def one_step_matches(count: int) -> list[MatchSpec]:
 
 
 def no_ops(quick: bool) -> Iterator[Figure]:
-    """Tasks with nothing in them, two workers, ten in a message; ours are whole matches of one step."""
+    """Empty tasks, two workers, ten per message; ours are whole matches of one step."""
     count = 2000 if quick else 20_000
     specs = one_step_matches(count)
     context = multiprocessing.get_context("forkserver")
@@ -126,8 +126,8 @@ def no_ops(quick: bool) -> Iterator[Figure]:
 
 
 def parent(quick: bool) -> Iterator[Figure]:
-    """What a match costs this process, beside a worker that plays as fast as it can: checking it, dealing it and
-    handing on its result, in columns and as an object."""
+    """Processor time of this process per match while a worker plays at full speed: checking, sending and receiving,
+    with results as columns and as objects."""
     count = 2000 if quick else 20_000
     specs = one_step_matches(count)
     spent: dict[str, list[float]] = {"in columns": [], "as objects": []}
@@ -166,7 +166,7 @@ def a_match() -> MatchSpec:
 
 
 def first_result(quick: bool) -> Iterator[Figure]:
-    """From nothing but this program to the first record, and with the server there, and with a worker there."""
+    """Time to the first record: from a cold start, with a running fork server, and with a running worker."""
     rounds = 1 if quick else 5
     cold = [
         float(subprocess.run([sys.executable, "-c", FIRST], check=True, capture_output=True, text=True).stdout)
@@ -185,7 +185,7 @@ def first_result(quick: bool) -> Iterator[Figure]:
 
 
 def memory_and_looking(quick: bool) -> Iterator[Figure]:
-    """What a worker has for itself after a batch, and what a look at all of it costs."""
+    """Private memory of a worker after a batch, and the cost of reading its status."""
     specs = matches(list(SIX_NODES.samples(GAME)), 2000)
     with ConcurrentMatchExecutor(2, plugins=PLUGINS) as executor:
         stream = executor.run(specs)
@@ -207,7 +207,7 @@ def memory_and_looking(quick: bool) -> Iterator[Figure]:
 
 
 def crash(quick: bool) -> Iterator[Figure]:
-    """A worker is killed in the middle: until another one is ready in its place, and what the whole run loses."""
+    """A worker is killed during a run: time until its replacement is ready, and the delay of the whole run."""
     specs = matches(list(SIX_NODES.samples(GAME)), 1000 if quick else 8000)
     with ConcurrentMatchExecutor(2, plugins=PLUGINS) as executor:
         executor.execute_matches(specs[:500])

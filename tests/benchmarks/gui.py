@@ -1,4 +1,4 @@
-"""The window: how soon it is there, how promptly it answers while others work, and what looking at things costs."""
+"""The window: start-up time, responsiveness under load, and the cost of pages and live matches."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 
-from engine.league.storage.tournaments import Book
-from engine.league.entries import Entry
-from engine.league.records import State
+from engine.league.records import RunState
 from engine.league.storage.league import League
+from engine.league.storage.result_columns import PlayedEntry
+from engine.league.storage.tournaments import TournamentStore
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchSpec
 from engine.registry import KINDS, new_game
@@ -50,7 +50,7 @@ def figures(quick: bool) -> Iterator[Figure]:
         note = f"{large.stat().st_size / 1e6:,.0f} MB, filled in {time.perf_counter() - since:.0f} s"
         fill(small, 6, 60)
         yield from opening(home, small, quick)
-        if quick:  # all in one window
+        if quick:  # all measurements in one window
             found = child(home, "inside", large, 0.4, 1, "sights", "lateness", WATCHED)
             reports, sizes = [found["sights"]], {}
         else:
@@ -70,7 +70,7 @@ def figures(quick: bool) -> Iterator[Figure]:
 
 
 def surroundings(home: Path, **more: str) -> dict[str, str]:
-    """A person's own settings are left alone; where there is no display, Qt paints into memory."""
+    """Environment of a child: separate settings; without a display, Qt renders offscreen."""
     known = {**os.environ, "RINGSIDE_HOME": str(home / "home"), **more}
     if not any(known.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")):
         known["QT_QPA_PLATFORM"] = "offscreen"
@@ -82,7 +82,7 @@ def command(*arguments: object) -> list[str]:
 
 
 def child(home: Path, *arguments: object, first: Callable[[], object] = lambda: None, **more: str) -> Any:
-    """What it found; `first` is called at the first line that it prints."""
+    """Runs a child and returns its findings; `first` is called at the first line that it prints."""
     env = surroundings(home, **more)
     with subprocess.Popen(command(*arguments), stdout=PIPE, stderr=PIPE, text=True, env=env) as one:
         assert one.stdout is not None
@@ -94,11 +94,11 @@ def child(home: Path, *arguments: object, first: Callable[[], object] = lambda: 
     return json.loads((told + rest).splitlines()[-1])
 
 
-# From nothing to a window
+# Start-up
 
 
 def opening(home: Path, league: Path, quick: bool) -> Iterator[Figure]:
-    """From the start of the process until all that is seen first has been painted, everything having run before."""
+    """Time from the start of the process until the first page is painted, with warm caches."""
     reports: list[dict[str, Any]] = []
 
     def until_painted(*arguments: object) -> float:
@@ -112,7 +112,7 @@ def opening(home: Path, league: Path, quick: bool) -> Iterator[Figure]:
 
     ours_too = ("opened", league) if quick else ("opened", league, "whole")
     if not quick:
-        until_painted(*ours_too)  # which is where the cache gets warm
+        until_painted(*ours_too)  # warms the caches
         reports.clear()
     jobs = {"ours": lambda: until_painted(*ours_too), "bare": lambda: until_painted("bare")}
     taken = {name: list[float]() for name in jobs}
@@ -142,7 +142,7 @@ def opening(home: Path, league: Path, quick: bool) -> Iterator[Figure]:
     )
 
 
-# While something runs
+# Under load
 
 
 def lateness(found: Mapping[str, Any]) -> Iterator[Figure]:
@@ -164,7 +164,7 @@ def lateness(found: Mapping[str, Any]) -> Iterator[Figure]:
 
 
 def part(values: Sequence[float], share: float) -> float:
-    """The value that this share of them does not exceed."""
+    """The quantile of the values at this share."""
     known = sorted(values)
     return known[min(int(share * len(known)), len(known) - 1)]
 
@@ -198,7 +198,7 @@ def watching(visual: Mapping[str, Any], sizes: Mapping[str, Any]) -> Iterator[Fi
 
 
 def sights(reports: Sequence[Mapping[str, tuple[float, float]]]) -> Iterator[Figure]:
-    """Windows that were opened for the first time, each of them."""
+    """Measures each in a new window."""
     for name, what in SIGHTS.items():
         taken = statistics.median(one[name][0] for one in reports) * 1e3
         stall = statistics.median(one[name][1] for one in reports)
@@ -207,8 +207,8 @@ def sights(reports: Sequence[Mapping[str, tuple[float, float]]]) -> Iterator[Fig
 
 
 def fill(path: Path, agents: int, matches: int) -> int:
-    """Every agent plays like one of the ready-made bots, and now and then like another one: their real results, under
-    the names of the others."""
+    """Every agent plays like one of the ready-made bots, and sometimes like a different one: real results of bots are
+    stored under the names of the agents."""
     bots, draws = KINDS.get("pong-bot").samples(GAME), random.Random(1)
     with SequentialMatchExecutor() as executor:
         pairs = itertools.product(range(len(bots)), repeat=2)
@@ -222,18 +222,20 @@ def fill(path: Path, agents: int, matches: int) -> int:
             likes[league.add_agent(name, GAME.spec.name, dataclasses.replace(bots[like], id=name)).id] = like
         rounds = -(-matches // (agents * (agents - 1)))
         settings = make_settings(GAME.spec, "round-robin", {"rounds": rounds}, seed=1)
-        book = Book(league, league.add_tournament("filled", settings, list(likes)).number)
-        batch: list[Entry] = []
+        book = TournamentStore(league, league.add_tournament("filled", settings, list(likes)).number)
+        batch: list[PlayedEntry] = []
         for planned in itertools.islice(book.missing(), matches):
             players = tuple(player.id for player in planned.spec.players)
             like_whom = [likes[one] if draws.random() < 0.9 else draws.randrange(len(bots)) for one in players]
             result = known[":".join(map(str, like_whom))]
             batch.append(
-                Entry(planned.place, planned.spec, dataclasses.replace(result, id=planned.spec.id, players=players))
+                PlayedEntry(
+                    planned.place, planned.spec, dataclasses.replace(result, id=planned.spec.id, players=players)
+                )
             )
             if len(batch) == 5000:
                 book.record(batch)
                 batch = []
         book.record(batch)
-        book.settle(State.STOPPED)
+        book.settle(RunState.STOPPED)
         return book.played

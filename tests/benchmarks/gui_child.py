@@ -1,4 +1,4 @@
-"""The window in a process of its own, measured from inside: `python -m tests.benchmarks.gui_child WHAT ARGUMENTS`.
+"""The window in a separate process, measured from inside: `python -m tests.benchmarks.gui_child WHAT ARGUMENTS`.
 
 What it found is the last line of what it prints, as JSON. Nothing of Qt or Ringside is imported up here: how long that
 takes is one of the questions.
@@ -14,31 +14,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-UNWANTED = ("torch", "neat", "pyqtgraph")  # large, and nothing that the first sight of a window needs
-PLANNED = 40_000  # matches of a tournament for each second that it is looked at: more than can be played
-PLAYERS = ("Predictor", "Shaky")  # of the match that is watched: it is long
+UNWANTED = ("torch", "neat", "pyqtgraph")  # large modules that start-up must not import
+PLANNED = 40_000  # matches per second of measurement: more than can be played
+PLAYERS = ("Predictor", "Shaky")  # they play long matches
 
 
 def tell(found: object) -> None:
     print(json.dumps(found), flush=True)
 
 
-# From nothing to a window
+# Start-up
 
 
 def opened(league: str, whole: str = "") -> None:
-    """As `python -m league_app window LEAGUE` does it; a line when the window has been painted, and one at the end."""
+    """Runs `python -m league_app window LEAGUE`; prints a line when the window is painted, and one at the end."""
     since = time.perf_counter()
     import league_app.gui.main_window
-    from league_app.gui import application as app
     from league_app.cli.main import main
+    from league_app.gui import application
     from tests.benchmarks.gui_watch import Clock, Painted, until
 
     imported = time.perf_counter()
     found: dict[str, Any] = {"imports": imported - since}
-    start = app.Application.start
+    start = application.Application.start
 
-    def watched(self: app.Application) -> None:
+    def watched(self: application.Application) -> None:
         def painted(now: float) -> None:
             found["loaded"] = [name for name in UNWANTED if name in sys.modules]
             found["painted"] = now - since
@@ -50,62 +50,62 @@ def opened(league: str, whole: str = "") -> None:
                 found["settled"] = time.perf_counter() - since
                 found["stall"] = max(clock.stop())
                 found["torch"] = "torch" in sys.modules
-                self.window.close_unasked()
+                self.window.close_without_asking()
 
-            league_app.window.QTimer.singleShot(0, settle)
+            league_app.gui.main_window.QTimer.singleShot(0, settle)
 
         self.painted = Painted(self.window, painted)  # type: ignore[attr-defined]
         start(self)
 
-    app.Application.start = watched  # type: ignore[method-assign]
+    application.Application.start = watched  # type: ignore[method-assign]
     main(["window", league])
     tell(found)
 
 
 def bare() -> None:
-    """The least that a window can be."""
+    """A minimal Qt window, for comparison."""
     from PySide6.QtWidgets import QApplication, QMainWindow
 
     from tests.benchmarks.gui_watch import Painted
 
-    app = QApplication(sys.argv[:1])
+    application = QApplication(sys.argv[:1])
     window = QMainWindow()
     window.resize(1280, 720)
 
     def painted(now: float) -> None:
         tell({})
-        app.quit()
+        application.quit()
 
     seen = Painted(window, painted)
     window.show()
-    app.exec()
+    application.exec()
     del seen
 
 
 def settled(window: Any) -> bool:
-    """Whether it shows its league and has made all of its pages."""
+    """Whether it shows its league and has created all pages."""
     from league_app.gui.main_window import DOCKS, PAGES
 
-    desk = window.desk
+    context = window.context
     made = len(window.docks) == len(DOCKS) and len(window.pages) == len(PAGES)
-    return made and desk.state is not None and not desk.reads.waiting and not desk.work.waiting
+    return made and context.state is not None and not context.read_queue.waiting and not context.slow_queue.waiting
 
 
 class Opened:
-    """The window with a league, until it is closed; what it reports as wrong ends the measuring."""
+    """A window with a league; an error message in it ends the measurement."""
 
     def __init__(self, league: str) -> None:
-        from league_app.gui import application as app
+        from league_app.gui import application
         from tests.benchmarks.gui_watch import until
 
         self._until = until
-        self._qt = app.make_application()
+        self._qt = application.make_application()
         assert self._qt is not None, "there is no display"
-        sys.setswitchinterval(app.SWITCH)
-        self._application = app.Application(self._qt, Path(league))
+        sys.setswitchinterval(application.SWITCH_INTERVAL)
+        self._application = application.Application(self._qt, Path(league))
         self.window = self._application.window
         self._wrong: list[object] = []
-        self.window.desk.failed.connect(self._wrong.append)
+        self.window.context.failed.connect(self._wrong.append)
         self._application.start()
         until(lambda: settled(self.window))
 
@@ -113,9 +113,9 @@ class Opened:
         return self.window
 
     def __exit__(self, *error: object) -> None:
-        self.window.close_unasked()
+        self.window.close_without_asking()
         self._until(lambda: not self.window.isVisible())
-        self._application.end()
+        self._application.stop()
         if self._wrong:
             raise AssertionError(f"the window reported {self._wrong}")
 
@@ -124,7 +124,7 @@ class Opened:
 
 
 def inside(league: str, seconds: str, turns: str, *parts: str) -> None:
-    """Several things in one window, one after the other."""
+    """Several measurements in one window."""
     measured: dict[str, Callable[..., Any]] = {"sights": sights, "lateness": lateness, "watching": watching}
     found: dict[str, Any] = {}
     with Opened(league) as window:
@@ -136,16 +136,16 @@ def inside(league: str, seconds: str, turns: str, *parts: str) -> None:
     tell(found)
 
 
-# While something runs
+# Under load
 
 
 def lateness(window: Any, seconds: float, turns: int) -> dict[str, Any]:
-    """A timer of 16 ms, in turns while nothing runs and while two workers play and results come in."""
+    """Delays of a 16 ms timer, alternately when idle and while two workers play and results arrive."""
     import psutil
 
     from tests.benchmarks.gui_watch import Clock, for_a_while, until
 
-    state, page = window.desk.league, window.page("standings")
+    state, page = window.context.league, window.page("standings")
     state.budget.cores = 2
     window.show_page("standings")
     until(lambda: bool(page.model.rows) and window.docks["run"].isVisible())
@@ -159,7 +159,7 @@ def lateness(window: Any, seconds: float, turns: int) -> dict[str, Any]:
     entrants = len(state.agents("pong"))
     rounds = -(-int(PLANNED * seconds) // (entrants * (entrants - 1)))
     for _ in range(turns):
-        for_a_while(min(seconds, 1.0))  # what the last run left to be said has been said
+        for_a_while(min(seconds, 1.0))  # the last notifications have arrived
         sampled("idle")
         job = state.start_tournament(game="pong", options={"rounds": rounds})
         before = job.progress().played
@@ -178,19 +178,18 @@ def lateness(window: Any, seconds: float, turns: int) -> dict[str, Any]:
 
 
 def watching(window: Any, seconds: float, turns: int, size: tuple[int, int] = (1280, 720)) -> dict[str, Any]:
-    """A live match at normal speed: frames painted, and processor time of this process; in turns with the match
-    paused."""
+    """A live match at normal speed, alternately running and paused: frames painted, and processor time."""
     from engine.registry import new_game
     from tests.benchmarks.gui_watch import Frames, for_a_while, until
 
-    state, page = window.desk.league, window.page("match")
+    state, page = window.context.league, window.page("match")
     warm = min(seconds, 1.0) * 60
     window.resize(*size)
     state.show_visuals = True
     job = state.start_tournament(game=new_game("pong", points=99).spec, agents=PLAYERS, options={"rounds": 1})
     window.show_page("match")
     until(lambda: page.shown is not None and page.shown.live is state.live and page.shown.step > warm)
-    frames, found = Frames(page.ring.canvas), {"frames": [], "cpu": [], "still": []}  # type: ignore[var-annotated]
+    frames, found = Frames(page.view.canvas), {"frames": [], "cpu": [], "still": []}  # type: ignore[var-annotated]
     live = page.shown.live
     for _ in range(turns):
         count, own, since = frames.count, time.process_time(), time.perf_counter()
@@ -206,7 +205,7 @@ def watching(window: Any, seconds: float, turns: int, size: tuple[int, int] = (1
         page.play_pause()
         until(lambda: not page.shown.paused)
     assert page.shown.live is live, "the match was too short"
-    canvas = page.ring.canvas
+    canvas = page.view.canvas
     job.stop()
     until(lambda: state.job is None)
     state.show_visuals = False
@@ -217,7 +216,7 @@ def watching(window: Any, seconds: float, turns: int, size: tuple[int, int] = (1
 
 
 def sights(window: Any, seconds: float, turns: int) -> dict[str, tuple[float, float]]:
-    """From asking for a page until its rows are painted, and how long the window did not come round meanwhile."""
+    """Time from opening a page until its rows are painted, and the longest time the event loop was blocked."""
     from PySide6.QtCore import Qt
 
     found: dict[str, tuple[float, float]] = {}
@@ -238,7 +237,7 @@ def sights(window: Any, seconds: float, turns: int) -> dict[str, tuple[float, fl
     shown("agent", matches.table, lambda: matches.agent.setCurrentIndex(7))
     shown("all", matches.table, matches.clear)
     shown("upsets", matches.table, lambda: matches.filter(ending="upset"))
-    assert 0 < matches.model.total < window.desk.league.league.tournaments()[-1].played
+    assert 0 < matches.model.total < window.context.league.league.tournaments()[-1].played
     return found
 
 
@@ -246,7 +245,7 @@ def shown_in(found: dict[str, tuple[float, float]], pause: float) -> Callable[[s
     from tests.benchmarks.gui_watch import Clock, Painted, for_a_while, until
 
     def shown(name: str, view: Any, asking: Callable[[], Any]) -> None:
-        """A table has been asked, its model has had news since, and they have been painted."""
+        """Whether the model has changed since the request and the table is painted."""
         for_a_while(pause)
         model, news, times = view.model(), [], list[float]()  # type: ignore[var-annotated]
         signals = [(one, lambda *told: news.append(told)) for one in (model.modelReset, model.dataChanged)]
@@ -256,7 +255,7 @@ def shown_in(found: dict[str, tuple[float, float]], pause: float) -> Callable[[s
         seen = Painted(view.viewport(), times.append, lambda: bool(news) and model.rowCount() > 0)
         asking()
         until(lambda: bool(times), 5)
-        for_a_while(pause / 2)  # what follows at once belongs to it
+        for_a_while(pause / 2)  # includes work that follows at once
         found[name] = times[0] - since, max(clock.stop())
         for signal, hear in signals:
             signal.disconnect(hear)
@@ -268,4 +267,4 @@ def shown_in(found: dict[str, tuple[float, float]], pause: float) -> Callable[[s
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])
     sys.stdout.flush()
-    os._exit(0)  # what has to be saved is saved
+    os._exit(0)  # everything is saved

@@ -1,4 +1,4 @@
-"""What looks on while the window is measured: what was painted and when, and how late timers come."""
+"""Observers for measurements of the window: when widgets are painted, and how late timers fire."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop, QObject, Qt, QTimer, Slot
 
-PATIENCE = 120.0  # seconds after which what is waited for will never come
+PATIENCE = 120.0  # seconds to wait for a condition
 
 
 class Painted(QObject):
-    """Calls somebody once a widget and all that is in it has been painted; the first time that `ready` says so."""
+    """Calls a function once, when a widget and its children are painted and `ready` returns True."""
 
     def __init__(
         self, widget: QObject, then: Callable[[float], None], ready: Callable[[], bool] = lambda: True
@@ -25,7 +25,7 @@ class Painted(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         if event.type() == QEvent.Type.Paint and self._ready():
             self._widget.removeEventFilter(self)
-            # a widget's children are painted after it and before Qt looks at any event: this one comes first then
+            # children are painted after the widget and before Qt handles further events, so this event comes after them
             QCoreApplication.postEvent(self, QEvent(QEvent.Type.User), Qt.EventPriority.HighEventPriority.value)
         return False
 
@@ -34,7 +34,7 @@ class Painted(QObject):
 
 
 class Frames(QObject):
-    """Counts how often a canvas was painted with another scene than before."""
+    """Counts how often a canvas is painted with a new scene."""
 
     def __init__(self, canvas: Any) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Frames(QObject):
 
 
 class Clock(QObject):
-    """A precise timer that is wound up anew each time it has rung; `late` holds by how many milliseconds it did."""
+    """A precise single-shot timer that restarts itself; `late` holds its delays in milliseconds."""
 
     def __init__(self, interval: int) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class Clock(QObject):
         self._wind()
 
     def stop(self) -> list[float]:
-        """Whoever stops it while it should have rung long ago is told of that, too."""
+        """Stops it; an overdue timer counts as well."""
         self._timer.stop()
         return [*self.late, max(time.perf_counter() - self._due, 0.0) * 1e3]
 
@@ -99,7 +99,7 @@ class _Wait(QObject):
 
 
 def until(true: Callable[[], bool], every: int = 20) -> None:
-    """Let the window live until something is so."""
+    """Processes events until a condition holds."""
     if not _Wait(true, every).wait():
         faulthandler.dump_traceback()
         raise AssertionError(f"waited {PATIENCE:.0f} s for {true.__qualname__}, in vain")

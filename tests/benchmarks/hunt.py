@@ -1,4 +1,4 @@
-"""Treasure Hunt: turns a second beside plain Python, and a whole tournament of greedy bots."""
+"""Treasure Hunt: turns per second compared with plain Python, and a whole tournament of greedy bots."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from agents.scripted.treasure_hunt import Bot, agent
 from engine.game import Views
-from engine.games.treasure_hunt import TreasureHunt, TreasureHuntOptions
-from engine.league.schedule import Plan
-from engine.league.records import Lineup, Settings
+from engine.games.treasure_hunt.game import TreasureHunt, TreasureHuntOptions
+from engine.league.records import Lineup, TournamentSettings
+from engine.league.schedule import Schedule
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.march import Marching
 from engine.play.match import MatchResult, MatchSpec
@@ -31,8 +31,8 @@ def figures(quick: bool) -> Iterator[Figure]:
 
 
 def random_players(quick: bool) -> Iterator[Figure]:
-    """Five of them, who are shown all that they could see. The boards by themselves are what a kernel can do; whole
-    matches are dealt, recorded and ranked as well."""
+    """Five random players with full observations. Boards alone show the speed of the kernel; whole matches include
+    dealing, recording and ranking."""
     turns, matches = GAME.options.turns, 200 if quick else 4000
     specs = [MatchSpec(str(n), GAME.spec, (ANYONE,) * 5, derive("bench", n)) for n in range(matches)]
     few = 1 if quick else 4
@@ -47,7 +47,7 @@ def random_players(quick: bool) -> Iterator[Figure]:
 
     jobs = {"plain Python": python, "whole matches": ours, "boards and players alone": alone(matches * turns)}
     whole(specs[:few])
-    jobs["boards and players alone"]()  # compiled, and warm
+    jobs["boards and players alone"]()  # compiles
     taken = in_turns(jobs, 1 if quick else 5)
     for result, record in zip(results[:few], plain, strict=True):
         if (result.scores, result.steps, result.stats, result.actions) != record:
@@ -69,7 +69,7 @@ def whole(specs: Sequence[MatchSpec], marching: Marching = Marching.AT_ONCE) -> 
 
 
 def alone(turns: int):  # type: ignore[no-untyped-def]
-    """Observe, ask, move, again and again: no dealing of single lanes, no records."""
+    """A loop of observe, act and step: no dealing of single lanes, no records."""
     boards, pilot = GAME.boards(LANES), kind_of(ANYONE).pilot(GAME, 5 * LANES)
     lanes, slots = np.arange(LANES, dtype=np.uint32), np.arange(5 * LANES, dtype=np.uint32)
     agents = np.full(5 * LANES, pilot.load(ANYONE), np.uint32)
@@ -92,7 +92,9 @@ def greedy_tournament(quick: bool) -> Iterator[Figure]:
     """A round robin of six greedy hunters and hunters with a memory at five seats, from plan to results."""
     bots = {f"{style} {hold}": Bot(style, hold=hold) for style in ("greedy", "memory") for hold in (2, 6, 18)}
     agents = {name: agent(name, bot) for name, bot in bots.items()}
-    plan = Plan(Settings(GAME.spec, options=(("rounds", 2 if quick else 40),), seed=3), [Lineup(1, 0, tuple(agents))])
+    plan = Schedule(
+        TournamentSettings(GAME.spec, options=(("rounds", 2 if quick else 40),), seed=3), [Lineup(1, 0, tuple(agents))]
+    )
     plan.extend(lambda *_: ())
     specs = [one.spec for one in plan.matches(agents)]
     random = [MatchSpec(spec.id, spec.game, (ANYONE,) * 5, spec.seed) for spec in specs]
@@ -102,7 +104,7 @@ def greedy_tournament(quick: bool) -> Iterator[Figure]:
         "random": lambda: whole(random),
     }
     for job in jobs.values():
-        job()  # compiled, and warm
+        job()  # compiles
     taken = in_turns(jobs, 1 if quick else 5)
     what = f"Treasure Hunt, a tournament of {len(specs):,} matches of greedy bots"
     for name, title, against in (("march", what, "random"), ("ticks", f"{what}, by ticks", "march")):

@@ -1,4 +1,4 @@
-"""The league: what recording costs, and what a file with a million matches is like to use."""
+"""The league: the cost of recording, and the speed of a file with a million matches."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.league import standings as tables
-from engine.league.storage.tournaments import Book
-from engine.league.entries import Entries, Entry
+from engine.league import failure_report, played_matches, standings
 from engine.league.ratings import rate
-from engine.league.records import State
+from engine.league.records import RunState
 from engine.league.storage.league import League
+from engine.league.storage.result_columns import PlayedEntries, PlayedEntry
+from engine.league.storage.tournaments import TournamentStore
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchResult, run_digest
 from engine.registry import KINDS, new_game
-from league_app.core.match_runner import Stage
+from league_app.core.match_runner import LocalMatchRunner
 from league_app.core.validation import make_settings
 from tests.benchmarks.measure import Figure, in_turns, ratio
 
@@ -43,19 +43,21 @@ def new_league(folder: str, name: str) -> League:
     return league
 
 
-def new_book(league: League, rounds: int, seed: int) -> Book:
+def new_book(league: League, rounds: int, seed: int) -> TournamentStore:
     settings = make_settings(GAME.spec, "round-robin", {"rounds": rounds}, seed=seed)
-    return Book(league, league.add_tournament("bench", settings, [agent.id for agent in league.agents()]).number)
+    return TournamentStore(
+        league, league.add_tournament("bench", settings, [agent.id for agent in league.agents()]).number
+    )
 
 
 def recording(quick: bool) -> Iterator[Figure]:
-    """The same tournament of scripted bots, its results thrown away and its results recorded, in turns."""
+    """The same tournament of scripted bots, alternately with and without recording its results."""
     from engine.league.tournament_runner import TournamentRun
 
     rounds, turns = (10, 2) if quick else (200, 7)
-    stages = {workers: Stage(workers) for workers in ((1,) if quick else (1, 2))}
+    stages = {workers: LocalMatchRunner(workers) for workers in ((1,) if quick else (1, 2))}
     digests: set[str] = set()
-    spent: dict[Stage, list[float]] = {stage: [] for stage in stages.values()}  # seconds of this process
+    spent: dict[LocalMatchRunner, list[float]] = {stage: [] for stage in stages.values()}  # processor time in seconds
     with tempfile.TemporaryDirectory() as folder:
         leagues = iter(range(10_000))
 
@@ -64,13 +66,13 @@ def recording(quick: bool) -> Iterator[Figure]:
                 specs = [planned.spec for planned in new_book(league, rounds, 1).missing()]
                 digests.add(run_digest(executor.run(specs)))
 
-        def recorded(stage: Stage) -> None:
+        def recorded(stage: LocalMatchRunner) -> None:
             with new_league(folder, f"recorded{next(leagues)}") as league:
                 book = new_book(league, rounds, 1)
                 since = time.process_time()
                 TournamentRun(league, book.tournament.number, stage).run()
                 spent[stage].append(time.process_time() - since)
-                digests.add(tables.digest(league, book.tournament.number)[0])
+                digests.add(played_matches.digest(league, book.tournament.number)[0])
 
         for workers, stage in stages.items():
             recorded(stage)
@@ -100,7 +102,7 @@ def recording(quick: bool) -> Iterator[Figure]:
 
 
 def by_itself(folder: str, quick: bool) -> Iterator[Figure]:
-    """Nothing but recording, on one core, beside nothing but playing."""
+    """Recording alone, on one core, compared with playing alone."""
     with new_league(folder, "by-itself") as league:
         book = new_book(league, 10 if quick else 100, 1)
         planned = {one.spec.id: one for one in book.missing()}
@@ -110,8 +112,8 @@ def by_itself(folder: str, quick: bool) -> Iterator[Figure]:
             since = time.process_time()
             results = executor.execute_matches(specs)
             playing = time.process_time() - since
-        entries = [Entry(planned[one.id].place, planned[one.id].spec, one) for one in results]
-        batches = [Entries.of(entries[first : first + 500]) for first in range(0, len(entries), 500)]
+        entries = [PlayedEntry(planned[one.id].place, planned[one.id].spec, one) for one in results]
+        batches = [PlayedEntries.of(entries[first : first + 500]) for first in range(0, len(entries), 500)]
         since = time.process_time()
         for batch in batches:
             book.record_batches(batch)
@@ -128,7 +130,7 @@ def by_itself(folder: str, quick: bool) -> Iterator[Figure]:
 
 
 def a_million(quick: bool) -> Iterator[Figure]:
-    """Real results, given to as many matches as it takes; then everything that a person does with such a file."""
+    """Fills a file with real results, repeated, then measures everything that users do with it."""
     rounds = 200 if quick else 33_334
     with tempfile.TemporaryDirectory() as folder:
         with new_league(folder, "many") as league:
@@ -139,12 +141,12 @@ def a_million(quick: bool) -> Iterator[Figure]:
         size = path.stat().st_size / 1e6
         yield Figure("matches in the file", count, "matches", None, "", f"{size:,.0f} MB, filled in {filling:.0f} s")
         looks: dict[str, Callable[[League], object]] = {
-            "standings": lambda league: tables.standings(league, GAME.spec),
-            "standings of the tournament": lambda league: tables.standings(league, GAME.spec, 1),
-            "a page of history": lambda league: tables.history(league, limit=50),
-            "a page of one agent's history": lambda league: tables.history(league, agent="Lazy", limit=50),
-            "failures of the tournament": lambda league: tables.failures(league, 1),
-            "one match": lambda league: tables.match(league, f"1.{count // 2}"),
+            "standings": lambda league: standings.standings(league, GAME.spec),
+            "standings of the tournament": lambda league: standings.standings(league, GAME.spec, 1),
+            "a page of history": lambda league: played_matches.history(league, limit=50),
+            "a page of one agent's history": lambda league: played_matches.history(league, agent="Lazy", limit=50),
+            "failures of the tournament": lambda league: failure_report.failures(league, 1),
+            "one match": lambda league: played_matches.match(league, f"1.{count // 2}"),
         }
         times: dict[str, list[float]] = {"opening": [], **{name: [] for name in looks}}
         for _ in range(3 if quick else 9):
@@ -161,13 +163,13 @@ def a_million(quick: bool) -> Iterator[Figure]:
 
 
 def rest(path: Path, count: int) -> Iterator[Figure]:
-    """What is done rarely, and may read everything."""
+    """Rare operations that may read the whole file."""
     with League(path) as league:
         since = time.perf_counter()
-        Book(league, 1)
+        TournamentStore(league, 1)
         yield Figure(f"what is missing of {count:,} matches", (time.perf_counter() - since) * 1e3, "ms")
         since = time.perf_counter()
-        tables.digest(league, 1)
+        played_matches.digest(league, 1)
         yield Figure(f"digest of {count:,} matches", (time.perf_counter() - since) * 1e3, "ms")
         since = time.perf_counter()
         league.file.check()
@@ -178,24 +180,24 @@ def rest(path: Path, count: int) -> Iterator[Figure]:
     yield Figure("`ringside standings`, from start to end", (time.perf_counter() - since) * 1e3, "ms")
 
 
-def fill(book: Book) -> int:
-    """Record the results of the first round again and again, under the names of the others."""
+def fill(book: TournamentStore) -> int:
+    """Records the results of the first round repeatedly, under the names of the other agents."""
     first = [planned for planned, _ in zip(book.missing(), range(30), strict=False)]
     with SequentialMatchExecutor() as executor:
         played = executor.execute_matches([planned.spec for planned in first])
     known: dict[tuple[str, ...], MatchResult] = {result.players: result for result in played}
-    batch: list[Entry] = []
+    batch: list[PlayedEntry] = []
     for planned in book.missing():
         players = tuple(player.id for player in planned.spec.players)
         result = known.get(players) or known[players[::-1]]
         batch.append(
-            Entry(planned.place, planned.spec, dataclasses.replace(result, id=planned.spec.id, players=players))
+            PlayedEntry(planned.place, planned.spec, dataclasses.replace(result, id=planned.spec.id, players=players))
         )
         if len(batch) == 5000:
             book.record(batch)
             batch = []
     book.record(batch)
-    book.settle(State.FINISHED)
+    book.settle(RunState.FINISHED)
     return book.played
 
 

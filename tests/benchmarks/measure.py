@@ -1,4 +1,4 @@
-"""Times that can be compared: taken in turns in one run, because the machine is never the same for long."""
+"""Comparable times: jobs alternate within one run, because the speed of a machine changes over time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Figure:
     value: float
     unit: str
     ratio: float | None = None
-    to: str = ""  # what the ratio compares with
+    to: str = ""  # what the ratio refers to
     note: str = ""
 
     def as_dict(self) -> dict[str, object]:
@@ -24,7 +24,7 @@ class Figure:
 
 
 def in_turns(jobs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Seconds for each job, round by round: one of each, then again, so that a slow spell hits all of them alike."""
+    """Seconds for each job by round. Jobs alternate, so that a slow phase of the machine affects all of them."""
     taken: dict[str, list[float]] = {name: [] for name in jobs}
     for _ in range(rounds):
         for name, job in jobs.items():

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from agents.scripted.pong import ERROR, MOVE, STYLES, parse_bot
-from engine.games.pong import RULES, SERVE_ANGLE, SERVE_SIDE, PongOptions
+from engine.games.pong.game import RULES, SERVE_ANGLE, SERVE_SIDE, PongOptions
 from engine.play.lane_kernels import AGENT_SEED
 from engine.play.match import MatchSpec
 from tests.benchmarks.players import NET, network
@@ -33,7 +33,7 @@ def library() -> ctypes.CDLL | None:
     source = Path(__file__).with_name("reference.c")
     try:
         subprocess.run([compiler, *FLAGS, str(source), "-o", str(target), "-lm"], check=True, capture_output=True)
-        return ctypes.CDLL(str(target))  # it stays loaded when its file is gone
+        return ctypes.CDLL(str(target))  # stays loaded after its file is deleted
     finally:
         shutil.rmtree(target.parent)
 
@@ -68,7 +68,7 @@ class Native:
         self._lib.play(ctypes.c_int64(len(self._seeds)), self._kind, *pointers, ctypes.c_int64(self._room))
 
     def record(self, row: int) -> tuple[object, ...]:
-        """As `reference.play` gives it."""
+        """The result in the form of `reference.play`."""
         stats = tuple(map(tuple, self.stats[row].tolist()))
         packed = self.log[row, : (int(self.steps[row]) + 1) // 2].tobytes()
         return tuple(self.scores[row].tolist()), int(self.steps[row]), stats, packed

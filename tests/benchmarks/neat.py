@@ -1,5 +1,5 @@
-"""NEAT: the same genomes and matches through neat-python's own evaluator, whole generations, growth, and what is left
-to gain."""
+"""NEAT: the same genomes and matches through neat-python's own evaluator, whole generations, scaling with population
+size, and the parts of a generation."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ from typing import Any
 
 import neat
 
-from agents.neat import genome as genomes
 from agents.neat.config import advice, config_text, read_config
 from agents.neat.evolution import Evolution
+from agents.neat.genome import from_neat
+from agents.neat.payload import dump
 from agents.neat.pilot import KIND, NeatPilot
 from agents.neat.species import DefaultSpeciesSet
 from agents.scripted.pong import KIND as BOTS
 from agents.scripted.pong import parse_bot
 from agents.training.concurrent import ConcurrentTrainingExecutor
-from agents.training.neat.state import Course
 from agents.training.events import Metrics
-from agents.training.neat.modes import MODES, Judgement, Mode, merits_of
-from agents.training.neat.trainer import Neuroevolution
 from agents.training.matchmaking import matches
-from engine.games.pong import Pong, PongOptions
+from agents.training.neat.modes import MODES, Mode
+from agents.training.neat.state import Evaluation, EvolutionRun
+from agents.training.neat.trainer import Neuroevolution
+from agents.training.scoring import merits_of
+from engine.games.pong.game import Pong, PongOptions
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, GameSpec, Limits, MatchResult, MatchSpec
 from engine.seeding import derive
@@ -53,52 +55,52 @@ def figures(quick: bool) -> Iterator[Figure]:
     yield from shares(quick)
 
 
-# The same matches through both
+# The same matches through both evaluators
 
 
-def bred(population: int, count: int, feed_forward: bool = True) -> Course:
+def bred(population: int, count: int, feed_forward: bool = True) -> EvolutionRun:
     """A population that has evolved for some generations against the bots."""
     trainer = Neuroevolution(mode="against-bots", population=population)
     text = re.sub(r"feed_forward +=.*", f"feed_forward = {feed_forward}", config_text("", GAME))
-    course = Course(Evolution(text, read_config(text, GAME, population), 1))
+    run = EvolutionRun(Evolution(text, read_config(text, GAME, population), 1))
     with ConcurrentTrainingExecutor(max_workers=2, game=GAME.spec) as executor:
         for _ in range(count):
-            course.advance(judged(course, trainer, executor), trainer)
-    return course
+            run.advance(evaluated(run, trainer, executor), trainer)
+    return run
 
 
-def mode_of(trainer: Neuroevolution, course: Course) -> Mode:
-    return MODES[trainer.mode](trainer, GAME, advice(course.evolution.text))
+def mode_of(trainer: Neuroevolution, run: EvolutionRun) -> Mode:
+    return MODES[trainer.mode](trainer, GAME, advice(run.evolution.text))
 
 
-def judged(course: Course, trainer: Neuroevolution, executor: ConcurrentTrainingExecutor) -> Judgement:
-    mode = mode_of(trainer, course)
-    encounters = mode.encounters(course)
+def evaluated(run: EvolutionRun, trainer: Neuroevolution, executor: ConcurrentTrainingExecutor) -> Evaluation:
+    mode = mode_of(trainer, run)
+    encounters = mode.encounters(run)
     results = executor.play(matches(encounters, Limits(trainer.steps)))
     assert results is not None
-    return mode.judge(course, encounters, results)
+    return mode.evaluate(run, encounters, results)
 
 
 class Contest:
     """Generations of genomes, the matches that each of them plays, and both ways to find their fitness."""
 
-    def __init__(self, course: Course, rounds: int, seeds: int, steps: int) -> None:
-        self.config = course.evolution.config
+    def __init__(self, run: EvolutionRun, rounds: int, seeds: int, steps: int) -> None:
+        self.config = run.evolution.config
         trainer = Neuroevolution(mode="against-bots")
         with ConcurrentTrainingExecutor(max_workers=2, game=GAME.spec) as executor:
-            fitness = judged(course, trainer, executor).fitness
-            rival = course.evolution.genomes[max(fitness, key=lambda key: (fitness[key], -key))]
+            fitness = evaluated(run, trainer, executor).fitness
+            rival = run.evolution.genomes[max(fitness, key=lambda key: (fitness[key], -key))]
             self.rounds = []
-            for _ in range(rounds):  # another generation each time, or workers would know the genomes already
-                course.advance(judged(course, trainer, executor), trainer)
-                self.rounds.append(list(course.evolution.genomes.items()))
+            for _ in range(rounds):  # a new generation each time, because workers cache genomes
+                run.advance(evaluated(run, trainer, executor), trainer)
+                self.rounds.append(list(run.evolution.genomes.items()))
         opponents = (parse_bot(TRACKER.payload), rival)
         self.trial = Trial(GAME.options, steps, opponents, tuple(derive("bench", n) for n in range(seeds)))
         self.rival = AgentSpec(RIVAL, KIND.name, self._payload(rival), KIND.version)
-        self.steps = 0  # of the last generation that was played
+        self.steps = 0  # of the last generation played
 
     def _payload(self, genome: Any) -> bytes:
-        return genomes.dump(genomes.of_neat(genome, self.config.genome_config))
+        return dump(from_neat(genome, self.config.genome_config))
 
     def theirs(self, evaluator: neat.ParallelEvaluator, generation: list[tuple[int, Any]]) -> list[float]:
         evaluator.evaluate(generation, self.config)
@@ -138,7 +140,7 @@ class Contest:
 
 
 def worth(result: MatchResult) -> float:
-    """What a match is worth for the genome that is judged in it."""
+    """The fitness that a genome gets for a match."""
     seat = next(seat for seat, player in enumerate(result.players) if player not in (TRACKER.id, RIVAL))
     merit = merits_of(result)[seat]
     assert merit is not None, result
@@ -146,8 +148,8 @@ def worth(result: MatchResult) -> float:
 
 
 def evaluating(quick: bool) -> Iterator[Figure]:
-    """Every genome against a bot and against another genome, from both sides; workers are up, kernels compiled. Ours
-    is everything from neat-python's genomes to their fitness: encoding, sending, loading, playing, results back."""
+    """Every genome against a bot and against another genome, from both sides; workers run, kernels are compiled.
+    Ours includes everything from neat-python's genomes to their fitness: encoding, sending, loading and playing."""
     size, rounds, steps = (20, 1, 300) if quick else (100, 3, 3000)
     before = 2 if quick else 8
     feed_forward = Contest(bred(size, before), rounds, 2, steps)
@@ -162,9 +164,9 @@ def side_by_side(what: str, contest: Contest, workers: Sequence[int]) -> Iterato
     taken: dict[str, list[float]] = {}
     steps = []
     with ExitStack() as stack:
-        judge = functools.partial(plain_neat.evaluate, contest.trial)
-        # theirs first: they are forked, and where threads are running that is asking for trouble
-        evaluators = {n: stack.enter_context(neat.ParallelEvaluator(n, judge)) for n in workers}
+        evaluate = functools.partial(plain_neat.evaluate, contest.trial)
+        # theirs first: they fork, which is unsafe once threads are running
+        evaluators = {n: stack.enter_context(neat.ParallelEvaluator(n, evaluate)) for n in workers}
         executors = {n: stack.enter_context(ConcurrentTrainingExecutor(max_workers=n, game=GAME.spec)) for n in workers}
         for executor in executors.values():
             contest.ours(executor, [(-1 - key, genome) for key, genome in contest.rounds[0][::-1]])  # warm; ids differ
@@ -208,13 +210,13 @@ def side_by_side(what: str, contest: Contest, workers: Sequence[int]) -> Iterato
 
 FIRST = """
 import time
-from tests.benchmarks.neat import GAME, ConcurrentTrainingExecutor, Course, Neuroevolution, judged
+from tests.benchmarks.neat import GAME, ConcurrentTrainingExecutor, EvolutionRun, Neuroevolution, evaluated
 trainer = Neuroevolution(population=100)
-course = Course.begun(trainer, GAME, None)
+run = EvolutionRun.start(trainer, GAME, None)
 since = time.perf_counter()
 with ConcurrentTrainingExecutor(max_workers=2, game=GAME.spec) as executor:
     for _ in range(2):
-        judged(course, trainer, executor)
+        evaluated(run, trainer, executor)
         print(time.perf_counter() - since)
         since = time.perf_counter()
 """
@@ -235,7 +237,7 @@ def first_call(quick: bool) -> Iterator[Figure]:
 
 @dataclass(frozen=True)
 class Alone:
-    """What a trainer is given, without a session around it."""
+    """A trainer's context without a session."""
 
     game: GameSpec = GAME.spec
     workers: int = 2
@@ -249,7 +251,7 @@ class Alone:
 
 @contextmanager
 def clocked(owner: type, name: str) -> Iterator[list[float]]:
-    """Seconds that each call of a method takes, meanwhile."""
+    """Records the duration of each call of a method."""
     method, taken = getattr(owner, name), list[float]()
 
     @functools.wraps(method)
@@ -268,7 +270,7 @@ def clocked(owner: type, name: str) -> Iterator[list[float]]:
 
 
 def generations(quick: bool) -> Iterator[Figure]:
-    """The trainer as it is, all defaults: ten generations with their validations and their checkpoint, in turns."""
+    """The trainer with its defaults: ten generations with validations and a checkpoint."""
     warm, count = (1, 2) if quick else (2, 10)
     metrics: dict[str, list[dict[str, float]]] = {mode: [] for mode in MODES}
     seconds: dict[str, list[float]] = {mode: [] for mode in MODES}
@@ -293,8 +295,8 @@ def generations(quick: bool) -> Iterator[Figure]:
 
 
 def growth(quick: bool) -> Iterator[Figure]:
-    """Self-play by populations of many sizes, all of the same age: bred by drawn fitness before, so that there are
-    species. Of the small ones there are several."""
+    """Self-play by populations of many sizes, bred before with random fitness for the same number of generations,
+    so that there are species. Small populations are measured several times."""
     sizes, before = ((50, 150), 2) if quick else ((50, 150, 500, 1000, 2000), 4)
     parts: dict[str, dict[int, list[float]]] = {"evaluating": {}, "reproduction": {}, "speciation": {}}
     species: dict[int, list[int]] = {size: [] for size in sizes}
@@ -305,19 +307,19 @@ def growth(quick: bool) -> Iterator[Figure]:
         plan = [(sizes[0], 0)] + [(one, seed) for one in sizes for seed in range(max(500 // one, 1))]
         for size, seed in plan:
             trainer = Neuroevolution(population=size, seed=seed)
-            course, draws = Course.begun(trainer, GAME, None), random.Random(seed)
+            run, draws = EvolutionRun.start(trainer, GAME, None), random.Random(seed)
             for _ in range(before):
-                course.evolution.advance({key: draws.random() for key in course.evolution.genomes})
+                run.evolution.advance({key: draws.random() for key in run.evolution.genomes})
             since = time.perf_counter()
-            judgement = judged(course, trainer, executor)
+            evaluation = evaluated(run, trainer, executor)
             played = time.perf_counter()
-            course.advance(judgement, trainer)
+            run.advance(evaluation, trainer)
             now = (played - since, time.perf_counter() - played, speciation[-1])
             for part, value in zip(parts.values(), now, strict=True):
                 part.setdefault(size, []).append(value)
-            species[size].append(course.evolution.species)
+            species[size].append(run.evolution.species)
     for name, part in parts.items():
-        part[sizes[0]].pop(0)  # it started the workers
+        part[sizes[0]].pop(0)  # the first one includes the start of the workers
         least = statistics.mean(part[sizes[0]]) / sizes[0]
         for size in sizes:
             mean = statistics.mean(part[size])
@@ -327,23 +329,23 @@ def growth(quick: bool) -> Iterator[Figure]:
 
 
 def shares(quick: bool) -> Iterator[Figure]:
-    """What a generation of self-play consists of, one part at a time, genomes new each time."""
+    """The parts of a generation of self-play, each measured separately, with new genomes each time."""
     trainer = Neuroevolution(population=20 if quick else 150)
-    course = Course.begun(trainer, GAME, None)
-    mode = mode_of(trainer, course)
+    run = EvolutionRun.start(trainer, GAME, None)
+    mode = mode_of(trainer, run)
     state: dict[str, Any] = {}
 
     def encode() -> None:
-        state["encounters"] = mode.encounters(course)
+        state["encounters"] = mode.encounters(run)
         state["specs"] = matches(state["encounters"], Limits(trainer.steps))
 
     def load() -> None:
         pilot = NeatPilot(GAME, 2)
-        for agent in course.specs().values():
+        for agent in run.specs().values():
             pilot.load(agent)
 
-    def judge() -> None:
-        state["judgement"] = mode.judge(course, state["encounters"], state["results"])
+    def evaluate() -> None:
+        state["evaluation"] = mode.evaluate(run, state["encounters"], state["results"])
 
     with (
         SequentialMatchExecutor(record=False) as here,
@@ -363,8 +365,8 @@ def shares(quick: bool) -> Iterator[Figure]:
             "playing, this process": play(here.execute_matches),
             "playing, 1 worker": play(one.play),
             "playing, 2 workers": play(two.play),
-            "judging": judge,
-            "reproduction": lambda: course.advance(state["judgement"], trainer),
+            "evaluation": evaluate,
+            "reproduction": lambda: run.advance(state["evaluation"], trainer),
         }
         in_turns(jobs, 2 if quick else 4)
         taken = in_turns(jobs, 1 if quick else 3)

@@ -13,7 +13,7 @@ import numpy as np
 
 from agents.scripted.pong import KIND as SCRIPTED
 from engine.game import AgentKind
-from engine.games.pong import Pong, PongOptions
+from engine.games.pong.game import Pong, PongOptions
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchResult, MatchSpec
 from engine.registry import KINDS
@@ -36,7 +36,7 @@ def figures(quick: bool) -> Iterator[Figure]:
 
 
 def readme_bot() -> dict[str, Any]:
-    """What the README's example of an agent defines."""
+    """The names that the README's example of an agent defines."""
     blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.M | re.S)
     names: dict[str, Any] = {}
     exec(next(block for block in blocks if "class Chaser" in block), names)
@@ -44,7 +44,7 @@ def readme_bot() -> dict[str, Any]:
 
 
 def whole_matches(kind: AgentKind, bot: Callable[[], Any], quick: bool) -> Iterator[Figure]:
-    """Against a scripted bot, on either side; the bare loop makes as many answers with views that are ready-made."""
+    """Against a scripted bot, on either side; the bare loop calls act() as often on prepared views."""
     [plain], [other] = kind.samples(GAME), [one for one in SCRIPTED.samples(GAME) if one.id == "Tracker"]
     count = 20 if quick else 1000
     specs = [

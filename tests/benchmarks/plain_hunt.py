@@ -1,4 +1,4 @@
-"""Treasure Hunt in plain Python, a match at a time: what most gridworlds are like.
+"""Treasure Hunt in plain Python, a match at a time: as most gridworlds are written.
 
 Written from the rules, with lists and dictionaries, not from the kernels; results are the same to the bit, observations
 and packed actions included.
@@ -7,7 +7,7 @@ and packed actions included.
 from __future__ import annotations
 
 from agents.scripted.treasure_hunt import HEADING
-from engine.games.treasure_hunt import APPEAR, ORDER, PILLAR, PLACE, TreasureHuntOptions
+from engine.games.treasure_hunt.game import APPEAR, ORDER, PILLAR, PLACE, TreasureHuntOptions
 from engine.play.lane_kernels import AGENT_SEED
 from tests.benchmarks.reference import draw, unit
 
@@ -25,7 +25,7 @@ class Hunt:
         self.gems: set[Cell] = set()
         self.seats: list[Cell] = []
         self.gems_taken, self.bumps, self.moved, self.contested = ([0] * options.seats for _ in range(4))
-        self.frames: list[list[list[list[float]]]] = []  # by turn and seat, as they were seen
+        self.frames: list[list[list[list[float]]]] = []  # by turn and seat
         wanted = round(options.pillars * len(self.cells))
         for k in range(4 * wanted):
             x, y = self.drawn_cell(PILLAR, k)
@@ -43,7 +43,7 @@ class Hunt:
         return self.cells[(draw(self.seed, what, 0, 0, k) >> 32) * len(self.cells) >> 32]
 
     def appear(self) -> None:
-        """From gem to gem: how many cells have no luck in between is drawn."""
+        """Draws the number of cells from one gem to the next."""
         at, k = 0, 0
         while True:
             luck, none, gap = unit(draw(self.seed, APPEAR, 0, self.turn, k)), 1.0, 0
@@ -110,7 +110,7 @@ class Hunt:
 
 
 def play(options: TreasureHuntOptions, seed: int) -> tuple[object, ...]:
-    """Random players, who look and then go anywhere: scores, turns, statistics and packed actions."""
+    """A match of random players that compute their observations: scores, turns, statistics and packed actions."""
     hunt, log = Hunt(options, seed), 0
     seats = range(options.seats)
     own = [draw(seed, AGENT_SEED, seat, 0) for seat in seats]

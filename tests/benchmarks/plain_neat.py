@@ -1,5 +1,5 @@
-"""Genomes judged as neat-python's own examples do it: its networks, a match at a time in plain Python, and its
-`ParallelEvaluator`, which calls `evaluate` in a process of its own for one genome after the other."""
+"""Genomes evaluated as in neat-python's own examples: its networks, a match at a time in plain Python, and its
+`ParallelEvaluator`, which calls `evaluate` in worker processes, one genome at a time."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 import neat
 
 from agents.scripted.pong import Bot
-from engine.games.pong import PongOptions
+from engine.games.pong.game import PongOptions
 from engine.play.lane_kernels import AGENT_SEED
 from tests.benchmarks.reference import Match, bot_act, draw
 
-HIT, STEP = 0.01, 0.0001  # what they are worth, beside points
-Mind = Callable[[list[float], int, int], int]  # an action from what it sees, its seed and the step
+HIT, STEP = 0.01, 0.0001  # rewards besides points
+Policy = Callable[[list[float], int, int], int]  # observation, seed and step -> action
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What every genome has to play: each opponent with each seed, from both sides."""
+    """The matches of every genome: each opponent with each seed, from both sides."""
 
     options: PongOptions
     steps: int
@@ -28,8 +28,8 @@ class Trial:
     seeds: tuple[int, ...]
 
 
-def mind(player: Any, config: Any) -> Mind:
-    """Somebody who is about to play one match."""
+def mind(player: Any, config: Any) -> Policy:
+    """A player for one match."""
     if isinstance(player, Bot):
         return lambda seen, seed, step: bot_act(player, seen, seed, step)
     kind = neat.nn.FeedForwardNetwork if config.genome_config.feed_forward else neat.nn.RecurrentNetwork
@@ -42,7 +42,7 @@ def mind(player: Any, config: Any) -> Mind:
     return act
 
 
-def play(trial: Trial, seed: int, minds: Sequence[Mind]) -> Match:
+def play(trial: Trial, seed: int, minds: Sequence[Policy]) -> Match:
     match = Match(trial.options, seed)
     match.serve()
     left, right = minds
@@ -54,7 +54,7 @@ def play(trial: Trial, seed: int, minds: Sequence[Mind]) -> Match:
 
 
 def worth(match: Match, seat: int) -> float:
-    """As `agents.training.neat.modes.merits_of` has it, and something for hits and for lasting."""
+    """As `agents.training.scoring.merits_of`, plus rewards for hits and for steps."""
     own, other = match.score[seat], match.score[1 - seat]
     won = 1.0 if own > other else 0.5 if own == other else 0.0
     merit = 0.5 * won + 0.25 + 0.25 * ((own - other) / max(own, other, 1))

@@ -23,7 +23,7 @@ def network(number: int) -> np.ndarray:
         for k in range(8 if node < 3 else 3):
             net["weight"][node, k] = 2.0 * chance(number, WEIGHT, 0, node, k) - 1.0
         net["bias"][node] = 0.1 * (chance(number, WEIGHT, 1, node, 0) - 0.5)
-    net["weight"][0, 5] = 6.0  # own height less the ball's
+    net["weight"][0, 5] = 6.0  # own height minus the ball's
     net["weight"][3:, 0] = (0.0, 2.0, -2.0)  # up when above it, down when below
     return net
 
@@ -43,7 +43,7 @@ def _hidden(obs, net, node):  # type: ignore[no-untyped-def]
 
 @inline
 def _output(a, b, c, net, node):  # type: ignore[no-untyped-def]
-    """Of the three hidden nodes, which stay in registers."""
+    """An output from the three hidden nodes, which stay in registers."""
     return _activated(0.0 + a * net.weight[node, 0] + b * net.weight[node, 1] + c * net.weight[node, 2], net, node)
 
 

@@ -1,4 +1,4 @@
-"""Pong with its players in plain Python, a match at a time: what most projects would have.
+"""Pong with its players in plain Python, a match at a time: as most projects would write it.
 
 Written from the rules, not from the kernels; results are the same to the bit, packed actions included.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from agents.scripted.pong import ERROR, MOVE, Bot
-from engine.games.pong import SERVE_ANGLE, SERVE_SIDE, PongOptions
+from engine.games.pong.game import SERVE_ANGLE, SERVE_SIDE, PongOptions
 from engine.play.lane_kernels import AGENT_SEED
 
 MASK = 2**64 - 1
@@ -136,7 +136,7 @@ class Match:
             1.0 if side * self.vx < 0.0 else 0.0,
             self.paddle[1 - seat] * (2.0 / 600.0),
         )
-        return list(FLOATS.unpack(FLOATS.pack(*seen)))  # rounded as what an agent sees
+        return list(FLOATS.unpack(FLOATS.pack(*seen)))  # rounded to 32 bits, as observations are
 
     def stats(self, seat: int) -> list[float]:
         hits = max(self.hits[seat], 1)

@@ -1,4 +1,4 @@
-"""Registers the network players, here and in whatever worker imports it."""
+"""Registers the network players in every process that imports it."""
 
 from engine.registry import KINDS
 from tests.benchmarks.players import SIX_NODES

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 
-from engine.games.pong import Pong, PongOptions
+from engine.games.pong.game import Pong, PongOptions
 from engine.play.arena import Arena
 from engine.play.match import MatchSpec
 from engine.play.rollout import Rollout
@@ -45,7 +45,7 @@ def _compared(boards: int, steps: int, rounds: int) -> Iterator[Figure]:
             "torch in lock-step": lambda: lock_step.collect(steps),
         }
         for job in jobs.values():
-            job()  # compiled, and warm
+            job()  # compiles
         taken = in_turns(jobs, rounds)
         _check_equal(rollout, lock_step)
     for name in jobs:
@@ -72,7 +72,7 @@ NUMBERS = itertools.count()
 
 
 class LockStep:
-    """The usual way: all boards take a step together, and torch answers for all seats in one batch."""
+    """The usual way: all boards step together, and torch evaluates all seats in one batch."""
 
     def __init__(self, boards: int) -> None:
         mlp = nets.read(NET.payload)

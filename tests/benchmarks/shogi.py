@@ -1,4 +1,4 @@
-"""Shogi: random play, counting, searching and whole matches on one core, beside cshogi where that is installed."""
+"""Shogi: random play, counting, searching and whole matches on one core, compared with cshogi if it is installed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.scripted import random_agent as dice
+from agents.scripted import random_agent
 from agents.scripted.shogi import SAMPLES, agent
 from agents.scripted.shogi_search import new_frames, search
 from engine.game import Bools, Ints, Seeds
@@ -75,7 +75,7 @@ def _perft(board: Any, depth: int) -> int:
 
 @kernel
 def _pick(moves, lanes, cells, seeds, ply, actions):  # type: ignore[no-untyped-def]
-    """Any move of each lane's list."""
+    """A random move of each lane."""
     for lane in range(len(lanes)):
         if lanes[lane].count > 0:
             move = moves[lane, draw(seeds[lane], PICK, 0, ply, 0) % np.uint64(lanes[lane].count)]
@@ -83,7 +83,7 @@ def _pick(moves, lanes, cells, seeds, ply, actions):  # type: ignore[no-untyped-
 
 
 def random_play(cshogi: ModuleType | None, quick: bool) -> Iterator[Figure]:
-    """Random games with repetition looked for at every ply; over games are begun anew."""
+    """Random games with a repetition check at every ply; finished games restart."""
     plies = LANES * (100 if quick else 1000)
     jobs: dict[str, Callable[[], object]] = {
         "boards alone": lambda: _play_lanes(plies, masks=False),
@@ -112,7 +112,7 @@ def _play_lanes(plies: int, masks: bool) -> None:
         if masks:
             boards.legal(every, seats, legal)
             flags, plies_now = legal.view(np.uint8), np.full(LANES, ply, np.uint32)
-            dice.roll((seeds,), every, plies_now, flags, True, out)
+            random_agent.roll((seeds,), every, plies_now, flags, True, out)
             actions[:] = out[:, None]
         else:
             _pick(boards.moves, boards.lanes, boards.cells, seeds, ply, actions)
@@ -123,7 +123,7 @@ def _play_lanes(plies: int, masks: bool) -> None:
 
 
 def _play_other(cshogi: ModuleType, plies: int) -> None:
-    """The same as a loop of Python, which is how that library is used."""
+    """The same in a Python loop, as cshogi is used."""
     board, rng = cshogi.Board(), random.Random(1)
     for _ in range(plies):
         moves = list(board.legal_moves)
@@ -151,7 +151,7 @@ def searching(quick: bool) -> Iterator[Figure]:
 
 
 def whole_matches(quick: bool) -> Iterator[Figure]:
-    """Of equal players, from spec to result: marched, and one move of all matches at a time."""
+    """Matches of equal players from spec to result: marched, and ticked."""
     game = Shogi(ShogiOptions())
     for name, matches in (("Dice", 1000), ("Pebble", 1000), ("Magpie", 1000), ("Merchant", 250)):
         player = AgentSpec(name, "dice") if name == "Dice" else agent(name, SAMPLES[name])

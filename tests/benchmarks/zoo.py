@@ -1,4 +1,4 @@
-"""Pong as an environment of PettingZoo: what its interface costs, against one of our boards driven directly."""
+"""Pong as an environment of PettingZoo: the cost of its interface compared with a board that is called directly."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from engine.game import Boards
 from engine.games.pettingzoo import env
-from engine.games.pong import Pong, PongOptions
+from engine.games.pong.game import Pong, PongOptions
 from tests.benchmarks import reference
 from tests.benchmarks.measure import Figure, in_turns, ratio
 
 GAME = Pong(PongOptions())
-AGAIN = 500  # steps after which a match is dealt again: well before anybody can win
+AGAIN = 500  # steps after which a match is dealt again, well before it can end
 
 
 def figures(quick: bool) -> Iterator[Figure]:
@@ -45,7 +45,7 @@ def figures(quick: bool) -> Iterator[Figure]:
 
 
 def check(plays: np.ndarray) -> None:
-    """Environment, plain Python and board show the same at every step, or the figures would mean nothing."""
+    """Checks that environment, plain Python and board give the same observations at every step."""
     made, boards, match = env("pong"), GAME.boards(1), reference.Match(GAME.options, 1)
     seen, _ = made.reset(seed=1)
     boards.deal(np.zeros(1, np.uint32), np.ones(1, np.uint64), [None])
@@ -80,7 +80,7 @@ def _environment(steps: int, plays: np.ndarray):  # type: ignore[no-untyped-def]
 
 
 def _plain(steps: int, plays: np.ndarray):  # type: ignore[no-untyped-def]
-    """The same rules and the same answers, as most environments are written."""
+    """The same rules and observations, written as most environments are."""
     actions = [(int(row[0]), int(row[1])) for row in plays[:, 0]]
     names = ("player_0", "player_1")
 

@@ -1,4 +1,4 @@
-"""Every registered game and kind of agent keeps its promises, and checks.py notices when one does not."""
+"""Every registered game and agent kind passes the checks, and the checks find faults."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import pytest
 
 from engine.checks import check_game, check_kind
 from engine.game import AgentKind
-from engine.games.pong import Pong, PongBoards, PongOptions
+from engine.games.pong.game import Pong, PongBoards, PongOptions
 from engine.kernels import row
 from engine.plain import PlainPilot
 from engine.registry import GAMES, KINDS, new_game
 from tests.plugins import bids, marchers, pilots, tictactoe
 
 GAME_NAMES = GAMES.names()
-OTHERS = ("usi",)  # other people's programs, none of them ready-made: see tests/agents/test_usi_play.py
+OTHERS = ("usi",)  # external programs without samples: see tests/agents/test_usi_play.py
 KIND_NAMES = [name for name in KINDS.names() if name not in ("raising", "illegal", "left-only", "resigning", *OTHERS)]
 
 
 @pytest.mark.parametrize("name", GAME_NAMES)
-def test_a_registered_game_keeps_its_promises(name: str) -> None:
+def test_a_registered_game_passes_the_checks(name: str) -> None:
     check_game(new_game(name))
 
 
 @pytest.mark.parametrize("kind_name", KIND_NAMES)
-def test_a_registered_kind_keeps_its_promises_in_every_game_it_plays(kind_name: str) -> None:
+def test_a_registered_kind_passes_the_checks_in_every_game_it_plays(kind_name: str) -> None:
     kind = KINDS.get(kind_name)
     games = [game for game in map(new_game, GAME_NAMES) if kind.plays(game) and (kind.live or kind.samples(game))]
-    assert games, f"{kind_name} plays nothing"
+    assert games, f"{kind_name} plays no game"
     for game in games:
         check_kind(kind, game)
 
@@ -43,12 +43,12 @@ def test_a_game_may_have_from_one_to_ten_seats(seats: int) -> None:
 
 @pytest.mark.parametrize("kind", ["fast", "slow", "remembering", "vandal"])
 @pytest.mark.parametrize("game", ["pong", "tictactoe", "bids", "mixed"])
-def test_slow_and_remembering_players_keep_their_promises(kind: str, game: str) -> None:
+def test_slow_and_stateful_agents_pass_the_checks(kind: str, game: str) -> None:
     check_kind(KINDS.get(kind), new_game(game, **({"points": 1} if game == "pong" else {})), matches=4)
 
 
 class SharedRandomness(bids.BidsBoard):
-    """Draws its prizes from a stream that all boards share."""
+    """Draws prizes from a generator that all boards share."""
 
     stream = np.random.default_rng(0)
 
@@ -57,7 +57,7 @@ class SharedRandomness(bids.BidsBoard):
 
 
 class LeakyBoards(PongBoards):
-    """Moves one lane too many."""
+    """Applies actions to all lanes."""
 
     def apply(self, lanes: np.ndarray, actions: np.ndarray) -> None:
         super().apply(np.arange(len(self.records), dtype=np.uint32), np.abs(actions))
@@ -68,21 +68,21 @@ class ShallowCopies(PongBoards):
         self.records[target]["x"] = self.records[source]["x"]
 
 
-class Glaring(PongBoards):
-    """More is seen than its info says."""
+class OutOfBounds(PongBoards):
+    """Observations exceed info.bounds."""
 
     def observe(self, lanes: np.ndarray, seats: np.ndarray, out: np.ndarray) -> None:
         super().observe(lanes, seats, out)
         out += 3.0
 
 
-class TwitchyTicTacToe(tictactoe.TicTacToeBoard):
-    """Cannot be looked at without a move being made."""
+class ObserverEffect(tictactoe.TicTacToeBoard):
+    """Observing a board plays a move."""
 
     def observe(self, seat: int) -> list[float]:
-        seen = super().observe(seat)
+        observation = super().observe(seat)
         self._now = self._now.play(99)
-        return seen
+        return observation
 
 
 class Endless(bids.BidsBoard):
@@ -100,14 +100,14 @@ def broken_game(kind: str) -> object:
             game.boards = lambda lanes: ShallowCopies(game.options, lanes)  # type: ignore[method-assign]
         case "stream" | "endless":
             game = bids.Bids(bids.BidsOptions())
-            made = SharedRandomness if kind == "stream" else Endless
-            game.new = lambda seed, start: made(game.options, seed)
+            board = SharedRandomness if kind == "stream" else Endless
+            game.new = lambda seed, start: board(game.options, seed)
         case "bounds":
             game = Pong(PongOptions(points=1))
-            game.boards = lambda lanes: Glaring(game.options, lanes)  # type: ignore[method-assign]
+            game.boards = lambda lanes: OutOfBounds(game.options, lanes)  # type: ignore[method-assign]
         case "look":
             game = tictactoe.TicTacToe(tictactoe.NoOptions())
-            game.new = lambda seed, start: TwitchyTicTacToe(start)
+            game.new = lambda seed, start: ObserverEffect(start)
         case _:
             game = bids.Bids(bids.BidsOptions())
             game.check_start = lambda start: None
@@ -117,63 +117,63 @@ def broken_game(kind: str) -> object:
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [
-        ("lanes", "never moved"),
+        ("lanes", "no action was applied"),
         ("copy", "copied lane"),
         ("stream", "other lanes"),
-        ("look", "looking at a board changes it"),
-        ("endless", "needs a limit"),
-        ("bounds", "not from -2 to 2, as `bounds` says"),
-        ("start", "check_start takes any text"),
+        ("look", "reading a board changes it"),
+        ("endless", "needs a step limit"),
+        ("bounds", r"outside info.bounds \(-2 to 2\)"),
+        ("start", "check_start accepts any text"),
     ],
 )
-def test_a_broken_game_is_told_what_is_broken(kind: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.checks.STEPS", 2000)
+def test_the_fault_of_a_broken_game_is_named(kind: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.checks.MAX_STEPS", 2000)
     with pytest.raises(AssertionError, match=sentence):
         check_game(broken_game(kind))
 
 
-class Forgetful(PlainPilot):
-    """Keeps one state for all its slots."""
+class SharedState(PlainPilot):
+    """Keeps one counter for all slots."""
 
     count = 0
 
     def act(self, views: pilots.Views) -> np.ndarray:
         answers = []
         for at in range(len(views)):
-            Forgetful.count += 1
+            SharedState.count += 1
             legal = np.flatnonzero(views.legal[at])
-            answers.append(int(legal[Forgetful.count % legal.size]))
+            answers.append(int(legal[SharedState.count % legal.size]))
         return np.array(answers)
 
 
-def test_a_kind_whose_agents_depend_on_their_company_is_found_out() -> None:
+def test_agents_that_depend_on_other_lanes_are_found() -> None:
     kind = AgentKind(
-        "forgetful",
+        "shared-state",
         1,
-        lambda game, slots: Forgetful(lambda payload: tictactoe.Anyhow()),
+        lambda game, slots: SharedState(lambda payload: tictactoe.Anyhow()),
         lambda game: True,
-        lambda game: [pilots.agent("forgetful")],
+        lambda game: [pilots.agent("shared-state")],
     )
-    KINDS.add("forgetful", kind)
+    KINDS.add("shared-state", kind)
     try:
-        with pytest.raises(AssertionError, match=r"play differently in company|depends on the order"):
+        with pytest.raises(AssertionError, match=r"play differently in other lanes|depend on the order"):
             check_kind(kind, new_game("tictactoe"))
     finally:
-        KINDS.remove("forgetful")
+        KINDS.remove("shared-state")
 
 
-def test_a_kind_that_fails_is_told_by_its_own_words() -> None:
+def test_the_error_of_a_failing_kind_is_shown() -> None:
     with pytest.raises(AssertionError, match="I give up"):
         check_kind(KINDS.get("raising"), new_game("pong"))
 
 
-def test_samples_must_be_of_the_kinds_own_version() -> None:
+def test_samples_must_have_the_version_of_their_kind() -> None:
     with pytest.raises(AssertionError, match="version"):
         check_kind(dataclasses.replace(KINDS.get("bidder"), version=2), new_game("bids"))
 
 
-def test_a_row_function_that_cannot_be_compiled_is_found_out() -> None:
-    """In a league it would be played by ticks, correctly and slowly, without a word."""
+def test_a_row_function_that_cannot_be_compiled_is_found() -> None:
+    """A league would silently play it by ticks, correctly but slowly."""
 
     @row
     def allocating(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]

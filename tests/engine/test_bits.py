@@ -1,4 +1,4 @@
-"""Eight cells at a time: the same as numpy, one by one."""
+"""Functions on bits and on eight elements give the same results as numpy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from engine.bits import lowest, ones, where_between, where_not_zero, write_bits
+from engine.bits import lowest_bit, popcount, where_between, where_not_zero, write_bits
 
 
 @numba.njit
@@ -29,7 +29,7 @@ def write(floats: Any, at: int, bits: int) -> None:
 
 @numba.njit
 def count_and_lowest(word: Any) -> Any:
-    return ones(word), lowest(word)
+    return popcount(word), lowest_bit(word)
 
 
 def packed(flags: Any) -> int:

@@ -1,4 +1,4 @@
-"""The cache of compiled kernels: it notices changed sources, and nothing wrong with it stops anybody."""
+"""The cache of compiled kernels: it detects changed sources, and a damaged or missing cache does no harm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TAKEN_IN = "from engine.kernels import inline\n\n@inline\ndef more(x):\n    retu
 
 
 def answer(folder: Path) -> str:
-    """What the kernel says in a process of its own."""
+    """The result of the kernel in a new process."""
     paths = os.pathsep.join([str(folder), str(Path(__file__).parents[2])])
     environment = {**os.environ, "PYTHONPATH": paths, "RINGSIDE_CACHE": str(folder / "cache")}
     command = [sys.executable, "-c", "import calls; print(calls.answer(1))"]
@@ -32,14 +32,14 @@ def package(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_change_to_what_a_kernel_takes_in_is_noticed(package: Path) -> None:
+def test_a_changed_dependency_of_a_kernel_is_detected(package: Path) -> None:
     assert answer(package) == "2"
     (package / "taken_in.py").write_text(TAKEN_IN.format(100))
     assert answer(package) == "101"
 
 
 @pytest.mark.parametrize("damage", [b"", b"no pickle at all"])
-def test_a_damaged_cache_file_is_compiled_anew(package: Path, damage: bytes) -> None:
+def test_a_kernel_with_a_damaged_cache_file_is_compiled_again(package: Path, damage: bytes) -> None:
     assert answer(package) == "2"
     files = [path for path in (package / "cache").rglob("calls.*") if path.is_file()]
     assert len(files) == 2, "an index and a kernel"
@@ -49,13 +49,13 @@ def test_a_damaged_cache_file_is_compiled_anew(package: Path, damage: bytes) -> 
     assert answer(package) == "2"
 
 
-def test_without_a_place_for_the_cache_kernels_are_compiled_all_the_same(package: Path) -> None:
+def test_kernels_work_without_a_cache_folder(package: Path) -> None:
     (package / "cache").write_text("a file where a folder should be")
     assert answer(package) == "2"
 
 
 def test_a_full_disk_leaves_a_kernel_uncached_and_working(package: Path) -> None:
-    """Numba's own way to write a file fails, as it does on a full disk."""
+    """Numba's cache write fails, as on a full disk."""
     (package / "sitecustomize.py").write_text(
         "import numba.core.caching as caching\n"
         "def full(*arguments):\n    raise OSError(28, 'No space left on device')\n"
@@ -65,7 +65,7 @@ def test_a_full_disk_leaves_a_kernel_uncached_and_working(package: Path) -> None
     assert not list((package / "cache").rglob("*.nbc")), "the disk was full"
 
 
-def test_a_kernel_can_be_typed_at_a_prompt() -> None:
+def test_a_kernel_can_be_defined_at_a_prompt() -> None:
     names: dict[str, object] = {"kernel": kernel, "__name__": "__main__"}
     exec("@kernel\ndef double(x):\n    return 2 * x\n", names)
     assert names["double"](21) == 42
@@ -82,7 +82,7 @@ def test_sweeping_removes_old_kernels_and_nothing_else(tmp_path: Path, monkeypat
     assert sorted(path.name for path in cache_root().iterdir()) == ["fedcba9876543210", "photographs"]
 
 
-def test_what_was_compiled_is_known_until_the_sources_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_kernels_are_known_until_sources_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "_cache_folder", lambda packages: tmp_path / "-".join(sorted(packages)))
     for package in ("agents", "others"):
         (tmp_path / "-".join(sorted({"engine", package}))).mkdir()
@@ -105,8 +105,8 @@ print(made(more)(1))
 """
 
 
-def test_a_generated_kernel_notices_that_a_script_has_changed(tmp_path: Path) -> None:
-    """What a script defines itself is not among the sources that the cache's folder is named by."""
+def test_a_generated_kernel_detects_a_changed_script(tmp_path: Path) -> None:
+    """Functions of a script are not among the sources that name the cache folder."""
     script = tmp_path / "script.py"
     environment = {
         **os.environ,
@@ -119,7 +119,7 @@ def test_a_generated_kernel_notices_that_a_script_has_changed(tmp_path: Path) ->
         assert done.stdout.strip() == str(1 + amount)
 
 
-def test_generated_kernels_tell_functions_of_one_name_apart() -> None:
+def test_generated_kernels_distinguish_functions_of_the_same_name() -> None:
     def adding(amount: int) -> object:
         @kernels.row
         def more(x: int) -> int:

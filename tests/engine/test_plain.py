@@ -1,4 +1,4 @@
-"""Plain bots: what they may do with their views, in which order they are asked, and whose answer is wrong."""
+"""Plain bots: use of views, order of calls, and blame for wrong answers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 
 from agents.scripted.pong import KIND as SCRIPTED
 from engine.game import RESIGN, Boards, Indices, NoAction, Observations, Views
-from engine.games.pong import Pong, PongOptions
+from engine.games.pong.game import Pong, PongOptions
 from engine.plain import NO_ACTION, PlainPilot, View, plain_kind
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.heartbeat import Call, private
+from engine.play.heartbeat import PilotCall, private_heartbeat
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
 from engine.registry import KINDS
 from engine.seeding import derive
@@ -23,7 +23,7 @@ ROWS = 300  # of Pong: more than one block of observations
 CALLS = 6
 
 
-class Watched:
+class CountingBoards:
     """Boards that count how often they are observed."""
 
     def __init__(self, boards: Boards) -> None:
@@ -42,7 +42,7 @@ class Table:
         self.lanes = np.arange(rows, dtype=np.uint32)
         self.boards = GAME.boards(rows)
         self.boards.deal(self.lanes, self.lanes.astype(np.uint64), [None] * rows)
-        self.watched, self.marks = Watched(self.boards), private(rows)
+        self.counting, self.marks = CountingBoards(self.boards), private_heartbeat(rows)
         self.pilot = PlainPilot(lambda payload: bot())
         self.pilot.begin(2 * self.lanes, np.full(rows, self.pilot.load(AgentSpec("a", "plain"))), self.lanes)
         self._rows = np.zeros((5, rows), np.uint32)
@@ -50,20 +50,20 @@ class Table:
         self._out = np.zeros((rows, 8), np.float32)
 
     def ask(self) -> list[int]:
-        views = Views(self.watched, self._rows, self._out, None, self.marks.turn)
-        self.marks.enter(Call.ACT, self.lanes, self.lanes)
+        views = Views(self.counting, self._rows, self._out, None, self.marks.turn)
+        self.marks.begin_call(PilotCall.ACT, self.lanes, self.lanes)
         answers = self.pilot.act(views).tolist()
         self.boards.apply(self.lanes, np.ones((len(self.lanes), 2), np.int64))
         self._rows[4] += 1
         return answers
 
-    def seen(self) -> Observations:
+    def observations(self) -> Observations:
         out = np.zeros_like(self._out)
         self.boards.observe(self.lanes, np.zeros_like(self.lanes), out)
         return out
 
 
-def test_a_bot_may_keep_and_change_what_it_sees() -> None:
+def test_a_bot_may_keep_and_change_its_observation() -> None:
     kept: list[tuple[Observations, bytes]] = []
 
     def act(view: View) -> int:
@@ -78,7 +78,7 @@ def test_a_bot_may_keep_and_change_what_it_sees() -> None:
 
     table = Table(act)
     for _ in range(CALLS):
-        expected = table.seen()
+        expected = table.observations()
         table.ask()
     assert len(kept) == CALLS * ROWS
     assert all(obs.tobytes() == then for obs, then in kept)
@@ -102,7 +102,7 @@ def test_a_kept_observation_keeps_little_else_in_memory() -> None:
     assert max(obs.nbytes if obs.base is None else obs.base.nbytes for obs in kept) <= 4096
 
 
-def test_a_kept_view_still_says_when_and_for_whom_it_was() -> None:
+def test_a_kept_view_still_has_its_ply_seed_and_seat() -> None:
     kept: list[View] = []
     table = Table(lambda view: kept.append(view) or 0)
     for _ in range(CALLS):
@@ -110,7 +110,7 @@ def test_a_kept_view_still_says_when_and_for_whom_it_was() -> None:
     assert [(view.ply, view.seed, view.seat) for view in kept] == [(n, m, 0) for n in range(CALLS) for m in range(ROWS)]
 
 
-def test_a_view_cannot_be_given_another_observation() -> None:
+def test_the_observation_of_a_view_cannot_be_replaced() -> None:
     def act(view: View) -> int:
         with pytest.raises(AttributeError):
             view.obs = np.zeros(8, np.float32)  # type: ignore[misc]
@@ -119,31 +119,33 @@ def test_a_view_cannot_be_given_another_observation() -> None:
     Table(act).ask()
 
 
-def test_nothing_is_observed_for_bots_that_do_not_look() -> None:
+def test_no_observations_are_computed_for_bots_that_do_not_read_them() -> None:
     table = Table(lambda view: view.pick(3))
     for _ in range(CALLS):
         table.ask()
-    assert table.watched.observed == 0
+    assert table.counting.observed == 0
 
 
-def test_bots_that_stop_looking_are_not_observed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.plain.RELEARN", 4)
+def test_observations_stop_when_bots_no_longer_read_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.plain.PREFILL_CALLS", 4)
     table = Table(lambda view: int(view.ply < 4 and view.obs[0] > 2))
     for _ in range(20):
         table.ask()
-    assert table.watched.observed == 4
+    assert table.counting.observed == 4
 
 
-def test_bots_are_asked_in_the_order_of_their_rows_and_marked_before_they_are() -> None:
+def test_bots_act_in_the_order_of_rows_and_are_marked_before() -> None:
     asked: list[tuple[int, int | None, int]] = []
-    table = Table(lambda view: asked.append((view.seed, table.marks.asked, table.marks.pulse)) or int(view.obs[0] > 2))
+    table = Table(
+        lambda view: asked.append((view.seed, table.marks.current_row, table.marks.pulse)) or int(view.obs[0] > 2)
+    )
     for _ in range(CALLS):
         table.ask()
     assert [one[:2] for one in asked] == [(row, row) for _ in range(CALLS) for row in range(ROWS)]
-    assert len({pulse for *_, pulse in asked}) == CALLS * ROWS, "a watchdog would think that one of them hangs"
+    assert len({pulse for *_, pulse in asked}) == CALLS * ROWS, "otherwise a watchdog would report a hang"
 
 
-def test_a_slot_that_begins_again_has_a_new_bot() -> None:
+def test_a_slot_with_a_new_match_has_a_new_bot() -> None:
     table = Table(lambda view: view.seed % 3)
     assert table.ask() == [row % 3 for row in range(ROWS)]
     slots = np.array([2, 8], np.uint32)
@@ -152,8 +154,8 @@ def test_a_slot_that_begins_again_has_a_new_bot() -> None:
     assert table.ask() == [row % 3 if row not in (1, 4) else {1: 0, 4: 2}[row] for row in range(ROWS)]
 
 
-class Spoken:
-    """An answer with code of its own."""
+class IndexAnswer:
+    """An answer whose conversion runs code."""
 
     def __init__(self, action: Any) -> None:
         self._action = action
@@ -170,7 +172,7 @@ class Spoken:
         (2, 2),
         (True, 1),
         (np.int32(1), 1),
-        (Spoken(2), 2),
+        (IndexAnswer(2), 2),
         (300, 300),
         (RESIGN, RESIGN),
         (-1, NO_ACTION),
@@ -178,7 +180,7 @@ class Spoken:
         (-(2**70), NO_ACTION),
     ],
 )
-def test_whole_numbers_of_any_kind_are_answers(answer: object, action: int) -> None:
+def test_integers_of_any_type_are_valid_answers(answer: object, action: int) -> None:
     assert Table(lambda view: answer if view.seed == 3 else 1, rows=5).ask() == [1, 1, 1, action, 1]
 
 
@@ -189,26 +191,26 @@ def test_whole_numbers_of_any_kind_are_answers(answer: object, action: int) -> N
         (1.0, NoAction),
         ("1", NoAction),
         (np.bool_(True), NoAction),
-        (Spoken(RuntimeError("none")), RuntimeError),
-        (Spoken(ValueError("none")), ValueError),
+        (IndexAnswer(RuntimeError("none")), RuntimeError),
+        (IndexAnswer(ValueError("none")), ValueError),
     ],
 )
-def test_an_answer_that_is_no_number_is_held_against_its_own_row(answer: object, error: type[Exception]) -> None:
+def test_an_answer_that_is_not_an_integer_is_blamed_on_its_row(answer: object, error: type[Exception]) -> None:
     table = Table(lambda view: answer if view.seed == 3 else 1, rows=5)
     with pytest.raises(error):
         table.ask()
-    assert table.marks.asked == 3
+    assert table.marks.current_row == 3
 
 
-def test_a_bot_that_raises_is_known_by_its_row() -> None:
+def test_a_bot_that_raises_is_blamed_by_its_row() -> None:
     table = Table(lambda view: 1 // (3 - view.seed) * 0, rows=5)
     with pytest.raises(ZeroDivisionError):
         table.ask()
-    assert table.marks.asked == 3
+    assert table.marks.current_row == 3
 
 
 class Chaser:
-    """Remembers what it saw, and spoils what it has been shown."""
+    """Remembers its observation; unless tidy, it also overwrites the arrays it received."""
 
     def __init__(self, tidy: bool) -> None:
         self._tidy, self._before = tidy, np.zeros(8, np.float32)
@@ -233,8 +235,8 @@ def chasers() -> Iterator[None]:
 
 @pytest.mark.usefixtures("chasers")
 @pytest.mark.parametrize("lanes", [1, 7, 64])
-def test_a_match_goes_the_same_whatever_its_bots_do_to_their_views(lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.plain.RELEARN", 5)
+def test_changes_to_views_do_not_affect_a_match(lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.plain.PREFILL_CALLS", 5)
     tidy, untidy = AgentSpec("a", "chasers", b"tidy"), AgentSpec("b", "chasers", b"untidy")
     other = SCRIPTED.samples(GAME)[1]
 

@@ -1,4 +1,4 @@
-"""Draws are functions of what they are for: repeatable, spread evenly, and unrelated to each other."""
+"""Draws are repeatable, uniform and independent of each other."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def test_a_draw_never_changes_from_one_version_to_the_next() -> None:
 
 
 @kernel
-def one(seed, what, seat, ply, k):  # type: ignore[no-untyped-def]
+def draw_once(seed, what, seat, ply, k):  # type: ignore[no-untyped-def]
     return draw(seed, what, seat, ply, k)
 
 
 @given(st.tuples(U64, U64, U64, U64, U64))
-def test_plain_python_draws_what_a_kernel_draws_at_any_place(place: tuple[int, ...]) -> None:
-    assert bits(*place) == int(one(*map(np.uint64, place)))
+def test_plain_python_and_kernels_draw_the_same_for_any_arguments(place: tuple[int, ...]) -> None:
+    assert bits(*place) == int(draw_once(*map(np.uint64, place)))
 
 
-def test_the_numbers_of_a_draw_may_be_numpys() -> None:
+def test_the_arguments_of_a_draw_may_be_numpy_numbers() -> None:
     expected = bits(2**64 - 1, WHAT, 1, 2, 3)
     assert bits(np.uint64(2**64 - 1), WHAT, np.int64(1), np.uint32(2), 3) == expected
     assert bits(2**64 - 1, WHAT, True, 2.0, np.float32(3)) == expected
@@ -60,7 +60,7 @@ def test_a_pick_is_below_its_count(seed: int, count: int) -> None:
     assert 0 <= pick(count, seed, WHAT) < count
 
 
-def test_draws_are_spread_evenly() -> None:
+def test_draws_are_uniform() -> None:
     out = np.zeros(100_000)
     many(np.uint64(11), np.uint64(WHAT), out.size, out)
     counts = np.histogram(out, bins=100, range=(0, 1))[0]

@@ -1,4 +1,4 @@
-"""What the panels are told, and that it is so."""
+"""Status and trace of a run agree with what happened."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.registry import KINDS, new_game
 from engine.telemetry import RunView, Trace
 
 GAME = new_game("pong", points=3)
-TOTAL = 20_000  # played in a second or two
+TOTAL = 20_000  # takes a second or two
 
 
 def matches(count: int) -> list[MatchSpec]:
@@ -23,11 +23,11 @@ def matches(count: int) -> list[MatchSpec]:
 def test_the_status_of_a_run_adds_up() -> None:
     with ConcurrentMatchExecutor(2, lanes=32) as executor:
         stream = executor.run(matches(TOTAL))
-        taken = [next(stream) for _ in range(300)]
+        results = [next(stream) for _ in range(300)]
         status = executor.status()
-        taken += [next(stream) for _ in range(4000)]
+        results += [next(stream) for _ in range(4000)]
         later = executor.status()
-        taken += stream
+        results += stream
         final = executor.status()
     assert status.run.total == TOTAL
     assert 300 <= status.run.done < later.run.done < TOTAL
@@ -43,7 +43,7 @@ def test_the_status_of_a_run_adds_up() -> None:
     assert {worker.restarts for worker in final.workers} == {0}
 
 
-def test_the_figures_of_a_worker_are_those_of_its_process() -> None:
+def test_the_memory_of_a_worker_is_that_of_its_process() -> None:
     with ConcurrentMatchExecutor(1) as executor:
         executor.execute_matches(matches(50))
         worker = executor.status().workers[0]
@@ -55,7 +55,7 @@ def test_the_figures_of_a_worker_are_those_of_its_process() -> None:
     assert 0 < machine.memory < machine.memory_total == psutil.virtual_memory().total
 
 
-def test_the_trace_tells_who_did_what_in_order() -> None:
+def test_the_trace_lists_events_in_order() -> None:
     with ConcurrentMatchExecutor(1) as executor:
         executor.execute_matches(matches(100))
         count, events = executor.events()
@@ -66,11 +66,11 @@ def test_the_trace_tells_who_did_what_in_order() -> None:
     assert sum(int(event.detail) for event in events if event.what == "play") == 100
     assert [event.at for event in events] == sorted(event.at for event in events)
     assert later - count == len(new)
-    assert "start" not in {event.what for event in new}, "the worker is kept"
+    assert "start" not in {event.what for event in new}, "the worker is reused"
 
 
 def test_a_trace_keeps_the_last_events_only() -> None:
-    trace = Trace(kept=3)
+    trace = Trace(capacity=3)
     for n in range(5):
         trace.add(0, "play", str(n))
     assert (trace.count, [event.detail for event in trace.since(0)]) == (5, ["2", "3", "4"])

@@ -22,10 +22,10 @@ from engine.registry import GAMES, KINDS, Registry, agents_for, game_of, kind_of
 
 @dataclass(frozen=True)
 class Example:
-    count: int = option(3, low=1, high=9, help="how many")
-    speed: float = option(1.5, low=0.0, help="how fast")
-    loud: bool = option(False, help="whether")
-    style: str = option("a", choices=("a", "b"), help="which")
+    count: int = option(3, low=1, high=9, help="a count")
+    speed: float = option(1.5, low=0.0, help="a speed")
+    loud: bool = option(False, help="a switch")
+    style: str = option("a", choices=("a", "b"), help="a style")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_bad_value_is_named_with_what_it_must_be(values: dict[str, object], wo
     assert all(word in str(caught.value) for word in words), str(caught.value)
 
 
-def test_an_unknown_option_is_told_the_nearest_one() -> None:
+def test_the_nearest_known_option_is_suggested() -> None:
     with pytest.raises(UnknownName, match="unknown option 'conut': did you mean 'count'"):
         build(Example, {"conut": 1})
 
@@ -64,7 +64,7 @@ def test_options_are_read_from_text() -> None:
 SPEC = MatchSpec("m", GameSpec("pong", 1, (("a", True), ("b", 1), ("c", 1.0))), (AgentSpec("x", "k", b"\x00\xff"),), 5)
 
 
-def test_specs_and_results_survive_being_written_and_read() -> None:
+def test_specs_and_results_are_unchanged_by_a_round_trip() -> None:
     result = MatchResult(
         "m", ("x",), (0.1,), (1,), 3, Ending(EndingKind.CRASH, (0,), "why"), ((1.0, 2.5),), b"\x01", False, 0.25
     )
@@ -75,7 +75,7 @@ def test_specs_and_results_survive_being_written_and_read() -> None:
 
 
 @given(st.integers(0, 2**64 - 1), st.text(), st.none() | st.text(), st.none() | st.integers(1, 2**32 - 1))
-def test_any_spec_survives(seed: int, name: str, start: str | None, steps: int | None) -> None:
+def test_any_spec_is_unchanged_by_a_round_trip(seed: int, name: str, start: str | None, steps: int | None) -> None:
     spec = MatchSpec(name, GameSpec(name, 1), (), seed, start, Limits(steps))
     assert codec.load(MatchSpec, codec.dump(spec)) == spec
 
@@ -89,7 +89,7 @@ GOOD = codec.dump(SPEC)
         ("", ["JSON"]),
         ("[" * 100_000, ["JSON"]),
         (GOOD[:-5], ["JSON"]),
-        ('{"id": 1, "id": 2}', ["'id' stands twice"]),
+        ('{"id": 1, "id": 2}', ["duplicate key 'id'"]),
         (GOOD.replace('"seed":5', '"seed":NaN'), ["NaN"]),
         (GOOD.replace('"seed":5', '"seed":5.5'), ["file.seed = 5.5", "int"]),
         (GOOD.replace('"seed":5', '"sead":5'), ["'sead'", "seed"]),
@@ -99,13 +99,13 @@ GOOD = codec.dump(SPEC)
         ("7", ["an object (MatchSpec)"]),
     ],
 )
-def test_malformed_records_are_refused_by_the_field(text: str, words: list[str]) -> None:
+def test_errors_in_malformed_records_name_the_field(text: str, words: list[str]) -> None:
     with pytest.raises(BadValue) as caught:
         codec.load(MatchSpec, text)
     assert all(word in str(caught.value) for word in words), str(caught.value)
 
 
-def test_unknown_names_are_told_the_nearest_ones() -> None:
+def test_the_nearest_known_name_is_suggested() -> None:
     with pytest.raises(UnknownName, match="unknown game 'pomg': did you mean 'pong'"):
         new_game("pomg")
     with pytest.raises(UnknownName, match="unknown option of pong 'point': did you mean 'points'"):
@@ -118,7 +118,7 @@ def test_unknown_names_are_told_the_nearest_ones() -> None:
         raise UnknownName("thing", "many:five", ["many:five_v1", "many:six_v1"])
 
 
-def test_unknown_names_that_are_like_none_are_told_all_there_are() -> None:
+def test_known_names_are_listed_if_none_is_near() -> None:
     with pytest.raises(UnknownName, match=r"'players': known: frames, .*, pillars, radius, seats, turns, width$"):
         new_game("treasure-hunt", players=2)
     with pytest.raises(UnknownName, match=r"'seets': did you mean 'seats'\? \(known: frames, gem_chance, "):
@@ -131,17 +131,17 @@ def test_unknown_names_that_are_like_none_are_told_all_there_are() -> None:
         raise UnknownName("thing", "foo", [])
 
 
-def test_an_agent_whose_plugin_is_gone_is_told_so() -> None:
+def test_the_error_of_a_missing_plug_in_names_the_agent() -> None:
     with pytest.raises(UnknownName, match="unknown agent kind 'mater': 'M' is of that kind, which is not installed"):
         kind_of(AgentSpec("M", "mater"))
     with pytest.raises(UnknownName, match="unknown agent kind 'pong-bots': did you mean 'pong-bot'"):
         kind_of(AgentSpec("M", "pong-bots"))
 
 
-def test_rules_and_code_of_another_version_are_refused_by_name() -> None:
-    with pytest.raises(VersionMismatch, match="game 'pong' was recorded under version 99, version 1 is installed"):
+def test_another_version_of_rules_or_agents_is_refused() -> None:
+    with pytest.raises(VersionMismatch, match="game 'pong' was recorded with version 99, but version 1 is installed"):
         game_of(GameSpec("pong", 99))
-    with pytest.raises(VersionMismatch, match=r"agent 'old \(pong-bot\)' was recorded under version 0"):
+    with pytest.raises(VersionMismatch, match=r"agent 'old \(pong-bot\)' was recorded with version 0"):
         kind_of(AgentSpec("old", "pong-bot", b"", 0))
 
 
@@ -164,7 +164,7 @@ patience = sound_game:patience
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Path:
-    """A real installed distribution, half of it broken."""
+    """An installed distribution with working and broken entry points."""
     info = tmp_path / "a_plugin-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: a-plugin\nVersion: 1.0\n")
@@ -185,19 +185,19 @@ def test_a_broken_plug_in_is_reported_by_name_and_the_rest_works(plugin: Path, m
     assert {"pong", "sound"} <= set(games.working())
     assert games.get("sound").__name__ == "Sound"
     assert "game 'unsound' of a-plugin cannot be loaded: ModuleNotFoundError" in games.problems["unsound"]
-    assert any("'pong' is offered twice" in problem for problem in games.problems.values())
+    assert any("'pong' is registered twice" in problem for problem in games.problems.values())
     with pytest.raises(BrokenPlugin, match="'explodes' of a-plugin cannot be loaded: RuntimeError: boom"):
         Registry("agent kind", "ringside.agents").get("explodes")
     assert Registry("trainer", "ringside.trainers").names() == ["neat", "patience"]
     kinds: Registry[object] = Registry("agent kind", "ringside.agents", KINDS._check)
     assert {"pong-bot", "dice"} <= set(kinds.working())
-    told = {name: kinds.problems[name].partition("loaded: ")[2] for name in ("leaves", "a-class", "misnamed")}
-    assert told["leaves"] == "SystemExit: 3"
-    assert "is not an AgentKind" in told["a-class"]
-    assert "the name it is registered under" in told["misnamed"]
+    reasons = {name: kinds.problems[name].partition("loaded: ")[2] for name in ("leaves", "a-class", "misnamed")}
+    assert reasons["leaves"] == "SystemExit: 3"
+    assert "is not an AgentKind" in reasons["a-class"]
+    assert "the name it is registered under" in reasons["misnamed"]
 
 
-def test_a_kind_that_fails_when_asked_is_reported_and_the_rest_works() -> None:
+def test_a_kind_whose_code_fails_is_reported_and_the_rest_works() -> None:
     def fails(game: object) -> bool:
         raise ZeroDivisionError("who knows")
 
@@ -209,7 +209,7 @@ def test_a_kind_that_fails_when_asked_is_reported_and_the_rest_works() -> None:
         KINDS.remove("vague")
 
 
-def test_the_command_line_goes_on_with_a_broken_plug_in(plugin: Path) -> None:
+def test_the_command_line_works_with_a_broken_plug_in(plugin: Path) -> None:
     path = os.pathsep.join([str(plugin), str(Path(__file__).parents[2])])
     done = subprocess.run(
         [sys.executable, "-m", "league_app", "list"],
@@ -223,5 +223,5 @@ def test_the_command_line_goes_on_with_a_broken_plug_in(plugin: Path) -> None:
     assert "'explodes' of a-plugin cannot be loaded: RuntimeError: boom" in done.stderr
 
 
-def test_names_can_be_added_for_one_process() -> None:
+def test_names_can_be_registered_in_one_process() -> None:
     assert {"pong", "tictactoe", "bids"} <= set(GAMES.names())

@@ -1,1 +1,1 @@
-"""Players that break in every way we know of, as a plug-in package of their own: `site` is put on the path."""
+"""Tests with players that fail in every known way; they are a plug-in package, whose folder `site` is on the path."""

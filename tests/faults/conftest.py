@@ -1,4 +1,4 @@
-"""The plug-in of broken players is installed for these tests alone."""
+"""Installs the plug-in of broken players for these tests only."""
 
 from __future__ import annotations
 

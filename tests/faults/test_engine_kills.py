@@ -1,4 +1,4 @@
-"""Whatever is killed, no external engine stays behind, nor what it has started."""
+"""Whatever process is killed, no external engine and none of its children keeps running."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import sys
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.match import AgentSpec, MatchSpec
 from engine.registry import new_game
-from tests.agents.engines import confirmed, faulty
+from tests.agents.usi.engines import confirmed, faulty
 
 if __name__ == "__main__":
     game = new_game("shogi", opening="none")
@@ -26,18 +26,18 @@ if __name__ == "__main__":
 """
 
 
-def test_no_engine_outlives_its_worker_nor_the_application(tmp_path: Path) -> None:
-    script, told = tmp_path / "program.py", tmp_path / "pids"
+def test_no_engine_outlives_its_worker_or_the_application(tmp_path: Path) -> None:
+    script, pids = tmp_path / "program.py", tmp_path / "pids"
     script.write_text(PROGRAM)
     there = {**os.environ, "RINGSIDE_HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join([*sys.path, str(ROOT)])}
-    program = subprocess.Popen([sys.executable, str(script), str(told)], env=there, cwd=ROOT)
+    program = subprocess.Popen([sys.executable, str(script), str(pids)], env=there, cwd=ROOT)
     try:
-        first = processes(told, 1)
-        worker = first[0].parent().parent()  # the engine's guard, and whoever started that
+        first = processes(pids, 1)
+        worker = first[0].parent().parent()  # the engine's supervisor, and the process that started it
         assert worker.pid != program.pid
         worker.kill()
         await_end(first)
-        second = processes(told, 2)  # the match is played again, alone
+        second = processes(pids, 2)  # the match is played again, alone
         assert all(one.is_running() for one in second)
         program.kill()
         await_end(second)
@@ -46,11 +46,11 @@ def test_no_engine_outlives_its_worker_nor_the_application(tmp_path: Path) -> No
         program.wait()
 
 
-def processes(told: Path, starts: int) -> list[psutil.Process]:
-    """An engine tells its own, its child's, and that of a child with a session of its own."""
-    until = time.monotonic() + 60
+def processes(pids: Path, starts: int) -> list[psutil.Process]:
+    """The process of the engine, its child, and a child in a session of its own."""
+    until = time.monotonic() + 300
     while time.monotonic() < until:
-        lines = told.read_text().split("\n")[:-1] if told.exists() else []
+        lines = pids.read_text().split("\n")[:-1] if pids.exists() else []
         if len(lines) >= starts:
             return [psutil.Process(int(pid)) for pid in lines[starts - 1].split()]
         time.sleep(0.05)
@@ -58,7 +58,7 @@ def processes(told: Path, starts: int) -> list[psutil.Process]:
 
 
 def await_end(gone: list[psutil.Process]) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 300
     while any(alive(one) for one in gone):
         assert time.monotonic() < until, f"still there: {[one for one in gone if alive(one)]}"
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""League files that are damaged, foreign, held, of another version or out of reach: opened, or refused in words."""
+"""Damaged, foreign, locked and unreadable league files, or of other versions: opened, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from engine.errors import BadLeague, LeagueError, LeagueHeld, ReadOnly, StorageFailed
-from engine.league.storage import database as league_file
-from engine.league.storage import schema
-from engine.league import standings as tables
+from engine.league import played_matches
+from engine.league.storage import database, schema
 from engine.league.storage.league import League
 from engine.play.match import AgentSpec
 from engine.registry import new_game
@@ -31,20 +30,20 @@ FLIPS, CUTS = 250, 60
 
 
 class Written(NamedTuple):
-    """A league as it was closed, and all that was read from it before."""
+    """A closed league file, and everything that was read from it before."""
 
     data: bytes
     truth: dict[str, object]
 
 
 def records(league: League) -> dict[str, object]:
-    """Everything that was written, each record against its hash."""
+    """Everything in the file, each record checked against its hash."""
     agents = league.agents(archived=True)
     return {
         "agents": agents,
         "payloads": [league.payload(agent.payload) for agent in agents],
         "tournaments": [dataclasses.replace(one, note="") for one in league.tournaments()],
-        "matches": list(tables.every_match(league)),
+        "matches": list(played_matches.every_match(league)),
         "names": league.names(),
         "pools": league.pools(),
     }
@@ -75,13 +74,13 @@ def path(tmp_path: Path, written: Written) -> Path:
 
 
 def noticed(path: Path, written: Written, read_only: bool = True) -> bool:
-    """True if it is refused in words that name it; else everything is as it was."""
+    """True if the file is refused with an error that names it; else its content must be unchanged."""
     try:
         with League(path, read_only) as league:
             found = records(league)
     except (BadLeague, StorageFailed) as error:
         return named(path, error)
-    assert found == written.truth, "wrong data, and nobody was told"
+    assert found == written.truth, "wrong data without an error"
     return False
 
 
@@ -113,7 +112,7 @@ def change(path: Path, *statements: str) -> None:
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_truncated_file_is_refused_wherever_it_was_cut(path: Path, written: Written, read_only: bool) -> None:
+def test_a_truncated_file_is_refused(path: Path, written: Written, read_only: bool) -> None:
     chance, size = random.Random(1), len(written.data)
     cuts = {1, 15, 16, 99, 100, 512, 4095, 4096, 4097, size - 4096, size - 1}
     for cut in cuts | {chance.randrange(1, size) for _ in range(CUTS)}:
@@ -122,7 +121,7 @@ def test_a_truncated_file_is_refused_wherever_it_was_cut(path: Path, written: Wr
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_flipped_byte_is_noticed_or_does_no_harm(path: Path, written: Written, read_only: bool) -> None:
+def test_a_flipped_byte_is_detected_or_harmless(path: Path, written: Written, read_only: bool) -> None:
     chance, found = random.Random(2 + read_only), 0
     places = [*range(16, 100, 3)] if read_only else [*range(0, 100, 3)]
     places += [chance.randrange(100, len(written.data)) for _ in range(FLIPS // 2)]
@@ -141,7 +140,7 @@ def test_a_flipped_byte_is_noticed_or_does_no_harm(path: Path, written: Written,
 
 @pytest.mark.parametrize("content", [b"", b"x" * 5000, b"SQLite format 3\0" + bytes(5000), b"PK\3\4" + bytes(99), None])
 @pytest.mark.parametrize("read_only", [False, True])
-def test_what_is_no_league_is_not_opened_and_not_changed(
+def test_a_file_that_is_no_league_is_refused_and_not_changed(
     tmp_path: Path, content: bytes | None, read_only: bool
 ) -> None:
     target = tmp_path / "x.league"
@@ -153,7 +152,7 @@ def test_what_is_no_league_is_not_opened_and_not_changed(
     with pytest.raises(BadLeague, match=r"x\.league (is|has)"):
         League(target, read_only)
     assert target.read_bytes() == before
-    assert os.listdir(tmp_path) == ["x.league"], "nothing beside it, and no lock"
+    assert os.listdir(tmp_path) == ["x.league"], "no other file and no lock"
 
 
 PLANTED = [
@@ -166,10 +165,10 @@ PLANTED = [
 
 
 @pytest.mark.parametrize("planted", PLANTED)
-def test_a_league_with_somebody_elses_tables_is_not_opened(path: Path, planted: str) -> None:
+def test_a_league_with_foreign_tables_is_refused(path: Path, planted: str) -> None:
     change(path, planted)
     for read_only in (False, True):
-        with pytest.raises(BadLeague, match="tables that no Ringside made"):
+        with pytest.raises(BadLeague, match="tables that Ringside did not create"):
             League(path, read_only)
 
 
@@ -196,11 +195,11 @@ RECORDS = {
 
 @pytest.mark.parametrize("other", OTHER)
 @pytest.mark.parametrize("table", RECORDS)
-def test_a_changed_record_is_noticed_when_it_is_read(path: Path, written: Written, table: str, other: str) -> None:
+def test_a_changed_record_is_detected_when_it_is_read(path: Path, written: Written, table: str, other: str) -> None:
     wrong, last = [], f"rowid = (SELECT max(rowid) FROM {table})"
     for column in RECORDS[table].split():
         if (column, other) == ("number", "negative"):
-            continue  # that one is missing rather than changed: see below
+            continue  # that row is missing rather than changed: see below
         path.write_bytes(written.data)
         try:
             change(path, f"UPDATE {table} SET {column} = {OTHER[other].format(column)} WHERE {last}")
@@ -223,7 +222,7 @@ UNFOUNDED = [
 
 
 @pytest.mark.parametrize("sql", UNFOUNDED)
-def test_doctor_notices_what_does_not_follow_from_the_matches(
+def test_the_doctor_detects_data_that_contradicts_the_matches(
     path: Path, sql: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(["doctor", str(path)])
@@ -239,7 +238,7 @@ def test_doctor_notices_what_does_not_follow_from_the_matches(
 
 @pytest.mark.parametrize("version", [0, -1, -(2**31), schema.VERSION + 1, 2**31 - 1])
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_version_that_is_not_known_is_told_and_nothing_is_changed(path: Path, version: int, read_only: bool) -> None:
+def test_an_unknown_version_is_reported_and_nothing_is_changed(path: Path, version: int, read_only: bool) -> None:
     change(path, f"PRAGMA user_version = {version}")
     before = path.read_bytes()
     with pytest.raises(BadLeague, match="made by a newer Ringside" if version > 0 else f"version.*{version}"):
@@ -258,7 +257,7 @@ def upgrade(monkeypatch: pytest.MonkeyPatch, step: Callable[[Any], object]) -> N
     monkeypatch.setattr(schema, "MIGRATIONS", {**schema.MIGRATIONS, now: step})
 
 
-def test_an_older_league_is_backed_up_and_brought_up(
+def test_an_older_league_is_backed_up_and_migrated(
     path: Path, written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = schema.VERSION
@@ -289,14 +288,14 @@ def test_a_migration_that_fails_changes_nothing(
 # Places that cannot be written
 
 
-def test_in_a_read_only_folder_a_league_can_be_looked_at(tmp_path: Path, written: Written) -> None:
+def test_a_league_in_a_read_only_folder_can_be_read(tmp_path: Path, written: Written) -> None:
     with disk(tmp_path / "fixed") as remount:
         path = tmp_path / "fixed" / "x.league"
         path.write_bytes(written.data)
         remount("ro")
-        with pytest.raises(ReadOnly, match="cannot be written: open it read-only") as told:
+        with pytest.raises(ReadOnly, match="cannot be written: open it read-only") as caught:
             League(path)
-        assert str(path) in str(told.value)
+        assert str(path) in str(caught.value)
         with League(path, read_only=True) as league:
             assert records(league) == written.truth
             with pytest.raises(ReadOnly, match="opened read-only"):
@@ -307,7 +306,7 @@ def test_in_a_read_only_folder_a_league_can_be_looked_at(tmp_path: Path, written
     assert not noticed(tmp_path / "copy.league", written)
 
 
-def test_a_log_left_in_a_read_only_folder_is_read_or_told(path: Path, tmp_path: Path) -> None:
+def test_a_log_in_a_read_only_folder_is_read_or_reported(path: Path, tmp_path: Path) -> None:
     fixed = tmp_path / "fixed" / "x.league"
     with League(path) as league, disk(tmp_path / "fixed") as remount:
         league.add_agent("New", "pong", dice("New"))
@@ -321,7 +320,7 @@ def test_a_log_left_in_a_read_only_folder_is_read_or_told(path: Path, tmp_path: 
             named(fixed, error)
 
 
-def test_a_full_disk_at_opening_leaves_no_lock_behind(tmp_path: Path, written: Written) -> None:
+def test_a_full_disk_at_opening_leaves_no_lock(tmp_path: Path, written: Written) -> None:
     with disk(tmp_path / "full", "1m"):
         path = tmp_path / "full" / "x.league"
         path.write_bytes(written.data)
@@ -363,20 +362,20 @@ def test_a_backup_of_a_league_in_use_is_a_league(path: Path, tmp_path: Path, wri
                 assert records(copy)["matches"] == written.truth["matches"]
         writer.join()
         for taken in (path, tmp_path / "first.league"):
-            with pytest.raises(LeagueError, match=r"there already|the league itself"):
+            with pytest.raises(LeagueError, match=r"already exists|the league itself"):
                 league.backup(taken)
     assert not noticed(tmp_path / "first.league", written)
 
 
-def test_a_new_league_replaces_nothing_and_leaves_nothing_when_interrupted(
+def test_a_new_league_overwrites_nothing_and_leaves_no_file_when_interrupted(
     path: Path, written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(LeagueError, match="is there already"):
+    with pytest.raises(LeagueError, match="already exists"):
         League.new(path)
-    monkeypatch.setattr(league_file, "settle", interrupt)
+    monkeypatch.setattr(database, "move_into_place", interrupt)
     with pytest.raises(KeyboardInterrupt):
         League.new(path.with_name("new.league"))
     monkeypatch.setattr(schema, "SCHEMA", "CREATE TABLE one (x); CREATE TABLE one (x);")
@@ -386,7 +385,7 @@ def test_a_new_league_replaces_nothing_and_leaves_nothing_when_interrupted(
     assert os.listdir(path.parent) == ["x.league"]
 
 
-def test_what_sqlite_was_told_holds_for_every_connection(path: Path) -> None:
+def test_sqlite_settings_hold_for_every_connection(path: Path) -> None:
     wanted = {"synchronous": 2, "journal_mode": "wal", "trusted_schema": 0, "foreign_keys": 1, "cell_size_check": 1}
     for read_only in (False, True):
         with League(path, read_only) as league, ThreadPoolExecutor() as thread:

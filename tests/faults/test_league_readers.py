@@ -1,4 +1,4 @@
-"""A league file that others read while it is let go of."""
+"""A league file that is closed while other threads read it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from engine.errors import LeagueError
 from engine.league.storage.league import League
 
 
-def test_a_file_that_is_closed_while_others_read_it_tells_them_so(tmp_path: Path) -> None:
-    """SQLite would crash the whole program, were a connection closed in the middle of a query."""
+def test_closing_a_league_file_raises_an_error_in_its_readers(tmp_path: Path) -> None:
+    """Closing a connection during a query would crash the process in SQLite."""
     League.new(tmp_path / "one.league").close()
     numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000) SELECT sum(i) FROM n"
     for _ in range(5):
         league = League(tmp_path / "one.league")
-        reading, told = threading.Event(), list[BaseException]()
+        reading, errors = threading.Event(), list[BaseException]()
 
-        def read(league: League = league, reading: threading.Event = reading, told: list[Any] = told) -> None:
+        def read(league: League = league, reading: threading.Event = reading, errors: list[Any] = errors) -> None:
             try:
                 while True:
                     league.file.read("SELECT 1")
@@ -26,7 +26,7 @@ def test_a_file_that_is_closed_while_others_read_it_tells_them_so(tmp_path: Path
                     league.file.read(numbers)
                     list(league.file.stream("SELECT * FROM settings"))
             except BaseException as error:
-                told.append(error)
+                errors.append(error)
 
         threads = [threading.Thread(target=read) for _ in range(3)]
         for thread in threads:
@@ -35,5 +35,5 @@ def test_a_file_that_is_closed_while_others_read_it_tells_them_so(tmp_path: Path
         league.close()
         for thread in threads:
             thread.join(30)
-        assert [type(one) for one in told] == [LeagueError] * 3
-        assert all("has been closed" in str(one) for one in told)
+        assert [type(caught) for caught in errors] == [LeagueError] * 3
+        assert all("has been closed" in str(caught) for caught in errors)

@@ -1,4 +1,4 @@
-"""A live match that goes wrong: it ends with its reason, and the run beside it goes on."""
+"""A live match that fails ends with a reason, and the run beside it continues."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from tests.faults.league import GAME, WELL, executor, patience, sick, well_match
         ("hog", EndingKind.MEMORY),
     ],
 )
-def test_a_player_that_breaks_ends_the_live_match_and_no_other(fault: str, kind: EndingKind) -> None:
+def test_a_player_that_fails_ends_only_the_live_match(fault: str, kind: EndingKind) -> None:
     well = well_matches(100)
     with SequentialMatchExecutor(16) as here:
         expected = run_digest(here.execute_matches(well))
     spec = MatchSpec("live", GAME.spec, (WELL[0], sick(fault)), 1)
     with within(60), executor(2, watchdog=patience(kind)) as one, one.watch(spec) as live:
         assert run_digest(one.execute_matches(well)) == expected
-        result = live.wait(30)
+        result = live.wait(300)
     assert result is not None
     assert (result.ending.kind, result.ending.seats, result.ranks) == (kind, (1,), (1, 2))
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_a_live_worker_that_is_killed_ends_its_match_and_leaves_the_run_alone(beside: bool) -> None:
+def test_a_killed_live_worker_ends_its_match_but_not_the_run(beside: bool) -> None:
     spec = MatchSpec("live", GAME.spec, (WELL[0], WELL[1]), 1)
     well = well_matches(300)
     with within(60), executor(1) as one, one.watch(spec, pace=1) as live:
         stream = one.run(well) if beside else iter(())
         first = [next(stream)] if beside else []
-        until = time.monotonic() + 10
+        until = time.monotonic() + 120
         while not [worker for worker in one.status().workers if worker.slot < 0 and worker.state == "playing"]:
             assert time.monotonic() < until
         os.kill(next(worker.pid for worker in one.status().workers if worker.slot < 0), signal.SIGKILL)
-        result = live.wait(10)
+        result = live.wait(300)
         results = [*first, *stream]
     assert result is not None
     assert result.ending.kind in (EndingKind.VOID, EndingKind.CRASH)
@@ -56,22 +56,22 @@ def test_a_live_worker_that_is_killed_ends_its_match_and_leaves_the_run_alone(be
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_rules_that_raise_end_the_live_match_only(beside: bool) -> None:
+def test_an_error_in_the_rules_ends_only_the_live_match(beside: bool) -> None:
     broken = new_game("broken-rules", fault="raise")
     well = well_matches(100)
     with within(60), executor(2) as one, one.watch(MatchSpec("live", broken.spec, (WELL[0], WELL[1]), 1)) as live:
         if beside:
             assert len(one.execute_matches(well)) == 100
-        result = live.wait(20)
+        result = live.wait(300)
     assert result is not None
     assert (result.ending.kind, result.ending.seats) == (EndingKind.VOID, ())
     assert "the game 'broken-rules' failed: RuntimeError: I give up" in result.ending.reason
 
 
-def test_whatever_a_player_has_started_ends_with_it() -> None:
+def test_child_processes_of_a_player_end_with_it() -> None:
     spec = MatchSpec("m", GAME.spec, (sick("children"), WELL[1]), 1)
     with within(60), executor(1) as one:
         result = one.execute_match(spec)
     assert result.ending.kind is EndingKind.CRASH
     mine = [child for child in psutil.process_iter(["cmdline"]) if "ringside-fault-child" in str(child.info["cmdline"])]
-    assert not psutil.wait_procs(mine, timeout=5)[1]
+    assert not psutil.wait_procs(mine, timeout=50)[1]

@@ -1,4 +1,4 @@
-"""Processes that go away: busy and idle workers, all of them, the parent, and workers that never come up."""
+"""Processes that end unexpectedly: busy and idle workers, all of them, the parent, and workers that never start."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def kill_all() -> None:
 
 
 def kill_server() -> None:
-    """What they are forked from, and with it all of them."""
+    """Kill the fork server, and with it all workers."""
     for child in psutil.Process().children():
         if "forkserver" in " ".join(child.cmdline()):
             child.kill()
@@ -64,7 +64,7 @@ def test_killed_workers_cost_no_match(strike: Callable[[], None], expected: str)
         restarts = sum(worker.restarts for worker in one.status().workers)
     assert len(results) == 3000
     assert run_digest(results) == expected
-    assert restarts >= 1, "somebody was killed"
+    assert restarts >= 1, "a worker was killed"
     assert not worker_pids()
 
 
@@ -76,19 +76,19 @@ def test_an_idle_worker_that_is_killed_is_replaced(expected: str) -> None:
         assert run_digest(one.execute_matches(specs)) == expected
 
 
-def test_workers_that_cannot_start_are_told_after_a_few_tries() -> None:
+def test_workers_that_cannot_start_are_reported_after_a_few_attempts() -> None:
     with within(60), executor(2, plugins=["ringside_broken"]) as one:
         with pytest.raises(WorkersFailed, match=r"3 worker processes in a row .*: ImportError: not on this machine\."):
             one.execute_matches(matches(50))
         starts = sum(event.what == "start" for event in one.events()[1])
-    assert 3 <= starts <= 6, "no storm"
+    assert 3 <= starts <= 6, "a limited number of attempts"
     assert not worker_pids()
 
 
 PARENT = """
 import threading, time
 from engine.play.concurrent import ConcurrentMatchExecutor, stopping_on_signals
-from tests.engine.test_concurrent import endless
+from tests.engine.play.test_concurrent import endless
 from tests.faults.test_lost_processes import matches
 print("begun", flush=True)
 with ConcurrentMatchExecutor(2, lanes={lanes}) as executor, stopping_on_signals(executor) as signals:
@@ -96,12 +96,13 @@ with ConcurrentMatchExecutor(2, lanes={lanes}) as executor, stopping_on_signals(
     def tell():
         while len([one for one in executor.status().workers if one.state == "playing"]) < 2:
             time.sleep(0.05)
-        while executor.status().run.done < {done}:
-            time.sleep(0.05)
         print("playing", flush=True)
-    threading.Thread(target=tell, daemon=True).start()
+    if not {done}:
+        threading.Thread(target=tell, daemon=True).start()
     for result in executor.run({plan}):
         results.append(result)
+        if len(results) == {done}:  # here rather than in a thread, which a fast run could starve until its end
+            print("playing", flush=True)
 kinds = [result.ending.kind.value for result in results]
 print(len(results), kinds.count("cancelled"), len(signals), flush=True)
 """
@@ -111,7 +112,7 @@ print(len(results), kinds.count("cancelled"), len(signals), flush=True)
 def parent_at_work(
     lanes: int, plan: str = "matches(200_000)", done: int = 100
 ) -> Iterator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
-    """A program in the middle of a long run, and all the processes it has started; they are gone at the end."""
+    """A program during a long run, and all processes that it has started; they must end with the block."""
     root = Path(__file__).parents[2]
     command = [sys.executable, "-c", PARENT.format(lanes=lanes, plan=plan, done=done)]
     with (
@@ -124,7 +125,7 @@ def parent_at_work(
             family = psutil.Process(parent.pid).children(recursive=True)
             assert len(family) >= 3, "the server and its workers"
             yield parent, family
-            assert not psutil.wait_procs(family, timeout=5)[1], "nothing is left"
+            assert not psutil.wait_procs(family, timeout=120)[1], "processes are left"
         finally:
             parent.kill()
 
@@ -135,8 +136,8 @@ def test_nothing_outlives_a_parent_that_is_killed() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_parent_finishes_what_is_being_played(number: signal.Signals) -> None:
-    """The signal goes to everybody, as Ctrl-C in a terminal does; only the parent heeds it."""
+def test_an_interrupted_parent_finishes_running_matches(number: signal.Signals) -> None:
+    """The signal goes to all processes, as Ctrl-C in a terminal does; only the parent reacts."""
     with parent_at_work(64) as (parent, _):
         os.killpg(parent.pid, number)
         played, cancelled, signals = map(int, parent.stdout.readline().split())
@@ -144,19 +145,19 @@ def test_an_interrupted_parent_finishes_what_is_being_played(number: signal.Sign
         assert (signals, played > cancelled > 0) == (1, True), "some were finished, the rest was cancelled"
 
 
-def test_a_second_interrupt_ends_it_now() -> None:
-    """After the first it waits for matches that never end."""
+def test_a_second_interrupt_ends_the_run_now() -> None:
+    """After the first interrupt it waits for matches that never end."""
     with parent_at_work(1024, "endless(100)", done=0) as (parent, _):
         os.killpg(parent.pid, signal.SIGINT)
-        time.sleep(1)
+        time.sleep(0.3)  # were it to end after the first, the second would find it gone
         assert parent.poll() is None
         os.killpg(parent.pid, signal.SIGTERM)
         assert list(map(int, parent.stdout.readline().split())) == [100, 100, 2], "all cancelled"
         assert parent.wait() == 0
 
 
-def test_a_script_that_ends_without_closing_leaves_nothing(tmp_path: Path) -> None:
-    """Nor does it need a guard around its main part: workers do not import it."""
+def test_a_script_that_ends_without_closing_leaves_no_processes(tmp_path: Path) -> None:
+    """It needs no `if __name__ == "__main__"`: workers do not import it."""
     script = tmp_path / "script.py"
     script.write_text(
         "from engine.play.concurrent import ConcurrentMatchExecutor\n"
@@ -174,7 +175,7 @@ def test_a_script_that_ends_without_closing_leaves_nothing(tmp_path: Path) -> No
         done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True)
     count, pids = done.stdout.splitlines()
     assert (done.returncode, count, done.stderr) == (0, "50", "")
-    until = time.monotonic() + 5
+    until = time.monotonic() + 120
     while any(psutil.pid_exists(int(pid)) for pid in pids.split()) and time.monotonic() < until:
         time.sleep(0.02)
     assert not [pid for pid in pids.split() if psutil.pid_exists(int(pid))]
@@ -182,7 +183,7 @@ def test_a_script_that_ends_without_closing_leaves_nothing(tmp_path: Path) -> No
 
 @pytest.fixture
 def full_disk(tmp_path: Path) -> Iterator[Path]:
-    """A real file system with not a byte left."""
+    """A real file system without free space."""
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path], capture_output=True).returncode:
         pytest.skip("a file system can be mounted by root only")
     try:
@@ -194,8 +195,8 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", tmp_path], check=True)
 
 
-def test_a_full_disk_stops_nobody(full_disk: Path) -> None:
-    """No room for kernels and temporary files, nor for anything that is printed."""
+def test_a_full_disk_does_not_stop_workers(full_disk: Path) -> None:
+    """No space for kernels, temporary files and printed output."""
     script = (
         "from engine.play.concurrent import ConcurrentMatchExecutor\n"
         "from engine.play.match import run_digest\n"

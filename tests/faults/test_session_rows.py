@@ -1,4 +1,4 @@
-"""Training in a league file that was damaged or forged: refused in words that name the row, and found by the doctor."""
+"""Damaged or forged training data in a league file: refused with an error that names the row, found by the doctor."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pytest
 
 from engine import codec
 from engine.errors import BadLeague
+from engine.league.records import RunState, content_hash
 from engine.league.storage import session_rows
-from engine.league.records import State, content_hash
-from engine.league.storage.checksums import seal_of
-from engine.league.storage.session_rows import SavedCheckpoint
-from engine.league.storage.sessions import Sessions
+from engine.league.storage.checksums import checksum
 from engine.league.storage.league import League
+from engine.league.storage.session_rows import SavedCheckpoint
+from engine.league.storage.sessions import SessionStore
 from engine.play.match import AgentSpec
 from engine.registry import new_game
 from league_app.cli.main import main
@@ -39,10 +39,10 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sessions(path: Path) -> Iterator[Sessions]:
-    """With one of them, number 1."""
+def sessions(path: Path) -> Iterator[SessionStore]:
+    """A store with one session, number 1."""
     with League.new(path) as league:
-        made = Sessions(league)
+        made = SessionStore(league)
         made.add("First", "neat", GAME, ())
         yield made
 
@@ -54,18 +54,18 @@ def change(path: Path, sql: str, *values: object) -> None:
 
 
 def trained(path: Path) -> None:
-    """A league in which every table of training has a row, closed."""
+    """A closed league file in which every training table has a row."""
     with League.new(path) as league:
-        own = Sessions(league)
+        own = SessionStore(league)
         own.add("First", "neat", GAME, (("population", 150),))
         own.record(1, 1, [("fitness/best", 1.0)])
         own.enter(own.add_checkpoint(1, 1, RANDOM, player(b"champion")).number, "Champion")
-        own.update(1, State.FINISHED, "done")
+        own.update(1, RunState.FINISHED, "done")
 
 
 def everything(league: League) -> None:
-    own = Sessions(league)
-    own.every()
+    own = SessionStore(league)
+    own.all()
     own.metrics(1)
     own.checkpoints(1)
     own.state(1)
@@ -77,13 +77,13 @@ COLUMNS = {
     "checkpoints": "step at payload agent record seal",
     "metrics": "name step at value",
 }
-# Metrics have no seal: another name, time or number of the right form cannot be told from what was written.
+# Metrics have no seal: a changed name, time or number of the right form cannot be detected.
 UNSEALED = {("at", "-1"), ("at", "0.5"), ("name", OTHER[0]), ("value", OTHER[1])}
 
 
 @pytest.mark.parametrize("other", OTHER)
 @pytest.mark.parametrize("table", COLUMNS)
-def test_a_changed_row_is_noticed_when_it_is_read_and_by_the_doctor(
+def test_a_changed_row_is_detected_when_it_is_read_and_by_the_doctor(
     path: Path, table: str, other: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trained(path)
@@ -94,9 +94,9 @@ def test_a_changed_row_is_noticed_when_it_is_read_and_by_the_doctor(
             continue
         path.write_bytes(whole)
         change(path, f"UPDATE {table} SET {column} = {other.format(column)}")
-        with League(path, read_only=True) as league, pytest.raises(BadLeague) as told:
+        with League(path, read_only=True) as league, pytest.raises(BadLeague) as caught:
             everything(league)
-        assert str(path) in str(told.value), column
+        assert str(path) in str(caught.value), column
         with pytest.raises(SystemExit) as stopped:
             main(["doctor", str(path)])
         assert stopped.value.code in (1, 2), column
@@ -104,18 +104,18 @@ def test_a_changed_row_is_noticed_when_it_is_read_and_by_the_doctor(
 
 
 @pytest.mark.parametrize(
-    ("table", "told"),
+    ("table", "message"),
     [
         ("sessions", "training session 1 is damaged"),
         ("checkpoints", "checkpoint 1 of training session 1 is damaged"),
     ],
 )
-def test_one_flipped_bit_in_a_seal_names_the_row(path: Path, table: str, told: str) -> None:
+def test_one_flipped_bit_in_a_seal_names_the_row(path: Path, table: str, message: str) -> None:
     trained(path)
     with closing(sqlite3.connect(path)) as db:
         [(seal,)] = db.execute(f"SELECT seal FROM {table}")
     change(path, f"UPDATE {table} SET seal = ?", bytes([seal[0] ^ 1]) + seal[1:])
-    with League(path, read_only=True) as league, pytest.raises(BadLeague, match=told):
+    with League(path, read_only=True) as league, pytest.raises(BadLeague, match=message):
         everything(league)
 
 
@@ -124,20 +124,20 @@ def test_a_damaged_session_does_not_keep_the_file_locked(path: Path) -> None:
     change(path, "UPDATE sessions SET name = 'Other'")
     kept = []
     for _ in range(2):
-        with pytest.raises(BadLeague, match="training session 1 is damaged") as told:
+        with pytest.raises(BadLeague, match="training session 1 is damaged") as caught:
             League(path)
-        kept.append(told)  # as whoever shows it to a person would
+        kept.append(caught)  # as code that shows the error would keep it
     change(path, "UPDATE sessions SET name = 'First'")
     with League(path) as league:
-        assert Sessions(league).session(1).name == "First"
+        assert SessionStore(league).session(1).name == "First"
 
 
 @pytest.mark.parametrize("which", ["state", "payload"])
 @pytest.mark.parametrize("how", ["flipped", "gone", "text"])
-def test_a_damaged_payload_is_noticed_and_its_checkpoint_named(path: Path, which: str, how: str) -> None:
+def test_a_damaged_payload_is_detected_and_its_checkpoint_named(path: Path, which: str, how: str) -> None:
     trained(path)
     with League(path, read_only=True) as league:
-        [saved] = Sessions(league).checkpoints(1)
+        [saved] = SessionStore(league).checkpoints(1)
         content = getattr(saved, which)
         data = bytearray(league.payload(content))
     data[len(data) // 2] ^= 1
@@ -147,15 +147,15 @@ def test_a_damaged_payload_is_noticed_and_its_checkpoint_named(path: Path, which
         change(path, "UPDATE payloads SET data = ? WHERE hash = ?", bytes(data) if how == "flipped" else "x", content)
     with League(path, read_only=True) as league:
         with pytest.raises(BadLeague, match=f"checkpoint 1 of training session 1.*{content}"):
-            Sessions(league).audit()
+            SessionStore(league).audit()
         if which == "state":
             with pytest.raises(BadLeague, match="checkpoint 1 of training session 1"):
-                Sessions(league).state(1)
+                SessionStore(league).state(1)
     with pytest.raises(SystemExit):
         main(["doctor", str(path)])
 
 
-def test_a_player_that_was_damaged_does_not_enter(sessions: Sessions, path: Path) -> None:
+def test_a_damaged_player_cannot_join(sessions: SessionStore, path: Path) -> None:
     saved = sessions.add_checkpoint(1, 1, b"state", player(b"champion"))
     change(path, "UPDATE payloads SET data = x'00' WHERE hash = ?", saved.payload)
     with pytest.raises(BadLeague, match="checkpoint 1"):
@@ -163,7 +163,7 @@ def test_a_player_that_was_damaged_does_not_enter(sessions: Sessions, path: Path
     assert sessions.league.agents() == []
 
 
-def test_an_older_state_can_be_had_when_the_newest_is_damaged(sessions: Sessions, path: Path) -> None:
+def test_an_older_checkpoint_is_used_if_the_newest_is_damaged(sessions: SessionStore, path: Path) -> None:
     sessions.add_checkpoint(1, 1, b"one")
     newest = sessions.add_checkpoint(1, 2, b"two")
     change(path, "UPDATE payloads SET data = x'00' WHERE hash = ?", newest.state)
@@ -176,15 +176,15 @@ def test_an_older_state_can_be_had_when_the_newest_is_damaged(sessions: Sessions
 
 
 @pytest.mark.parametrize("value", [b"", bytes(7), bytes(16)])
-def test_a_number_of_the_wrong_length_is_noticed(path: Path, value: bytes) -> None:
+def test_a_number_of_the_wrong_length_is_detected(path: Path, value: bytes) -> None:
     trained(path)
     change(path, "UPDATE metrics SET value = ?", value)
     with League(path, read_only=True) as league, pytest.raises(BadLeague, match=r"'fitness/best'.*at step 1"):
-        Sessions(league).metrics(1)
+        SessionStore(league).metrics(1)
 
 
 STRAY = {
-    "UPDATE metrics SET session = 9": "metrics of a session 9",
+    "UPDATE metrics SET session = 9": "metrics of session 9",
     "UPDATE agents SET number = 9": "damaged",
     "DELETE FROM agents": "damaged",
     "DELETE FROM sessions": "checkpoint 1 belongs to no session",
@@ -192,7 +192,7 @@ STRAY = {
 
 
 @pytest.mark.parametrize("sql", STRAY)
-def test_the_doctor_notices_what_does_not_go_together(path: Path, sql: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_doctor_detects_inconsistent_rows(path: Path, sql: str, capsys: pytest.CaptureFixture[str]) -> None:
     trained(path)
     change(path, sql)
     with pytest.raises(SystemExit) as stopped:
@@ -205,27 +205,25 @@ def test_the_doctor_notices_what_does_not_go_together(path: Path, sql: str, caps
 
 
 def forge(path: Path, saved: SavedCheckpoint, packed: bytes, **record: object) -> None:
-    """Put this payload in the place of the state, and seal the checkpoint again."""
+    """Replace the state by this payload, and seal the checkpoint again."""
     held = session_rows._Record(saved.kind, saved.version, saved.about, content_hash(packed), saved.size)
     text = codec.dump(dataclasses.replace(held, **record))  # type: ignore[arg-type]
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("INSERT OR REPLACE INTO payloads VALUES (?, ?)", (content_hash(packed), packed))
         [row] = db.execute("SELECT number, session, step, at, payload, agent FROM checkpoints")
-        db.execute("UPDATE checkpoints SET record = ?, seal = ?", (text, seal_of(*row, text)))
+        db.execute("UPDATE checkpoints SET record = ?, seal = ?", (text, checksum(*row, text)))
 
 
-def test_the_doctor_notices_a_checkpoint_that_names_somebody_elses_agent(
-    path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_doctor_detects_a_checkpoint_with_a_foreign_agent(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trained(path)
     with League(path) as league:
         league.add_agent("Other", "tictactoe", player(b"other"))
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         [row] = db.execute("SELECT number, session, step, at, payload, 2, record FROM checkpoints")
-        db.execute("UPDATE checkpoints SET agent = 2, seal = ?", (seal_of(*row),))
+        db.execute("UPDATE checkpoints SET agent = 2, seal = ?", (checksum(*row),))
     with pytest.raises(SystemExit):
         main(["doctor", str(path)])
-    assert "checkpoint 1 did not become the agent Other" in " ".join(capsys.readouterr().err.split())
+    assert "the player of checkpoint 1 differs from its agent Other" in " ".join(capsys.readouterr().err.split())
 
 
 def bomb(megabytes: int) -> bytes:
@@ -233,16 +231,16 @@ def bomb(megabytes: int) -> bytes:
     return b"".join([*(packer.compress(block) for _ in range(megabytes)), packer.flush()])
 
 
-def test_a_state_that_would_unpack_to_all_of_the_memory_does_not(path: Path) -> None:
+def test_a_state_that_would_unpack_to_all_memory_is_refused(path: Path) -> None:
     trained(path)
     with League(path, read_only=True) as league:
-        [saved] = Sessions(league).checkpoints(1)
+        [saved] = SessionStore(league).checkpoints(1)
     forge(path, saved, bomb(64))
     with League(path, read_only=True) as league:
         tracemalloc.start()
         try:
             with pytest.raises(BadLeague, match="does not unpack to 50,000 bytes"):
-                Sessions(league).state(1)
+                SessionStore(league).state(1)
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -250,20 +248,20 @@ def test_a_state_that_would_unpack_to_all_of_the_memory_does_not(path: Path) -> 
 
 
 @pytest.mark.parametrize("size", [-1, session_rows.LARGEST_STATE + 1, 2**70])
-def test_a_state_that_says_it_is_larger_than_any_is_not_unpacked(path: Path, size: int) -> None:
+def test_a_state_with_an_excessive_size_is_not_unpacked(path: Path, size: int) -> None:
     trained(path)
     with League(path, read_only=True) as league:
-        [saved] = Sessions(league).checkpoints(1)
+        [saved] = SessionStore(league).checkpoints(1)
     forge(path, saved, bomb(1), size=size)
     with League(path, read_only=True) as league, pytest.raises(BadLeague, match="checkpoint 1 of training session 1"):
-        Sessions(league).state(1)
+        SessionStore(league).state(1)
 
 
 @pytest.mark.parametrize("packed", [b"", b"no zlib", zlib.compress(RANDOM)[:-4], zlib.compress(RANDOM) + b"more"])
-def test_a_state_that_is_not_what_was_packed_is_refused(path: Path, packed: bytes) -> None:
+def test_a_corrupt_state_is_refused(path: Path, packed: bytes) -> None:
     trained(path)
     with League(path, read_only=True) as league:
-        [saved] = Sessions(league).checkpoints(1)
+        [saved] = SessionStore(league).checkpoints(1)
     forge(path, saved, packed)
     with League(path, read_only=True) as league, pytest.raises(BadLeague, match="the state of checkpoint 1"):
-        Sessions(league).state(1)
+        SessionStore(league).state(1)

@@ -12,14 +12,14 @@ import pytest
 
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import EndingKind, MatchSpec
-from tests.faults.league import executor, sick, sick_matches, well_matches, within, worker_pids
+from tests.faults.league import SHORT_WATCHDOG, executor, sick, sick_matches, well_matches, within, worker_pids
 from tests.faults.test_broken_players import BREAKS, SHARED
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "killing"), [(0, False), (1, True), (2, True)])
-def test_whatever_happens_everybody_gets_the_record_they_deserve(seed: int, killing: bool) -> None:
-    """Two agents of each fault and kind, 2,000 matches of those who are well, a fickle manager, and an assassin."""
+def test_every_match_gets_the_right_result_under_random_faults(seed: int, killing: bool) -> None:
+    """Two agents of each fault and kind, 2,000 matches of healthy players, a changing number of workers, and kills."""
     chosen = random.Random(seed)
     well = well_matches(2000)
     with SequentialMatchExecutor(64) as here:
@@ -37,7 +37,7 @@ def test_whatever_happens_everybody_gets_the_record_they_deserve(seed: int, kill
     chosen.shuffle(specs)
     done, kills = threading.Event(), []
 
-    with within(600), executor(2) as one:
+    with within(600), executor(2, watchdog=SHORT_WATCHDOG) as one:
 
         def disturb() -> None:
             while not done.wait(chosen.uniform(0.5, 2.0)):
@@ -55,7 +55,7 @@ def test_whatever_happens_everybody_gets_the_record_they_deserve(seed: int, kill
         finally:
             done.set()
             manager.join()
-    assert sorted(result.id for result in played) == sorted(spec.id for spec in specs), "one each"
+    assert sorted(result.id for result in played) == sorted(spec.id for spec in specs), "one result for each match"
     results = {result.id: result for result in played}
     assert not worker_pids()
     wrong = [results[id_] for id_, digest in expected.items() if results[id_].digest() != digest]
@@ -63,6 +63,6 @@ def test_whatever_happens_everybody_gets_the_record_they_deserve(seed: int, kill
         ending = results[id_].ending
         if ending.kind is not EndingKind.QUARANTINED and (ending.seats, ending.kind) != (seats, kind):
             wrong.append(results[id_])
-    # One that is killed from outside while it is played alone cannot be told from one that kills itself.
+    # A process that is killed from outside while it plays a match alone looks like one that kills itself.
     assert len(wrong) <= len(kills), wrong
     assert {result.ending.kind for result in wrong} <= {EndingKind.CRASH, EndingKind.CANNOT_START, EndingKind.VOID}

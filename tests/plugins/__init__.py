@@ -1,1 +1,1 @@
-"""Games and agents as a newcomer would write them; they show that the vocabulary holds for more than Pong."""
+"""Games, agents and trainers of the tests, written as plug-ins. `everyone` registers the games and agents."""

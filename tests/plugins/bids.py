@@ -1,4 +1,4 @@
-"""A small sealed-bid game: one to ten seats bid at once for a drawn prize; what the others bid stays hidden."""
+"""A sealed-bid game: one to ten seats bid at once for a random prize; bids stay hidden."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Bids(PlainGame):
 
 
 class Bidder:
-    """Bids half of the prize, now and then one more."""
+    """Bids half of the prize, at random one more."""
 
     def act(self, view: View) -> int:
         return min(round(float(view.obs[0]) * 5) // 2 + view.pick(2), 4)

@@ -1,4 +1,4 @@
-"""A trainer that only counts, and can be told to do at some step whatever a trainer should not."""
+"""A trainer that only counts, and commits a selectable fault at some step."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Counting:
     metrics: ClassVar[Mapping[str, str]] = {"count/value": "where it is"}
     presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"short": {"steps": 3}}
 
-    steps: int = option(5, low=1, high=10_000_000, help="how far it counts")
-    at: int = option(2, low=0, help="the step at which it does what `does` says")
-    does: str = option("", help="the name of something below")
-    size: int = option(10, low=0, help="bytes of the state of a checkpoint, at least")
+    steps: int = option(5, low=1, high=10_000_000, help="number of steps")
+    at: int = option(2, low=0, help="step at which the fault `does` occurs")
+    does: str = option("", help="name of a fault below")
+    size: int = option(10, low=0, help="minimum size of the state of a checkpoint, in bytes")
     every: int = option(1, low=1, help="steps between checkpoints")
-    nap: float = option(0.0, low=0.0, help="seconds that a step takes")
-    attends: bool = option(True, help="whether it ever looks up")
+    nap: float = option(0.0, low=0.0, help="seconds per step")
+    attends: bool = option(True, help="whether it handles requests")
 
     def check(self, game: Game, ancestor: AgentSpec | None, resuming: bool) -> None:
         if game.info.seats != 2:
@@ -65,7 +65,7 @@ class Counting:
         best = Player("dice", 1, b"best of %d" % step, "so far") if step % 2 else None
         return Checkpoint(step, state + bytes(max(self.size - len(state), 0)), best)
 
-    # What it can be told to do
+    # Faults, by name
 
     def _strange_numbers(self, context: Any) -> Iterator[Any]:
         values = (float("nan"), float("inf"), -float("inf"), 0.1, 5e-324, np.float32(0.25), np.int64(7), -0.0)
@@ -142,7 +142,7 @@ class Counting:
             raise OSError("cannot clean up")
 
     def _fork(self, context: Any) -> Iterator[Any]:
-        """Leaves somebody behind who holds all that it had open, and dies."""
+        """Forks a child that inherits all open files, and exits."""
         child = os.fork()
         if child == 0:
             time.sleep(600)
@@ -151,13 +151,13 @@ class Counting:
         os._exit(5)
 
     def _helper(self, context: Any) -> Iterator[Any]:
-        """Starts a process of another kind, in a session of its own, and forgets it."""
+        """Starts another process in its own session, and does not stop it."""
         helper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
-        helper.returncode = 0  # or it would warn that nobody has waited
+        helper.returncode = 0  # avoids the warning about a running child
         yield Log(f"helper {helper.pid}")
 
     def _play(self, context: Any) -> Iterator[Any]:
-        """Matches without end on worker processes."""
+        """Plays matches endlessly on worker processes."""
         players = (AgentSpec("a", "dice"), AgentSpec("b", "dice"))
         with ConcurrentMatchExecutor(context.workers, plugins=context.plugins, lanes=8) as executor:
             for n, result in enumerate(executor.run(self._matches(context, players))):
@@ -177,7 +177,7 @@ class Counting:
 
 @dataclass(frozen=True)
 class Silent(Counting):
-    """Returns without saying how it ended."""
+    """Returns without an Ended event."""
 
     name: ClassVar[str] = "silent"
 

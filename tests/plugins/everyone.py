@@ -1,11 +1,11 @@
-"""Registers the games and players of this folder, here and in whatever worker imports it."""
+"""Registers the games and agents of this folder in the test process and in workers that import it."""
 
 from agents import human
 from engine.registry import GAMES, KINDS
-from tests.plugins import bids, marchers, mixed, pilots, takeaway, tictactoe
+from tests.plugins import bids, marchers, mixed, pilots, stones, tictactoe
 
-for game in (tictactoe.TicTacToe, bids.Bids, mixed.Mixed, takeaway.Takeaway):
+for game in (tictactoe.TicTacToe, bids.Bids, mixed.Mixed, stones.Stones):
     GAMES.add(game.name, game)
-# The person is one of ours; it is here too because an installation may be older than the line in pyproject.toml.
+# `human` is registered again, because an old installation may lack its entry point.
 for kind in (human.KIND, tictactoe.KIND, bids.KIND, marchers.KIND, *(pilots.row_kind(name) for name in pilots.ANSWERS)):
     KINDS.add(kind.name, kind)

@@ -1,4 +1,4 @@
-"""Compiled players that misbehave on demand: a payload such as `raise 7` says what they do, and at which ply."""
+"""Compiled agents that misbehave: a payload such as `raise 7` selects the fault and the ply."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _act(arrays, agents, slots, plies, legal, masked, out):  # type: ignore[no-u
 
 
 class MarcherPilot:
-    """Asked row by row in ticks, so that failures are those of one row."""
+    """In ticks, acts row by row, so that a failure belongs to one row."""
 
     capacity = None
     act_row = staticmethod(act_row)
@@ -86,7 +86,7 @@ class MarcherPilot:
             )  # fmt: skip
             if out[at] == BROKEN:
                 raise OverflowError("too large for a number")
-            if out[at] == PENDING and int(views.slots[at]) in self._thought:  # it thinks once, and then plays
+            if out[at] == PENDING and int(views.slots[at]) in self._thought:  # it answers PENDING once, then plays
                 out[at] = 0 if views.legal is None else int(np.flatnonzero(views.legal[at])[0])
             elif out[at] == PENDING:
                 self._thought.add(int(views.slots[at]))

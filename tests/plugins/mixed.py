@@ -1,4 +1,4 @@
-"""Sealed bids for who begins, then turns: a game in which everybody acts at some steps and one seat at others."""
+"""A game in which all seats act at some steps and one at others: sealed bids for the first move, then turns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MixedBoard(PlainBoard):
         self._stones -= actions[self._mover] + 1
         self._taken[self._mover] += actions[self._mover] + 1
         if self._stones == 5:
-            self.no_contest = True  # an odd rule, to have a match with no result
+            self.no_contest = True  # an arbitrary rule, so that some matches have no result
             self._stones = 0
         self._mover = None if self._stones % 4 == 0 else 1 - self._mover
 

@@ -1,4 +1,4 @@
-"""Players that a shared arena has to cope with: slow ones, ones with a memory, and ones that misbehave."""
+"""Agents that test a shared arena: slow, stateful and misbehaving ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHOICE = purpose("tests.choice")
 
 
 class RowPilot:
-    """Answers row by row; `answer(state, views, row)` is given whatever that slot keeps between its moves."""
+    """Answers row by row; `answer(state, views, row)` receives the state of the slot."""
 
     capacity: int | None = None
 
@@ -49,13 +49,13 @@ class RowPilot:
 
 
 def choose(state: dict, views: Views, row: int, k: int = 0) -> int:
-    """Any legal action, the same one for the same seed and ply."""
+    """A legal action that depends only on seed and ply."""
     choices = range(3) if views.legal is None else np.flatnonzero(views.legal[row]).tolist()
     return choices[pick(len(choices), state["seed"], CHOICE, 0, int(views.plies[row]), k)]
 
 
 def slow(state: dict, views: Views, row: int) -> int:
-    """Thinks for zero to four polls, then does what a fast one would have done at once."""
+    """Answers PENDING zero to four times, then plays as `choose` does."""
     ply = int(views.plies[row])
     if state.get("ply") != ply:
         state.update(ply=ply, polls=pick(5, state["seed"], CHOICE, 1, ply))
@@ -64,7 +64,7 @@ def slow(state: dict, views: Views, row: int) -> int:
 
 
 def remembering(state: dict, views: Views, row: int) -> int:
-    """What it does depends on all it has seen in this match: a recurrent player in miniature."""
+    """Acts on all observations of the match so far, like a recurrent network."""
     state["seen"] = zlib.crc32(views.obs[row].tobytes(), state.get("seen", 0))
     return choose(state, views, row, state["seen"] % 1000)
 

@@ -106,7 +106,7 @@ class Perfect:
 
 @functools.cache
 def _value(cells: tuple[int | None, ...]) -> int:
-    """1, 0 or -1 for whoever is to move."""
+    """1, 0 or -1 for the side to move."""
     if any(cells[a] is not None and cells[a] == cells[b] == cells[c] for a, b, c in LINES):
         return -1
     mover = sum(cell is not None for cell in cells) % 2
@@ -115,7 +115,7 @@ def _value(cells: tuple[int | None, ...]) -> int:
 
 
 class Anyhow:
-    """Any legal move."""
+    """Plays a random legal move."""
 
     def act(self, view: View) -> int:
         return view.legal[view.pick(len(view.legal))]

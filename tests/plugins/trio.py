@@ -1,4 +1,4 @@
-"""A small game for three at once: everybody picks one of four numbers; who picked alone takes what it is worth."""
+"""A simultaneous game for three: each picks one of four numbers, and a number picked by one seat scores its worth."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Trio(PlainGame):
 
 
 class Greedy:
-    """The number that is worth most, or with b"shy" the next best."""
+    """Picks the number of greatest worth, or with b"shy" the second greatest."""
 
     def __init__(self, payload: bytes) -> None:
         self._place = 1 if payload == b"shy" else 0

@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 from neat.activations import ActivationFunctionSet
 from neat.aggregations import AggregationFunctionSet
 
-from agents.neat.genome import ACTIVATIONS, AGGREGATIONS, Genome, load, of_neat, to_neat
+from agents.neat.genome import ACTIVATIONS, AGGREGATIONS, Genome, from_neat, to_neat
 from agents.neat.network import Networks
+from agents.neat.payload import load
 from engine.errors import BadValue, UnknownName
 from engine.files import asset
 from engine.game import GameInfo
@@ -51,7 +52,7 @@ RESTLESS = {
 
 
 def toy(inputs: int = 3, outputs: int = 2) -> Any:
-    """As much of a game as a configuration asks for."""
+    """A stub game with what `read_config` needs."""
     info = GameInfo(title="Toy", seats=2, actions=outputs, observation=(inputs,))
     return SimpleNamespace(spec=GameSpec("toy", 1), info=info)
 
@@ -72,7 +73,7 @@ def config_with(without: Sequence[str] = (), **options: object) -> str:
 
 
 def plain_config(text: str) -> Any:
-    """As neat-python reads it by itself."""
+    """Reads it with neat-python alone."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "neat_config.txt"
         place.write_text(text, encoding="utf-8")
@@ -91,13 +92,13 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def worth(key: int, generation: int = 0) -> float:
-    """A fitness that means nothing and never changes."""
+    """An arbitrary constant fitness."""
     return random.Random(key * 1000 + generation).uniform(-5.0, 5.0)
 
 
 @functools.cache
 def bred(feed_forward: bool, generations: int = 8, seed: int = 1, population: int = 30, **options: object) -> Any:
-    """A population after some generations, by neat-python alone; nobody changes it."""
+    """A population after some generations, by neat-python alone; tests must not change it."""
     shape = {"num_inputs": 3, "num_outputs": 2, "feed_forward": feed_forward, "pop_size": population}
     config = plain_config(config_with(**{**RESTLESS, **shape, **options}))
 
@@ -112,7 +113,7 @@ def bred(feed_forward: bool, generations: int = 8, seed: int = 1, population: in
 
 
 def all_of(population: Any) -> list[Genome]:
-    return [of_neat(one, population.config.genome_config) for one in population.population.values()]
+    return [from_neat(one, population.config.genome_config) for one in population.population.values()]
 
 
 def neats_own(genome: Genome) -> Any:
@@ -128,12 +129,12 @@ def neats_own(genome: Genome) -> Any:
 
 
 def bits(values: Sequence[float]) -> list[str]:
-    """To compare to the bit: 0.0 is not -0.0; what is no number has many patterns that mean the same."""
+    """For bitwise comparison: 0.0 differs from -0.0, all NaNs are equal."""
     return ["nan" if math.isnan(one) else struct.pack("<d", one).hex() for one in values]
 
 
 def ours(networks: Networks, numbers: Sequence[int], slots: Sequence[int], rows: Any, outputs: int) -> tuple[Any, int]:
-    """What our networks answer, a row each, and the first row that failed."""
+    """Outputs of our networks by row, and the first row that failed."""
     out = np.zeros((len(numbers), outputs))
     obs = np.array(rows, np.float32)
     failed = networks.activate(np.array(numbers, np.uint32), np.array(slots, np.uint32), obs, out)
@@ -141,7 +142,7 @@ def ours(networks: Networks, numbers: Sequence[int], slots: Sequence[int], rows:
 
 
 def watched(inputs: int, count: int, seed: int) -> list[list[float]]:
-    """Rows to look at, as 32-bit numbers."""
+    """Random observations as 32-bit numbers."""
     return np.random.default_rng(seed).normal(0, 1.5, (count, inputs)).astype(np.float32).tolist()
 
 
@@ -162,7 +163,7 @@ SEEN = st.one_of(
 
 @st.composite
 def made_up(draw: Any, feed_forward: bool | None = None, numbers: Any = NUMBERS) -> Genome:
-    """Any genome that is valid, with nodes in any order, some of them leading nowhere."""
+    """Any valid genome, with nodes in any order and some dead ends."""
     forward = draw(st.booleans()) if feed_forward is None else feed_forward
     inputs, outputs = draw(st.integers(1, 4)), draw(st.integers(1, 3))
     hidden = draw(st.lists(st.integers(outputs, 40), max_size=5, unique=True))
@@ -195,7 +196,7 @@ def made_up(draw: Any, feed_forward: bool | None = None, numbers: Any = NUMBERS)
 
 
 def read(payload: bytes | str) -> Genome | None:
-    """The genome in it, or None if it is refused as it should be; any other error is a failure of the test."""
+    """The genome of a payload, or None if it raises BadValue; other errors fail the test."""
     try:
         return load(payload)
     except (BadValue, UnknownName):

@@ -1,4 +1,4 @@
-"""NEAT configurations: ours can be read, and what is wrong with somebody's is named before anything is played."""
+"""NEAT configurations: ours are valid, and errors in a file are named before training starts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from engine.errors import BadValue, RingsideError, UnknownName
 from engine.files import asset
 from engine.game import Game
 from engine.registry import new_game
-from tests.agents.breeding import EVERYTHING, config_with, toy, worth
+from tests.agents.neat.sample_genomes import EVERYTHING, config_with, toy, worth
 
 
 def refused(text: str) -> str:
-    """What is said when evolution should begin with this."""
+    """The error message for this configuration."""
     with pytest.raises(RingsideError) as caught:
         Evolution(text, read_config(text, toy()), 1)
     return str(caught.value)
@@ -47,7 +47,7 @@ def test_our_configurations_fit_their_games(name: str) -> None:
     assert len(evolution.genomes) == config.pop_size
 
 
-def test_a_path_leads_to_somebodys_own(tmp_path: Path, pong: Game) -> None:
+def test_a_path_names_a_custom_configuration(tmp_path: Path, pong: Game) -> None:
     place = tmp_path / "mine.txt"
     place.write_text("anything", encoding="utf-8")
     assert config_text(str(place), pong) == "anything"
@@ -65,7 +65,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, pong: Game) -> None
         config_text("x" * 100_000, pong)
 
 
-def test_a_file_that_is_no_text_or_too_large_is_named(tmp_path: Path, pong: Game) -> None:
+def test_a_binary_or_too_large_file_is_named(tmp_path: Path, pong: Game) -> None:
     place = tmp_path / "picture.txt"
     place.write_bytes(b"\xff\xfe\x00\x89PNG")
     with pytest.raises(BadValue, match=r"picture\.txt': must be a text file"):
@@ -81,7 +81,7 @@ def test_a_file_that_is_no_text_or_too_large_is_named(tmp_path: Path, pong: Game
 @pytest.mark.parametrize(
     "text", ["", "no configuration", "[NEAT", "[NEAT]\npop_size = 3\npop_size = 4", "\0", "[NEAT]\n"]
 )
-def test_what_is_no_configuration_is_refused(text: str) -> None:
+def test_an_invalid_configuration_is_refused(text: str) -> None:
     assert refused(text).startswith("neat_config ")
 
 
@@ -113,8 +113,8 @@ def test_an_unknown_option_of_genomes_is_named() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"num_inputs": 4}, "neat_config.num_inputs = '4': must be 3, as toy has it"),
-        ({"num_outputs": 3}, "neat_config.num_outputs = '3': must be 2, as toy has it"),
+        ({"num_inputs": 4}, "neat_config.num_inputs = '4': must be 3, as in toy"),
+        ({"num_outputs": 3}, "neat_config.num_outputs = '3': must be 2, as in toy"),
         ({"num_inputs": "many"}, "neat_config.num_inputs = 'many'"),
         ({"pop_size": 1}, "neat_config.pop_size = 1: must be from 2 to 100,000"),
         ({"pop_size": 0}, "neat_config.pop_size = 0"),
@@ -128,7 +128,7 @@ def test_an_unknown_option_of_genomes_is_named() -> None:
     ],
     ids=str,
 )
-def test_a_value_that_cannot_be_is_named(options: dict[str, object], words: str) -> None:
+def test_an_invalid_value_is_named(options: dict[str, object], words: str) -> None:
     assert words in refused(config_with(**options))
 
 
@@ -146,27 +146,25 @@ def test_a_value_that_cannot_be_is_named(options: dict[str, object], words: str)
     ],
     ids=str,
 )
-def test_a_value_that_neat_python_does_not_look_at_is_named_before_evolution_begins(
-    options: dict[str, object], words: str
-) -> None:
+def test_an_invalid_value_that_neat_python_ignores_is_named(options: dict[str, object], words: str) -> None:
     with pytest.raises(RingsideError, match=words):
         read_config(config_with(**options), toy())
 
 
 @pytest.mark.parametrize(("noun", "known"), [("activation", ACTIVATIONS), ("aggregation", AGGREGATIONS)])
-def test_a_function_that_we_do_not_have_is_named(noun: str, known: tuple[str, ...]) -> None:
+def test_an_unknown_function_is_named(noun: str, known: tuple[str, ...]) -> None:
     text = config_with(**{f"{noun}_options": f"{known[0]} wizzard", f"{noun}_default": known[0]})
     with pytest.raises(UnknownName, match=f"unknown {noun} function in neat_config 'wizzard'"):
         read_config(text, toy())
 
 
-def test_every_function_that_we_have_may_be_offered() -> None:
+def test_every_known_function_is_accepted() -> None:
     config = read_config(config_with(**EVERYTHING), toy())
     assert set(config.genome_config.activation_options) == set(ACTIVATIONS)
     assert set(config.genome_config.aggregation_options) == set(AGGREGATIONS)
 
 
-def test_the_games_shape_stands_for_the_word_game_and_for_nothing() -> None:
+def test_the_word_game_and_a_missing_option_mean_the_games_shape() -> None:
     for text in (config_with(num_inputs="game", num_outputs="game"), config_with(num_inputs=5, num_outputs=4)):
         config = read_config(text, toy(5, 4)).genome_config
         assert (config.num_inputs, config.num_outputs) == (5, 4)
@@ -174,14 +172,14 @@ def test_the_games_shape_stands_for_the_word_game_and_for_nothing() -> None:
     assert (config.num_inputs, config.num_outputs) == (6, 7)
 
 
-def test_a_population_that_is_asked_for_comes_before_the_files() -> None:
+def test_the_population_setting_overrides_pop_size() -> None:
     assert read_config(config_with(), toy()).pop_size == 150
     assert read_config(config_with(), toy(), 33).pop_size == 33
     with pytest.raises(BadValue, match="population = 1"):
         read_config(config_with(), toy(), 1)
 
 
-def test_reading_one_with_a_seed_leaves_the_programs_generator_alone() -> None:
+def test_reading_a_seed_does_not_touch_the_global_generator() -> None:
     before = random.getstate()
     config = read_config(config_with(seed=7), toy())
     evolution = Evolution("", config, 1)
@@ -191,8 +189,8 @@ def test_reading_one_with_a_seed_leaves_the_programs_generator_alone() -> None:
 
 
 @pytest.mark.parametrize("options", [{"pop_size": 2}, {"pop_size": 12, "compatibility_threshold": 0.001}], ids=str)
-def test_too_many_species_for_so_few_genomes_are_small_ones(options: dict[str, object]) -> None:
-    """Where neat-python by itself gives up."""
+def test_too_many_species_for_few_genomes_are_small(options: dict[str, object]) -> None:
+    """neat-python alone raises an error here."""
     text = config_with(**options)
     config = read_config(text, toy())
     evolution = Evolution(text, config, 1)
@@ -203,17 +201,17 @@ def test_too_many_species_for_so_few_genomes_are_small_ones(options: dict[str, o
     assert (config.reproduction_config.min_species_size, config.reproduction_config.elitism) == sizes
 
 
-def test_dying_out_ends_it_if_the_configuration_says_so() -> None:
+def test_extinction_raises_without_reset_on_extinction() -> None:
     options = {"max_stagnation": 1, "species_elitism": 0, "compatibility_threshold": 1000.0}
     text = config_with(reset_on_extinction=False, **options)
     evolution = Evolution(text, read_config(text, toy()), 1)
     evolution.advance(dict.fromkeys(evolution.genomes, 1.0))
     fitness = dict.fromkeys(evolution.genomes, 1.0)  # no better than before
-    with pytest.raises(RingsideError, match="all species died out, and neat_config says reset_on_extinction = False"):
+    with pytest.raises(RingsideError, match="all species died out, and neat_config has reset_on_extinction = False"):
         evolution.advance(fitness)
 
 
-def test_what_is_no_file_is_not_waited_for(tmp_path: Path, pong: Game) -> None:
+def test_a_pipe_is_refused_without_waiting(tmp_path: Path, pong: Game) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(BadValue, match="must be a file"):

@@ -22,7 +22,18 @@ from agents.neat.distance import Distances, has_plain_distance
 from agents.neat.evolution import Evolution
 from agents.neat.genome import to_neat
 from agents.neat.species import DefaultSpeciesSet
-from tests.agents.breeding import EVERYTHING, NUMBERS, RESTLESS, all_of, bits, bred, config_with, made_up, toy, worth
+from tests.agents.neat.sample_genomes import (
+    EVERYTHING,
+    NUMBERS,
+    RESTLESS,
+    all_of,
+    bits,
+    bred,
+    config_with,
+    made_up,
+    toy,
+    worth,
+)
 
 COEFFICIENTS = st.one_of(st.floats(0, 4), st.sampled_from([0.0, 0.1, 1 / 3, 0.5, 1.0]), NUMBERS)
 
@@ -162,7 +173,7 @@ def case(seed: int) -> Case:
 
 @given(st.integers(0, 10**6))
 @settings(max_examples=400)
-def test_genomes_join_the_species_that_neat_python_puts_them_into(seed: int) -> None:
+def test_genomes_join_the_same_species_as_in_neat_python(seed: int) -> None:
     made = case(seed)
     ours, theirs = sets_with(made.threshold, made.former)
     for one in (ours, theirs):
@@ -265,7 +276,7 @@ class Stranger(neat.DefaultGenome):  # type: ignore[misc]
         return float(abs(self.key - other.key))
 
 
-def test_genomes_with_a_distance_of_their_own_keep_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_genomes_with_a_custom_distance_keep_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(species_module, "Distances", None)
     population = {key: Stranger(key) for key in (1, 2, 8, 9)}
     config = config_for()
@@ -276,7 +287,7 @@ def test_genomes_with_a_distance_of_their_own_keep_it(monkeypatch: pytest.Monkey
     assert [sorted(one.members) for one in ours.species.values()] == [[8, 9], [1, 2]]
 
 
-def test_genes_with_a_distance_of_their_own_are_left_to_neat_python() -> None:
+def test_genes_with_a_custom_distance_use_neat_python() -> None:
     class Gene(DefaultNodeGene):  # type: ignore[misc]
         def distance(self, other: Any, config: Any) -> float:
             return 1.0
@@ -301,7 +312,7 @@ def test_reporters_get_neat_pythons_message() -> None:
     assert heard[0].startswith("Mean genetic distance")
 
 
-def test_more_species_than_genomes_are_neat_pythons_error() -> None:
+def test_more_species_than_genomes_raise_neat_pythons_error() -> None:
     genomes = list(bred(True).population.values())[:3]
     ours, _ = sets_with(1.0, list(enumerate(genomes)))
     with pytest.raises(ValueError, match="empty"):

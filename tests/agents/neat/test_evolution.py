@@ -1,4 +1,4 @@
-"""Generations can be repeated, taken apart and put together, and leave the program's own generator alone."""
+"""Evolution is repeatable, can be saved and restored, and does not touch the global random generator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agents.neat.evolution import Evolution, EvolutionState
 from agents.neat.genome import Genome
 from engine import codec
 from engine.errors import RingsideError
-from tests.agents.breeding import RESTLESS, all_of, bred, config_with, plain_config, seeded, toy, worth
+from tests.agents.neat.sample_genomes import RESTLESS, all_of, bred, config_with, plain_config, seeded, toy, worth
 
 SETTINGS = {**RESTLESS, "compatibility_threshold": 3.0, "pop_size": 24, "max_stagnation": 4}
 
@@ -44,8 +44,8 @@ def population(evolution: Evolution) -> list[tuple[int, Genome, tuple[int, ...]]
     return [(key, evolution.genome(key), evolution.parents(key)) for key in evolution.genomes]
 
 
-def test_a_population_of_many_small_species_goes_on() -> None:
-    """neat-python itself gives up when a pass over the larger species does not free enough places."""
+def test_a_population_of_many_small_species_continues() -> None:
+    """neat-python alone raises an error if one pass over the larger species does not free enough places."""
     evolution = begun(compatibility_threshold=0.05, pop_size=60, max_stagnation=50, min_species_size=2)
     for _ in range(4):
         fitness = {key: float(place > 50) for place, key in enumerate(evolution.genomes)}
@@ -55,7 +55,7 @@ def test_a_population_of_many_small_species_goes_on() -> None:
 
 
 def history(evolution: Evolution, generations: int) -> list[Any]:
-    """All that can be seen of some generations."""
+    """All observable state over some generations."""
     found = []
     for _ in range(generations):
         found.append((evolution.generation, evolution.species, population(evolution)))
@@ -64,24 +64,24 @@ def history(evolution: Evolution, generations: int) -> list[Any]:
 
 
 def moved(evolution: Evolution) -> Evolution:
-    """By way of a checkpoint."""
+    """Saved and restored."""
     text = codec.dump(evolution.state())
     state = codec.load(EvolutionState, text)
     assert codec.dump(state) == text
-    return Evolution.of(state, read_config(state.config, toy()))
+    return Evolution.from_state(state, read_config(state.config, toy()))
 
 
 # Repeating
 
 
 @pytest.mark.parametrize("feed_forward", [True, False])
-def test_the_same_seed_gives_the_same_generations_and_another_one_others(feed_forward: bool) -> None:
+def test_the_seed_determines_the_generations(feed_forward: bool) -> None:
     one, same, other = (history(begun(seed, feed_forward), 6) for seed in (5, 5, 6))
     assert one == same
     assert one != other
 
 
-def test_the_programs_own_generator_has_no_influence() -> None:
+def test_the_global_generator_has_no_influence() -> None:
     first = history(begun(3), 4)
     random.seed(99)
     evolution = begun(3)
@@ -94,7 +94,7 @@ def test_the_programs_own_generator_has_no_influence() -> None:
     assert [*found, population(evolution)] == first
 
 
-def test_two_evolutions_side_by_side_do_not_disturb_each_other() -> None:
+def test_two_interleaved_evolutions_are_independent() -> None:
     alone = [population(each) for each in (begun(1), begun(2))]
     one, other = begun(1), begun(2)
     assert [population(one), population(other)] == alone
@@ -106,14 +106,14 @@ def test_two_evolutions_side_by_side_do_not_disturb_each_other() -> None:
     assert population(other) == population(again)
 
 
-def test_a_seed_in_the_file_is_not_used_and_touches_nothing() -> None:
+def test_a_seed_in_the_file_is_ignored() -> None:
     text = config_with(**SETTINGS, seed=7)
     found = [history(Evolution(text, read_config(text, toy()), seed), 2) for seed in (1, 2)]
     assert found[0] != found[1]
     assert found[0] == history(begun(1), 2)
 
 
-def test_it_evolves_as_neat_python_alone_would() -> None:
+def test_evolution_equals_neat_pythons_own_loop() -> None:
     """Its own loop, on the global generator, with the same seed."""
     text = config_with(**{**SETTINGS, "num_inputs": 3, "num_outputs": 2})
     config = plain_config(text)
@@ -149,7 +149,7 @@ def test_parents_are_known_for_this_generation() -> None:
 
 @pytest.mark.parametrize("feed_forward", [True, False])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_put_together_again_it_goes_on_as_if_never_taken_apart(feed_forward: bool, seed: int) -> None:
+def test_a_restored_evolution_continues_identically(feed_forward: bool, seed: int) -> None:
     whole = history(begun(seed, feed_forward), 8)
     evolution = begun(seed, feed_forward)
     for generation in range(8):
@@ -159,7 +159,7 @@ def test_put_together_again_it_goes_on_as_if_never_taken_apart(feed_forward: boo
     assert population(evolution) == whole[-1]
 
 
-def test_taking_it_apart_changes_nothing() -> None:
+def test_reading_the_state_changes_nothing() -> None:
     one, other = begun(4), begun(4)
     for _ in range(4):
         assert codec.dump(one.state()) == codec.dump(one.state())
@@ -168,15 +168,15 @@ def test_taking_it_apart_changes_nothing() -> None:
     assert population(one) == population(other)
 
 
-def test_a_state_outlives_what_came_after_it() -> None:
+def test_a_state_is_independent_of_later_generations() -> None:
     evolution = begun(2)
     advance(evolution, 2)
     state = evolution.state()
     first = history(evolution, 3)
-    assert history(Evolution.of(state, read_config(state.config, toy())), 3) == first
+    assert history(Evolution.from_state(state, read_config(state.config, toy())), 3) == first
 
 
-def test_after_all_died_out_it_goes_on_the_same_too() -> None:
+def test_evolution_is_repeatable_after_extinction() -> None:
     dying = {"max_stagnation": 1, "species_elitism": 0, "pop_size": 12}
     one, other = begun(3, **dying), begun(3, **dying)
     ends = []
@@ -191,8 +191,8 @@ def test_after_all_died_out_it_goes_on_the_same_too() -> None:
     assert True in ends
 
 
-def test_the_last_half_of_a_pair_of_normal_numbers_is_kept() -> None:
-    """random.gauss draws two and keeps one: a state without it would go on otherwise."""
+def test_the_second_of_a_pair_of_normal_numbers_is_stored() -> None:
+    """random.gauss draws two numbers and stores one: without it a restored state would differ."""
     kept = []
     for seed in range(6):
         evolution = begun(seed, pop_size=25, initial_connection="partial_direct 0.5")  # an odd number, now and then
@@ -204,7 +204,7 @@ def test_the_last_half_of_a_pair_of_normal_numbers_is_kept() -> None:
     assert any(one is not None for one in kept)
 
 
-# States from somebody else
+# Invalid states
 
 
 def hostile(**changes: object) -> str:
@@ -223,7 +223,7 @@ def hostile(**changes: object) -> str:
 
 def taken_up(text: str) -> Evolution:
     state = codec.load(EvolutionState, text)
-    return Evolution.of(state, read_config(state.config, toy()))
+    return Evolution.from_state(state, read_config(state.config, toy()))
 
 
 def refuse(text: str) -> str:
@@ -286,16 +286,16 @@ def test_a_state_with_columns_of_several_lengths_is_refused(column: str) -> None
     assert refuse(hostile(**{f"individuals__0__genome__{column}": lambda old: old[:-1]}))
 
 
-def test_a_state_with_a_genome_of_nothing_is_refused() -> None:
+def test_a_state_with_an_empty_genome_is_refused() -> None:
     changes = {f"individuals__0__genome__{name}": [] for name in (*genomes.NODES, *genomes.CONNECTIONS)}
     assert refuse(hostile(**changes, individuals__0__genome__outputs=0))
 
 
-def test_a_state_that_would_give_a_node_number_twice_is_refused() -> None:
+def test_a_state_that_would_reuse_a_node_key_is_refused() -> None:
     assert refuse(hostile(next_node=None))
 
 
-# Descending from somebody
+# Starting from a genome
 
 
 def ancestor(feed_forward: bool = True) -> Genome:
@@ -303,7 +303,7 @@ def ancestor(feed_forward: bool = True) -> Genome:
 
 
 @pytest.mark.parametrize("feed_forward", [True, False])
-def test_descendants_begin_with_the_ancestor_itself_and_copies_that_differ(feed_forward: bool) -> None:
+def test_the_first_generation_has_the_ancestor_and_mutated_copies(feed_forward: bool) -> None:
     old = ancestor(feed_forward)
     evolution = begun(1, feed_forward, old)
     first, *others = [genome for _, genome, _ in population(evolution)]
@@ -318,7 +318,7 @@ def test_descendants_begin_with_the_ancestor_itself_and_copies_that_differ(feed_
 
 
 def test_an_ancestor_of_another_kind_is_refused() -> None:
-    with pytest.raises(RingsideError, match="feed-forward as in neat_config, and it is recurrent"):
+    with pytest.raises(RingsideError, match="feed-forward as in neat_config, but it is recurrent"):
         begun(1, True, ancestor(False))
 
 

@@ -13,8 +13,8 @@ from neat import genes as theirs
 
 from agents.neat.config import read_config
 from agents.neat.genes import DefaultConnectionGene, DefaultNodeGene
-from agents.neat.genome import ACTIVATIONS, AGGREGATIONS, of_neat, to_neat
-from tests.agents.breeding import EVERYTHING, bred, config_with, seeded, toy
+from agents.neat.genome import ACTIVATIONS, AGGREGATIONS, from_neat, to_neat
+from tests.agents.neat.sample_genomes import EVERYTHING, bred, config_with, seeded, toy
 
 RATES = st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0])
 NODE = {
@@ -98,7 +98,7 @@ def test_new_genomes_and_genomes_of_a_checkpoint_have_these_genes() -> None:
     config = read_config(config_with(), toy()).genome_config
     assert (config.node_gene_type, config.connection_gene_type) == (DefaultNodeGene, DefaultConnectionGene)
     population = bred(True)
-    genome = of_neat(
+    genome = from_neat(
         max(population.population.values(), key=lambda one: len(one.connections)), population.config.genome_config
     )
     found = to_neat(genome, 1)

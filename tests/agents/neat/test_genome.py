@@ -1,4 +1,4 @@
-"""Genomes as JSON: what is valid comes back exactly, and whatever else somebody sends is refused by name."""
+"""Genomes as JSON: valid ones survive a round trip, and others are refused with the name of the field."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.neat import genome as genomes
-from agents.neat.genome import ACTIVATIONS, AGGREGATIONS, Genome, dump, load, of_neat, plain, to_neat
+from agents.neat import payload
+from agents.neat.genome import ACTIVATIONS, AGGREGATIONS, Genome, from_neat, to_json, to_neat
 from agents.neat.network import Networks
+from agents.neat.payload import dump, load
 from engine.errors import BadValue, UnknownName
-from tests.agents.breeding import EVERYTHING, all_of, bred, made_up, read
+from tests.agents.neat.sample_genomes import EVERYTHING, all_of, bred, made_up, read
 
 SMALL = Genome(
     2, 1, True, (0, 5), (0.1, -0.0), (1.0, 0.5), (1.0, 1.0), ("tanh", "relu"), ("sum", "max"),
@@ -29,7 +31,7 @@ JUNK = st.recursive(
 
 
 def raw(**changes: object) -> dict[str, Any]:
-    """A small genome as JSON has it, with something in place of what stands there; "nodes.key" goes deeper."""
+    """A small genome as JSON with changed values; "nodes__key" changes a nested one."""
     made = json.loads(dump(SMALL))
     for name, value in changes.items():
         *above, last = name.split("__")
@@ -52,7 +54,7 @@ def refused(payload: object) -> str:
 
 
 @given(made_up(numbers=st.floats(allow_nan=False, allow_infinity=False)))
-def test_a_genome_comes_back_exactly(genome: Genome) -> None:
+def test_a_genome_survives_a_round_trip(genome: Genome) -> None:
     payload = dump(genome)
     again = load(payload)
     assert repr(again) == repr(genome), "to the bit: repr tells 0.0 from -0.0"
@@ -60,7 +62,7 @@ def test_a_genome_comes_back_exactly(genome: Genome) -> None:
     assert load(payload.decode()) == genome, "text will do as well"
 
 
-def test_whole_numbers_will_do_where_fractions_are_asked_for() -> None:
+def test_integers_are_accepted_for_floats() -> None:
     found = load(json.dumps(raw(nodes__bias=[1, -(2**60)])))
     assert found.bias == (1.0, -(2.0**60))
     assert [type(one) for one in found.bias] == [float, float]
@@ -68,24 +70,24 @@ def test_whole_numbers_will_do_where_fractions_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize("feed_forward", [True, False])
-def test_what_neat_python_bred_comes_back_exactly(feed_forward: bool) -> None:
+def test_bred_genomes_survive_a_round_trip(feed_forward: bool) -> None:
     population = bred(feed_forward, generations=12, **EVERYTHING)
     config = population.config.genome_config
     sizes = set()
     for one in population.population.values():
-        genome = load(dump(of_neat(one, config)))
+        genome = load(dump(from_neat(one, config)))
         again = to_neat(genome, one.key)
         assert (again.key, again.size()) == (one.key, one.size())
         assert list(map(str, again.nodes.values())) == list(map(str, one.nodes.values())), "in the same order"
         assert list(map(str, again.connections.values())) == list(map(str, one.connections.values()))
         assert list(again.connections) == list(one.connections)
         assert again.distance(one, config) == 0.0
-        assert of_neat(again, config) == genome
+        assert from_neat(again, config) == genome
         sizes.add(one.size())
     assert len(sizes) > 5, "they are of many shapes"
 
 
-def test_every_function_of_neat_python_is_known_and_no_other() -> None:
+def test_exactly_the_functions_of_neat_python_are_known() -> None:
     config = bred(True, generations=0).config.genome_config
     assert set(config.activation_defs.functions) == set(ACTIVATIONS)
     assert set(config.aggregation_function_defs.functions) == set(AGGREGATIONS)
@@ -96,8 +98,8 @@ def test_every_function_of_neat_python_is_known_and_no_other() -> None:
 
 @settings(max_examples=150)
 @given(st.data())
-def test_whatever_is_put_in_place_of_something_is_refused_or_taken_as_it_is(data: st.DataObject) -> None:
-    made = plain(data.draw(made_up()))
+def test_any_replaced_value_is_refused_or_read_unchanged(data: st.DataObject) -> None:
+    made = to_json(data.draw(made_up()))
     text = json.loads(json.dumps(made))
     paths = list(_paths(text))
     for _ in range(data.draw(st.integers(1, 2))):
@@ -121,11 +123,11 @@ def test_whatever_is_put_in_place_of_something_is_refused_or_taken_as_it_is(data
             place[last] = data.draw(JUNK)
     found = read(json.dumps(text))
     assert found is None or load(dump(found)) == found
-    assert found is None or found == genomes.of_plain(text)
+    assert found is None or found == genomes.from_json(text)
 
 
 def _paths(value: object) -> Any:
-    """Of everything inside."""
+    """Paths of all values inside."""
     steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, inner in steps:
         yield (step,)
@@ -139,7 +141,7 @@ def test_other_json_is_refused(junk: object) -> None:
 
 
 @given(st.binary(max_size=60))
-def test_bytes_that_are_no_json_are_refused(junk: bytes) -> None:
+def test_bytes_that_are_not_json_are_refused(junk: bytes) -> None:
     with pytest.raises(BadValue):
         load(junk)
 
@@ -155,7 +157,7 @@ def test_a_changed_byte_is_refused_or_leaves_a_valid_genome(place: int, byte: in
 
 
 @pytest.mark.parametrize("missing", ["format", "version", "inputs", "outputs", "feed_forward", "nodes", "connections"])
-def test_what_is_missing_is_named(missing: str) -> None:
+def test_a_missing_key_is_named(missing: str) -> None:
     made = raw()
     del made[missing]
     assert f"genome.{missing}" in refused(made)
@@ -172,13 +174,13 @@ def test_what_is_missing_is_named(missing: str) -> None:
         ({"inputs": 2.0}, "genome.inputs = 2.0"),
         ({"inputs": True}, "genome.inputs = True"),
         ({"outputs": 10**6}, "genome.outputs = 1000000"),
-        ({"outputs": 2}, "genome.nodes.key = 1: must be there"),
+        ({"outputs": 2}, "genome.nodes.key = 1: must be present"),
         ({"feed_forward": 1}, "genome.feed_forward = 1"),
-        ({"fitness": 3.0}, "without that key"),
+        ({"fitness": 3.0}, "one of the known keys"),
         ({"nodes": []}, "genome.nodes = []"),
         ({"nodes__pickle": []}, "genome.nodes = 'pickle'"),
-        ({"nodes__key": [0]}, "columns of one length"),
-        ({"nodes__key": [0, 0]}, "genome.nodes.key = 0: must be the key of one node only"),
+        ({"nodes__key": [0]}, "columns of equal length"),
+        ({"nodes__key": [0, 0]}, "genome.nodes.key = 0: must be unique"),
         ({"nodes__key": [0, -5]}, "genome.nodes.key = -5"),
         ({"nodes__key": [0, 2**53]}, "below 9,007,199,254,740,992"),
         ({"nodes__key": [0, True]}, "genome.nodes.key = True"),
@@ -199,22 +201,22 @@ def test_what_is_missing_is_named(missing: str) -> None:
         ({"connections__innovation": [1, 2, 2]}, "genome.connections.innovation = 2"),
         ({"connections__innovation": [1, 2, -3]}, "genome.connections.innovation = -3"),
         ({"connections__innovation": [1, 2, 2**70]}, "genome.connections.innovation"),
-        ({"connections__weight": [0.3, 0.4]}, "columns of one length"),
+        ({"connections__weight": [0.3, 0.4]}, "columns of equal length"),
     ],
 )
-def test_what_is_wrong_is_named(changes: dict[str, object], words: str) -> None:
+def test_an_invalid_field_is_named(changes: dict[str, object], words: str) -> None:
     assert words in refused(raw(**changes))
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
-def test_what_is_no_finite_number_is_refused(number: str) -> None:
+def test_nan_and_infinity_are_refused(number: str) -> None:
     assert "finite" in refused(dump(SMALL).replace(b"-7.25", number.encode()))
 
 
-def test_a_key_that_stands_twice_is_refused() -> None:
+def test_a_duplicate_key_is_refused() -> None:
     text = dump(SMALL).decode()
-    assert "'inputs' stands twice" in refused(text.replace('"inputs":2', '"inputs":2,"inputs":2'))
-    assert "'bias' stands twice" in refused(text.replace('"bias":', '"bias":[],"bias":'))
+    assert "duplicate key 'inputs'" in refused(text.replace('"inputs":2', '"inputs":2,"inputs":2'))
+    assert "duplicate key 'bias'" in refused(text.replace('"bias":', '"bias":[],"bias":'))
 
 
 def test_numbers_of_absurd_length_are_refused() -> None:
@@ -231,8 +233,8 @@ def test_deep_nesting_is_refused(opening: str) -> None:
     refused(opening * 100_000 + "1" + ("]" if opening == "[" else "}") * 100_000)
 
 
-def test_what_is_too_large_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(genomes, "LARGEST", 1000)
+def test_a_too_large_payload_is_refused_before_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(payload, "LARGEST", 1000)
     assert "1001 bytes" in refused(b" " * 1001)
 
 
@@ -241,7 +243,7 @@ def test_too_many_nodes_or_connections_are_refused() -> None:
     assert "at most 200,000" in refused(raw(connections__weight=[0.0] * 200_001))
 
 
-def test_a_function_with_a_name_without_end_is_refused_in_a_few_words() -> None:
+def test_a_very_long_function_name_is_shortened_in_the_error() -> None:
     assert "unknown activation function" in refused(raw(nodes__activation=["tanh", "x" * 100_000]))
 
 
@@ -261,13 +263,13 @@ def test_a_cycle_is_refused_in_a_feed_forward_network_and_fine_in_a_recurrent_on
         assert Networks(1).add(load(dump(replace(looped, feed_forward=False)))) == 0
 
 
-def test_a_cycle_that_is_disabled_or_leads_nowhere_does_no_harm() -> None:
+def test_a_disabled_or_unused_cycle_is_accepted() -> None:
     links = {"source": (-1, 5), "target": (0, 5), "weight": (1.0, 1.0), "innovation": (1, 2)}
     for enabled in ((True, False), (True, True)):
         assert Networks(1).add(load(dump(replace(SMALL, **links, enabled=enabled)))) == 0
 
 
-def test_equal_genomes_have_equal_payloads_whoever_made_them() -> None:
+def test_equal_genomes_have_equal_payloads() -> None:
     one, other = all_of(bred(True, seed=4)), all_of(bred(True, seed=4))
     assert [dump(each) for each in one] == [dump(each) for each in other]
     assert len({dump(each) for each in one}) > 10

@@ -1,4 +1,4 @@
-"""Networks that neat-python exported play here to the bit as they did there."""
+"""Imported networks have the same outputs as in neat-python, bit for bit."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from neat.export import export_network_json
 
-from agents.neat.genome import Genome, dump, load
+from agents.neat.genome import Genome
 from agents.neat.network import Networks
+from agents.neat.payload import dump, load
 from engine.errors import BadValue, UnknownName
-from tests.agents.breeding import (
+from tests.agents.neat.sample_genomes import (
     EVERYTHING,
     SEEN,
     all_of,
@@ -30,7 +31,7 @@ from tests.agents.breeding import (
     seeded,
     watched,
 )
-from tests.agents.breeding import config_with as config_text_with
+from tests.agents.neat.sample_genomes import config_with as config_text_with
 
 
 def exported(network: Any, **rest: Any) -> str:
@@ -52,7 +53,7 @@ def refused(raw: object) -> str:
 
 
 def same_answers(genome: Genome, text: str, rows: list[list[float]]) -> None:
-    """Whether the import answers as neat-python's network of the genome does."""
+    """Asserts that the import has the outputs of neat-python's network."""
     network, networks = neats_own(genome), Networks(1)
     number = networks.add(load(text))
     for row in rows:
@@ -64,14 +65,14 @@ def same_answers(genome: Genome, text: str, rows: list[list[float]]) -> None:
 
 
 def has_a_silent_source(genome: Genome) -> bool:
-    """A hidden node of a recurrent network that nothing leads to: the export names it in connections only."""
+    """Whether a hidden node has no incoming connections: the export names it in connections only."""
     alive = [(a, b) for a, b, on in zip(genome.source, genome.target, genome.enabled, strict=True) if on]
     fed = {b for _, b in alive}
     return not genome.feed_forward and any(a >= genome.outputs and a not in fed for a, _ in alive)
 
 
 @pytest.mark.parametrize("feed_forward", [True, False])
-def test_a_bred_population_exported_to_text_answers_the_same(feed_forward: bool) -> None:
+def test_an_exported_population_has_the_same_outputs(feed_forward: bool) -> None:
     everybody = all_of(bred(feed_forward, generations=14, population=60, **EVERYTHING))
     found = [one for one in everybody if not has_a_silent_source(one)]
     assert len(found) > 20
@@ -79,7 +80,7 @@ def test_a_bred_population_exported_to_text_answers_the_same(feed_forward: bool)
         same_answers(genome, exported(neats_own(genome)), watched(3, 6, number))
 
 
-def test_a_recurrent_network_with_a_hidden_node_that_nothing_leads_to_can_be_imported() -> None:
+def test_a_recurrent_network_with_an_unconnected_hidden_node_can_be_imported() -> None:
     found = [
         one for one in all_of(bred(False, generations=14, population=60, **EVERYTHING)) if has_a_silent_source(one)
     ]
@@ -100,13 +101,13 @@ def test_a_file_that_neat_python_wrote_can_be_imported(tmp_path: Path) -> None:
 
 @settings(max_examples=80)
 @given(made_up(), st.data())
-def test_any_network_answers_the_same_after_its_export(genome: Genome, data: st.DataObject) -> None:
+def test_any_exported_network_has_the_same_outputs(genome: Genome, data: st.DataObject) -> None:
     assume(not has_a_silent_source(genome))
     rows = data.draw(st.lists(st.lists(SEEN, min_size=genome.inputs, max_size=genome.inputs), min_size=1, max_size=3))
     same_answers(genome, exported(neats_own(genome)), rows)
 
 
-def test_an_output_that_the_export_leaves_out_stays_at_zero() -> None:
+def test_an_output_missing_from_the_export_is_zero() -> None:
     raw = small(network_type="recurrent", nodes=[], connections=[])
     networks = Networks(1)
     out, failed = ours(networks, [networks.add(load(json.dumps(raw)))], [0], [[1.0, 2.0, 3.0]], 2)
@@ -129,18 +130,18 @@ def test_a_real_ctrnn_is_refused_by_name() -> None:
         load(exported(network))
 
 
-def test_somebodys_own_function_is_refused_by_name() -> None:
+def test_a_custom_function_is_refused_by_name() -> None:
     def wobble_activation(z: float) -> float:
         return z / 2
 
     network = neats_own(next(one for one in all_of(bred(True)) if one.key))
     node, _, aggregation, *rest = network.node_evals[0]
     network.node_evals[0] = (node, wobble_activation, aggregation, *rest)
-    with pytest.raises(BadValue, match=r"nodes\.activation = 'wobble'.*not somebody's code"):
+    with pytest.raises(BadValue, match=r"nodes\.activation = 'wobble'.*custom functions"):
         load(exported(network))
 
 
-def test_a_function_that_says_it_is_neat_pythons_own_but_is_unknown_is_refused_by_name() -> None:
+def test_an_unknown_function_is_refused_by_name() -> None:
     raw = small()
     raw["nodes"][0]["aggregation"] = {"name": "softmax", "custom": False}
     assert "unknown aggregation function 'softmax'" in refused(raw)
@@ -165,7 +166,7 @@ def test_a_function_that_says_it_is_neat_pythons_own_but_is_unknown_is_refused_b
         ({"connections": [{"from": -1, "to": 77, "weight": 1.0, "enabled": True}]}, "genome.connections.target = 77"),
     ],
 )
-def test_what_is_wrong_with_an_export_is_named(changes: dict[str, object], words: str) -> None:
+def test_an_invalid_field_of_an_export_is_named(changes: dict[str, object], words: str) -> None:
     assert words in refused(small(**changes))
 
 

@@ -1,4 +1,4 @@
-"""Our networks compute what neat-python's own do, to the bit, whatever the genome and whatever they see."""
+"""Our networks have neat-python's outputs bit for bit, for any genome and any input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,18 @@ from hypothesis import strategies as st
 
 from agents.neat.genome import ACTIVATIONS, AGGREGATIONS, Genome
 from agents.neat.network import COMPENSATED, Networks
-from tests.agents.breeding import EVERYTHING, NUMBERS, SEEN, all_of, bits, bred, made_up, neats_own, ours, watched
+from tests.agents.neat.sample_genomes import (
+    EVERYTHING,
+    NUMBERS,
+    SEEN,
+    all_of,
+    bits,
+    bred,
+    made_up,
+    neats_own,
+    ours,
+    watched,
+)
 
 
 def one_node(activation: str, aggregation: str, weights: Sequence[float], bias: float, response: float) -> Genome:
@@ -28,7 +39,7 @@ def one_node(activation: str, aggregation: str, weights: Sequence[float], bias: 
 
 
 def answers(genome: Genome, rows: Sequence[Sequence[float]]) -> list[list[str] | str]:
-    """neat-python's, to the bit; nothing follows an overflow."""
+    """neat-python's outputs as bits, up to an overflow."""
     network, found = neats_own(genome), list[list[str] | str]()
     for row in rows:
         try:
@@ -53,7 +64,7 @@ def our_answers(genome: Genome, rows: Sequence[Sequence[float]]) -> list[list[st
 
 
 @pytest.mark.parametrize("feed_forward", [True, False])
-def test_bred_populations_answer_as_neat_pythons_networks_do(feed_forward: bool) -> None:
+def test_bred_populations_have_neat_pythons_outputs(feed_forward: bool) -> None:
     genomes = [
         one
         for seed in (1, 2)
@@ -67,7 +78,7 @@ def test_bred_populations_answer_as_neat_pythons_networks_do(feed_forward: bool)
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_each_activation_answers_the_same_on_a_grid_and_at_the_ends(activation: str) -> None:
+def test_each_activation_is_equal_on_a_grid_and_at_extremes(activation: str) -> None:
     genome = one_node(activation, "sum", [1.0], 0.0, 1.0)
     ends = [0.0, -0.0, 2.0**-149, -(2.0**-149), 1e-7, 3.4, -3.4, 12.0, -12.0, 60.0, -60.0, 1e30, -1e30]
     grid = np.linspace(-30, 30, 3001).astype(np.float32).tolist()
@@ -82,7 +93,7 @@ def test_each_activation_answers_the_same_on_a_grid_and_at_the_ends(activation: 
 
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 7, 14, 40])
-def test_each_aggregation_answers_the_same_for_any_number_of_links(aggregation: str, count: int) -> None:
+def test_each_aggregation_is_equal_for_any_number_of_links(aggregation: str, count: int) -> None:
     draw = np.random.default_rng(count)
     genome = one_node("identity", aggregation, draw.normal(0, 2, count).tolist(), 0.25, -1.5)
     rows = watched(max(count, 1), 20, count)
@@ -92,7 +103,7 @@ def test_each_aggregation_answers_the_same_for_any_number_of_links(aggregation: 
 
 @settings(max_examples=150)
 @given(made_up(), st.data())
-def test_any_genome_answers_the_same_whatever_it_sees(genome: Genome, data: st.DataObject) -> None:
+def test_any_genome_has_equal_outputs_for_any_input(genome: Genome, data: st.DataObject) -> None:
     assume("median" not in genome.aggregation)  # see below: it sorts otherwise what is no number
     rows = data.draw(st.lists(st.lists(SEEN, min_size=genome.inputs, max_size=genome.inputs), min_size=1, max_size=4))
     assert our_answers(genome, rows) == answers(genome, rows)
@@ -116,7 +127,7 @@ def test_a_median_of_many_zeros_is_the_same() -> None:
         assert our_answers(genome, rows) == answers(genome, rows)
 
 
-def test_a_median_with_something_that_is_no_number_is_the_same() -> None:
+def test_a_median_with_nan_is_the_same() -> None:
     # node 1 is 1/5e-324 = inf; inf * 0 is no number, and comes third of five
     genome = Genome(
         4, 1, True, (0, 1), (0.0, 5e-324), (1.0, 1.0), (1.0, 1.0), ("identity", "inv"), ("median", "sum"),
@@ -126,7 +137,7 @@ def test_a_median_with_something_that_is_no_number_is_the_same() -> None:
     assert our_answers(genome, rows) == answers(genome, rows)
 
 
-def test_a_node_that_nothing_leads_to_answers_by_its_bias_alone() -> None:
+def test_a_node_without_inputs_depends_on_its_bias_alone() -> None:
     orphan = Genome(
         1, 2, True, (0, 1, 7), (0.5, 0.25, 2.0), (1.0,) * 3, (1.0,) * 3, ("identity",) * 3, ("sum", "product", "max"),
         (7, -1), (0, 1), (3.0, 1.0), (True, False), (1, 2),
@@ -136,7 +147,7 @@ def test_a_node_that_nothing_leads_to_answers_by_its_bias_alone() -> None:
     assert our_answers(recurrent, [[9.0]] * 3) == answers(recurrent, [[9.0]] * 3) == [bits([0.5, 0.0])] * 3
 
 
-def test_without_any_connection_every_output_is_there() -> None:
+def test_a_network_without_connections_has_all_outputs() -> None:
     bare = replace(one_node("tanh", "sum", [], 0.7, 1.0), outputs=2, key=(1, 0), bias=(0.7, -0.2), response=(1.0, 1.0))
     bare = replace(bare, time_constant=(1.0, 1.0), activation=("tanh", "sin"), aggregation=("sum", "min"))
     for genome in (bare, replace(bare, feed_forward=False)):
@@ -147,7 +158,7 @@ def test_without_any_connection_every_output_is_there() -> None:
 
 
 @pytest.mark.parametrize("feed_forward", [True, False])
-def test_many_genomes_and_rows_in_one_call_answer_as_one_by_one(feed_forward: bool) -> None:
+def test_a_batch_equals_single_evaluations(feed_forward: bool) -> None:
     genomes = all_of(bred(feed_forward, generations=14, population=60, **EVERYTHING))
     alone = [our_answers(genome, watched(3, 5, number)) for number, genome in enumerate(genomes)]
     well = [number for number, found in enumerate(alone) if "overflow" not in found]
@@ -163,7 +174,7 @@ def test_many_genomes_and_rows_in_one_call_answer_as_one_by_one(feed_forward: bo
         assert [bits(row) for row in out] == [alone[one][step] for one in order]
 
 
-def test_feed_forward_and_recurrent_networks_of_any_size_live_side_by_side() -> None:
+def test_feed_forward_and_recurrent_networks_can_be_mixed() -> None:
     kinds = [all_of(bred(kind, generations=12, population=20)) for kind in (True, False)]
     mixed = [one for pair in zip(*kinds, strict=True) for one in pair]
     networks = Networks(len(mixed))
@@ -176,7 +187,7 @@ def test_feed_forward_and_recurrent_networks_of_any_size_live_side_by_side() -> 
 
 
 def remembering() -> Genome:
-    """The output adds up what it sees."""
+    """A recurrent genome whose output sums its inputs over time."""
     return Genome(
         1, 1, False, (0,), (0.0,), (1.0,), (1.0,), ("identity",), ("sum",), (-1, 0), (0, 0), (1.0, 1.0), (True, True),
         (1, 2),
@@ -194,7 +205,7 @@ def test_a_recurrent_network_remembers_by_slot_and_forgets_when_its_slot_is_rese
     assert out[:, 0].tolist() == [10.0, 5.0, 4.0]
 
 
-def test_a_network_that_is_added_later_leaves_memories_as_they_are() -> None:
+def test_adding_a_network_keeps_the_state_of_others() -> None:
     networks = Networks(2)
     number = networks.add(remembering())
     ours(networks, [number], [1], [[7.0]], 1)
@@ -208,7 +219,7 @@ def test_a_network_that_is_added_later_leaves_memories_as_they_are() -> None:
 
 
 def reference_sum(values: Sequence[float]) -> float:
-    """`sum()` of CPython 3.12: Neumaier's algorithm, and the correction is left out if it is no finite number."""
+    """`sum()` of CPython 3.12: Neumaier's algorithm; a correction that is not finite is left out."""
     if not values:
         return 0.0
     total, lost = 0.0 + values[0], 0.0  # the first one is added to the whole number 0
@@ -233,7 +244,7 @@ def test_compensated_sums_are_those_of_python_3_12(terms: list[tuple[float, floa
     assert bits(out[0]) == bits([0.0 + 1.0 * wanted])
 
 
-def test_sums_make_up_for_rounding_exactly_where_python_does() -> None:
+def test_sums_are_compensated_exactly_where_python_does() -> None:
     tricky = [1.0, 1e16, 1.0, -1e16, 0.1, 0.1, 0.1]
     assert (sys.version_info >= (3, 12)) == COMPENSATED == (sum(tricky) == reference_sum(tricky))
     plain, compensated = Networks(1, compensated=False), Networks(1, compensated=True)
@@ -250,7 +261,7 @@ def test_sums_make_up_for_rounding_exactly_where_python_does() -> None:
 
 
 @pytest.mark.parametrize(("activation", "least"), [("square", 1.4e154), ("cube", 5.7e102)])
-def test_an_overflow_is_told_by_row_and_the_other_rows_have_their_answers(activation: str, least: float) -> None:
+def test_an_overflow_is_reported_by_row_and_other_rows_are_evaluated(activation: str, least: float) -> None:
     networks = Networks(4)
     well = networks.add(one_node("tanh", "sum", [1.0], 0.0, 1.0))
     ill = networks.add(one_node(activation, "sum", [1.0], least, 1.0))
@@ -262,7 +273,7 @@ def test_an_overflow_is_told_by_row_and_the_other_rows_have_their_answers(activa
     assert ours(networks, [well, well], [0, 1], [[0.5], [-0.5]], 1)[1] == -1
 
 
-def test_the_square_of_what_is_infinite_already_is_no_overflow() -> None:
+def test_the_square_of_infinity_is_not_an_overflow() -> None:
     genome = Genome(
         1, 1, True, (0, 1), (0.0, 5e-324), (1.0, 1.0), (1.0, 1.0), ("square", "inv"), ("sum", "sum"),
         (1,), (0,), (1.0,), (True,), (1,),
@@ -275,7 +286,7 @@ def test_the_square_of_what_is_infinite_already_is_no_overflow() -> None:
     st.data(),
 )
 def test_the_first_largest_legal_output_is_chosen(rows: list[list[float]], data: st.DataObject) -> None:
-    """Of networks whose outputs are what they see."""
+    """With networks whose outputs are their inputs."""
     echo = Genome(
         4, 4, True, (0, 1, 2, 3), (0.0,) * 4, (1.0,) * 4, (1.0,) * 4, ("identity",) * 4, ("sum",) * 4,
         (-1, -2, -3, -4), (0, 1, 2, 3), (1.0,) * 4, (True,) * 4, (1, 2, 3, 4),
@@ -303,9 +314,7 @@ NEAR = st.sampled_from([0.0, 1e-9, -1e-9, 1e-4, 0.5, 1.0, -1.0, 3.0, 4.0, 4.0001
 
 
 @given(st.lists(NEAR | st.floats(-30, 30), min_size=3, max_size=3), st.lists(NEAR, min_size=3, max_size=3), st.data())
-def test_leaving_tanh_for_later_changes_no_choice(
-    weights: list[float], biases: list[float], data: st.DataObject
-) -> None:
+def test_skipping_tanh_changes_no_choice(weights: list[float], biases: list[float], data: st.DataObject) -> None:
     """Also where outputs are equal, nearly so, or so large that their tanh is."""
     genome = Genome(
         1, 3, True, (0, 1, 2), tuple(biases), (1.0,) * 3, (1.0,) * 3, ("tanh",) * 3, ("sum",) * 3,

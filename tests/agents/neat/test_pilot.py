@@ -1,4 +1,4 @@
-"""Genomes at the board: a match is what neat-python's own networks would have made of it."""
+"""The NEAT pilot: matches are those that neat-python's own networks would play."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.neat.genome import Genome, dump
+from agents.neat.genome import Genome
+from agents.neat.payload import dump
 from agents.neat.pilot import KIND, NeatPilot
 from engine.errors import BadValue
 from engine.game import Game
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec
 from engine.registry import new_game
-from tests.agents.breeding import EVERYTHING, all_of, bred, neats_own
+from tests.agents.neat.sample_genomes import EVERYTHING, all_of, bred, neats_own
 
 PONG = new_game("pong", points=2, step_limit=600)
 STEPS = 400
@@ -31,7 +32,7 @@ def agent(genome: Genome, name: str) -> AgentSpec:
 
 
 def overflowing(game: Game = PONG) -> Genome:
-    """Its first answer is too large for a number, at every seat."""
+    """Its first output overflows, at every seat."""
     well = contenders(True, game)[0]
     n = len(well.key)
     return replace(well, activation=("square",) * n, aggregation=("sum",) * n, bias=(1e200,) * n, response=(1.0,) * n)
@@ -64,7 +65,7 @@ def played(specs: list[MatchSpec], **settings: Any) -> dict[str, MatchResult]:
 
 
 @pytest.mark.parametrize("feed_forward", [True, False])
-def test_matches_of_genomes_are_those_of_neat_pythons_networks(feed_forward: bool) -> None:
+def test_matches_equal_those_of_neat_pythons_networks(feed_forward: bool) -> None:
     genomes = contenders(feed_forward)
     pairs = [(a, b) for a in range(0, len(genomes), 2) for b in range(1, len(genomes), 2)]
     specs = [
@@ -79,7 +80,7 @@ def test_matches_of_genomes_are_those_of_neat_pythons_networks(feed_forward: boo
         assert result.ending.kind in (EndingKind.FINISHED, EndingKind.STEP_LIMIT)
 
 
-def test_every_function_plays_as_neat_pythons_does() -> None:
+def test_every_function_plays_like_neat_pythons() -> None:
     genomes = contenders(True, count=20, **EVERYTHING)
     for number, genome in enumerate(genomes):
         spec = MatchSpec("m", PONG.spec, (agent(genome, "a"), agent(genomes[0], "b")), number, None, Limits(60))
@@ -91,7 +92,7 @@ def test_every_function_plays_as_neat_pythons_does() -> None:
 
 
 @pytest.mark.parametrize("feed_forward", [True, False])
-def test_a_game_with_masks_is_played_by_legal_actions_only(feed_forward: bool) -> None:
+def test_only_legal_actions_are_played_in_a_game_with_masks(feed_forward: bool) -> None:
     game = new_game("tictactoe")
     genomes = contenders(feed_forward, game)
     specs = [
@@ -106,7 +107,7 @@ def test_a_game_with_masks_is_played_by_legal_actions_only(feed_forward: bool) -
         assert (result.scores, result.steps, result.stats) == wanted
 
 
-def test_a_recurrent_genome_forgets_from_one_match_to_the_next() -> None:
+def test_a_recurrent_genome_starts_each_match_with_empty_memory() -> None:
     genomes = contenders(False)
     players = agent(genomes[0], "a"), agent(genomes[1], "b")
     alone = played([MatchSpec("x", PONG.spec, players, 5, None, Limits(STEPS))])["x"]
@@ -116,7 +117,7 @@ def test_a_recurrent_genome_forgets_from_one_match_to_the_next() -> None:
         assert (result.stats, result.steps, result.actions) == (alone.stats, alone.steps, alone.actions)
 
 
-def test_a_recurrent_genome_that_sits_on_both_sides_has_two_memories() -> None:
+def test_a_recurrent_genome_on_both_sides_has_two_memories() -> None:
     for genome in contenders(False):
         spec = MatchSpec("x", PONG.spec, (agent(genome, "a"), agent(genome, "a")), 3, None, Limits(STEPS))
         result = played([spec])["x"]
@@ -146,11 +147,11 @@ def test_a_genome_that_overflows_forfeits_its_own_matches_and_no_other() -> None
 )
 def test_a_genome_of_another_shape_is_refused_by_name(inputs: int, outputs: int, words: str) -> None:
     other = all_of(bred(True, generations=0, num_inputs=inputs, num_outputs=outputs))[0]
-    with pytest.raises(BadValue, match=f"genome.{words}, as pong has it"):
+    with pytest.raises(BadValue, match=f"genome.{words}, as in pong"):
         NeatPilot(PONG, 2).load(agent(other, "x"))
 
 
-def test_what_cannot_be_read_forfeits_and_says_why() -> None:
+def test_an_invalid_payload_forfeits_with_its_reason() -> None:
     ill = AgentSpec("ill", KIND.name, b'{"format": "pickle"}', KIND.version)
     spec = MatchSpec("x", PONG.spec, (agent(contenders(True)[0], "well"), ill), 1)
     result = played([spec])["x"]
@@ -158,7 +159,7 @@ def test_what_cannot_be_read_forfeits_and_says_why() -> None:
     assert "genome" in result.ending.reason
 
 
-def test_genomes_play_every_game_that_shows_a_row_of_numbers(pong: Game) -> None:
+def test_genomes_play_every_game_that_is_small_enough(pong: Game) -> None:
     assert KIND.plays(pong)
     assert KIND.plays(new_game("tictactoe"))
     assert KIND.plays(new_game("bids"))

@@ -54,7 +54,7 @@ def test_tanh_exp_and_log_are_close() -> None:
     assert exp_below(-1e9) < 1e-30
 
 
-def test_what_is_no_number_stays_none() -> None:
+def test_nan_stays_nan() -> None:
     made = np.array([np.nan, 1.0], np.float32)
     tanh_row(made, 2)
     assert np.isnan(made[0])
@@ -113,7 +113,7 @@ def rows_of(agents: list[int]) -> Indices:
     return np.array([[k, k // 2, k % 2, agents[k], 10 + k] for k in range(len(agents))], np.uint32).T.copy()
 
 
-def test_a_row_is_answered_the_same_alone_and_in_company() -> None:
+def test_a_row_does_not_depend_on_other_rows() -> None:
     pilot = loaded(PONG, agent("net", PONG, [32, 8], seed=4))
     assert pilot.load(agent("other", PONG, [5], seed=5)) == 1
     obs, rows = observed(PONG, 8), rows_of([0, 1, 1, 0, 0, 1, 0, 1])

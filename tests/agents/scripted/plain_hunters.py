@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.scripted.treasure_hunt import CHOICE, HEADING, KEPT, Bot
+from agents.scripted.treasure_hunt import CHOICE, HEADING, REMEMBERED, Bot
 from engine.seeding import bits
 
 STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0))  # up, down, left, right: right and down
@@ -26,11 +26,11 @@ class PlainHunter:
         heading = bits(self.seed, HEADING, 0, ply // self.bot.hold) & 3
         if self.bot.style == "random":
             return heading
-        luck, now = bits(self.seed, CHOICE, 0, ply), view_of(obs)
+        random_bits, now = bits(self.seed, CHOICE, 0, ply), view_of(obs)
         if self.bot.style != "greedy":
             self.keep_count(now)
         self.before = now
-        target = self.nearest(now, luck)
+        target = self.nearest(now, random_bits)
         if self.bot.style == "memory":
             self.note_gems(now, ply)
             if target == (0, 0):
@@ -39,7 +39,7 @@ class PlainHunter:
         elif self.bot.style == "territorial" and target == (0, 0):
             away = max(abs(self.x), abs(self.y)) >= max(self.bot.reach, 1)
             target = (-self.x, -self.y) if away else (0, 0)
-        self.last = towards(now, *target, luck) if target != (0, 0) else wander(now, heading, luck)
+        self.last = towards(now, *target, random_bits) if target != (0, 0) else wander(now, heading, random_bits)
         return self.last
 
     def keep_count(self, now: View) -> None:
@@ -57,11 +57,11 @@ class PlainHunter:
             wrong += (100 * ("wall" in pair) + ("gem" in pair)) * (len(pair) == 2)
         return wrong
 
-    def nearest(self, now: View, luck: int) -> tuple[int, int]:
+    def nearest(self, now: View, random_bits: int) -> tuple[int, int]:
         reach, found = self.bot.reach if self.bot.style == "territorial" else 1 << 20, []
         for j, ((x, y), what) in enumerate(now.items()):
             if what == "gem" and max(abs(self.x + x), abs(self.y + y)) <= reach:
-                found.append((16 * (abs(x) + abs(y)) + (luck >> (j & 31) & 15), j, (x, y)))
+                found.append((16 * (abs(x) + abs(y)) + (random_bits >> (j & 31) & 15), j, (x, y)))
         return min(found)[2] if found else (0, 0)
 
     def note_gems(self, now: View, ply: int) -> None:
@@ -71,7 +71,7 @@ class PlainHunter:
             if (x - self.x, y - self.y) not in now and ply - seen <= self.bot.memory
         ]
         self.gems += [(self.x + x, self.y + y, ply) for (x, y), what in now.items() if what == "gem"]
-        del self.gems[KEPT:]
+        del self.gems[REMEMBERED:]
 
 
 def view_of(obs: np.ndarray[Any, Any]) -> View:
@@ -84,14 +84,14 @@ def free(now: View, action: int) -> bool:
     return now[STEPS[action]] in ("", "gem")
 
 
-def wander(now: View, wanted: int, luck: int) -> int:
-    order = [wanted] + [((luck >> 8) + k) & 3 for k in range(1, 5)]
-    return next((action for action in order if free(now, action)), wanted)
+def wander(now: View, preferred: int, random_bits: int) -> int:
+    order = [preferred] + [((random_bits >> 8) + k) & 3 for k in range(1, 5)]
+    return next((action for action in order if free(now, action)), preferred)
 
 
-def towards(now: View, dx: int, dy: int, luck: int) -> int:
+def towards(now: View, dx: int, dy: int, random_bits: int) -> int:
     across, down = LEFT if dx < 0 else RIGHT, UP if dy < 0 else DOWN
     if dx == 0 or dy == 0:
-        return wander(now, across if dx != 0 else down, luck)
-    first, second = (across, down) if abs(dx) + (luck & 1) > abs(dy) else (down, across)
-    return second if not free(now, first) and free(now, second) else wander(now, first, luck)
+        return wander(now, across if dx != 0 else down, random_bits)
+    first, second = (across, down) if abs(dx) + (random_bits & 1) > abs(dy) else (down, across)
+    return second if not free(now, first) and free(now, second) else wander(now, first, random_bits)

@@ -1,21 +1,23 @@
-"""Who is the better one of two scripted players, with an error that says how sure that is."""
+"""Compares two scripted players, with a standard error."""
 
 from __future__ import annotations
 
 import math
 
 from engine.game import AgentKind
-from engine.league.schedule import Plan
-from engine.league.records import Lineup, Settings
+from engine.league.records import Lineup, TournamentSettings
+from engine.league.schedule import Schedule
 from engine.play.executors import SequentialMatchExecutor
 from engine.registry import new_game
 
 
 def share(kind: AgentKind, name: str, better: str, worse: str, pairs: int, **options: object) -> tuple[float, float]:
-    """What the first takes from the second, over pairs of games with sides swapped, and its standard error."""
+    """Share of points of the first against the second, over side-swapped pairs, and its standard error."""
     game = new_game(name, **options)
     agents = {one.id: one for one in kind.samples(game)}
-    plan = Plan(Settings(game.spec, options=(("rounds", pairs),), seed=7), [Lineup(1, 0, (better, worse))])
+    plan = Schedule(
+        TournamentSettings(game.spec, options=(("rounds", pairs),), seed=7), [Lineup(1, 0, (better, worse))]
+    )
     plan.extend(lambda *_: ())
     specs = [one.spec for one in plan.matches(agents)]
     with SequentialMatchExecutor() as executor:

@@ -7,7 +7,7 @@ import pytest
 from agents.scripted.pong import KIND, SAMPLES, Bot, agent, parse_bot
 from engine.errors import RingsideError
 from engine.registry import new_game
-from tests.agents.strength import share
+from tests.agents.scripted.strength import share
 
 
 @pytest.mark.parametrize(
@@ -19,12 +19,12 @@ def test_each_bot_beats_the_next_one(better: str, worse: str) -> None:
     assert mean - 3 * error > 0.5, f"{better} scores {mean:.3f} +- {error:.3f} against {worse}"
 
 
-def test_there_are_six_of_them_and_their_names_are_their_ids() -> None:
+def test_the_six_samples_have_their_names_as_ids() -> None:
     assert [one.id for one in KIND.samples(new_game("pong"))] == list(SAMPLES)
     assert len(SAMPLES) >= 6
 
 
-def test_a_payload_says_what_a_bot_is() -> None:
+def test_a_payload_holds_the_bots_parameters() -> None:
     bot = Bot("tracker", dead_zone=0.2)
     assert parse_bot(agent("x", bot).payload) == bot
     assert parse_bot(b"") == Bot()

@@ -18,9 +18,9 @@ from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import Limits, MatchSpec
 from engine.registry import new_game
 from engine.seeding import derive
-from tests.engine.shogi import ONE, dealt
+from tests.engine.games.shogi_helpers import ONE, dealt
 
-FILE = Path(__file__).parents[1] / "golden" / "shogi.json"
+FILE = Path(__file__).parents[2] / "golden" / "shogi.json"
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,14 @@ def best(sfen: str, depth: int) -> str:
     return write_usi(search(frames, depth, np.zeros(2187, np.int64)))
 
 
-def test_a_search_finds_mates_and_what_hangs() -> None:
+def test_a_search_finds_mates_and_hanging_pieces() -> None:
     assert best("4k4/9/4P4/9/9/9/9/9/4K4 b G 1", 1) == "G*5b"
     assert best("k8/9/9/4r4/4L4/9/9/9/K8 b - 1", 2) == "5e5d"
     assert best("k8/9/4g4/4p4/4R4/9/9/9/K8 b - 1", 2) != "5e5d", "the pawn is guarded"
     assert best("k8/9/9/4p4/4R4/9/9/9/K8 b - 1", 2) == "5e5d"
 
 
-def test_the_worth_of_a_position_is_the_same_from_both_sides() -> None:
+def test_the_evaluation_is_symmetric() -> None:
     cells, sets, _ = read_sfen(START)
     assert evaluate(cells, sets) == 0
     black, _, _ = first = read_sfen("4k4/9/9/4r4/9/2P6/9/9/3K5 b G 1")
@@ -84,13 +84,13 @@ def test_a_bot_chooses_among_equal_moves_by_the_seed_of_its_match() -> None:
         assert len(set(first)) > 1, name
 
 
-def test_there_are_six_of_them_and_their_names_are_their_ids() -> None:
+def test_the_six_samples_have_their_names_as_ids() -> None:
     assert [one.id for one in KIND.samples(new_game("shogi"))] == list(SAMPLES)
     assert {bot.depth for bot in SAMPLES.values() if bot.style == "search"} == {1, 2, 3}
     assert not KIND.plays(new_game("pong"))
 
 
-def test_a_payload_says_what_a_bot_is() -> None:
+def test_a_payload_holds_the_bots_parameters() -> None:
     bot = Bot("search", depth=4)
     assert parse_bot(agent("x", bot).payload) == bot
     assert parse_bot(b"") == Bot()
@@ -106,7 +106,7 @@ def test_a_payload_says_what_a_bot_is() -> None:
         (b'{"dept": 2}', "did you mean 'depth'"),
     ],
 )
-def test_a_payload_that_is_no_bot_is_told_what_is_wrong(payload: bytes, words: str) -> None:
+def test_an_invalid_payload_names_the_parameter(payload: bytes, words: str) -> None:
     with pytest.raises(RingsideError, match=words):
         parse_bot(payload)
 
@@ -126,7 +126,7 @@ def records() -> list[dict[str, object]]:
 
 
 def test_golden_matches_are_unchanged() -> None:
-    """After a deliberate change raise the version of the game or the kind: `python -m tests.agents.test_shogi_bots`."""
+    """After a deliberate change, raise the version of the game or kind and run this module to write the file anew."""
     assert records() == json.loads(FILE.read_text())
 
 

@@ -62,13 +62,13 @@ def test_marches_and_ticks_give_the_same_matches(lanes: int) -> None:
     assert [one.digest() for one in marched] == [one.digest() for one in ticked()]
 
 
-def test_the_matches_that_are_compared_end_in_all_ways() -> None:
+def test_the_compared_matches_cover_all_endings() -> None:
     kinds = {one.ending.kind for one in ticked()}
     assert kinds == {EndingKind.FINISHED, EndingKind.STEP_LIMIT, EndingKind.NO_CONTEST}
     assert {one.scores for one in ticked()} >= {(1.0, 0.0), (0.0, 1.0), (0.5, 0.5)}
 
 
-def test_deeper_searches_answer_the_same_in_a_march() -> None:
+def test_deeper_searches_give_the_same_moves_in_a_march() -> None:
     players = [agent(f"depth {depth}", Bot("search", depth=depth)) for depth in (2, 3)]
     matches = [
         MatchSpec(str(seed), GAMES[1].spec, (players[seed % 2], players[1 - seed % 2]), seed, None, Limits(12))
@@ -79,7 +79,7 @@ def test_deeper_searches_answer_the_same_in_a_march() -> None:
     assert all(one.steps == 12 for one in first)
 
 
-def test_a_call_that_has_no_time_left_ends_after_one_move() -> None:
+def test_a_march_without_time_left_ends_after_one_move() -> None:
     """So slow players do not keep an executor from stopping: the clock is read after each of their moves."""
     master = agent("Master", SAMPLES["Master"])
     matches = [MatchSpec(str(seed), GAMES[0].spec, (master, master), seed, None, Limits(4)) for seed in range(3)]
@@ -97,7 +97,7 @@ def test_a_call_that_has_no_time_left_ends_after_one_move() -> None:
     assert result.digest() == results(1, Marching.NEVER, matches[:1])[0].digest()
 
 
-def test_a_marched_match_that_is_broken_off_is_played_again_from_its_beginning() -> None:
+def test_an_interrupted_marched_match_restarts_from_its_beginning() -> None:
     merchant = agent("Merchant", SAMPLES["Merchant"])
     matches = [MatchSpec(str(seed), GAMES[0].spec, (merchant, DICE), seed) for seed in range(5)]
     with Arena(2, marching=Marching.AT_ONCE) as arena:

@@ -1,4 +1,4 @@
-"""How the tests train: with a context that only pretends, in this process unless processes are what it is about."""
+"""Runs trainers in tests: with a fake context, and in this process."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agents.neat.config import advice, config_text
-from agents.training.neat import trainer as neuroevolution
 from agents.training.events import Checkpoint, Ended, Event, Metrics
+from agents.training.neat import trainer as neuroevolution
 from agents.training.neat.modes import MODES
 from agents.training.neat.trainer import Neuroevolution
 from engine.game import Game
@@ -19,7 +19,7 @@ from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, GameSpec, MatchResult, MatchSpec
 from engine.play.results import ResultBatch
 from engine.registry import new_game
-from tests.agents.breeding import config_with
+from tests.agents.neat.sample_genomes import config_with
 
 GAME = new_game("pong", points=1, step_limit=300)
 QUICK = {"population": 10, "generations": 5, "steps": 90, "opponents": 3, "games": 1, "validate_every": 2}
@@ -27,8 +27,8 @@ QUICK |= {"bots": "Still,Lazy,Tracker", "validate_bots": "Lazy,Tracker", "valida
 CROWD = {"compatibility_threshold": 3.0, "min_species_size": 1, "elitism": 1}  # few genomes may be of many species
 
 
-class Pretended:
-    """A context: never pauses, and says stop after so many looks."""
+class FakeContext:
+    """A context that never pauses and requests a stop after `stop_after` calls of `attend`."""
 
     def __init__(
         self,
@@ -42,15 +42,15 @@ class Pretended:
         self.game, self.workers, self.state = game, workers, state
         self.ancestor, self.plugins = ancestor, plugins
         self._stop_after = stop_after
-        self.looks = 0
+        self.calls = 0
 
     def attend(self) -> bool:
-        self.looks += 1
-        return self._stop_after is not None and self.looks > self._stop_after
+        self.calls += 1
+        return self._stop_after is not None and self.calls > self._stop_after
 
 
-class InProcess:
-    """Stands in for the executor with its worker processes, which take seconds to start."""
+class InProcessEvaluator:
+    """Replaces the evaluator, whose worker processes take seconds to start."""
 
     def __init__(self, max_workers: int | None = None, **rest: Any) -> None:
         self.workers = max_workers
@@ -66,7 +66,7 @@ class InProcess:
                 return None
         return ResultBatch.of(specs, [found[spec.id] for spec in specs])
 
-    def __enter__(self) -> InProcess:
+    def __enter__(self) -> InProcessEvaluator:
         return self
 
     def __exit__(
@@ -76,17 +76,17 @@ class InProcess:
 
 
 def stay_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neuroevolution, "ConcurrentTrainingExecutor", InProcess)
+    monkeypatch.setattr(neuroevolution, "MatchEvaluator", InProcessEvaluator)
 
 
-def written(place: Path, **options: object) -> str:
+def write_config(place: Path, **options: object) -> str:
     """The path of a configuration for tiny populations."""
     place.write_text(config_with(**{**CROWD, **options}), encoding="utf-8")
     return str(place)
 
 
 def mode_of(one: Neuroevolution, game: Game = GAME) -> Any:
-    """How it judges a generation."""
+    """The mode of a trainer."""
     return MODES[one.mode](one, game, advice(config_text(one.neat_config, game)))
 
 
@@ -95,7 +95,7 @@ def trainer(config: str, **settings: object) -> Neuroevolution:
 
 
 def trained(one: Neuroevolution, **context: Any) -> list[Event]:
-    events = list(one.train(Pretended(**context)))
+    events = list(one.train(FakeContext(**context)))
     assert [isinstance(event, Ended) for event in events] == [False] * (len(events) - 1) + [True]
     return events
 

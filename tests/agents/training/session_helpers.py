@@ -1,4 +1,4 @@
-"""How the tests of training sessions start one, and how they listen to it."""
+"""Starts training sessions in tests and reads their events."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def session(trainer: str = "counting", *, state: bytes | None = None, workers: i
     return TrainingSession(trainer, settings, GAME, workers=workers, state=state, plugins=PLUGINS)
 
 
-def heard(one: TrainingSession, until: Callable[[Event], bool] = lambda event: False) -> list[Event]:
-    """What it says up to such an event, or all of it."""
+def events_until(one: TrainingSession, until: Callable[[Event], bool] = lambda event: False) -> list[Event]:
+    """Events up to the first that matches, or all."""
     events: list[Event] = []
     while not one.over and not any(map(until, events)):
         events += one.wait(60)
@@ -36,7 +36,7 @@ def heard(one: TrainingSession, until: Callable[[Event], bool] = lambda event: F
 def run(trainer: str = "counting", **settings: object) -> list[Event]:
     with session(trainer, **settings) as one:
         one.start()
-        events = heard(one)
+        events = events_until(one)
         pid = one.pid
     assert not psutil.pid_exists(pid)
     assert [isinstance(event, Ended) for event in events] == [False] * (len(events) - 1) + [True], "one end, at the end"
@@ -56,7 +56,7 @@ def is_log(word: str) -> Callable[[Event], bool]:
 
 
 def runs(pid: int) -> bool:
-    """Not counting the dead that nobody has buried yet: not every machine's first process is quick at that."""
+    """Zombies do not count: not every machine's init process reaps them quickly."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -70,14 +70,14 @@ def assert_gone(*pids: int) -> None:
 
 
 def until_blocked(one: TrainingSession) -> None:
-    """Its process has more to tell than fits in between."""
-    while one._keeper._has_room():
+    """Waits until its process is blocked on sending events."""
+    while one._process._has_room():
         time.sleep(0.01)
 
 
 def playing(one: TrainingSession) -> list[int]:
-    """Once its workers have played something: the session's process and all below it."""
-    heard(one, lambda event: isinstance(event, Metrics) and event.values[0][0] == "match/steps")
+    """Waits until its workers play; returns the ids of the session's process and its descendants."""
+    events_until(one, lambda event: isinstance(event, Metrics) and event.values[0][0] == "match/steps")
     below = psutil.Process(one.pid).children(recursive=True)
     assert len(below) >= 2, "a server and its workers"
     return [one.pid, *(process.pid for process in below)]

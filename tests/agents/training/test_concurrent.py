@@ -10,14 +10,15 @@ from typing import Any
 import neat
 import pytest
 
-from agents.neat.genome import dump, of_neat
+from agents.neat.genome import from_neat
+from agents.neat.payload import dump
 from agents.neat.pilot import KIND
 from agents.training.concurrent import ConcurrentTrainingExecutor
 from engine.errors import BadValue, RingsideError
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec
 from engine.registry import new_game
-from tests.agents.breeding import RESTLESS, config_with, plain_config, seeded
+from tests.agents.neat.sample_genomes import RESTLESS, config_with, plain_config, seeded
 
 GAME = new_game("pong", points=1, step_limit=300)
 LIMITS = Limits(steps=120)
@@ -37,7 +38,7 @@ def config(config_path: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def genomes(config: Any) -> list[Any]:
-    """Straight from neat-python."""
+    """A new population of neat-python."""
     with seeded(3):
         return list(neat.Population(config).population.values())
 
@@ -53,7 +54,7 @@ def pairs_of(genomes: list[Any]) -> list[tuple[Any, Any]]:
 
 
 def plain(results: list[dict[str, Any]]) -> list[Any]:
-    """Without what may differ: how long it took, and where."""
+    """Results without durations and worker names."""
     return [
         (one["match_result"].digest(), one["match_result"].players, one["contact_metrics"], one["error"])
         for one in results
@@ -91,13 +92,15 @@ def test_results_come_in_the_order_of_the_pairs_with_any_number_of_workers(
     assert plain(executor.execute_matches(pairs)) != plain(executor.execute_matches(pairs)), "other matches each time"
 
 
-def test_another_seed_plays_other_matches(config_path: Path, genomes: list[Any], wanted: list[MatchResult]) -> None:
+def test_a_different_seed_gives_different_matches(
+    config_path: Path, genomes: list[Any], wanted: list[MatchResult]
+) -> None:
     with ConcurrentTrainingExecutor(config_path, 1, game=GAME.spec, limits=LIMITS, seed=2) as one:
         results = one.execute_matches(pairs_of(genomes))
     assert [each["match_result"].stats for each in results] != [each.stats for each in wanted]
 
 
-def test_a_genome_that_fails_says_so_and_the_others_play(
+def test_a_failing_genome_gives_an_error_and_the_others_play(
     executor: ConcurrentTrainingExecutor, genomes: list[Any], config: Any, wanted: list[MatchResult]
 ) -> None:
     ill = neat.DefaultGenome(99)
@@ -118,9 +121,7 @@ def test_a_genome_that_fails_says_so_and_the_others_play(
     assert [one["match_result"].stats for one in results[:5]] == [one.stats for one in wanted[:5]]
 
 
-def test_a_function_of_somebodys_own_is_an_error_of_that_genome(
-    executor: ConcurrentTrainingExecutor, genomes: list[Any]
-) -> None:
+def test_a_custom_function_is_an_error_of_that_genome(executor: ConcurrentTrainingExecutor, genomes: list[Any]) -> None:
     odd = neat.DefaultGenome(98)
     odd.nodes = {key: node.copy() for key, node in genomes[0].nodes.items()}
     odd.nodes[0].activation = "wobble"
@@ -139,9 +140,9 @@ def test_a_genome_may_play_itself_and_two_may_have_one_key(
     assert (first["error"], second["error"]) == (None, None)
     assert len(set(first["match_result"].players)) == 1
     assert len(set(second["match_result"].players)) == 2
-    payload = dump(of_neat(genomes[1], config.genome_config))
+    payload = dump(from_neat(genomes[1], config.genome_config))
     agents = (
-        AgentSpec("a", KIND.name, dump(of_neat(genomes[0], config.genome_config))),
+        AgentSpec("a", KIND.name, dump(from_neat(genomes[0], config.genome_config))),
         AgentSpec("b", KIND.name, payload),
     )
     assert agents[0].payload != agents[1].payload
@@ -156,10 +157,10 @@ def test_a_group_of_the_wrong_size_is_refused(executor: ConcurrentTrainingExecut
         executor.execute_matches([tuple(genomes[:3])])
 
 
-def test_it_is_asked_whether_to_stop_and_can_be_used_again(
+def test_play_can_be_stopped_and_the_executor_reused(
     executor: ConcurrentTrainingExecutor, genomes: list[Any], config: Any
 ) -> None:
-    agents = [AgentSpec(str(one.key), KIND.name, dump(of_neat(one, config.genome_config))) for one in genomes]
+    agents = [AgentSpec(str(one.key), KIND.name, dump(from_neat(one, config.genome_config))) for one in genomes]
     specs = [
         MatchSpec(f"{n}.{turn}", GAME.spec, (agents[n], agents[turn]), n, None, LIMITS)
         for n in range(6)
@@ -170,7 +171,7 @@ def test_it_is_asked_whether_to_stop_and_can_be_used_again(
     assert [one.id for one in results] == [spec.id for spec in specs]
 
 
-def test_it_runs_as_the_guide_has_it(config_path: Path, genomes: list[Any]) -> None:
+def test_the_example_of_the_guide_runs(config_path: Path, genomes: list[Any]) -> None:
     executor = ConcurrentTrainingExecutor(config_path=str(config_path), game="pong", limits=LIMITS)
     try:
         results = executor.execute_matches([(genomes[0], genomes[1]), (genomes[2], genomes[3])])
@@ -183,12 +184,12 @@ def test_it_runs_as_the_guide_has_it(config_path: Path, genomes: list[Any]) -> N
     assert len(results) == 2
 
 
-def test_what_is_wrong_with_the_file_is_told_at_once(tmp_path: Path) -> None:
+def test_an_invalid_configuration_raises_in_the_constructor(tmp_path: Path) -> None:
     with pytest.raises(BadValue, match=r"missing\.txt"):
         ConcurrentTrainingExecutor(config_path=tmp_path / "missing.txt")
     other = tmp_path / "other.txt"
     other.write_text(config_with(num_inputs=4), encoding="utf-8")
-    with pytest.raises(BadValue, match="num_inputs = '4': must be 8, as pong has it"):
+    with pytest.raises(BadValue, match="num_inputs = '4': must be 8, as in pong"):
         ConcurrentTrainingExecutor(config_path=other)
     with pytest.raises(RingsideError, match="unknown game 'pongg'"):
         ConcurrentTrainingExecutor(game="pongg")

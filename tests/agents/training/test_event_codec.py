@@ -1,4 +1,4 @@
-"""Events on their way between processes: nothing but an event is sent, and nothing else is taken for one."""
+"""Encoding of training events: only valid events are encoded and decoded."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from agents.training.events import Champion, Checkpoint, Ended, How, Log, Metrics, Player, Progress
 from agents.training.event_codec import decode, encode
+from agents.training.events import Champion, Checkpoint, Ended, How, Log, Metrics, Player, Progress
 from engine.errors import RingsideError
-from engine.processes.channel import Broken
+from engine.processes.channel import ProtocolError
 
 PLAYER = ["dice", 1, "so far"]
 
@@ -46,8 +46,8 @@ PLAYER = ["dice", 1, "so far"]
         (["ended", {}, ""], b""),
     ],
 )
-def test_nonsense_is_no_event(words: list[object], body: bytes) -> None:
-    with pytest.raises(Broken):
+def test_invalid_frames_are_rejected(words: list[object], body: bytes) -> None:
+    with pytest.raises(ProtocolError):
         decode(words, body)
 
 
@@ -77,6 +77,6 @@ def test_nonsense_is_no_event(words: list[object], body: bytes) -> None:
         Ended(How.FINISHED, None),
     ],
 )
-def test_what_is_not_quite_an_event_is_refused_where_it_is_made(event: object) -> None:
+def test_an_invalid_event_raises_when_it_is_encoded(event: object) -> None:
     with pytest.raises(RingsideError, match="must be"):
         encode(event)

@@ -1,12 +1,11 @@
-"""Merits of a whole generation equal those of its matches one by one, to the bit."""
+"""Merits of a batch equal those of single matches bit for bit."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.training.merits import Merits, rewarded
-from agents.training.neat.modes import merits_of, outcomes_of
+from agents.training.scoring import Merits, merits_of, outcomes_of, weighted_rewards
 from engine.play.match import AgentSpec, Ending, EndingKind, MatchResult, MatchSpec
 from engine.play.results import ResultBatch
 from engine.registry import new_game
@@ -33,22 +32,22 @@ def results_of(seats: int) -> st.SearchStrategy[list[MatchResult]]:
 
 
 @given(st.integers(2, 4).flatmap(results_of))
-def test_merits_of_many_matches_are_those_of_each(results: list[MatchResult]) -> None:
+def test_merits_of_a_batch_equal_those_of_its_matches(results: list[MatchResult]) -> None:
     players = tuple(AgentSpec(id, "dice") for id in results[0].players)
     batch = ResultBatch.of([MatchSpec(one.id, GAME, players, 1) for one in results], results)
     found = Merits(batch)
     for place, result in enumerate(results):
-        rows = zip(found.shown[place], found.outcomes[place], found.merits[place], strict=True)
+        rows = zip(found.valid[place], found.outcomes[place], found.merits[place], strict=True)
         told = [(float(outcome), float(merit)) if shown else (None, None) for shown, outcome, merit in rows]
         assert told == list(zip(outcomes_of(result), merits_of(result), strict=True))
-        assert found.whole[place] == (None not in outcomes_of(result))
+        assert found.complete[place] == (None not in outcomes_of(result))
 
 
 @given(st.integers(2, 4).flatmap(results_of), st.tuples(numbers, numbers, numbers))
 def test_rewards_are_weighted_sums(results: list[MatchResult], weights: tuple[float, float, float]) -> None:
     players = tuple(AgentSpec(id, "dice") for id in results[0].players)
     batch = ResultBatch.of([MatchSpec(one.id, GAME, players, 1) for one in results], results)
-    found = rewarded(batch, ("hits", "misses"), dict(zip(("misses", "steps", "hits"), weights, strict=True)))
+    found = weighted_rewards(batch, ("hits", "misses"), dict(zip(("misses", "steps", "hits"), weights, strict=True)))
     for place, one in enumerate(results):
         for seat, (hits, misses) in enumerate(one.stats):
             assert found[place, seat] == weights[0] * misses + weights[1] * one.steps + weights[2] * hits

@@ -1,4 +1,4 @@
-"""Training in a process of its own: what it says arrives, and what it is told is heeded."""
+"""Training sessions: events arrive, and commands are applied."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from agents.training import trainer_main as host
+from agents.training import trainer_main
 from agents.training.events import Champion, Checkpoint, Ended, Event, How, Log, Metrics, Player, Progress
 from agents.training.session import TrainingSession
 from engine.errors import RingsideError
 from engine.play.match import AgentSpec
 from engine.registry import TRAINERS, new_game
-from tests.agents.sessions import (
+from tests.agents.training.session_helpers import (
     FOREVER,
     GAME,
     PLUGINS,
     assert_gone,
-    heard,
+    events_until,
     is_log,
     of,
     run,
@@ -54,7 +54,7 @@ def test_every_event_arrives_in_order_and_whole() -> None:
     ]
 
 
-def test_numbers_arrive_to_the_bit_even_those_that_are_none() -> None:
+def test_numbers_arrive_bit_for_bit_including_nan_and_infinity() -> None:
     events = run(does="strange_numbers")
     values = [value for _, value in of(Metrics, events)[1].values]
     assert math.isnan(values[0])
@@ -70,54 +70,54 @@ def test_a_large_checkpoint_arrives_whole() -> None:
     assert checkpoint.best.payload == b"best of 7"
 
 
-def test_what_is_larger_than_a_frame_is_an_error_of_the_trainer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "LARGEST", 1000)
-    line = host.Line(SimpleNamespace(), SimpleNamespace(workers=1))
+def test_an_event_larger_than_a_frame_is_an_error_of_the_trainer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trainer_main, "MAX_FRAME", 1000)
+    line = trainer_main.TrainerContext(SimpleNamespace(), SimpleNamespace(workers=1))
     with pytest.raises(RingsideError, match=r"size of a Checkpoint = \d+: must be at most 1,000 bytes"):
         line.send(Checkpoint(1, bytes(1000), None))
 
 
-def test_a_session_that_nobody_polls_loses_nothing() -> None:
+def test_a_session_that_is_not_polled_loses_no_event() -> None:
     with session(steps=3000, size=20_000) as one:
         one.start()
         until_blocked(one)
-        events = heard(one)
+        events = events_until(one)
     assert steps(events) == list(range(1, 3001))
     assert [event.step for event in of(Checkpoint, events)] == list(range(1, 3001))
     assert events[-1] == Ended(How.FINISHED, "at 3000")
 
 
-def test_a_chatty_trainer_never_waits_for_a_reader() -> None:
+def test_output_never_blocks_a_trainer() -> None:
     with session(does="print") as one:
         one.start()
-        while not one._keeper._concluded:  # and nobody polls
+        while not one._process._concluded:  # without a call of poll()
             time.sleep(0.02)
         events = one.poll()
-        assert len(one._keeper._printed) <= 1 << 13
+        assert len(one._process._output.text) <= 1 << 13
     assert any(map(is_log("printed"), events))
     assert events[-1].how is How.FINISHED
 
 
-def test_polling_and_waiting_do_not_wait_when_there_is_nothing_to_wait_for() -> None:
+def test_poll_and_wait_return_at_once_before_start_and_after_the_end() -> None:
     with session(does="hang") as one:
         assert (one.poll(), one.wait(60), one.pid, one.over) == ([], [], None, False)
         one.start()
-        heard(one, is_log("hanging"))
+        events_until(one, is_log("hanging"))
         assert one.poll() == []
         assert one.wait(0.05) == []
         one.kill()
-        assert isinstance(heard(one)[-1], Ended)
+        assert isinstance(events_until(one)[-1], Ended)
         assert one.over
         assert (one.poll(), one.wait(60), one.wait()) == ([], [], [])
 
 
-# What it is told
+# Commands
 
 
-def test_a_paused_trainer_stands_still_and_goes_on_where_it_was() -> None:
+def test_a_paused_trainer_stops_and_resumes_where_it_was() -> None:
     with session(steps=FOREVER, every=FOREVER, nap=0.005) as one:
         one.start()
-        heard(one, lambda event: isinstance(event, Metrics))
+        events_until(one, lambda event: isinstance(event, Metrics))
         assert not one.paused
         one.pause()
         assert one.paused
@@ -130,13 +130,13 @@ def test_a_paused_trainer_stands_still_and_goes_on_where_it_was() -> None:
         assert sum(process.cpu_times()[:2]) - used < 0.3, "it waits, it does not spin"
         one.resume()
         assert not one.paused
-        after = heard(one, lambda event: isinstance(event, Metrics))
+        after = events_until(one, lambda event: isinstance(event, Metrics))
         if steps(before):
             assert steps(after)[0] == steps(before)[-1] + 1
         assert steps(after)
 
 
-def test_a_trainer_that_never_looks_up_is_paused_between_its_events() -> None:
+def test_a_trainer_that_never_calls_attend_is_paused_between_events() -> None:
     with session(steps=FOREVER, every=FOREVER, nap=0.005, attends=False) as one:
         one.pause()
         one.start()
@@ -145,15 +145,15 @@ def test_a_trainer_that_never_looks_up_is_paused_between_its_events() -> None:
             first += came
         assert len(first) == 1, "the event before it was looked for"
         one.resume()
-        assert steps(heard(one, lambda event: isinstance(event, Metrics)))[0] == 1
+        assert steps(events_until(one, lambda event: isinstance(event, Metrics)))[0] == 1
 
 
-def test_stopping_gives_a_last_checkpoint_from_which_it_goes_on() -> None:
+def test_stopping_gives_a_last_checkpoint_to_resume_from() -> None:
     with session(steps=FOREVER, every=FOREVER, nap=0.005) as one:
         one.start()
-        heard(one, lambda event: isinstance(event, Metrics) and event.step >= 5)
+        events_until(one, lambda event: isinstance(event, Metrics) and event.step >= 5)
         one.stop()
-        events = heard(one)
+        events = events_until(one)
     checkpoint, ended = events[-2:]
     assert ended == Ended(How.STOPPED, f"at {checkpoint.step}")
     again = run(steps=checkpoint.step + 3, state=checkpoint.state)
@@ -168,15 +168,15 @@ def test_a_paused_trainer_can_be_stopped() -> None:
         one.stop()
         one.pause()
         assert not one.paused, "it is about to end"
-        assert heard(one)[-1] == Ended(How.STOPPED, "at 0")
+        assert events_until(one)[-1] == Ended(How.STOPPED, "at 0")
 
 
-def test_stopping_works_while_the_trainer_waits_to_be_read() -> None:
+def test_a_trainer_blocked_on_sending_can_be_stopped() -> None:
     with session(steps=FOREVER, size=1_000_000) as one:
         one.start()
         until_blocked(one)
         one.stop()
-        events = heard(one)
+        events = events_until(one)
     checkpoint, ended = events[-2:]
     assert ended == Ended(How.STOPPED, f"at {checkpoint.step}")
     assert steps(events) == list(range(1, checkpoint.step + 1))
@@ -188,67 +188,67 @@ def test_the_number_of_workers_can_change_while_it_runs() -> None:
 
     with session(steps=FOREVER, every=FOREVER, nap=0.005, workers=2) as one:
         one.start()
-        assert any(map(workers(2), heard(one, workers(2))))
+        assert any(map(workers(2), events_until(one, workers(2))))
         one.workers = 5
-        assert any(map(workers(5), heard(one, workers(5))))
+        assert any(map(workers(5), events_until(one, workers(5))))
         assert one.workers == 5
         with pytest.raises(RingsideError, match="workers = 0: must be a whole number from 1 to 256"):
             one.workers = 0
         assert one.workers == 5
 
 
-def test_a_trainer_that_hangs_can_be_killed_and_what_it_said_is_kept() -> None:
+def test_a_hanging_trainer_can_be_killed_and_its_events_are_kept() -> None:
     with session(does="hang", steps=9) as one:
         one.start()
-        events = heard(one, is_log("hanging"))
+        events = events_until(one, is_log("hanging"))
         one.stop()
         assert one.wait(0.5) == [], "it does not look up"
         one.kill()
-        events += heard(one)
+        events += events_until(one)
         assert_gone(one.pid)
     assert [type(event) for event in events] == [Log, Metrics, Checkpoint, Log, Ended]
     assert events[-1].how is How.STOPPED
     assert "on request" in events[-1].reason
 
 
-def test_what_is_told_too_early_is_heeded_and_too_late_does_nothing() -> None:
+def test_commands_before_the_start_are_applied_and_after_the_end_ignored() -> None:
     one = session(steps=FOREVER)
     one.workers = 3
     one.kill()
     one.stop()
     one.start()
-    assert heard(one)[-1] == Ended(How.STOPPED, "at 0")
+    assert events_until(one)[-1] == Ended(How.STOPPED, "at 0")
     for late in (one.pause, one.resume, one.stop, one.kill):
         late()
     one.workers = 2
     assert (one.poll(), one.paused, one.workers) == ([], False, 2)
     one.close()
     one.close()
-    with pytest.raises(RingsideError, match="started once"):
+    with pytest.raises(RingsideError, match="started only once"):
         one.start()
 
 
-def test_a_session_is_started_once_and_never_after_it_was_closed() -> None:
+def test_a_session_cannot_be_started_twice_or_after_close() -> None:
     with session() as one:
         one.start()
-        with pytest.raises(RingsideError, match="started once"):
+        with pytest.raises(RingsideError, match="started only once"):
             one.start()
     with session() as other:
         pass
-    with pytest.raises(RingsideError, match="started once"):
+    with pytest.raises(RingsideError, match="started only once"):
         other.start()
     assert other.poll() == []
 
 
-def test_an_interrupt_from_the_terminal_is_not_for_the_trainer() -> None:
+def test_the_trainer_ignores_ctrl_c_in_the_terminal() -> None:
     with session(steps=FOREVER, every=FOREVER, nap=0.005) as one:
         one.start()
-        heard(one, lambda event: isinstance(event, Metrics))
+        events_until(one, lambda event: isinstance(event, Metrics))
         os.kill(one.pid, signal.SIGINT)
         os.kill(one.pid, signal.SIGTERM)
-        assert len(steps(heard(one, lambda event: isinstance(event, Metrics) and event.step > 50))) > 1
+        assert len(steps(events_until(one, lambda event: isinstance(event, Metrics) and event.step > 50))) > 1
         one.stop()
-        assert heard(one)[-1].how is How.STOPPED
+        assert events_until(one)[-1].how is How.STOPPED
 
 
 # What is refused
@@ -268,7 +268,7 @@ def test_an_interrupt_from_the_terminal_is_not_for_the_trainer() -> None:
         ({"plugins": ["no_such_module"]}, "plugins = 'no_such_module': must be the name of a module"),
     ],
 )
-def test_what_cannot_be_trained_is_refused_before_anything_starts(change: dict[str, object], words: str) -> None:
+def test_invalid_arguments_raise_before_a_process_starts(change: dict[str, object], words: str) -> None:
     threads = threading.active_count()
     given = {"trainer": "counting", "settings": {}, "game": GAME, "workers": 1, **change}
     with pytest.raises(RingsideError, match=words):
@@ -276,21 +276,21 @@ def test_what_cannot_be_trained_is_refused_before_anything_starts(change: dict[s
     assert threading.active_count() == threads
 
 
-def test_a_trainer_is_told_of_its_ancestor() -> None:
+def test_a_trainer_receives_its_ancestor() -> None:
     ancestor = AgentSpec("Adam", "dice")
     with TrainingSession("counting", {}, GAME, workers=1, ancestor=ancestor, plugins=PLUGINS) as one:
         one.start()
-        assert any(map(is_log("after Adam"), heard(one)))
+        assert any(map(is_log("after Adam"), events_until(one)))
 
 
 @pytest.mark.parametrize(
     ("value", "words"),
     [
         (object, "is not a trainer: it has no name, about, metrics, presets, check, train"),
-        (Counting(), "is not a trainer: it is no dataclass type"),
+        (Counting(), "is not a trainer: it is not a dataclass"),
         (
             type("Bare", (), dict.fromkeys(("name", "about", "metrics", "presets", "check", "train"), "bare")),
-            "no data",
+            "not a dataclass",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""However a training session ends, that is its last event, and nothing of it is left behind."""
+"""Endings of training sessions: the last event is `Ended`, and no process is left."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agents.training import trainer_process as keeper
+from agents.training import trainer_process
 from agents.training.events import Ended, Event, How, Level, Log, Metrics, Progress
 from agents.training.session import TrainingSession
-from tests.agents.sessions import (
+from tests.agents.training.session_helpers import (
     FOREVER,
     GAME,
     assert_gone,
-    heard,
+    events_until,
     is_log,
     of,
     playing,
@@ -35,7 +35,7 @@ from tests.agents.sessions import (
 pytestmark = pytest.mark.usefixtures("trainers")
 
 
-def test_an_exception_is_told_in_a_line_and_in_full_in_the_log() -> None:
+def test_an_exception_is_the_reason_and_its_traceback_is_logged() -> None:
     *_, log, ended = run(does="raise")
     assert ended.how is How.FAILED
     assert ended.reason.startswith("ZeroDivisionError: by design (counting.py, line ")
@@ -44,7 +44,7 @@ def test_an_exception_is_told_in_a_line_and_in_full_in_the_log() -> None:
     assert log.text.endswith("ZeroDivisionError: by design\n")
 
 
-def test_an_error_for_people_is_told_as_it_is() -> None:
+def test_the_text_of_a_ringside_error_is_the_reason() -> None:
     events = run(does="complain")
     assert events[-1] == Ended(How.FAILED, "the board is too small for this: choose a larger one")
     assert not [log for log in of(Log, events) if log.level is Level.WARNING]
@@ -54,23 +54,23 @@ def test_an_error_for_people_is_told_as_it_is() -> None:
     ("does", "words"),
     [
         ("leave", r"SystemExit: 4 \(counting.py, line \d+\)"),
-        ("nonsense", "what the trainer yielded = 42: must be an event"),
+        ("nonsense", "yielded by the trainer = 42: must be an event"),
         ("half_right", r"Metrics\.values = {'count/value': 1\.0}: must be pairs"),
-        ("garble", "its process sent what is no whole number"),
+        ("garble", "its process sent an invalid integer"),
         ("scribble", "its process sent a frame of 8,589,934,590 bytes"),
-        ("close_line", "its process fell silent"),
+        ("close_line", "its process closed its connection but did not exit"),
         ("exit", r"its process exited with status 3; it last printed: x+ \| the last straw"),
         ("segfault", r"its process died of SIGSEGV; it last printed: Fatal Python error: Segm.*counting.py"),
     ],
 )
-def test_whatever_goes_wrong_is_an_end_that_says_so(does: str, words: str) -> None:
+def test_every_failure_ends_the_session_with_its_reason(does: str, words: str) -> None:
     events = run(does=does)
     assert events[-1].how is How.FAILED
     assert re.search(words, events[-1].reason), events[-1].reason
     assert steps(events) == [1], "and what came before is kept"
 
 
-def test_of_what_a_dead_process_printed_the_last_8_kb_are_kept() -> None:
+def test_the_last_8_kb_of_a_dead_process_output_are_kept() -> None:
     *_, log, _ = run(does="exit")
     assert log.level is Level.WARNING
     assert log.text.endswith("x\nthe last straw")
@@ -78,21 +78,21 @@ def test_of_what_a_dead_process_printed_the_last_8_kb_are_kept() -> None:
     assert 8000 < len(log.text) < 8400
 
 
-def test_a_killed_process_is_told_from_one_that_was_asked_to_end() -> None:
+def test_a_process_killed_from_outside_differs_from_one_killed_on_request() -> None:
     with session(does="hang") as one:
         one.start()
-        heard(one, is_log("hanging"))
+        events_until(one, is_log("hanging"))
         os.kill(one.pid, signal.SIGKILL)
-        assert heard(one)[-1] == Ended(How.FAILED, "its process died of SIGKILL")
+        assert events_until(one)[-1] == Ended(How.FAILED, "its process died of SIGKILL")
 
 
-def test_a_process_that_leaves_somebody_on_its_line_has_ended_all_the_same() -> None:
+def test_a_child_that_holds_the_connection_does_not_delay_the_end() -> None:
     events = run(does="fork")
     assert events[-1] == Ended(How.FAILED, "its process exited with status 5")
     assert_gone(int(of(Log, events)[-1].text.split()[1]))
 
 
-def test_a_trainer_that_says_nothing_at_its_end_has_finished_or_was_stopped() -> None:
+def test_a_trainer_without_ended_has_finished_or_was_stopped() -> None:
     events = run("silent", steps=3)
     assert of(Progress, events)[-1] == Progress(3, 3, "on its way")
     assert events[-1].how is How.FINISHED
@@ -100,57 +100,59 @@ def test_a_trainer_that_says_nothing_at_its_end_has_finished_or_was_stopped() ->
         one.start()
         one.wait(60)
         one.stop()
-        assert heard(one)[-1].how is How.STOPPED
+        assert events_until(one)[-1].how is How.STOPPED
 
 
-def test_nothing_is_heard_after_the_end() -> None:
+def test_events_after_ended_are_ignored() -> None:
     events = run(does="go_on")
     assert events[-1] == Ended(How.FINISHED, "early")
     assert not any(map(is_log("too late"), events))
 
 
-def test_a_trainer_that_fails_to_clean_up_has_ended_as_it_said() -> None:
+def test_an_error_in_cleaning_up_does_not_change_the_end() -> None:
     *_, log, ended = run(does="trip")
     assert ended == Ended(How.FINISHED, "done, it says")
     assert (log.level, log.text.splitlines()[-1]) == (Level.WARNING, "OSError: cannot clean up")
 
 
-def test_a_trainer_that_its_process_does_not_know_is_told_how_to_be_known() -> None:
+def test_an_unknown_trainer_names_the_plugins_argument() -> None:
     with TrainingSession("counting", {}, GAME, workers=1) as one:
         one.start()
-        (ended,) = heard(one)
+        (ended,) = events_until(one)
     assert ended.how is How.FAILED
-    assert re.match("unknown trainer 'counting'.*plugins must name it", ended.reason)
+    assert re.match("unknown trainer 'counting'.*name it in plugins", ended.reason)
 
 
-def test_a_process_that_cannot_be_started_is_an_end_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper.nursery, "_start", lambda *_: (_ for _ in ()).throw(OSError("no more processes")))
+def test_a_process_that_cannot_be_started_ends_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        trainer_process.launcher, "_start", lambda *_: (_ for _ in ()).throw(OSError("no more processes"))
+    )
     with session() as one:
         one.start()
-        assert heard(one) == [Ended(How.FAILED, "its process could not be started: no more processes")]
+        assert events_until(one) == [Ended(How.FAILED, "its process could not be started: no more processes")]
         assert one.pid is None
 
 
 # What it leaves behind
 
 
-def test_closing_does_not_wait_for_a_trainer_that_waits_to_be_read() -> None:
+def test_closing_does_not_wait_for_a_trainer_blocked_on_sending() -> None:
     with session(steps=FOREVER, size=5_000_000) as one:
         one.start()
         until_blocked(one)
         one.close()
         assert not psutil.pid_exists(one.pid)
-        assert not one._keeper._thread.is_alive()
+        assert not one._process._thread.is_alive()
         events = one.poll()
     assert one.over
     assert events[-1].how is How.STOPPED
     assert steps(events) == list(range(1, len(steps(events)) + 1)), "what it had told is not lost"
 
 
-def test_closing_wakes_whoever_waits() -> None:
+def test_closing_wakes_a_waiting_thread() -> None:
     with session(does="hang") as one:
         one.start()
-        heard(one, is_log("hanging"))
+        events_until(one, is_log("hanging"))
         came: list[Event] = []
         waiting = threading.Thread(target=lambda: came.extend(one.wait()))
         waiting.start()
@@ -159,7 +161,7 @@ def test_closing_wakes_whoever_waits() -> None:
     assert [type(event) for event in came] == [Ended]
 
 
-def test_a_session_that_is_closed_before_its_process_is_born_leaves_none() -> None:
+def test_a_session_closed_before_its_process_starts_leaves_no_process() -> None:
     before = psutil.Process().children()
     for _ in range(5):
         with session(steps=FOREVER) as one:
@@ -169,10 +171,10 @@ def test_a_session_that_is_closed_before_its_process_is_born_leaves_none() -> No
     assert not [child for child in new if "resource_tracker" not in " ".join(child.cmdline())]
 
 
-def test_a_forgotten_session_ends() -> None:
+def test_a_garbage_collected_session_ends() -> None:
     one = session(does="hang")
     one.start()
-    heard(one, is_log("hanging"))
+    events_until(one, is_log("hanging"))
     process = psutil.Process(one.pid)
     del one
     gc.collect()
@@ -183,27 +185,27 @@ def test_two_sessions_run_side_by_side() -> None:
     with session(steps=200, nap=0.002) as one, session(steps=FOREVER, nap=0.002) as other:
         one.start()
         other.start()
-        assert heard(one)[-1] == Ended(How.FINISHED, "at 200")
+        assert events_until(one)[-1] == Ended(How.FINISHED, "at 200")
         assert one.pid != other.pid
         assert not other.over
         other.stop()
-        assert heard(other)[-1].how is How.STOPPED
+        assert events_until(other)[-1].how is How.STOPPED
 
 
-def test_the_process_is_lean_and_keeps_to_itself() -> None:
+def test_the_process_imports_little_and_runs_niced_in_its_own_session() -> None:
     nice = os.nice(0) + 5
     logs = of(Log, run(does="modules"))
     assert logs[1].text == f"heavy: [] session: True nice: {min(nice, 19)}"
 
 
-def test_a_trainer_plays_on_workers_of_its_own_and_takes_them_along() -> None:
+def test_a_trainer_has_its_own_workers_and_ends_them() -> None:
     with session(does="play", workers=1) as one:
         one.start()
         family = playing(one)
         one.workers = 2
-        heard(one, lambda event: isinstance(event, Metrics) and event.values[1] == ("match/workers", 2.0))
+        events_until(one, lambda event: isinstance(event, Metrics) and event.values[1] == ("match/workers", 2.0))
         one.stop()
-        assert heard(one)[-1] == Ended(How.STOPPED, "played")
+        assert events_until(one)[-1] == Ended(How.STOPPED, "played")
         assert_gone(*family)
 
 
@@ -219,41 +221,42 @@ def test_workers_of_a_trainer_do_not_outlive_its_process(how: str) -> None:
         else:
             one.close()
             assert not any(map(runs, family)), "when it returns"
-        ended = heard(one)[-1]
+        ended = events_until(one)[-1]
         assert_gone(*family)
     assert ended.how is (How.FAILED if how == "kill -9" else How.STOPPED)
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_what_a_trainer_started_and_forgot_is_ended_with_it(hangs: bool) -> None:
+def test_child_processes_of_a_trainer_end_with_it(hangs: bool) -> None:
     with session(does="helper", steps=FOREVER if hangs else 5, nap=0.01) as one:
         one.start()
-        events = heard(one, is_log("helper"))
+        events = events_until(one, is_log("helper"))
         helper = next(int(log.text.split()[1]) for log in of(Log, events) if log.text.startswith("helper"))
         if not hangs:
-            heard(one)
+            events_until(one)
             assert one.over
     assert_gone(helper)
 
 
 ORPHAN = """
 import socket
-from agents.training import host
-from agents.training.task import Task
-from engine.play.wire import frame
-from tests.agents.sessions import FOREVER, GAME, PLUGINS
+from agents.training import trainer_main
+from agents.training.job_spec import TrainingJobSpec
+from engine.processes.channel import frame
+from tests.agents.training.session_helpers import FOREVER, GAME, PLUGINS
 ours, theirs = socket.socketpair()
 ours.send(frame({words!r}))
 ours.close()
-host.serve(theirs, Task("counting", (("steps", FOREVER), ("every", FOREVER)), GAME, 1, None, None, PLUGINS))
+job = TrainingJobSpec("counting", (("steps", FOREVER), ("every", FOREVER)), GAME, 1, None, None, PLUGINS)
+trainer_main.serve(theirs, job)
 """
 
 
 @pytest.mark.parametrize("words", [["pause"], ["resume"]])
-def test_a_process_without_a_session_ends_by_itself(words: list[str]) -> None:
-    """Whatever the platform does with the children of the dead: at work or paused, it finds that its line is cut."""
+def test_a_trainer_process_ends_when_its_session_is_gone(words: list[str]) -> None:
+    """Running or paused, it notices that its connection is closed, whatever the platform does with orphans."""
     command = [sys.executable, "-c", ORPHAN.format(words=words)]
-    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
 
 
@@ -261,7 +264,7 @@ PARENT = """
 import sys, time
 from agents.training.events import Metrics
 from agents.training.session import TrainingSession
-from tests.agents.sessions import GAME, OURS, PLUGINS, TRAINERS, playing
+from tests.agents.training.session_helpers import GAME, OURS, PLUGINS, TRAINERS, playing
 for name, trainer in OURS.items():
     TRAINERS.add(name, trainer)
 session = TrainingSession("counting", dict(does="play"), GAME, workers=2, plugins=PLUGINS)
@@ -273,10 +276,10 @@ print(*playing(session), flush=True)
 
 @pytest.mark.parametrize("then", ["time.sleep(600)", "while True: session.wait(1)", "sys.exit(0)"])
 def test_nothing_outlives_the_program(then: str, tmp_path: Path) -> None:
-    """Killed while it looks or does not, or ended without closing. It needs no guard around its main part either."""
+    """Killed while it polls or not, or ended without closing. The script needs no `__main__` guard either."""
     script = tmp_path / "script.py"
     script.write_text(PARENT.format(then=then))
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, script], stdout=pipe, stderr=pipe, text=True, env=environment) as parent:
         try:

@@ -1,4 +1,4 @@
-"""Which engines may run: those that a person has seen here, and that have not changed since."""
+"""Engines run only if the user has confirmed them on this machine and they have not changed since."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 
 from agents.usi import approvals
 from agents.usi.approvals import admit, approve, approved
-from agents.usi.engine_spec import Engine, agent
+from agents.usi.engine_spec import EngineSpec, agent
 from engine.errors import BadValue, NotConfirmed
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchSpec
 from engine.registry import new_game
-from tests.agents.engines import FAULTY
+from tests.agents.usi.engines import FAULTY
 
 GAME = new_game("shogi", opening="none")
 DICE = AgentSpec("Dice", "dice")
@@ -27,11 +27,11 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RINGSIDE_HOME", str(tmp_path / "home"))
 
 
-def test_an_engine_runs_only_where_a_person_has_confirmed_it(tmp_path: Path) -> None:
+def test_an_engine_runs_only_on_machines_where_it_is_confirmed(tmp_path: Path) -> None:
     program = tmp_path / "engine"
     program.write_text(f"#!/bin/sh\nexec {sys.executable} -I -S {FAULTY}\n")
     program.chmod(0o755)
-    engine = Engine(str(program), ("--fast mode",), nodes=1)
+    engine = EngineSpec(str(program), ("--fast mode",), nodes=1)
     spec = agent("Stranger", engine)
     match = MatchSpec("m", GAME.spec, (spec, DICE), 1, limits=Limits(1))
     with SequentialMatchExecutor() as executor:
@@ -53,11 +53,11 @@ def test_an_engine_runs_only_where_a_person_has_confirmed_it(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("how", ["engine.py", "{}/engine.py", "--book={}/engine.py", "--book=engine.py"])
-def test_what_an_interpreter_is_given_is_confirmed_with_it(how: str, tmp_path: Path) -> None:
+def test_an_interpreters_script_is_confirmed_with_it(how: str, tmp_path: Path) -> None:
     program, script = tmp_path / "interpreter", tmp_path / "engine.py"
     for file in (program, script):
         file.write_text("as it was")
-    engine = Engine(str(program), (how.format(tmp_path), "--log=not-there-yet"), nodes=1)
+    engine = EngineSpec(str(program), (how.format(tmp_path), "--log=not-there-yet"), nodes=1)
     approve(engine)
     (tmp_path / "not-there-yet").write_text("what it writes itself is its own business")
     assert approved(engine)
@@ -68,34 +68,34 @@ def test_what_an_interpreter_is_given_is_confirmed_with_it(how: str, tmp_path: P
 
 
 @pytest.mark.parametrize("what", ["pipe", "device", "folder"])
-def test_what_is_no_file_is_not_even_looked_into(what: str, tmp_path: Path) -> None:
-    """A league from elsewhere could name a device that never ends, or a pipe into which nobody ever writes."""
+def test_devices_and_pipes_are_not_read(what: str, tmp_path: Path) -> None:
+    """A foreign league could name an endless device, or a pipe without a writer."""
     path = {"pipe": tmp_path / "pipe", "device": Path("/dev/zero"), "folder": tmp_path}[what]
     if what == "pipe":
         os.mkfifo(path)
-    engine = Engine(str(path), nodes=1)
+    engine = EngineSpec(str(path), nodes=1)
     with pytest.raises(NotConfirmed, match="It would run"):
         admit(agent("Stranger", engine))
-    with pytest.raises(BadValue, match="it is no file"):
+    with pytest.raises(BadValue, match="it is not a file"):
         approve(engine)
     assert not approved(engine)
 
 
-def test_of_an_engine_that_nobody_has_seen_no_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_file_of_an_unconfirmed_engine_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "program").write_text("secret")
     monkeypatch.setattr(approvals, "_digest", lambda path: pytest.fail(f"{path} was read"))
-    assert not approved(Engine(str(tmp_path / "program"), nodes=1))
+    assert not approved(EngineSpec(str(tmp_path / "program"), nodes=1))
 
 
-def test_damaged_confirmations_confirm_nothing_and_are_not_written_over(tmp_path: Path) -> None:
+def test_damaged_confirmations_confirm_nothing_and_are_not_overwritten(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_text("a program")
-    engine = Engine(str(program), nodes=1)
+    engine = EngineSpec(str(program), nodes=1)
     approve(engine)
     kept = approvals.place().read_bytes()
     approvals.place().write_bytes(kept[:-9])
     assert not approved(engine)
-    with pytest.raises(BadValue, match="damaged: move it away"):
+    with pytest.raises(BadValue, match="damaged: delete it"):
         approve(engine)
     approvals.place().write_bytes(kept)
     assert approved(engine)

@@ -1,4 +1,4 @@
-"""External engines: what they are told, how they may fail, and that each failure has its own words."""
+"""External engines: messages they receive, their failures, and the reason given for each."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agents.usi import process
-from agents.usi import transcript
+from agents.usi import process, transcript
 from agents.usi.approvals import approve
-from agents.usi.engine_spec import Engine, agent, engine_of, payload_of
+from agents.usi.engine_spec import EngineSpec, agent, engine_of, payload_of
 from agents.usi.pilot import KIND
 from agents.usi.process import EngineProcess
 from agents.usi.protocol import Conversation, Option, ask_engine, go_line, read_option
 from engine.errors import BadValue, UnknownName
 from engine.game import AgentFault
-from engine.play.failures import Conduct
 from engine.play.executors import SequentialMatchExecutor
+from engine.play.failures import FailureTracker
 from engine.play.match import AgentSpec, Clock, EndingKind, Limits, MatchResult, MatchSpec, TimeLeft
 from engine.registry import new_game
-from tests.agents.engines import FAULTY, confirmed, faulty
+from tests.agents.usi.engines import FAULTY, confirmed, faulty
 
 GAME = new_game("shogi", opening="none")
 DICE = AgentSpec("Dice", "dice")
@@ -33,20 +32,20 @@ DICE = AgentSpec("Dice", "dice")
 
 @pytest.fixture(autouse=True)
 def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """In a folder of its own; and nothing runs any more when a test is over."""
+    """A data folder per test; no process may be left after a test."""
     monkeypatch.setenv("RINGSIDE_HOME", str(tmp_path / "home"))
     yield
     assert not running(), "an engine was left behind"
 
 
 def running() -> list[int]:
-    """The processes of our engines, and of their guards."""
+    """Processes of our engines and their supervisors."""
     me = psutil.Process()
     below = [(one.pid, one) for one in me.children(recursive=True)]
     return [pid for pid, one in below if FAULTY in " ".join(one.cmdline())]
 
 
-def play(engine: Engine, steps: int = 1, clock: Clock | None = None) -> MatchResult:
+def play(engine: EngineSpec, steps: int = 1, clock: Clock | None = None) -> MatchResult:
     """It has Black, so it moves first."""
     spec = MatchSpec("m", GAME.spec, (confirmed(engine), DICE), 1, limits=Limits(steps, clock))
     with SequentialMatchExecutor() as executor:
@@ -59,27 +58,27 @@ def play(engine: Engine, steps: int = 1, clock: Clock | None = None) -> MatchRes
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"command": "fairy-stockfish"}, "whole path"),
+        ({"command": "fairy-stockfish"}, "absolute path"),
         ({"command": ""}, "command"),
         ({"command": "/bin/a\nb"}, "control characters"),
         ({"arguments": ("a\x00",)}, r"arguments\[0\]"),
         ({"options": (("Style\nquit", "1"),)}, "control characters"),
         ({"options": (("Style", "calm\nquit"),)}, r"options\.Style"),
-        ({"options": (("A", "1"), ("A", "2"))}, "given once"),
-        ({"nodes": 0}, "one of the two"),
-        ({"movetime": 1.0}, "one of the two"),
+        ({"options": (("A", "1"), ("A", "2"))}, "set only once"),
+        ({"nodes": 0}, "not both"),
+        ({"movetime": 1.0}, "not both"),
         ({"nodes": -1}, "nodes = -1"),
         ({"startup": 1000.0}, "startup = 1000"),
         ({"memory": 1}, "memory = 1"),
     ],
 )
-def test_a_payload_that_cannot_be_is_told_what_is_wrong(wrong: dict[str, object], told: str) -> None:
+def test_an_invalid_payload_names_the_field(wrong: dict[str, object], told: str) -> None:
     with pytest.raises(BadValue, match=told):
-        replace(Engine("/bin/engine", nodes=1), **wrong)  # type: ignore[arg-type]
+        replace(EngineSpec("/bin/engine", nodes=1), **wrong)  # type: ignore[arg-type]
 
 
-def test_a_payload_comes_back_as_it_was_and_strange_ones_are_refused() -> None:
-    engine = Engine("/bin/engine", ("-x",), (("USI_Hash", "16"),), movetime=0.5)
+def test_a_payload_survives_a_round_trip_and_others_are_refused() -> None:
+    engine = EngineSpec("/bin/engine", ("-x",), (("USI_Hash", "16"),), movetime=0.5)
     assert engine_of(payload_of(engine)) == engine
     for payload in (b"", b"[]", b'{"command": "/bin/x", "nodes": 1, "shell": true}', b'{"command": 3, "nodes": 1}'):
         with pytest.raises(BadValue):
@@ -87,7 +86,7 @@ def test_a_payload_comes_back_as_it_was_and_strange_ones_are_refused() -> None:
 
 
 def test_only_an_engine_that_counts_nodes_on_one_thread_is_repeatable() -> None:
-    counting, timed = Engine("/bin/x", nodes=5), Engine("/bin/x", movetime=1.0)
+    counting, timed = EngineSpec("/bin/x", nodes=5), EngineSpec("/bin/x", movetime=1.0)
     assert KIND.repeats(agent("a", counting))
     assert not KIND.repeats(agent("a", timed))
     assert not KIND.repeats(agent("a", replace(counting, options=(("Threads", "2"),))))
@@ -120,10 +119,10 @@ def test_options_are_read_as_engines_announce_them() -> None:
         assert read_option(line) is None
 
 
-def test_the_time_is_told_in_the_words_of_usi() -> None:
-    engine = Engine("/bin/x", nodes=7)
+def test_the_go_command_has_the_limits_in_milliseconds() -> None:
+    engine = EngineSpec("/bin/x", nodes=7)
     assert go_line(engine, None) == "go nodes 7"
-    assert go_line(Engine("/bin/x", movetime=0.25), None) == "go btime 0 wtime 0 byoyomi 250"
+    assert go_line(EngineSpec("/bin/x", movetime=0.25), None) == "go btime 0 wtime 0 byoyomi 250"
     byoyomi = TimeLeft((60.0, 1.5), Clock(60.0, move=10.0))
     assert go_line(engine, byoyomi) == "go btime 60000 wtime 1500 byoyomi 10000"
     fischer = TimeLeft((60.0, 1.5), Clock(60.0, 2.0))
@@ -131,7 +130,7 @@ def test_the_time_is_told_in_the_words_of_usi() -> None:
     assert go_line(engine, TimeLeft((9.0, 8.0), Clock(9.0))) == "go btime 9000 wtime 8000 byoyomi 0"
 
 
-def test_an_engine_is_asked_who_it_is() -> None:
+def test_an_engines_identity_is_read() -> None:
     found = ask_engine(sys.executable, ("-I", "-S", FAULTY))
     assert (found.name, found.author) == ("Faulty 1.0", "nobody")
     assert [one.name for one in found.options] == [
@@ -143,7 +142,7 @@ def test_an_engine_is_asked_who_it_is() -> None:
         ask_engine(sys.executable, ("-I", "-S", FAULTY, "refuses"))
 
 
-def test_a_game_is_played_as_usi_wants_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_game_follows_the_usi_protocol(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(transcript.FOLDER, str(tmp_path / "log"))
     result = play(faulty(options=(("Style", "very wild"), ("Book File", ""))), steps=3)
     assert (result.ending.kind, result.steps, result.repeatable) == (EndingKind.STEP_LIMIT, 3, True)
@@ -158,12 +157,12 @@ def test_a_game_is_played_as_usi_wants_it(tmp_path: Path, monkeypatch: pytest.Mo
     assert said[-1] == "gameover draw"
 
 
-def test_a_long_conversation_is_cut_off_in_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_log_is_truncated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(transcript.FOLDER, str(tmp_path))
     monkeypatch.setattr(transcript, "LARGEST", 300)
     assert play(faulty(), steps=3).ending.kind is EndingKind.STEP_LIMIT
     [log] = tmp_path.glob("*.log")
-    assert log.read_text().endswith("the rest was too long\n")
+    assert log.read_text().endswith("log truncated: too long\n")
     assert log.stat().st_size < 400
 
 
@@ -173,12 +172,12 @@ def test_a_long_conversation_is_cut_off_in_its_log(tmp_path: Path, monkeypatch: 
         ((("Stile", "calm"),), "did you mean 'Style'"),
         ((("Style", "mad"),), "one of calm, very wild"),
         ((("Threads", "9"),), "from 1 to 8"),
-        ((("Threads", "many"),), "a whole number"),
+        ((("Threads", "many"),), "an integer"),
         ((("Resign Early", "yes"),), "true or false"),
         ((("ClearHash", "1"),), "a button"),
     ],
 )
-def test_options_are_held_against_what_the_engine_announced(options: tuple[tuple[str, str]], told: str) -> None:
+def test_options_are_checked_against_those_announced(options: tuple[tuple[str, str]], told: str) -> None:
     with pytest.raises(AgentFault, match=told) as caught:
         Conversation(faulty(options=options))
     assert caught.value.kind is EndingKind.CANNOT_START
@@ -191,21 +190,21 @@ def test_options_are_held_against_what_the_engine_announced(options: tuple[tuple
     ("fault", "more", "kind", "told"),
     [
         ("refuses", {}, EndingKind.CANNOT_START, r"ended with status 3; it last wrote: I play checkers"),
-        ("silent", {"startup": 0.5}, EndingKind.CANNOT_START, r"did not answer 'usi' by 'usiok' within 0.5 s"),
-        ("never-ready", {"startup": 0.7}, EndingKind.CANNOT_START, r"did not answer 'isready' by 'readyok'"),
+        ("silent", {"startup": 0.5}, EndingKind.CANNOT_START, r"did not answer 'usi' with 'usiok' within 0.5 s"),
+        ("never-ready", {"startup": 0.7}, EndingKind.CANNOT_START, r"did not answer 'isready' with 'readyok'"),
         ("floods-at-start", {}, EndingKind.PROTOCOL, r"65,536 bytes to its standard output without a line break"),
-        ("endless-lines", {}, EndingKind.PROTOCOL, r"4,096 lines and no 'usiok'; it last wrote: .*option name more"),
-        ("stalls", {"patience": 0.3}, EndingKind.TIMEOUT, r"has not answered 'go' for 0.3 s; .*let me see\?"),
+        ("endless-lines", {}, EndingKind.PROTOCOL, r"4,096 lines without 'usiok'; it last wrote: .*option name more"),
+        ("stalls", {"patience": 0.3}, EndingKind.TIMEOUT, r"did not answer 'go' within 0.3 s; .*let me see\?"),
         ("crashes", {}, EndingKind.CRASH, r"died of SIGSEGV; it last wrote: .*boom: out of ideas"),
         ("exits", {}, EndingKind.CRASH, r"ended with status 5"),
         ("floods-output", {}, EndingKind.PROTOCOL, r"standard output without a line break; it last wrote: .*xxxx"),
         ("floods-errors", {}, EndingKind.PROTOCOL, r"standard error without a line break; it last wrote: .*xxxx"),
         ("cheats", {}, EndingKind.ILLEGAL_ACTION, r"answered '5i5a': .*a legal move in lnsgkgsnl"),
         ("babbles", {}, EndingKind.ILLEGAL_ACTION, r"answered 'rubbish': .*a move in USI notation"),
-        ("mumbles", {}, EndingKind.PROTOCOL, r"said 'bestmove' and no move"),
+        ("mumbles", {}, EndingKind.PROTOCOL, r"sent 'bestmove' without a move"),
         ("declares", {}, EndingKind.ILLEGAL_ACTION, r"declared a win"),
         ("resigns", {}, EndingKind.RESIGNED, r"^$"),
-        ("stutters", {}, EndingKind.PROTOCOL, r"said 'bestmove' more than once; it last wrote: .*bestmove 9g9f"),
+        ("stutters", {}, EndingKind.PROTOCOL, r"sent 'bestmove' more than once; it last wrote: .*bestmove 9g9f"),
     ],
 )
 def test_each_failure_is_a_forfeit_with_its_own_reason(
@@ -222,35 +221,35 @@ def test_a_file_that_cannot_be_run_is_a_forfeit_too(what: str, tmp_path: Path) -
     path = tmp_path / what
     path.write_text("this is no program")
     path.chmod(0o755 if what == "not-a-program" else 0o644)
-    engine = Engine(str(path), nodes=1)
+    engine = EngineSpec(str(path), nodes=1)
     approve(engine)
     if what == "missing":
         path.unlink()
     spec = MatchSpec("m", GAME.spec, (agent("Engine", engine), DICE), 1)
     with SequentialMatchExecutor() as executor:
         ending = executor.execute_match(spec).ending
-    told = {"missing": "no such file", "not-executable": "may not be executed",
+    told = {"missing": "does not exist", "not-executable": "not executable",
             "not-a-program": "status 127; it last wrote: Exec format error"}[what]  # fmt: skip
     assert ending.kind is EndingKind.CANNOT_START
     assert told in ending.reason
 
 
-def test_an_engine_that_does_not_read_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_does_not_read_does_not_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "WRITING", 0.2)
     talk = Conversation(faulty("deaf"))
     try:
         talk.new_game()
         for _ in range(40):
             talk.process.send(f"position {'9i9h ' * 2000}".strip())
-        with pytest.raises(AgentFault, match="has not read what it was told") as caught:
+        with pytest.raises(AgentFault, match="has not read its input") as caught:
             talk.process.await_line(lambda line: False, time.monotonic() + 20)
         assert caught.value.kind is EndingKind.TIMEOUT
     finally:
         talk.close()
 
 
-def test_an_engine_that_has_left_is_started_again(tmp_path: Path) -> None:
-    """It answers and ends; nobody blames it for that until it is asked again, and then a new one goes on."""
+def test_an_engine_that_exited_is_restarted(tmp_path: Path) -> None:
+    """It answers and exits; the next match starts a new process."""
     player = confirmed(faulty("leaves-once", str(tmp_path / "left")))
     specs = [MatchSpec(f"m{n}", GAME.spec, (player, DICE), n, limits=Limits(1)) for n in range(3)]
     with SequentialMatchExecutor(lanes=1) as executor:
@@ -267,10 +266,10 @@ def test_an_engine_that_is_too_slow_loses_by_the_clock(tmp_path: Path, monkeypat
     assert "were left" in result.ending.reason
 
 
-def test_nothing_but_a_short_list_of_variables_reaches_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_gets_only_listed_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RINGSIDE_SECRET", "x")
     code = "import os; print(sorted(os.environ))"
-    told = EngineProcess(Engine(sys.executable, ("-I", "-S", "-c", code), nodes=1))
+    told = EngineProcess(EngineSpec(sys.executable, ("-I", "-S", "-c", code), nodes=1))
     heard: list[str] = []
     try:
         told.await_line(lambda line: bool(heard.append(line)) or True, time.monotonic() + 20)
@@ -281,7 +280,7 @@ def test_nothing_but_a_short_list_of_variables_reaches_an_engine(monkeypatch: py
     assert set(eval(heard[0])) <= {*process.PASSED, "LC_CTYPE"}
 
 
-def test_an_answer_that_comes_too_late_is_not_taken_for_the_next_one() -> None:
+def test_a_late_answer_is_not_used_for_the_next_move() -> None:
     talk = Conversation(faulty())
     try:
         talk.new_game()
@@ -289,16 +288,16 @@ def test_an_answer_that_comes_too_late_is_not_taken_for_the_next_one() -> None:
         assert talk.process.await_line(lambda line: False, time.monotonic() + 0.5) is False
         talk.process.send("go nodes 1")
         time.sleep(0.5)
-        with pytest.raises(AgentFault, match="though nobody had asked"):
+        with pytest.raises(AgentFault, match="without a 'go'"):
             talk.ask("startpos", 0, None)
     finally:
         talk.close()
 
 
-def test_who_thinks_by_time_plays_alone_and_who_is_told_to_blunder_is_not_repeatable() -> None:
-    by_nodes, by_time = Engine("/bin/x", nodes=5), Engine("/bin/x", movetime=0.1)
+def test_timed_engines_and_weakened_engines_are_recognised() -> None:
+    by_nodes, by_time = EngineSpec("/bin/x", nodes=5), EngineSpec("/bin/x", movetime=0.1)
     weaker = replace(by_nodes, options=(("Skill Level", "3"),))
     specs = [MatchSpec("m", GAME.spec, (agent(f"{n}", one), DICE), 1) for n, one in enumerate((by_nodes, by_time))]
-    assert [Conduct().timed(spec) for spec in specs] == [False, True]
-    assert Conduct().timed(replace(specs[0], limits=Limits(clock=Clock(1.0))))
+    assert [FailureTracker().is_timed(spec) for spec in specs] == [False, True]
+    assert FailureTracker().is_timed(replace(specs[0], limits=Limits(clock=Clock(1.0))))
     assert [KIND.repeats(agent("X", one)) for one in (by_nodes, by_time, weaker)] == [True, False, False]

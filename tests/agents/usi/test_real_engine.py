@@ -11,26 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from agents.usi import approvals
-from agents.usi import transcript
+from agents.usi import approvals, transcript
 from agents.usi.approvals import approve
-from agents.usi.engine_spec import Engine, payload_of
+from agents.usi.engine_spec import EngineSpec, payload_of
 from agents.usi.pilot import KIND
 from agents.usi.protocol import ask_engine
 from engine.checks import check_kind
 from engine.errors import NotConfirmed
-from engine.league import standings as tables
+from engine.league import played_matches
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import Clock, EndingKind, Limits, MatchSpec, run_digest
 from engine.registry import agents_for, new_game
 from league_app.cli.main import main
 from league_app.core.state import LeagueState
-from tests.agents.engines import FAIRY, confirmed, needs_fairy
+from tests.agents.usi.engines import FAIRY, confirmed, needs_fairy
 
 pytestmark = needs_fairy
 SHORT = new_game("shogi", move_limit=24)
-QUICK = Engine(FAIRY, options=(("Hash", "1"),), nodes=60)
+QUICK = EngineSpec(FAIRY, options=(("Hash", "1"),), nodes=60)
 
 
 @pytest.fixture(autouse=True)
@@ -38,14 +37,14 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RINGSIDE_HOME", str(tmp_path / "home"))
 
 
-def test_it_says_who_it_is_and_that_it_plays_shogi() -> None:
+def test_its_identity_is_read_and_it_plays_shogi() -> None:
     found = ask_engine(FAIRY)
     assert found.name.startswith("Fairy-Stockfish")
     assert "shogi" in found.option("UCI_Variant").choices
     assert (found.option("Skill Level").low, found.option("Clear Hash").kind) == (-20, "button")
 
 
-def test_counting_nodes_it_plays_the_same_alone_in_company_and_in_any_order() -> None:
+def test_with_a_node_limit_it_is_repeatable_in_any_order() -> None:
     check_kind(KIND, SHORT, matches=4, agents=[confirmed(QUICK), confirmed(replace(QUICK, nodes=90), "Deeper")])
 
 
@@ -61,7 +60,7 @@ def test_its_matches_are_the_same_on_worker_processes() -> None:
     assert all(one.repeatable and not one.ending.seats for one in here), here
 
 
-def test_by_the_clock_it_keeps_its_time() -> None:
+def test_with_a_clock_it_keeps_its_time() -> None:
     fairy, dice = confirmed(QUICK), agents_for(SHORT)["dice"][0]
     for clock in (Clock(8.0), Clock(8.0, increment=0.5), Clock(move=2.0)):
         spec = MatchSpec("m", SHORT.spec, (fairy, dice), 1, limits=Limits(3, clock))
@@ -70,9 +69,7 @@ def test_by_the_clock_it_keeps_its_time() -> None:
         assert (result.ending.kind, result.steps, result.repeatable) == (EndingKind.STEP_LIMIT, 3, False), result.ending
 
 
-def test_it_is_told_its_own_time_for_both_because_it_mixes_them_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_receives_its_own_time_for_both_sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(transcript.FOLDER, str(tmp_path))
     fairy, dice = confirmed(QUICK), agents_for(SHORT)["dice"][0]
     spec = MatchSpec("m", SHORT.spec, (dice, fairy), 1, limits=Limits(4, Clock(8.0)))
@@ -101,7 +98,7 @@ def test_it_plays_tournaments_with_our_own_players_once_it_is_confirmed(
         rows = {row.name: row for row in state.standings("shogi").rows}
         assert rows[agent.name].total.played == 8
         assert not any(row.forfeits for row in rows.values())
-        first = tables.match(state.league, "1.1")
+        first = played_matches.match(state.league, "1.1")
         approvals.place().unlink()  # as if the league had gone to another machine
         for again in (
             lambda: state.take_over(first.spec, 0, [], 0),
@@ -115,9 +112,9 @@ def test_it_plays_tournaments_with_our_own_players_once_it_is_confirmed(
 
 
 @pytest.mark.slow
-def test_a_worker_with_nothing_to_do_takes_what_another_has_not_begun() -> None:
+def test_an_idle_worker_takes_matches_that_another_has_not_started() -> None:
     """Fewer matches than are given to a worker at once, each of them long."""
-    fairy, dice = confirmed(Engine(FAIRY, nodes=60_000)), agents_for(SHORT)["dice"][0]
+    fairy, dice = confirmed(EngineSpec(FAIRY, nodes=60_000)), agents_for(SHORT)["dice"][0]
     specs = [MatchSpec(f"m{n}", SHORT.spec, (fairy, dice), n) for n in range(8)]
     with ConcurrentMatchExecutor(2) as executor:
         assert {one.worker for one in executor.execute_matches(specs)} == {0, 1}

@@ -1,4 +1,4 @@
-"""A parallel environment of PettingZoo that keeps its promises except for one."""
+"""A parallel PettingZoo environment with one fault, chosen by an option."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from engine.games.pettingzoo.family import game_class
 from engine.options import build
 
 PAIR = ("left", "right")
-DAZED = {"dim": np.nan, "glare": np.inf}  # what the right one sees then
-LATE = 70  # steps: later than a trial goes
+DAZED = {"dim": np.nan, "glare": np.inf}  # observation of the agent `right`
+LATE = 70  # step, beyond the length of a trial
 
 
 class Moody(ParallelEnv, EzPickle):
-    """Both add what they chose to a sum; `mood` says what is wrong with it."""
+    """Both agents add their actions to a sum; `mood` selects the fault."""
 
     metadata: ClassVar[dict[str, Any]] = {"name": "moody_v0", "render_modes": ["rgb_array"]}
     made: ClassVar[list[str]] = []
-    steps: ClassVar[int] = 0  # of all of them
+    steps: ClassVar[int] = 0  # of all instances
 
     def __init__(self, mood: str = "", length: int = 100, render_mode: str | None = None) -> None:
         EzPickle.__init__(self, mood, length, render_mode)
@@ -49,17 +49,17 @@ class Moody(ParallelEnv, EzPickle):
     def step(self, actions: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
         Moody.steps += 1
         if self.mood == "loud":
-            print("look at me")  # noqa: T201 - this is what it is about
+            print("look at me")  # noqa: T201 - the fault
             warnings.warn("beware of me", stacklevel=2)
         late = self.mood == "late" and self.turn >= LATE
         assert not late or set(actions.values()) == {2}, f"{actions} at step {self.turn}"
         self.turn += 1
         self.total[0] += 3.0 * actions["left"] + actions["right"]
         over = dict.fromkeys(PAIR, self.turn >= self.length)
-        told = {"action_mask": np.array([0, 0, 1], np.int8)} if self.mood == "late" and self.turn >= LATE else {}
+        info = {"action_mask": np.array([0, 0, 1], np.int8)} if self.mood == "late" and self.turn >= LATE else {}
         reward = float("nan") if self.mood == "nan" and self.turn > 5 else self.total[0] % 7
         self.agents = [] if over["left"] else self.agents
-        return self._seen(), dict.fromkeys(PAIR, reward), over, dict.fromkeys(PAIR, False), dict.fromkeys(PAIR, told)
+        return self._seen(), dict.fromkeys(PAIR, reward), over, dict.fromkeys(PAIR, False), dict.fromkeys(PAIR, info)
 
     def render(self) -> Any:
         if self.mood == "shy":

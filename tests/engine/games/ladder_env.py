@@ -1,5 +1,5 @@
-"""A small environment of PettingZoo with everything that is awkward in one: odd action numbers, masks in the info, a
-seat that leaves early, and luck of several kinds."""
+"""A small PettingZoo environment with many unusual properties: action numbers that do not begin at 0, masks in the
+info, an agent that leaves early, and several sources of randomness."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLIMBERS = ("climber_0", "climber_1", "climber_2")
 
 
 class Ladder(AECEnv):
-    """Who moves gets its own luck times what it dared; the third leaves after two moves, and the end is a limit."""
+    """An agent gains a random number times its action; the third leaves after two moves, and a limit ends the match."""
 
     metadata: ClassVar[dict[str, Any]] = {"name": "ladder_v0", "render_modes": []}
 
@@ -93,5 +93,5 @@ LadderGame = game_class("pettingzoo:ladder_v0", SimpleNamespace(env=Ladder, raw_
 
 
 def ladder(**options: object) -> Game:
-    """As the family would make it."""
+    """The game that the family would create."""
     return LadderGame(build(LadderGame.Options, options))

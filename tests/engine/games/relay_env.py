@@ -1,4 +1,4 @@
-"""A parallel environment of PettingZoo that one leaves after the other."""
+"""A parallel PettingZoo environment that agents leave one after the other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RUNNERS = ("first", "second", "third")
 
 
 class Relay(ParallelEnv):
-    """Everybody gets what they dare; from `length - 2` steps on, one leaves at each."""
+    """Each agent gains its action; from step `length - 2` on, one agent leaves per step."""
 
     metadata: ClassVar[dict[str, Any]] = {"name": "relay_v0", "render_modes": []}
 

@@ -1,4 +1,4 @@
-"""What the tests of Shogi share: moves by name, and boards that are told what to play."""
+"""Helpers of the Shogi tests: moves by name, and boards on which given moves are played."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.games.shogi.position import ShogiPosition
 
 ONE = np.array([0], np.uint32)
 SHUFFLE = "5i5h 5a5b 5h5i 5b5a "
-CHECKS = "4i5i 5a4a 5i4i 4a5a "  # a rook that gives check on each move, and a king that steps aside
+CHECKS = "4i5i 5a4a 5i4i 4a5a "  # a rook that gives check on each move, and a king that moves away
 COUNTS = {"P": 18, "L": 4, "N": 4, "S": 4, "B": 2, "R": 2, "G": 4}
 
 
@@ -39,7 +39,7 @@ def dealt(start: str | None, seed: int = 1, **options: object) -> ShogiBoards:
 
 
 def play(boards: ShogiBoards, moves: str) -> None:
-    """These moves in USI notation, which must be legal, on lane 0."""
+    """Play these legal moves, given in USI notation, on lane 0."""
     for move in moves.split():
         assert not boards.over()[0], f"over before {move}"
         position = boards.position(0, 0)
@@ -56,7 +56,7 @@ def ended(boards: ShogiBoards) -> tuple[int, int, list[float]]:
 
 
 def any_position(rng: random.Random) -> str:
-    """Pieces put anywhere: kings anywhere, pins, checks and full hands are common, though few games lead there."""
+    """A random legal placement of pieces: pins, checks and full hands are more common than in games."""
     while True:
         squares = rng.sample(range(81), rng.randint(4, 38))
         board = dict(zip(squares, "Kk", strict=False))

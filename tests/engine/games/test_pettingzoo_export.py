@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import pygame_headless as quiet
+from engine import pygame_headless
 from engine.errors import BadValue, NotNow, RingsideError
 from engine.games.pettingzoo import env
-from engine.games.pettingzoo.loading import aside, require
+from engine.games.pettingzoo.discovery import exclusive, require
 from engine.registry import GAMES, PAINTERS, new_game
 from engine.seeding import pick, purpose
-from league_app.rendering import images as still
-from tests.engine.relay import RelayGame
+from league_app.rendering import images
+from tests.engine.games.relay_env import RelayGame
 
 require()
-with aside():  # its tests import an environment in a way that it warns of itself
+with exclusive():  # its tests import an environment in a deprecated way
     from pettingzoo import AECEnv, ParallelEnv
     from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, render_test, seed_test
     from pettingzoo.utils import parallel_to_aec
@@ -37,25 +37,25 @@ TOGETHER: dict[str, dict[str, object]] = {
     "pettingzoo:knights_archers_zombies_v11": {},
 }
 IN_TURN: dict[str, dict[str, object]] = {"tictactoe": {}, "mixed": {}, "shogi": {}, "pettingzoo:leduc_holdem_v4": {}}
-# It warns of masks, which it wants in the observation, and of a board that is empty at first.
+# Expected warnings: about action masks in dict observations, and observations that are all zeros at first.
 masks_are_fine = pytest.mark.filterwarnings(
     "ignore:Observation", "ignore:The observation contains negative", "ignore:Action mask"
 )
-odd_options_are_theirs = pytest.mark.filterwarnings("ignore:.*knows the option 'start' only")
+unknown_options_are_fine = pytest.mark.filterwarnings("ignore:.*it accepts only 'start'")
 
 
 @pytest.fixture(autouse=True)
 def no_screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Windows are opened nowhere, and at any pace."""
+    """No window opens on a screen, and frames are not delayed."""
 
     class Hasty:
         def tick(self, pace: float) -> None:
             assert pace > 0
 
-    monkeypatch.setitem(quiet.given, still.DRIVER, "dummy")
-    monkeypatch.setattr(still.pygame.time, "Clock", Hasty)
+    monkeypatch.setitem(pygame_headless.user_environment, images.DRIVER, "dummy")
+    monkeypatch.setattr(images.pygame.time, "Clock", Hasty)
     yield
-    still.pygame.display.quit()
+    images.pygame.display.quit()
 
 
 @pytest.fixture
@@ -70,9 +70,9 @@ def maker(name: str, options: dict[str, object]) -> Callable[..., Any]:
 
 
 @masks_are_fine
-@odd_options_are_theirs
+@unknown_options_are_fine
 @pytest.mark.parametrize("name", TOGETHER)
-def test_games_of_all_at_once_pass_the_tests_of_pettingzoo(name: str) -> None:
+def test_parallel_environments_pass_the_tests_of_pettingzoo(name: str) -> None:
     make = maker(name, TOGETHER[name])
     assert isinstance(make(), ParallelEnv)
     parallel_api_test(make(), 100)
@@ -84,9 +84,9 @@ def test_games_of_all_at_once_pass_the_tests_of_pettingzoo(name: str) -> None:
 
 
 @masks_are_fine
-@odd_options_are_theirs
+@unknown_options_are_fine
 @pytest.mark.parametrize("name", IN_TURN)
-def test_games_in_turn_pass_the_tests_of_pettingzoo(name: str) -> None:
+def test_aec_environments_pass_the_tests_of_pettingzoo(name: str) -> None:
     make = maker(name, IN_TURN[name])
     assert isinstance(make(), AECEnv)
     api_test(make(), 50)
@@ -95,22 +95,22 @@ def test_games_in_turn_pass_the_tests_of_pettingzoo(name: str) -> None:
         render_test(make)
 
 
-@odd_options_are_theirs
+@unknown_options_are_fine
 @pytest.mark.usefixtures("relay")
-def test_who_has_left_is_asked_no_more_in_parallel_either() -> None:
-    made = env("pettingzoo:relay_v0", length=3)  # every step one more leaves
+def test_agents_that_left_do_not_act_in_a_parallel_environment() -> None:
+    made = env("pettingzoo:relay_v0", length=3)  # one agent leaves at each step
     assert isinstance(made, ParallelEnv)
     assert made.metadata["is_parallelizable"]
     assert not made.game.info.simultaneous
     seen, infos = made.reset(seed=1)
-    names, told = ["player_0", "player_1", "player_2"], []
+    names, steps = ["player_0", "player_1", "player_2"], []
     assert list(seen) == list(infos) == made.agents == names
     while made.agents:
         acting = made.agents
         parts = made.step(dict.fromkeys(acting, 1))
         assert [list(part) for part in parts] == [acting] * 5
-        told.append((made.agents, list(parts[1].values()), list(parts[2].values()), list(parts[3].values())))
-    assert told == [
+        steps.append((made.agents, list(parts[1].values()), list(parts[2].values()), list(parts[3].values())))
+    assert steps == [
         (names[1:], [1, 1, 1], [True, False, False], [False] * 3),
         (names[2:], [1, 1], [True, False], [False] * 2),
         ([], [1], [True], [False]),
@@ -119,12 +119,12 @@ def test_who_has_left_is_asked_no_more_in_parallel_either() -> None:
     parallel_api_test(env("pettingzoo:relay_v0"), 30)
 
 
-def test_an_environment_that_came_from_there_keeps_its_name() -> None:
+def test_an_imported_environment_keeps_its_name_when_exported() -> None:
     assert env("pettingzoo:rps_v2").metadata["name"] == "rps_v2"
     assert env("treasure-hunt").metadata["name"] == "treasure-hunt_v1"
 
 
-def test_what_it_says_of_itself() -> None:
+def test_metadata_and_spaces_of_an_environment() -> None:
     made = env("pong", points=3)
     assert made.metadata["name"] == "pong_v1"
     assert made.metadata["render_fps"] == 60.0
@@ -138,10 +138,10 @@ def test_what_it_says_of_itself() -> None:
     assert made.game.spec == new_game("pong", points=3).spec
     seen = env("treasure-hunt").observation_space("player_0")
     assert (seen.low.min(), seen.high.max()) == (0.0, 1.0)
-    assert env("tictactoe").observation_space("player_0")["observation"].high.max() > 1e38, "which says nothing of it"
+    assert env("tictactoe").observation_space("player_0")["observation"].high.max() > 1e38, "it declares no bounds"
 
 
-def test_pong_is_the_pong_of_our_boards_to_the_bit() -> None:
+def test_exported_pong_equals_our_boards_to_the_bit() -> None:
     made, boards = env("pong", points=2), new_game("pong", points=2).boards(1)
     lane, both = np.zeros(1, np.uint32), np.zeros(2, np.uint32)
     seats, kept = np.arange(2, dtype=np.uint32), []
@@ -161,7 +161,7 @@ def test_pong_is_the_pong_of_our_boards_to_the_bit() -> None:
         assert total.tolist() == boards.scores()[0].tolist()
         assert set(over.values()) == {bool(boards.over()[0] == 1)}
         assert set(cut.values()) == {False}
-    assert all(np.array_equal(one, before) for one, before in kept)  # what was given is not written over
+    assert all(np.array_equal(one, before) for one, before in kept)  # arrays are not overwritten
     assert total.max() == 2
     names = new_game("pong").info.stats
     for seat, agent in enumerate(made.possible_agents):
@@ -180,7 +180,7 @@ def test_a_match_that_a_limit_ends_is_truncated() -> None:
     assert made.agents == []
 
 
-def test_a_seed_deals_that_match_and_those_that_follow_from_it() -> None:
+def test_a_seed_determines_this_match_and_the_following_ones() -> None:
     def deals(made: Any, seed: int | None) -> list[bytes]:
         return [made.reset(seed=one)[0]["player_0"].tobytes() for one in (seed, None, None)]
 
@@ -190,13 +190,13 @@ def test_a_seed_deals_that_match_and_those_that_follow_from_it() -> None:
     assert deals(other, 7) == first
     assert deals(made, 8) != first
     assert deals(made, 7) == first
-    assert deals(env("pong"), None) != deals(env("pong"), None)  # from nowhere
+    assert deals(env("pong"), None) != deals(env("pong"), None)  # without a seed
     for seed in (-1, 2**64, 0.5):
         with pytest.raises(BadValue, match=r"seed = .*: must be a whole number from 0"):
             made.reset(seed=seed)
 
 
-def test_within_one_step_nobody_sees_what_another_chose() -> None:
+def test_choices_of_one_step_stay_hidden_until_all_have_acted() -> None:
     made = env("mixed")
     for first in (0, 2):
         made.reset(seed=0)
@@ -212,15 +212,13 @@ def test_within_one_step_nobody_sees_what_another_chose() -> None:
         assert made.agent_selection == ("player_1" if first == 0 else "player_0")  # the higher bid begins
 
 
-def test_an_action_that_cannot_be_is_told() -> None:
+def test_an_illegal_action_raises_an_error_that_names_it() -> None:
     toe = env("tictactoe")
     toe.reset(seed=1)
     toe.step(4)
-    with pytest.raises(
-        BadValue, match="action of player_1 = 4: must be a legal one, as action_mask says: 0, 1, 2, 3, 5"
-    ):
+    with pytest.raises(BadValue, match="action of player_1 = 4: must be legal according to action_mask: 0, 1, 2, 3, 5"):
         toe.step(4)
-    toe.step(0)  # it is still its turn
+    toe.step(0)  # still the same agent's turn
     assert toe.agent_selection == "player_0"
     assert toe.observe("player_1")["action_mask"].sum() == 0  # not its turn
     pong = env("pong")
@@ -231,12 +229,12 @@ def test_an_action_that_cannot_be_is_told() -> None:
     with pytest.raises(BadValue, match="one for each of player_0, player_1"):
         pong.step({"player_0": 0})
     for made in (env("pong"), env("tictactoe")):
-        with pytest.raises(NotNow, match=r"reset\(\) comes before step\(\)"):
+        with pytest.raises(NotNow, match=r"call reset\(\) before step\(\)"):
             made.step(0)
 
 
-@pytest.mark.filterwarnings("ignore:.*There is nothing to render")
-def test_pictures_words_and_windows() -> None:
+@pytest.mark.filterwarnings("ignore:.*render.. needs an environment")
+def test_render_modes() -> None:
     made = env("pong", "rgb_array")
     with pytest.raises(NotNow):
         made.render()
@@ -254,34 +252,34 @@ def test_pictures_words_and_windows() -> None:
         env("pong", "video")
     shown = env("tictactoe", "human")
     shown.reset(seed=1)
-    assert still.pygame.display.get_surface().get_size() == (600, 600)
-    assert still.pygame.display.get_caption()[0] == "Tic-tac-toe"
-    blank = still.pygame.image.tobytes(still.pygame.display.get_surface(), "RGB")
+    assert images.pygame.display.get_surface().get_size() == (600, 600)
+    assert images.pygame.display.get_caption()[0] == "Tic-tac-toe"
+    blank = images.pygame.image.tobytes(images.pygame.display.get_surface(), "RGB")
     shown.step(4)
-    assert still.pygame.image.tobytes(still.pygame.display.get_surface(), "RGB") != blank
-    still.pygame.font.init()
+    assert images.pygame.image.tobytes(images.pygame.display.get_surface(), "RGB") != blank
+    images.pygame.font.init()
     shown.close()
-    assert not still.pygame.display.get_init()
-    assert still.pygame.font.get_init()  # somebody else may be writing
+    assert not images.pygame.display.get_init()
+    assert images.pygame.font.get_init()  # other code may still use fonts
 
 
-def test_without_a_painter_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rendering_without_a_painter_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PAINTERS, "_points", {})
     monkeypatch.setattr(PAINTERS, "_loaded", {})
     made = env("pong", "rgb_array")
     made.reset(seed=1)
-    with pytest.raises(RingsideError, match="nothing that draws scenes is installed"):
+    with pytest.raises(RingsideError, match="no painter is installed"):
         made.render()
 
 
-def test_a_screen_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(quiet.given, still.DRIVER, "nowhere")
-    monkeypatch.setenv(still.DRIVER, "nowhere")
+def test_a_missing_display_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(pygame_headless.user_environment, images.DRIVER, "nowhere")
+    monkeypatch.setenv(images.DRIVER, "nowhere")
     with pytest.raises(RingsideError, match=r"no window can be opened here .*: use render_mode = 'rgb_array'"):
         env("pong", "human").reset(seed=1)
 
 
-def test_playing_loads_no_window_and_drawing_no_qt() -> None:
+def test_playing_loads_no_pygame_and_drawing_no_qt() -> None:
     code = (
         "import sys; from engine.games.pettingzoo import env; one = env('pong', 'rgb_array'); one.reset(seed=1)\n"
         "print('pygame' in sys.modules); one.render(); print('pygame' in sys.modules, 'PySide6' in sys.modules)"
@@ -290,24 +288,24 @@ def test_playing_loads_no_window_and_drawing_no_qt() -> None:
     assert done.stdout == "False\nTrue False\n", done.stderr
 
 
-def test_the_process_of_others_stays_as_it_was() -> None:
+def test_the_global_state_of_the_process_is_unchanged() -> None:
     code = (
         "import os; before = dict(os.environ); from engine.games.pettingzoo import env\n"
         "for name in ('pong', 'pettingzoo:connect_four_v3', 'pettingzoo:cooperative_pong_v6'):\n"
         "    one = env(name, 'rgb_array'); one.reset(seed=1); print(one.render().any()); one.close()\n"
         "print({*os.environ.items()} ^ {*before.items()})"
     )
-    bare = {name: value for name, value in os.environ.items() if name not in quiet.SILENT}
+    bare = {name: value for name, value in os.environ.items() if name not in pygame_headless.HEADLESS_ENVIRONMENT}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=bare)
     assert done.stdout == "True\nTrue\nTrue\nset()\n", done.stderr
-    assert done.stderr == ""  # nor does pygame greet anybody
+    assert done.stderr == ""  # pygame prints no greeting
 
 
 # Copies
 
 
 @pytest.mark.parametrize("name", ["pong", "bids", "tictactoe", "mixed", "pettingzoo:leduc_holdem_v4"])
-def test_a_copy_goes_on_by_itself(name: str) -> None:
+def test_a_copy_is_independent(name: str) -> None:
     made = env(name, "ansi")
     made.reset(seed=3)
     moved(made, 0, 3)
@@ -325,7 +323,7 @@ def test_a_copy_goes_on_by_itself(name: str) -> None:
         assert story(fresh) == story(twin)
 
 
-def test_a_copy_does_not_share_what_draws() -> None:
+def test_a_copy_does_not_share_the_painter() -> None:
     made = env("pong", "rgb_array")
     made.reset(seed=1)
     shown = made.render()
@@ -351,27 +349,27 @@ def story(made: Any) -> object:
     return made.render(), made.agents, scores, made._boards.stats(np.zeros(1, np.uint32)).tolist()
 
 
-# What is asked at the wrong time, or in the wrong way
+# Misuse
 
 
-def test_what_comes_too_early_or_too_late_is_told() -> None:
+def test_calls_before_reset_or_after_the_end_raise_errors() -> None:
     made = env("tictactoe")
     for asked in (made.last, lambda: made.observe("player_0"), lambda: made.step(0)):
-        with pytest.raises(NotNow, match=r"reset\(\) comes before"):
+        with pytest.raises(NotNow, match=r"call reset\(\) before"):
             asked()
     made.reset(seed=1)
     for action in (0, 3, 1, 4, 2, None, None):
         made.step(action)
     for asked in (made.last, lambda: made.step(0)):
-        with pytest.raises(NotNow, match=r"the match is over.*reset\(\) begins another"):
+        with pytest.raises(NotNow, match=r"the match is over: call reset\(\)"):
             asked()
 
 
-def test_options_that_nobody_knows_are_told() -> None:
+def test_unknown_options_are_reported() -> None:
     made = env("pong")
-    with pytest.warns(UserWarning, match=r"reset\(\) knows the option 'start' only: 'begin' does nothing"):
+    with pytest.warns(UserWarning, match=r"reset\(\) ignores the option 'begin'; it accepts only 'start'"):
         made.reset(options={"begin": "left"})
     with pytest.raises(BadValue, match=r"options = \[1\]: must be a dict, or None"):
         made.reset(options=[1])
-    with pytest.raises(BadValue, match=r"options = {'points': 1}: must be none: the pong that was given"):
+    with pytest.raises(BadValue, match=r"options = {'points': 1}: must be empty: the given pong"):
         env(new_game("pong"), points=1)

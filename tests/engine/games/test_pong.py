@@ -1,4 +1,4 @@
-"""The physics of Pong: symmetry, no tunnelling, bounds, serves, statistics, pictures, and rallies that end."""
+"""Pong: symmetry, no tunnelling, speed bounds, serves, statistics, scenes, and rallies that end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import BadValue
-from engine.games.pong import BOUNCE, DOWN, GOAL, RADIUS, SPEED_UP, STATS, STAY, UP, WALL, Pong, PongBoards, PongOptions
+from engine.games.pong.game import (
+    BOUNCE,
+    DOWN,
+    GOAL_X,
+    RADIUS,
+    SPEED_UP,
+    STATS,
+    STAY,
+    UP,
+    WALL_Y,
+    Pong,
+    PongBoards,
+    PongOptions,
+)
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import EndingKind, MatchResult, MatchSpec
 from engine.registry import KINDS, new_game
@@ -37,7 +50,7 @@ def dealt(options: PongOptions, seed: int, start: str | None = None, lanes: int 
 
 
 def spread(plan: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
-    """Both actions, each held for some steps: what reaches paddles and walls."""
+    """Pairs of actions, each held for some steps, so that paddles reach the walls."""
     return [(left, right) for left, right, steps in plan for _ in range(steps)]
 
 
@@ -80,21 +93,21 @@ def test_the_ball_passes_through_neither_paddle_nor_wall(options: PongOptions, s
             break
         step(boards, left, right)
         after = boards.records[0]
-        assert abs(after["x"]) <= GOAL
-        assert abs(after["y"]) <= WALL
+        assert abs(after["x"]) <= GOAL_X
+        assert abs(after["y"]) <= WALL_Y
         reach = before["x"] + before["vx"]
-        if abs(reach) <= GOAL:
+        if abs(reach) <= GOAL_X:
             assert after["score"].tolist() == before["score"].tolist(), "a point far from any goal"
             continue
         seat = int(reach > 0)
-        when = (math.copysign(GOAL, reach) - before["x"]) / before["vx"]
+        when = (math.copysign(GOAL_X, reach) - before["x"]) / before["vx"]
         height = before["y"] + before["vy"] * when
-        height = -2 * WALL - height if height < -WALL else 2 * WALL - height if height > WALL else height
+        height = -2 * WALL_Y - height if height < -WALL_Y else 2 * WALL_Y - height if height > WALL_Y else height
         met = abs(height - after["paddle"][seat]) <= half + RADIUS
         assert after["hits"][seat] == before["hits"][seat] + met
         assert after["score"][1 - seat] == before["score"][1 - seat] + (not met)
         if met:
-            assert (after["vx"] < 0) == (reach > 0), "met, but not turned back"
+            assert (after["vx"] < 0) == (reach > 0), "hit, but not reflected"
 
 
 @given(OPTIONS, SEEDS, st.integers(1, 400))
@@ -115,7 +128,7 @@ def test_speed_stays_within_its_bounds_and_grows_by_each_hit(options: PongOption
         assert np.all(np.abs(now["paddle"] - before["paddle"]) <= options.paddle_speed + 1e-9)
 
 
-def test_where_the_ball_meets_the_paddle_decides_where_it_goes() -> None:
+def test_the_contact_point_determines_the_direction_of_the_ball() -> None:
     directions = []
     for offset in (-40.0, 0.0, 40.0):
         boards = dealt(PongOptions(), 1, "left")
@@ -162,7 +175,7 @@ def play(left: str, right: str, count: int, **options: object) -> list[MatchResu
         return executor.execute_matches(specs)
 
 
-def test_two_predictors_do_not_rally_for_ever() -> None:
+def test_two_predictors_do_not_rally_forever() -> None:
     results = play("Predictor", "Predictor", 200)
     finished = [result for result in results if result.ending.kind is EndingKind.FINISHED]
     assert len(finished) >= 190
@@ -182,7 +195,7 @@ def test_the_first_to_reach_the_points_wins() -> None:
         assert result.ranks == ((1, 2) if result.scores[0] == 3 else (2, 1))
 
 
-def test_statistics_tell_what_happened() -> None:
+def test_statistics_match_the_events() -> None:
     boards = dealt(PongOptions(points=99), 4)
     hits, contacts, speeds, moved, rally, longest = [0, 0], [[], []], [[], []], [0.0, 0.0], 0, 0
     for number in range(4000):
@@ -218,7 +231,7 @@ def test_reaction_is_the_time_from_the_opponents_hit_to_the_first_move() -> None
     since = None
     for _ in range(3000):
         before = boards.records[0]["hits"].tolist()
-        # the right one waits for nine steps after the left one's hit
+        # the right paddle waits nine steps after the left one's hit
         right = STAY if since is not None and since < 9 else perfect(boards, 1)
         moving = right != STAY
         if since is not None and moving:
@@ -230,13 +243,13 @@ def test_reaction_is_the_time_from_the_opponents_hit_to_the_first_move() -> None
         if boards.records[0]["hits"][0] > before[0]:
             since = 0
         if boards.records[0]["hits"][1] > before[1] or boards.records[0]["rally"] == 0:
-            since = None  # it met the ball without having moved, or the rally is over
+            since = None  # it hit the ball without moving, or the rally ended
     assert len(waits) > 5
     assert min(waits) >= 9
     assert boards.stats(ONE)[0, 1, STATS.index("reaction")] == pytest.approx(np.mean(waits))
 
 
-def test_observations_are_what_the_documentation_says() -> None:
+def test_observations_are_as_documented() -> None:
     boards = dealt(PongOptions(), 1)
     board = boards.records[0]
     board["x"], board["y"], board["vx"], board["vy"] = 200.0, -150.0, -9.0, 12.0
@@ -263,7 +276,7 @@ def test_bad_options_are_named(options: dict[str, object], words: str) -> None:
         new_game("pong", **options)
 
 
-def test_options_are_validated_however_they_are_made() -> None:
+def test_options_are_validated_when_created_directly() -> None:
     with pytest.raises(BadValue, match="points = 0"):
         PongOptions(points=0)
 

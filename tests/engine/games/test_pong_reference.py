@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.scripted.pong import parse_bot
-from engine.games.pong import Pong, PongOptions
+from engine.games.pong.game import Pong, PongOptions
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchSpec
 from engine.registry import KINDS

@@ -1,4 +1,4 @@
-"""Matches of Shogi as CSA files: the form, every way to end, and what must not get into them."""
+"""Export of Shogi matches to CSA files: format, endings, and escaping of names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.games.shogi.position import ShogiPosition
 from engine.play.match import UNRATED, AgentSpec, Ending, EndingKind, MatchSpec
 from engine.play.replay import Playback
 from engine.registry import new_game
-from tests.engine.shogi import CHECKS, SHUFFLE, dealt, play
+from tests.engine.games.shogi_helpers import CHECKS, SHUFFLE, dealt, play
 
 MATING = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
 ENTERING = "4+P+P+P+P+P/4+P+P+P+P+P/9/K8/9/9/9/9/8k b 2R2B 1"
@@ -18,7 +18,7 @@ FINISHED = Ending(EndingKind.FINISHED)
 
 
 def last(start: str, moves: str, ending: Ending, **options: object) -> list[str]:
-    """What is written after the moves."""
+    """The lines after the moves."""
     boards = dealt(start, **options)
     play(boards, moves)
     lines = boards.written(0, "csa", ["A", "B"], ending).splitlines()
@@ -59,7 +59,7 @@ def test_the_moves_before_a_match_are_written_too() -> None:
         ("startpos", "", Ending(EndingKind.CANNOT_START, (0,)), "%+ILLEGAL_ACTION"),
         ("startpos", "", Ending(EndingKind.CANNOT_START, (1,)), "%-ILLEGAL_ACTION"),
         ("startpos", "", Ending(EndingKind.CANNOT_START, (0, 1)), "%CHUDAN"),
-        (MATING, "G*5b", Ending(EndingKind.EXCEPTION, (0,)), "%+ILLEGAL_ACTION"),  # it failed when told the result
+        (MATING, "G*5b", Ending(EndingKind.EXCEPTION, (0,)), "%+ILLEGAL_ACTION"),  # it failed after the end
     ],
 )
 def test_every_ending_has_its_word(start: str, moves: str, ending: Ending, word: str) -> None:
@@ -75,18 +75,18 @@ def test_every_ending_has_its_word(start: str, moves: str, ending: Ending, word:
         ("4r3k/9/9/9/9/9/9/9/4K4 b - 1", "5i6i 5a6a 6i5i 6a5a " * 3, "%-ILLEGAL_ACTION"),
     ],
 )
-def test_perpetual_check_is_laid_to_its_side_whoever_moved_last(start: str, moves: str, word: str) -> None:
+def test_perpetual_check_is_a_loss_of_the_checking_side(start: str, moves: str, word: str) -> None:
     assert last(start, moves, FINISHED) == [word]
 
 
 @pytest.mark.parametrize("kind", UNRATED)
-def test_a_match_that_is_not_rated_was_broken_off(kind: EndingKind) -> None:
+def test_an_unrated_match_is_written_as_interrupted(kind: EndingKind) -> None:
     assert last("startpos", "7g7f", Ending(kind)) == ["%CHUDAN"]
     assert last("startpos", "7g7f", Ending(kind, (1,))) == ["%CHUDAN"]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in EndingKind if kind.failure])
-def test_every_failure_costs_the_game_and_says_why(kind: EndingKind) -> None:
+def test_every_failure_is_a_loss_with_a_comment(kind: EndingKind) -> None:
     for seat in range(2):
         word, comment = last("startpos", "", Ending(kind, (seat,), "it said:\n\n%TORYO\x1b[2J\udc80 将棋"))
         assert word == ("%TIME_UP" if (kind, seat) == (EndingKind.TIMEOUT, 0) else f"%{'+-'[seat]}ILLEGAL_ACTION")

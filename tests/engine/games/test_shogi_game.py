@@ -1,4 +1,4 @@
-"""Matches of Shogi: how they begin and end, what agents see, and what is written about them."""
+"""Matches of Shogi: endings, observations, notation and scenes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.play.match import AgentSpec, EndingKind, MatchSpec
 from engine.play.replay import Playback
 from engine.registry import new_game
 from engine.scene import Circle, Item, Line, Polygon, Rect, Text
-from tests.engine.shogi import CHECKS, ONE, SHUFFLE, dealt, ended, play
+from tests.engine.games.shogi_helpers import CHECKS, ONE, SHUFFLE, dealt, ended, play
 
 QUIET = "4i3i 5a6a 3i4i 6a5a "
 
@@ -31,7 +31,7 @@ def test_mate_ends_the_match() -> None:
     assert boards.scene(0).ending == "checkmate"
 
 
-def test_to_be_stuck_without_a_check_is_lost_and_no_checkmate() -> None:
+def test_a_side_without_legal_moves_loses_even_without_check() -> None:
     boards = dealt("k8/9/2N6/1G7/9/9/9/9/4K4 b - 1")
     assert boards.scene(0).ending == ""
     play(boards, "8d8c")
@@ -39,7 +39,7 @@ def test_to_be_stuck_without_a_check_is_lost_and_no_checkmate() -> None:
     assert boards.scene(0).ending == "no legal move"
 
 
-def test_the_fourth_time_is_no_contest() -> None:
+def test_fourfold_repetition_is_no_contest() -> None:
     boards = dealt("startpos")
     play(boards, SHUFFLE * 2 + "5i5h 5a5b 5h5i")
     assert not boards.over()[0]
@@ -47,7 +47,7 @@ def test_the_fourth_time_is_no_contest() -> None:
     assert ended(boards) == (3, lanes.REPETITION, [0.5, 0.5])
 
 
-def test_the_same_squares_with_other_hands_are_another_position() -> None:
+def test_positions_with_different_hands_are_different() -> None:
     boards = dealt("k8/9/9/9/4R4/9/9/9/K8 w 4p 1")
     squares = boards.cells[0, :81].copy()
     for _ in range(3):
@@ -62,7 +62,7 @@ def test_perpetual_check_loses() -> None:
     assert ended(boards) == (1, lanes.PERPETUAL, [0.0, 1.0])
 
 
-def test_perpetual_check_loses_also_if_it_is_the_checked_sides_position_that_comes_back() -> None:
+def test_perpetual_check_loses_also_if_the_checked_sides_position_recurs() -> None:
     boards = dealt("4k4/9/9/9/9/9/9/9/K3R4 w - 1")
     play(boards, "5a4a 5i4i 4a5a 4i5i " * 3)
     assert ended(boards) == (1, lanes.PERPETUAL, [0.0, 1.0])
@@ -84,7 +84,7 @@ def test_one_quiet_move_makes_perpetual_check_a_repetition(order: str) -> None:
 ENTERING = "4+P+P+P+P+P/4+P+P+P+P+P/9/K8/9/9/9/9/8k b {} 1"
 
 
-def test_a_king_that_entered_with_enough_wins_at_its_turn() -> None:
+def test_an_entered_king_with_enough_points_wins_on_its_turn() -> None:
     boards = dealt(ENTERING.format("2R2B"))  # 10 + 20 = 30 points
     play(boards, "9d9c")
     assert not boards.over()[0], "only at its own turn"
@@ -115,7 +115,7 @@ def test_an_entered_king_needs_ten_pieces_beside_it_and_must_not_be_in_check() -
     assert not boards.over()[0]
 
 
-def test_without_declaration_an_entered_king_plays_on() -> None:
+def test_without_declaration_an_entered_king_does_not_end_the_match() -> None:
     boards = dealt(ENTERING.format("2R2B"), declaration=False)
     play(boards, "9d9c 1i1h")
     assert not boards.over()[0]
@@ -136,14 +136,14 @@ def test_a_player_may_resign() -> None:
     with Arena(1, alone=True) as arena:
         arena.add(MatchSpec("m", game.spec, players, 1, "startpos"))
         arena.tick()
-        arena.hear(0, RESIGN)
+        arena.act(0, RESIGN)
         arena.tick()
         [result] = arena.take_results()
     assert result.ending.kind is EndingKind.RESIGNED
     assert result.ranks == (2, 1)
 
 
-def test_sfen_goes_out_as_it_came_in() -> None:
+def test_sfen_is_unchanged_by_a_round_trip() -> None:
     for sfen in (START, "8l/1l+R2P3/p2pBG1pp/kps1p4/Nn1P2G2/P1P1P2PP/1PS6/1KSG3+r1/LN2+p3L w Sbgn3p 124"):
         cells, _, number = read_sfen(sfen)
         assert write_sfen(cells, number) == sfen
@@ -165,7 +165,7 @@ def test_both_seats_see_the_board_from_their_own_side() -> None:
     assert out[:, 28:45].max() == 0.0
 
 
-def test_hands_and_repetition_are_seen() -> None:
+def test_observations_show_hands_and_repetition() -> None:
     boards = dealt("4k4/9/9/9/9/9/9/9/4K4 b 9PRg 1")
     out = np.full((2, 46, 9, 9), np.nan, np.float32)
     boards.observe(np.zeros(2, np.uint32), np.array([0, 1], np.uint32), out)
@@ -228,17 +228,17 @@ def test_a_scene_outlines_the_last_move_and_a_king_in_check() -> None:
     assert all(item.outline > 0 for item in outlines), "a piece must not be hidden"
 
 
-def test_a_replay_is_drawn_in_the_style_asked_for() -> None:
+def test_a_replay_is_drawn_in_the_selected_style() -> None:
     playback = Playback(MatchSpec("m", new_game("shogi").spec, (AgentSpec("a", "dice"), AgentSpec("b", "dice")), 1))
     assert playback.scene() == playback.scene(KANJI) != playback.scene(LATIN)
     with pytest.raises(BadValue, match="style = 'runes': must be one of 'kanji', 'letters'"):
         playback.scene("runes")
     pong = Playback(MatchSpec("m", new_game("pong").spec, (AgentSpec("a", "dice"), AgentSpec("b", "dice")), 1))
-    with pytest.raises(BadValue, match="one way only"):
+    with pytest.raises(BadValue, match="only one style"):
         pong.scene("letters")
 
 
-def test_letters_can_be_had_instead() -> None:
+def test_pieces_can_be_drawn_with_letters() -> None:
     boards = dealt(None, 3)
     assert STYLES == (KANJI, LATIN) == new_game("shogi").info.styles
     letters = [item.text for item in boards.scene(0, LATIN).items if isinstance(item, Text)]
@@ -247,7 +247,7 @@ def test_letters_can_be_had_instead() -> None:
 
 
 def reach(item: Item) -> tuple[float, float, float, float]:
-    """How far it goes to the left, to the top, to the right and down; letters are no wider than high."""
+    """The bounding box of an item: left, top, right, bottom; letters are taken to be as wide as high."""
     if isinstance(item, Polygon):
         across, down, more = [x for x, _ in item.points], [y for _, y in item.points], item.outline / 2
     elif isinstance(item, Line):
@@ -273,7 +273,7 @@ def reach(item: Item) -> tuple[float, float, float, float]:
         ("k7R/9/9/9/9/9/9/9/8K w - 1", ""),
     ],
 )
-def test_nothing_leaves_the_picture(start: str, moves: str, style: str) -> None:
+def test_all_items_are_inside_the_picture(start: str, moves: str, style: str) -> None:
     boards = dealt(start)
     play(boards, moves)
     scene = boards.scene(0, style)

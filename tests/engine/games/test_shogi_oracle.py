@@ -1,4 +1,4 @@
-"""Shogi beside an independent library, cshogi, which is asked only here and never shipped."""
+"""Shogi compared with an independent library, cshogi, which only the tests use."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import pytest
 from engine.errors import BadValue
 from engine.games.shogi.attacks import threats
 from engine.games.shogi.game import Shogi, ShogiOptions
-from engine.games.shogi.lanes import FINISHED, NO_CONTEST, declares
-from engine.games.shogi.moves import MOST_MOVES, can_move, count_moves, list_moves
+from engine.games.shogi.lanes import FINISHED, NO_CONTEST, can_declare
+from engine.games.shogi.moves import MAX_MOVES, can_move, count_moves, list_moves
 from engine.games.shogi.notation import START, Cells, Sets, read_sfen, write_sfen, write_usi
-from engine.games.shogi.play import make, settle, unpack
+from engine.games.shogi.play import make_move, rebuild_sets, unpack
 from engine.games.shogi.position import ShogiPosition
 from engine.games.shogi.tables import ACTIONS, SIDE
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, Ending, EndingKind, MatchSpec
 from engine.play.replay import HEAD, verified
 from engine.registry import new_game
-from tests.engine.shogi import any_position, dealt, play
+from tests.engine.games.shogi_helpers import any_position, dealt, play
 
-if os.environ.get("RINGSIDE_TESTS") == "all":  # where nothing may be left out
+if os.environ.get("RINGSIDE_TESTS") == "all":  # no test may be skipped
     import cshogi.CSA
 else:
     cshogi = pytest.importorskip("cshogi")
     pytest.importorskip("cshogi.CSA")
 
-PLAIN = (EndingKind.FINISHED, EndingKind.STEP_LIMIT, EndingKind.NO_CONTEST)  # nobody's forfeit
+PLAIN = (EndingKind.FINISHED, EndingKind.STEP_LIMIT, EndingKind.NO_CONTEST)  # endings without a forfeit
 
 # Positions in which a rule decides: pawn drops for mate and almost, pins on it, forced promotions, double checks.
 SPECIAL = (
@@ -50,8 +50,8 @@ SPECIAL = (
 
 
 def compare(cells: Cells, sets: Sets, board: object) -> int:
-    """Our moves are theirs; each action is unpacked to its move again; counting agrees with listing."""
-    out = np.empty(MOST_MOVES, np.int32)
+    """Compare legal moves with cshogi; check that unpacking inverts packing, and that counts agree."""
+    out = np.empty(MAX_MOVES, np.int32)
     count, checks = list_moves(cells, sets, out, 0)
     moves = out[:count].tolist()
     ours = sorted(map(write_usi, moves))
@@ -81,10 +81,10 @@ def random_play(seed: int, positions: int) -> Iterator[tuple[Cells, Sets, object
                 break
             chosen = rng.choice(moves)
             board.push(chosen)
-            out = np.empty(MOST_MOVES, np.int32)
+            out = np.empty(MAX_MOVES, np.int32)
             count, _ = list_moves(cells, sets, out, 0)
             name = cshogi.move_to_usi(chosen)
-            make(cells, sets, next(move for move in out[:count].tolist() if write_usi(move) == name))
+            make_move(cells, sets, next(move for move in out[:count].tolist() if write_usi(move) == name))
 
 
 def check_random_play(seed: int, positions: int) -> None:
@@ -92,8 +92,8 @@ def check_random_play(seed: int, positions: int) -> None:
         compare(cells, sets, board)
         assert write_sfen(cells, board.move_number) == board.sfen()  # type: ignore[attr-defined]
         again = np.zeros_like(sets)
-        settle(cells.copy(), again)
-        assert (again == sets).all(), "sets and key are not what they would be from scratch"
+        rebuild_sets(cells.copy(), again)
+        assert (again == sets).all(), "sets or key differ from those computed from scratch"
 
 
 def check_any_positions(seed: int, positions: int) -> None:
@@ -104,41 +104,41 @@ def check_any_positions(seed: int, positions: int) -> None:
         compare(cells, sets, cshogi.Board(sfen))
 
 
-def test_moves_are_those_of_another_library_in_random_play() -> None:
+def test_moves_agree_with_cshogi_in_random_play() -> None:
     check_random_play(1, 3000)
 
 
-def test_moves_are_those_of_another_library_wherever_the_pieces_stand() -> None:
+def test_moves_agree_with_cshogi_in_random_positions() -> None:
     check_any_positions(2, 1200)
 
 
 @pytest.mark.parametrize("sfen", SPECIAL)
-def test_moves_are_those_of_another_library_where_a_rule_decides(sfen: str) -> None:
+def test_moves_agree_with_cshogi_in_special_positions(sfen: str) -> None:
     cells, sets, _ = read_sfen(sfen)
     compare(cells, sets, cshogi.Board(sfen))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
-def test_moves_are_those_of_another_library_on_very_many_positions(seed: int) -> None:
+def test_moves_agree_with_cshogi_in_very_many_positions(seed: int) -> None:
     check_random_play(100 + seed, 10_000)
     check_any_positions(200 + seed, 10_000)
 
 
-def test_an_entered_king_is_judged_as_by_another_library() -> None:
+def test_entering_king_agrees_with_cshogi() -> None:
     rng, found = random.Random(3), 0
     for _ in range(2000):
         sfen = entered(rng)
         cells, sets, _ = read_sfen(sfen)
         side = int(cells[SIDE])
-        ours = not threats(cells, sets, side)[2] and bool(declares(cells, sets, side))
+        ours = not threats(cells, sets, side)[2] and bool(can_declare(cells, sets, side))
         assert ours == cshogi.Board(sfen).is_nyugyoku(), sfen
         found += ours
-    assert 100 < found < 1900, "they must not all be alike"
+    assert 100 < found < 1900, "both outcomes must occur"
 
 
 def entered(rng: random.Random) -> str:
-    """A king in or near the other's camp, with about as many pieces as the rule asks for."""
+    """A king in or near the promotion zone, with about as many pieces as the rule requires."""
     black = rng.random() < 0.5
     while True:
         king = rng.randrange(36)
@@ -165,14 +165,14 @@ def entered(rng: random.Random) -> str:
 
 
 def turned(row: str) -> str:
-    """A row read from the other end."""
+    """A row of an SFEN, reversed."""
     return "".join(reversed(re.findall(r"\+?.", row)))
 
 
 def repeating(rng: random.Random) -> tuple[str, list[str], tuple[int, int | None]]:
-    """A start, moves until a position is there for the fourth time, what `over` says then, and who has lost by it.
+    """A start, moves until a position occurs for the fourth time, the value of `over` then, and the seat that lost.
 
-    Positions and checks are told by the other library; what they mean is worked out here once more, from the whole.
+    Positions and checks come from cshogi; the result is computed here from the whole sequence.
     """
     start = rng.choice(("4k4/9/9/9/9/9/9/9/K4R3 b - 1", "4k4/9/9/9/9/9/9/4R4/K8 w - 1", "3r4k/9/9/9/9/9/9/9/4K4 w - 1"))
     while True:
@@ -183,7 +183,7 @@ def repeating(rng: random.Random) -> tuple[str, list[str], tuple[int, int | None
             for move in board.legal_moves:
                 board.push(move)
                 known = seen.count(board.sfen().rsplit(" ", 1)[0])
-                ahead.append((known + board.is_check() + 2 * rng.random(), move))  # they like to come back
+                ahead.append((known + board.is_check() + 2 * rng.random(), move))  # prefers repetition
                 board.pop()
             board.push(max(ahead)[1])
             moves.append(cshogi.move_to_usi(max(ahead)[1]))
@@ -198,7 +198,7 @@ def repeating(rng: random.Random) -> tuple[str, list[str], tuple[int, int | None
     return start, moves, (FINISHED, board.turn if other else 1 - board.turn)
 
 
-def test_repetition_is_judged_alike_wherever_in_it_the_match_begins() -> None:
+def test_repetition_does_not_depend_on_where_the_match_begins() -> None:
     rng, kinds = random.Random(5), set()
     for _ in range(60):
         start, moves, (over, loser) = repeating(rng)
@@ -214,7 +214,7 @@ def test_repetition_is_judged_alike_wherever_in_it_the_match_begins() -> None:
 
 
 def parsed(text: str, start: str, moves: Sequence[int]) -> int | None:
-    """Which seat has won by a CSA file as the other library reads it, if it tells; start and moves are compared."""
+    """The winner of a CSA file according to cshogi, if any; also compares start and moves."""
     parser = cshogi.CSA.Parser()
     parser.parse_csa_str(text)
     assert (parser.version, parser.names) == ("V3.0", ["先手", "White, the second"])
@@ -223,7 +223,7 @@ def parsed(text: str, start: str, moves: Sequence[int]) -> int | None:
     return (None, 0, 1)[parser.win]
 
 
-def test_exported_matches_are_read_by_another_library() -> None:
+def test_cshogi_reads_exported_matches() -> None:
     rng, words, names = random.Random(7), set(), ("先手", "White, the second")
     games = [new_game("shogi", opening=opening, move_limit=150) for opening in ("set", "random", "none")]
     starts = (
@@ -265,4 +265,4 @@ def test_an_exported_perpetual_check_has_the_winner_of_the_match() -> None:
         winner = parsed(text, position.start, position.packed)
         assert winner == (None if loser is None else 1 - loser)
         winners.add((winner, position.seat))
-    assert len(winners) >= 5, "either side, whoever is to move, and nobody"
+    assert len(winners) >= 5, "each side, with either side to move, and none"

@@ -1,4 +1,4 @@
-"""The rules of Shogi, one by one, and how many ways there are to play."""
+"""The rules of Shogi one by one, and perft counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from engine.games.shogi.moves import can_move, count_moves, perft
 from engine.games.shogi.notation import START, read_sfen
 from engine.games.shogi.position import ShogiPosition
-from tests.engine.shogi import any_position, drops, legal, moves_from
+from tests.engine.games.shogi_helpers import any_position, drops, legal, moves_from
 
 FESTIVAL = "l6nl/5+P1gk/2np1S3/p1p4Pp/3P2Sp1/1PPb2P1P/P5GS1/R8/LN4bKL w GR5pnsg 1"
 ATTACK = "8l/1l+R2P3/p2pBG1pp/kps1p4/Nn1P2G2/P1P1P2PP/1PS6/1KSG3+r1/LN2+p3L w Sbgn3p 124"
@@ -25,14 +25,14 @@ MOST = "R8/2K1S1SSk/4B4/9/9/9/9/9/1L1L1L3 b RBGSNLP3g3n17p 1"
         (MOST, (593, 105_677)),
     ],
 )
-def test_there_are_as_many_ways_to_play_as_published(sfen: str, counts: tuple[int, ...]) -> None:
+def test_perft_counts_are_as_published(sfen: str, counts: tuple[int, ...]) -> None:
     cells, sets, _ = read_sfen(sfen)
     assert tuple(perft(cells, sets, depth) for depth in range(1, len(counts) + 1)) == counts
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("sfen", "depth", "count"), [(FESTIVAL, 4, 516_925_165), (MOST, 3, 53_393_368)])
-def test_deep_counts_are_as_published_too(sfen: str, depth: int, count: int) -> None:
+def test_deep_perft_counts_are_as_published(sfen: str, depth: int, count: int) -> None:
     cells, sets, _ = read_sfen(sfen)
     assert perft(cells, sets, depth) == count
 
@@ -67,14 +67,14 @@ def test_a_piece_that_could_not_move_again_must_promote() -> None:
     assert moves_from("k8/9/9/9/9/9/4p4/4l4/8K w - 1", "5h") == {"5i+"}
 
 
-def test_promotion_is_free_on_entering_moving_within_and_leaving_the_zone() -> None:
+def test_promotion_is_optional_when_entering_moving_within_or_leaving_the_zone() -> None:
     assert {"5c", "5c+"} <= moves_from("8k/9/9/4S4/9/9/9/9/K8 b - 1", "5d")
     assert {"6d", "6d+"} <= moves_from("8k/9/4S4/9/9/9/9/9/K8 b - 1", "5c")
     assert moves_from("8k/9/9/9/4S4/9/9/9/K8 b - 1", "5e") == {"4d", "5d", "6d", "4f", "6f"}
     assert not any(move.endswith("+") for move in moves_from("8k/4G4/9/9/9/9/9/9/K8 b - 1", "5b"))
 
 
-def test_no_second_pawn_on_a_file_but_a_promoted_one_does_not_count() -> None:
+def test_two_unpromoted_pawns_on_a_file_are_illegal() -> None:
     squares = drops("8k/9/9/9/P2+P4p/9/9/9/K8 b P 1", "P")
     assert not any(square.startswith("9") for square in squares)
     assert {"6b", "6i", "1b", "1d"} <= squares
@@ -89,7 +89,7 @@ def test_a_piece_is_not_dropped_where_it_could_never_move() -> None:
     assert {square[1] for square in drops("k8/9/9/9/9/9/9/9/8K w pln 1", "N")} == set("abcdefg")
 
 
-def test_a_pawn_is_not_dropped_for_mate() -> None:
+def test_a_pawn_drop_must_not_mate() -> None:
     assert "5b" not in drops("3nkn3/3p1p3/5S3/9/9/9/9/9/4K4 b P 1", "P")
     assert "5b" in drops("3nkn3/5p3/5S3/9/9/9/9/9/4K4 b P 1", "P"), "the king can go to 6b"
     assert "5b" in drops("3gkn3/3p1p3/5S3/9/9/9/9/9/4K4 b P 1", "P"), "a gold can take it"
@@ -97,7 +97,7 @@ def test_a_pawn_is_not_dropped_for_mate() -> None:
     assert "5h" not in drops("4k4/9/9/9/9/9/5s3/3P1P3/3NKN3 w p 1", "P")
 
 
-def test_a_pawn_that_only_a_pinned_piece_could_take_mates_too() -> None:
+def test_a_dropped_pawn_that_only_a_pinned_piece_could_capture_mates() -> None:
     assert "5b" not in drops("R2gkn3/3p1p3/5S3/9/9/9/9/9/4K4 b P 1", "P"), "the rook pins the gold"
     assert "5b" in drops("R1pgkn3/3p1p3/5S3/9/9/9/9/9/4K4 b P 1", "P"), "now it does not"
 
@@ -125,14 +125,14 @@ def test_two_pieces_in_line_with_the_king_are_not_pinned() -> None:
     assert len(moves_from("4r3k/9/9/4S4/4P4/9/9/9/4K4 b - 1", "5d")) > 1
 
 
-def test_a_check_is_met_by_taking_moving_away_or_stepping_between() -> None:
+def test_a_check_is_met_by_capture_escape_or_interposition() -> None:
     sfen = "4r3k/9/9/9/9/9/8N/3P1P3/3GKG3 b P 1"
     assert legal(sfen) == {"P*5b", "P*5c", "P*5d", "P*5e", "P*5f", "P*5g", "P*5h", "6i5h", "4i5h"}
     assert legal("4r3k/9/9/9/B8/9/9/3P1P3/3GKG3 b - 1") == {"9e5a", "9e5a+", "6i5h", "4i5h"}
     assert legal("4r3k/9/9/9/9/9/9/3P5/3GKG3 b - 1") == {"6i5h", "4i5h", "5i4h"}
 
 
-def test_nothing_steps_between_a_knight_and_a_king() -> None:
+def test_a_knight_check_cannot_be_blocked() -> None:
     assert legal("8k/9/9/9/9/9/3n5/3G1G3/3GKG3 b RB 1") == {"5i5h", "6h6g"}
 
 
@@ -146,24 +146,24 @@ def test_a_king_does_not_step_back_along_the_line_of_a_check() -> None:
     assert moves_from("k7l/9/9/9/9/9/9/8K/9 b - 1", "1h") == {"2g", "2h", "2i"}
 
 
-def test_a_king_does_not_take_what_is_guarded() -> None:
+def test_a_king_does_not_capture_a_guarded_piece() -> None:
     assert "5h" not in moves_from("8k/9/9/9/9/9/4p4/4g4/4K4 b - 1", "5i")
     assert "5h" in moves_from("8k/9/9/9/9/9/9/4g4/4K4 b - 1", "5i")
 
 
-def test_a_piece_that_steps_aside_may_give_check_by_what_is_behind_it() -> None:
+def test_a_discovered_check() -> None:
     assert "5e4d" in legal("4k4/9/9/9/4S4/9/9/9/K3R4 b - 1")
     after = "4k4/9/9/5S3/9/9/9/9/K3R4 w - 1"
     assert all(move.startswith("5a") for move in legal(after))
     assert "5a5b" not in legal(after)
 
 
-def test_a_taken_piece_comes_into_the_hand_unpromoted() -> None:
+def test_a_captured_piece_enters_the_hand_unpromoted() -> None:
     position = ShogiPosition.from_usi("8k/9/9/4+s4/4R4/9/9/9/K8 b - 1 moves 5e5d")
     assert position.sfen == "8k/9/9/4R4/9/9/9/9/K8 w S 2"
 
 
-def test_who_cannot_move_has_no_legal_action() -> None:
+def test_a_mated_side_has_no_legal_action() -> None:
     assert legal("4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1") == set()
 
 

@@ -1,4 +1,4 @@
-"""How matches of Shogi begin: openings, random moves, given positions, and what the moves before a match count for."""
+"""Starts of Shogi matches: openings, random moves, given positions, and the effect of moves before a match."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from engine.games.shogi.game import Shogi, ShogiOptions
 from engine.games.shogi.notation import START
 from engine.games.shogi.openings import LINES, STARTS
 from engine.games.shogi.position import ShogiPosition
-from engine.league.schedule import Plan
-from engine.league.records import Lineup, Settings
+from engine.league.records import Lineup, TournamentSettings
+from engine.league.schedule import Schedule
 from engine.seeding import pick
-from tests.engine.shogi import CHECKS, ONE, SHUFFLE, dealt, ended, play
+from tests.engine.games.shogi_helpers import CHECKS, ONE, SHUFFLE, dealt, ended, play
 
 ROOK = "4k4/9/9/9/9/9/9/9/K4R3 b - 1"  # where CHECKS can be played
-USUAL = f"sfen {START}"
+STANDARD = f"sfen {START}"
 
 
 @pytest.mark.parametrize("opening", ["set", "random"])
-def test_both_games_of_a_pair_begin_alike_and_pairs_do_not(opening: str) -> None:
+def test_both_matches_of_a_pair_have_the_same_start(opening: str) -> None:
     game = Shogi(ShogiOptions(opening=opening))
     agents = {one.id: one for one in KIND.samples(game)[:3]}
-    plan = Plan(Settings(game.spec, options=(("rounds", 8),), seed=3), [Lineup(1, 0, tuple(agents))])
+    plan = Schedule(TournamentSettings(game.spec, options=(("rounds", 8),), seed=3), [Lineup(1, 0, tuple(agents))])
     plan.extend(lambda *_: ())
     specs = [one.spec for one in plan.matches(agents)]
     boards = game.boards(len(specs))
@@ -48,7 +48,7 @@ def test_a_match_may_begin_with_random_moves_or_none() -> None:
     assert {one.number for one in begun} == {7}
     assert {(one.start, len(one.moves)) for one in begun} == {(START, 6)}
     assert all(one.legal().size for one in begun)
-    assert dealt(None, 5, opening="none").position(0, 0).usi() == USUAL
+    assert dealt(None, 5, opening="none").position(0, 0).usi() == STANDARD
 
 
 def test_the_opening_is_picked_by_the_seed() -> None:
@@ -80,12 +80,12 @@ def test_openings_are_legal_and_different() -> None:
         ("4k4/9/9/9/9/9/9/9/4K4 b Q 1", "hands such as"),
         ("4k4/9/9/9/9/9/9/9/4K4 b 3R 1", "at most 2 of R, not 3"),
         ("4k4/9/9/9/9/9/9/9/4K4 b - 0", "move number"),
-        ("4k3P/9/9/9/9/9/9/9/4K4 b - 1", "unlike that on 1a"),
+        ("4k3P/9/9/9/9/9/9/9/4K4 b - 1", "can never move, as on 1a"),
         ("4k4/9/8P/9/8P/9/9/9/4K4 b - 1", "two pawns of one side on file 1"),
         ("4k4/9/9/9/9/9/9/9/K3R4 b - 1", "not in check"),
-        ("4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1", "this is, by checkmate"),
+        ("4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1", "it is over by checkmate"),
         ("4k4/9/4P4/9/9/9/9/9/4K4 b G 1 moves G*5b", "by checkmate after move 1"),
-        ("K3+P+P+P+P+P/4+P+P+P+P+P/9/9/9/9/9/9/8k b 2R2B 1", "this is, by entering king"),
+        ("K3+P+P+P+P+P/4+P+P+P+P+P/9/9/9/9/9/9/8k b 2R2B 1", "it is over by entering king"),
         ("4+P+P+P+P+P/4+P+P+P+P+P/9/K8/9/9/9/9/8k b 2R2B 1 moves 9d9c 1i1h", "by entering king after move 2"),
         (f"startpos moves {SHUFFLE * 3}", "by fourfold repetition after move 12"),
         (f"startpos moves {SHUFFLE * 5}", "by fourfold repetition after move 12"),
@@ -94,13 +94,13 @@ def test_openings_are_legal_and_different() -> None:
         (f"startpos moves {SHUFFLE * 2500}", "at most 512 moves, not 10,000"),
     ],
 )
-def test_a_start_that_is_wrong_is_told_what_is_wrong_with_it(start: str, words: str) -> None:
+def test_the_error_of_an_invalid_start_says_what_is_wrong(start: str, words: str) -> None:
     with pytest.raises(BadValue, match=r"^start = ") as caught:
         Shogi(ShogiOptions()).check_start(start)
     assert words in str(caught.value)
 
 
-def test_an_entered_king_is_no_reason_where_nobody_declares() -> None:
+def test_an_entered_king_does_not_end_a_match_without_declaration() -> None:
     Shogi(ShogiOptions(declaration=False)).check_start("K3+P+P+P+P+P/4+P+P+P+P+P/9/9/9/9/9/9/8k b 2R2B 1")
 
 
@@ -112,16 +112,16 @@ def test_a_start_is_a_position_with_or_without_moves(start: str) -> None:
     assert position.sfen == ShogiPosition.from_usi(start).sfen
 
 
-def test_a_position_tells_an_engine_how_it_came_about() -> None:
+def test_a_position_contains_its_start_and_moves_for_engines() -> None:
     boards = dealt("startpos moves 7g7f")
     play(boards, "3c3d 8h2b+ 3a2b B*5e")
     position = boards.position(0, 0)
-    assert position.usi() == f"{USUAL} moves 7g7f 3c3d 8h2b+ 3a2b B*5e"
+    assert position.usi() == f"{STANDARD} moves 7g7f 3c3d 8h2b+ 3a2b B*5e"
     assert ShogiPosition.from_usi(position.usi()).sfen == position.sfen
     assert position.number == 6
 
 
-def test_openings_and_random_moves_are_told_too() -> None:
+def test_positions_contain_openings_and_random_moves() -> None:
     for opening, plies in (("set", None), ("random", 8)):
         for seed in range(8):
             position = dealt(None, seed, opening=opening).position(0, 0)
@@ -131,13 +131,13 @@ def test_openings_and_random_moves_are_told_too() -> None:
 
 
 def test_repetition_counts_from_before_the_match() -> None:
-    boards = dealt(f"startpos moves {SHUFFLE * 2} 5i5h 5a5b 5h5i")  # three times there
+    boards = dealt(f"startpos moves {SHUFFLE * 2} 5i5h 5a5b 5h5i")  # occurred three times
     play(boards, "5b5a")
     assert ended(boards) == (3, lanes.REPETITION, [0.5, 0.5])
     boards = dealt("startpos moves 5i5h 5a5b 5h5i 5b5a")
     out = np.zeros((1, 46, 9, 9), np.float32)
     boards.observe(ONE, ONE, out)
-    assert out[0, 42:45, 0, 0].tolist() == [1.0, 0.0, 0.0], "and is seen"
+    assert out[0, 42:45, 0, 0].tolist() == [1.0, 0.0, 0.0], "the observation shows it"
 
 
 @pytest.mark.parametrize("known", range(12))
@@ -170,7 +170,7 @@ def test_a_scene_shows_the_last_move_before_the_match() -> None:
     assert boards.scene(0).caption == "Shogi, move 4, after 2g2f, White to move"
 
 
-def test_a_lane_is_copied_with_the_way_to_its_start() -> None:
+def test_a_copied_lane_has_the_moves_before_its_start() -> None:
     boards = Shogi(ShogiOptions()).boards(2)
     boards.deal(ONE, np.array([1], np.uint64), [f"startpos moves {SHUFFLE * 2} 5i5h 5a5b 5h5i"])
     boards.copy(0, 1)
@@ -179,16 +179,16 @@ def test_a_lane_is_copied_with_the_way_to_its_start() -> None:
     assert boards.over().tolist() == [0, lanes.NO_CONTEST]
 
 
-def test_a_lane_forgets_the_start_of_the_match_before() -> None:
+def test_a_new_match_discards_the_start_of_the_last_one() -> None:
     boards = dealt(f"startpos moves {SHUFFLE * 2}")
     boards.deal(ONE, np.array([1], np.uint64), ["startpos"])
-    assert boards.position(0, 0).usi() == USUAL
+    assert boards.position(0, 0).usi() == STANDARD
     play(boards, SHUFFLE * 2)
     assert not boards.over()[0]
 
 
 def wandered(moves: int) -> str:
-    """A way of so many moves that ends no match: two kings alone walk about."""
+    """A start with this many moves that ends no match: only two kings move."""
     for seed in range(100):
         rng, position = random.Random(seed), ShogiPosition.from_sfen("4k4/9/9/9/9/9/9/9/4K4 b - 1")
         seen = Counter([position.cells.tobytes()])
@@ -200,8 +200,8 @@ def wandered(moves: int) -> str:
     raise AssertionError("they always come back")
 
 
-def test_the_longest_way_to_a_start_leaves_room_for_the_whole_match() -> None:
-    longest = wandered(lanes.MOST_BEFORE)
+def test_the_longest_start_leaves_room_for_the_whole_match() -> None:
+    longest = wandered(lanes.MAX_START_MOVES)
     game = Shogi(ShogiOptions(move_limit=4))
     game.check_start(longest)
     boards = dealt(longest, move_limit=4)
@@ -211,4 +211,4 @@ def test_the_longest_way_to_a_start_leaves_room_for_the_whole_match() -> None:
         play(boards, position.name(int(position.legal()[0])))
     assert ended(boards)[0] == lanes.LIMIT
     with pytest.raises(BadValue, match="at most 512 moves, not 513"):
-        game.check_start(wandered(lanes.MOST_BEFORE + 1))
+        game.check_start(wandered(lanes.MAX_START_MOVES + 1))

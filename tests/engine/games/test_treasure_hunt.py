@@ -1,4 +1,4 @@
-"""The rules of Treasure Hunt, one by one and against an independent version; what is seen, drawn and refused."""
+"""Treasure Hunt: its rules one by one and against a second implementation, observations, drawing and errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,20 @@ from hypothesis import strategies as st
 from agents.scripted.treasure_hunt import Bot, agent
 from engine.checks import check_game
 from engine.errors import BadValue
-from engine.games.treasure_hunt import (DOWN, EMPTY, GEM, LEFT, RIGHT, SEAT, STATS, UP, WALL, TreasureHunt, TreasureHuntBoards, TreasureHuntOptions)
+from engine.games.treasure_hunt.game import (
+    DOWN,
+    EMPTY,
+    GEM,
+    LEFT,
+    RIGHT,
+    SEAT,
+    STATS,
+    UP,
+    WALL,
+    TreasureHunt,
+    TreasureHuntBoards,
+    TreasureHuntOptions,
+)
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import EndingKind, MatchSpec
 from engine.registry import new_game
@@ -48,7 +61,7 @@ def arranged(picture: str, **more: object) -> TreasureHuntBoards:
     for at, letter in zip(boards.arrays.inner, "".join(rows), strict=True):
         boards._cells[0, at] = SEAT + int(letter) - 1 if letter.isdigit() else {".": EMPTY, "#": WALL, "*": GEM}[letter]
         if letter.isdigit():
-            boards._places[0, int(letter) - 1] = at
+            boards._positions[0, int(letter) - 1] = at
     return boards
 
 
@@ -98,7 +111,7 @@ def test_whole_matches_of_random_players_are_those_of_plain_python() -> None:
         assert result.ending.kind is EndingKind.FINISHED
 
 
-def test_a_gem_is_worth_ten_and_is_gone() -> None:
+def test_a_collected_gem_scores_ten_and_disappears() -> None:
     boards = arranged("1*..  ....  ....  ...2")
     go(boards, RIGHT, UP)
     assert boards.scores()[0].tolist() == [10, 0]
@@ -117,7 +130,7 @@ def test_a_wall_costs_one_at_the_edge_and_within() -> None:
     assert boards.stats(ONE)[0, :, :3].tolist() == [[0, 2, 0], [0, 2, 0]]
 
 
-def test_two_seats_never_share_a_cell_and_who_is_in_the_way_costs_nothing() -> None:
+def test_seats_never_share_a_cell_and_blocking_costs_nothing() -> None:
     boards = arranged("12..  ....  ....  ....")
     go(boards, RIGHT, LEFT)
     assert drawn(boards, 4)[0] == "12.."
@@ -125,19 +138,19 @@ def test_two_seats_never_share_a_cell_and_who_is_in_the_way_costs_nothing() -> N
     assert boards.stats(ONE)[0, :, 2].tolist() == [0, 0]
 
 
-def test_of_two_who_want_one_gem_either_is_first_as_often() -> None:
+def test_two_seats_at_one_gem_are_first_equally_often() -> None:
     won = Counter()
     for seed in range(400):
         boards = arranged("1*2.  ....  ....  ....")
         boards._lanes["seed"] = seed
         go(boards, RIGHT, LEFT)
         won[tuple(boards.scores()[0].tolist())] += 1
-        assert boards.stats(ONE)[0, :, 3].sum() == 1, "somebody stood beside it: it is contested"
+        assert boards.stats(ONE)[0, :, 3].sum() == 1, "contested: another seat stood beside it"
     assert set(won) == {(10, 0), (0, 10)}
     assert 150 < won[10, 0] < 250
 
 
-def test_of_three_who_want_one_gem_each_is_first_as_often() -> None:
+def test_three_seats_at_one_gem_are_first_equally_often() -> None:
     first = Counter()
     for seed in range(900):
         boards = arranged(".1...  2*3..  .....  .....")
@@ -148,8 +161,8 @@ def test_of_three_who_want_one_gem_each_is_first_as_often() -> None:
 
 
 @pytest.mark.parametrize("seats", [2, 5, 10])
-def test_every_seat_is_at_every_place_of_the_order_as_often(seats: int) -> None:
-    """By the plain version, of which other tests show that it is the kernels'."""
+def test_the_move_order_is_uniform(seats: int) -> None:
+    """Uses the plain version, which other tests compare with the kernels."""
     hunt, count = plain_hunt.Hunt(TreasureHuntOptions(seats=seats), 3), np.zeros((seats, seats))
     turns = 400 * seats
     for hunt.turn in range(turns):
@@ -160,7 +173,7 @@ def test_every_seat_is_at_every_place_of_the_order_as_often(seats: int) -> None:
     assert ((count - expected) ** 2 / expected).sum() < freedom + 5 * np.sqrt(2 * freedom) + 5
 
 
-def test_gems_appear_by_the_chance_of_each_empty_cell() -> None:
+def test_gems_appear_on_each_cell_with_the_same_probability() -> None:
     options = TreasureHuntOptions(seats=2, width=20, height=20, pillars=0.0, gem_chance=0.05)
     boards = dealt(options, lanes=200)
     count = (boards._cells == GEM).sum(axis=1)
@@ -169,13 +182,13 @@ def test_gems_appear_by_the_chance_of_each_empty_cell() -> None:
     assert where.max() < 0.05 + 5 * np.sqrt(0.05 * 0.95 / 200), "no cell is favoured"
 
 
-def test_gems_appear_by_the_same_chance_in_later_turns() -> None:
+def test_gems_appear_with_the_same_probability_in_later_turns() -> None:
     options = TreasureHuntOptions(seats=2, width=20, height=20, pillars=0.0, gem_chance=0.05)
     boards = dealt(options, lanes=200)
     every = np.arange(200, dtype=np.uint32)
     came: list[np.ndarray] = []
     for _ in range(6):
-        boards._cells[boards._cells == GEM] = EMPTY  # so that every cell has its chance again
+        boards._cells[boards._cells == GEM] = EMPTY  # so that gems can appear on every cell again
         boards.apply(every, np.full((200, 2), UP))
         came.append((boards._cells == GEM)[:, boards.arrays.inner])
         count = came[-1].sum(axis=1)
@@ -184,10 +197,10 @@ def test_gems_appear_by_the_same_chance_in_later_turns() -> None:
     assert where.max() < 0.05 + 5 * np.sqrt(0.05 * 0.95 / 1200), "no cell is favoured"
     for earlier, later in itertools.pairwise(came):
         both = (earlier & later).mean()
-        assert abs(both - 0.05**2) < 5 * np.sqrt(0.05**2 / earlier.size), "a turn says nothing about the next"
+        assert abs(both - 0.05**2) < 5 * np.sqrt(0.05**2 / earlier.size), "turns are independent"
 
 
-def test_a_gem_lies_where_it_is_until_it_is_taken() -> None:
+def test_a_gem_stays_until_it_is_collected() -> None:
     boards = arranged("1...  ....  .*..  ...2")
     for _ in range(5):
         go(boards, UP, DOWN)
@@ -196,7 +209,7 @@ def test_a_gem_lies_where_it_is_until_it_is_taken() -> None:
 
 @pytest.mark.parametrize(("width", "height"), [(4, 4), (4, 12), (5, 4), (7, 6), (9, 7), (12, 4), (12, 12)])
 @pytest.mark.parametrize("pillars", [0.06, 0.2])
-def test_pillars_never_touch_and_shut_in_nobody(width: int, height: int, pillars: float) -> None:
+def test_pillars_never_touch_and_cut_off_no_cell(width: int, height: int, pillars: float) -> None:
     boards = dealt(TreasureHuntOptions(2, width, height, pillars=pillars, gem_chance=0.0), lanes=200)
     walls = boards._cells[:, boards.arrays.inner].reshape(200, height, width) == WALL
     assert walls.any((1, 2)).all()
@@ -209,7 +222,7 @@ def test_pillars_never_touch_and_shut_in_nobody(width: int, height: int, pillars
     reached = np.zeros_like(walls)
     for grid, free in zip(reached, ~walls, strict=True):
         grid[tuple(np.argwhere(free)[0])] = True
-    for _ in range(width * height):  # one step farther each time
+    for _ in range(width * height):  # one more step per iteration
         reached[:, 1:] |= reached[:, :-1]
         reached[:, :-1] |= reached[:, 1:]
         reached[:, :, 1:] |= reached[:, :, :-1]
@@ -218,14 +231,14 @@ def test_pillars_never_touch_and_shut_in_nobody(width: int, height: int, pillars
     assert (reached == ~walls).all()
 
 
-def test_a_seat_sees_gems_walls_and_others_around_itself_and_not_itself() -> None:
+def test_a_seat_observes_gems_walls_and_other_seats_but_not_itself() -> None:
     boards = arranged("#..*  .12.  ....  ....")
     gems, walls, others = seen(boards, 0)
     assert gems.tolist()[1][4] == 1
     assert gems.sum() == 1
     assert others.tolist()[2][3] == 1
     assert others.sum() == 1
-    assert walls[:, 0].tolist() == [1] * 5, "beyond the edge all is wall"
+    assert walls[:, 0].tolist() == [1] * 5, "outside the grid there are walls"
     assert walls.sum() == 5 + 4 + 1
 
 
@@ -249,7 +262,7 @@ def test_older_frames_follow_the_newest_and_are_empty_at_first() -> None:
         {"seats": 2, "width": 64, "height": 5, "gem_chance": 1.0, "turns": 5, "radius": 6},
     ],
 )
-def test_the_far_ends_of_its_options_keep_the_promises_of_a_game(options: dict[str, object]) -> None:
+def test_extreme_options_pass_the_checks(options: dict[str, object]) -> None:
     check_game(new_game("treasure-hunt", **options), matches=2)
 
 
@@ -263,7 +276,7 @@ def test_an_option_out_of_range_is_named(name: str, value: object) -> None:
         new_game("treasure-hunt", **{name: value})
 
 
-def test_there_is_no_other_start_than_the_seed() -> None:
+def test_a_given_start_is_refused() -> None:
     with pytest.raises(BadValue, match="start = 'left'"):
         new_game("treasure-hunt").check_start("left")
 
@@ -276,7 +289,7 @@ def test_the_picture_shows_tiles_gems_and_a_numbered_shape_for_every_seat() -> N
     assert [one.text for one in scene.items if isinstance(one, Text)] == ["1", "2"]
     shapes = [one for one in scene.items if isinstance(one, Circle | Polygon) and one.colour in ("4A9BFF", "FF7A33")]
     assert [type(one) for one in shapes] == [Circle, Polygon]
-    assert scene.caption == "Treasure Hunt, turn 0 of 200: 0, 0; 1 gem to be had"
+    assert scene.caption == "Treasure Hunt, turn 0 of 200: 0, 0; 1 gem left"
 
 
 def test_a_large_board_is_drawn_with_few_items() -> None:

@@ -1,4 +1,4 @@
-"""Agent files: what goes in comes out to the byte, and nothing that a stranger puts into one gets any further."""
+"""Agent files: content is read back to the byte, and hostile files are refused."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import BadAgentFile
-from engine.league.storage import agent_file as bundles
-from engine.league.storage.agent_file import Bundle
+from engine.league.storage import agent_file
+from engine.league.storage.agent_file import AgentFile
 
 F32 = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 Changes = dict[str, object] | None
@@ -43,17 +43,17 @@ PAYLOADS = {
 }
 
 
-WHOLE = Bundle("Ada é", "pong", "neat:v1.x", 3, b"", "a\nb", "4A9BFF", ("fast", "old"), 1.75e9, ("Eve",), "trained")
+WHOLE = AgentFile("Ada é", "pong", "neat:v1.x", 3, b"", "a\nb", "4A9BFF", ("fast", "old"), 1.75e9, ("Eve",), "trained")
 
 
-def bundle(payload: bytes = b"") -> Bundle:
+def bundle(payload: bytes = b"") -> AgentFile:
     return dataclasses.replace(WHOLE, payload=payload)
 
 
 def zipped(entries: Entries, method: int = zipfile.ZIP_STORED) -> bytes:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of names that stand twice
+        warnings.simplefilter("ignore")  # about duplicate names
         for name, content in entries:
             archive.writestr(name, content, method)
     return target.getvalue()
@@ -79,8 +79,8 @@ def tensors(header: object, body: bytes = b"") -> bytes:
     return carrying("payload.safetensors", weights(header, body))
 
 
-def saved(folder: Path, one: Bundle) -> bytes:
-    bundles.save(folder / "x.agent", one)
+def saved(folder: Path, one: AgentFile) -> bytes:
+    agent_file.save(folder / "x.agent", one)
     return (folder / "x.agent").read_bytes()
 
 
@@ -92,7 +92,7 @@ def entry(**attributes: object) -> zipfile.ZipInfo:
 
 
 def patched(data: bytes, at: int, layout: str, value: int, mark: bytes = b"PK\1\2", last: bool = False) -> bytes:
-    """With another value at this place after the first or last mark: that of a record of the zip's directory."""
+    """Writes another value at this offset after the first or last signature of a record of the zip's directory."""
     start = (data.rindex if last else data.index)(mark) + at
     return data[:start] + struct.pack(layout, value) + data[start + struct.calcsize(layout) :]
 
@@ -119,7 +119,7 @@ def networks(draw: st.DrawFn) -> bytes:
 
 
 everything = st.builds(
-    Bundle, name=names, game=identifiers, kind=identifiers, version=st.integers(1, 2**31), notes=texts, origin=texts,
+    AgentFile, name=names, game=identifiers, kind=identifiers, version=st.integers(1, 2**31), notes=texts, origin=texts,
     payload=st.binary(max_size=300) | networks() | trees.map(lambda tree: json.dumps([tree]).encode()),
     colour=st.just("") | st.from_regex("[0-9A-F]{6}", fullmatch=True), created=st.floats(0, 1e11),
     tags=st.lists(names, max_size=5, unique=True).map(tuple), parents=st.lists(names, max_size=64).map(tuple),
@@ -128,31 +128,31 @@ everything = st.builds(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("bundles")  # one for all of hypothesis's examples
+    return tmp_path_factory.mktemp("bundles")  # shared by all examples of hypothesis
 
 
 @given(one=everything)
-def test_a_bundle_comes_back_to_the_byte(folder: Path, one: Bundle) -> None:
+def test_an_agent_file_is_read_back_to_the_byte(folder: Path, one: AgentFile) -> None:
     data = saved(folder, one)
-    assert bundles.load(folder / "x.agent") == one == bundles.read(data)
-    assert saved(folder, bundles.read(data)) == data, "the same bundle gives the same bytes"
+    assert agent_file.load(folder / "x.agent") == one == agent_file.read(data)
+    assert saved(folder, agent_file.read(data)) == data, "the same content gives the same bytes"
 
 
 PLACES = [("opaque", []), ("empty", []), ("json", ["payload.json"]), ("weights", ["payload.safetensors"])]
 
 
 @pytest.mark.parametrize(("payload", "entries"), PLACES)
-def test_a_payload_lies_where_its_contents_belong(tmp_path: Path, payload: str, entries: list[str]) -> None:
+def test_a_payload_is_stored_in_the_entry_for_its_format(tmp_path: Path, payload: str, entries: list[str]) -> None:
     data = saved(tmp_path, bundle(PAYLOADS[payload]))
     assert zipfile.ZipFile(io.BytesIO(data)).namelist() == ["agent.json", *entries]
-    assert bundles.read(data) == bundle(PAYLOADS[payload])
+    assert agent_file.read(data) == bundle(PAYLOADS[payload])
 
 
 ZEROS = {"w": {"dtype": "F64", "shape": [2**20], "data_offsets": [0, 2**23]}}
 UNUSUAL = {
     "zeros in JSON": b"[" + b"0," * 2**19 + b"0   ]" + b" " * 2**20,
     "zeros as weights": weights(ZEROS, bytes(2**23)),
-    "most inline": bytes(bundles.INLINE),
+    "most inline": bytes(agent_file.INLINE),
     "half JSON": b"[not JSON, but small",
     "half safetensors": struct.pack("<2Q", 5, 123),
     "a word": b"NaN",
@@ -160,22 +160,22 @@ UNUSUAL = {
 
 
 @pytest.mark.parametrize("what", UNUSUAL)
-def test_what_is_unusual_but_harmless_travels(tmp_path: Path, what: str) -> None:
-    assert bundles.read(saved(tmp_path, bundle(UNUSUAL[what]))) == bundle(UNUSUAL[what])
+def test_unusual_but_valid_content_is_accepted(tmp_path: Path, what: str) -> None:
+    assert agent_file.read(saved(tmp_path, bundle(UNUSUAL[what]))) == bundle(UNUSUAL[what])
 
 
-def test_names_are_composed_and_equal_tags_are_kept_once(tmp_path: Path) -> None:
-    found = bundles.read(saved(tmp_path, dataclasses.replace(WHOLE, name="e\u0301", tags=("a", "b", "a"))))
+def test_names_are_composed_and_duplicate_tags_removed(tmp_path: Path) -> None:
+    found = agent_file.read(saved(tmp_path, dataclasses.replace(WHOLE, name="e\u0301", tags=("a", "b", "a"))))
     assert (found.name, found.tags) == ("\u00e9", ("a", "b"))
 
 
-def test_a_file_made_by_another_zip_program_loads() -> None:
+def test_a_file_from_another_zip_program_loads() -> None:
     payload = PAYLOADS["weights"]
     entries: Entries = [("payload.safetensors", payload), ("agent.json", card(payload, inline=False))]
-    assert bundles.read(zipped(entries, zipfile.ZIP_DEFLATED)) == bundle(payload)
+    assert agent_file.read(zipped(entries, zipfile.ZIP_DEFLATED)) == bundle(payload)
 
 
-# What is refused
+# Refused files
 
 GOOD = carrying("payload.json", PAYLOADS["json"])
 BOMB = carrying("payload.json", b"[" + b" " * 2**21 + b"]", zipfile.ZIP_DEFLATED)
@@ -201,7 +201,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "a folder in disguise": (zipped([(entry(external_attr=0x10), card())]), "folder"),
     "a name cut by a zero": (zipped([("agent.jsonX", card())]).replace(b"agent.jsonX", b"agent.json\0"), "entry ="),
     "a link": (zipped([(entry(external_attr=(stat.S_IFLNK | 0o777) << 16), b"/etc/passwd")]), "link"),
-    "a device": (zipped([(entry(external_attr=stat.S_IFCHR << 16), card())]), "plain file"),
+    "a device": (zipped([(entry(external_attr=stat.S_IFCHR << 16), card())]), "regular file"),
     "an encrypted entry": (patched(GOOD, 8, "<H", 1), "= 'encrypted'"),
     "bzip2": (zipped([("agent.json", card())], zipfile.ZIP_BZIP2), "compression"),
     "an unknown compression": (patched(GOOD, 10, "<H", 77), "compression"),
@@ -209,13 +209,13 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "a bomb that says it is small": (patched(SMALL, 22, "<L", 9, b"PK\3\4", last=True), "file ="),
     "an entry that says it is larger": (patched(GOOD, 24, "<L", 9999, last=True), "payload.json"),
     "an entry that says it is huge": (patched(GOOD, 24, "<L", 2**31, last=True), "payload.json"),
-    "a huge card": (alone(card() + b" " * bundles.MB), "agent.json"),
+    "a huge card": (alone(card() + b" " * agent_file.MB), "agent.json"),
     "two payloads": (zipped([("agent.json", card()), *EMPTIES]), "payload ="),
     "a payload in both places": (zipped([("agent.json", card(b"{}")), ("payload.json", b"{}")]), "payload ="),
     "JSON in the card": (alone(card(b"{}")), "agent.json"),
     "weights named JSON": (carrying("payload.json", PAYLOADS["weights"]), "payload.json"),
     "an empty payload entry": (carrying("payload.json", b""), "payload.json"),
-    "an opaque payload that is too long": (carrying("payload.json", b"x" * (bundles.INLINE + 1)), "payload ="),
+    "an opaque payload that is too long": (carrying("payload.json", b"x" * (agent_file.INLINE + 1)), "payload ="),
     "another hash": (alone(card(top={"hash": "0" * 32})), "hash ="),
     "a card that is no JSON": (alone(b"\xff\xfe\0"), "file ="),
     "a card that is a list": (alone(b"[]"), "file.format ="),
@@ -247,9 +247,9 @@ HOSTILE |= {f"base64 {bad!r}": (alone(card(agent={"payload": bad})), "file.agent
 
 JSONS = [
     ("finite", b'{"w": [NaN]}'), ("finite", b'{"w": [-Infinity]}'), ("finite", b'{"w": [1e999]}'),
-    ("twice", b'{"a": {"k": 1, "k": 1}}'), ("deep", b"[" * 65 + b"]" * 65), ("deep", b"[" * 100_000),
+    ("duplicate", b'{"a": {"k": 1, "k": 1}}'), ("deep", b"[" * 65 + b"]" * 65), ("deep", b"[" * 100_000),
     ("digits", b"[" + b"9" * 100_000 + b"]"), ("brackets", b"[" + b"[]," * 2**20 + b"[]]"),
-    ("commas", b"[" + b"0," * (2**22 + 1) + b"0]"), ("payload =", b"[" + b"x" * bundles.INLINE),
+    ("commas", b"[" + b"0," * (2**22 + 1) + b"0]"), ("payload =", b"[" + b"x" * agent_file.INLINE),
 ]  # fmt: skip
 HOSTILE |= {f"JSON {text[:12]!r} {len(text)}": (carrying("payload.json", text), word) for word, text in JSONS}
 
@@ -258,7 +258,7 @@ def tensor(**changes: object) -> bytes:
     return tensors({"w": F32 | changes}, bytes(8))
 
 
-METADATA = ({"a": 1}, None, {"a": "x" * 2**17}, {str(i): "" for i in range(bundles.METADATA + 1)})
+METADATA = ({"a": 1}, None, {"a": "x" * 2**17}, {str(i): "" for i in range(agent_file.METADATA + 1)})
 HOSTILE |= {f"weights: {str(bad)[:9]}": (tensors({"__metadata__": bad}), "__metadata__ =") for bad in METADATA}
 EMPTY = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
 TENSORS: list[tuple[str, dict[str, object]]] = [
@@ -275,12 +275,12 @@ HOSTILE |= {
     "weights: overlap": (tensors({"a": F32, "b": F32}, bytes(8)), "data_offsets"),
     "weights: bytes left over": (tensors({"w": F32}, bytes(9)), "data_offsets"),
     "weights: a tensor that is none": (tensors({"w": 5}), "dtype"),
-    "weights: a name twice": (tensors(b'{"w": 1, "w": 1}'), "twice"),
+    "weights: a name twice": (tensors(b'{"w": 1, "w": 1}'), "duplicate"),
     "weights: a long name": (tensors({"w" * 257: EMPTY}), "name"),
     "weights: NaN in the header": (tensors(b'{"w": NaN}'), "finite"),
-    "weights: too many tensors": (tensors({str(i): EMPTY for i in range(bundles.TENSORS + 1)}), "tensors"),
-    "weights: a huge size": (patched(tensor(), 24, "<L", bundles.FILE, last=True), "at most"),
-    "weights: a huge header": (tensors(b"{" + b" " * bundles.HEADER + b"}"), "header"),
+    "weights: too many tensors": (tensors({str(i): EMPTY for i in range(agent_file.TENSORS + 1)}), "tensors"),
+    "weights: a huge size": (patched(tensor(), 24, "<L", agent_file.FILE, last=True), "at most"),
+    "weights: a huge header": (tensors(b"{" + b" " * agent_file.HEADER + b"}"), "header"),
     "weights: a header that is no JSON": (tensors(b"{oops}", bytes(8)), "payload.safetensors"),
     "weights: a half surrogate": (tensors(b'{"__metadata__": {"a": "\\ud800"}}'), "payload.safetensors"),
 }
@@ -288,74 +288,78 @@ NOT_FINITE = [("F16", "007c"), ("F16", "01fe"), ("BF16", "80ff"), ("BF16", "c17f
 NOT_FINITE += [("F32", "000080ff"), ("F64", "000000000000f07f"), ("F64", "010000000000f0ff")]
 for kind, digits in NOT_FINITE:
     body = bytes(8) + bytes.fromhex(digits)
-    changes = {"dtype": kind, "shape": [len(body) // bundles.SIZES[kind]], "data_offsets": [0, len(body)]}
+    changes = {"dtype": kind, "shape": [len(body) // agent_file.SIZES[kind]], "data_offsets": [0, len(body)]}
     HOSTILE[f"weights: {kind} {digits}"] = (tensors({"w": changes}, body), "finite")
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_a_hostile_file_is_refused_by_the_name_of_what_is_wrong(tmp_path: Path, what: str) -> None:
+def test_a_hostile_file_is_refused_with_an_error_that_names_the_fault(tmp_path: Path, what: str) -> None:
     data, word = HOSTILE[what]
     (path := tmp_path / "x.agent").write_bytes(data)
     with pytest.raises(BadAgentFile) as caught:
-        bundles.load(path)
+        agent_file.load(path)
     told = str(caught.value)
     assert told.startswith(f"{path}: ")
     assert word in told.removeprefix(str(path))
     assert "must be" in told
     with pytest.raises(BadAgentFile):
-        bundles.read(data)
+        agent_file.read(data)
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("x.agent", data)], "nothing is written"
 
 
-def test_the_table_of_hostile_files_changes_files_that_load() -> None:
-    """Each of them is refused for its change, and not because it never was a file of ours."""
-    assert bundles.read(GOOD) == bundle(PAYLOADS["json"])
-    assert bundles.read(alone(card())) == bundle()
-    assert bundles.read(zipped([(entry(), card())])) == bundle()
-    assert bundles.read(tensor()).payload
-    assert bundles.read(tensor(dtype="F16", shape=[2, 2])).payload
-    assert bundles.read(carrying("payload.json", b"[" * 64 + b"]" * 64)).payload
+def test_the_hostile_files_are_derived_from_files_that_load() -> None:
+    """Each is refused for its change, not because it was never a valid file."""
+    assert agent_file.read(GOOD) == bundle(PAYLOADS["json"])
+    assert agent_file.read(alone(card())) == bundle()
+    assert agent_file.read(zipped([(entry(), card())])) == bundle()
+    assert agent_file.read(tensor()).payload
+    assert agent_file.read(tensor(dtype="F16", shape=[2, 2])).payload
+    assert agent_file.read(carrying("payload.json", b"[" * 64 + b"]" * 64)).payload
 
 
 def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
     with (tmp_path / "x.agent").open("wb") as file:
-        file.truncate(bundles.FILE + 1)  # takes no room on the disk
+        file.truncate(agent_file.FILE + 1)  # a sparse file
     with pytest.raises(BadAgentFile, match="file = '268435457 bytes': must be at most"):
-        bundles.load(tmp_path / "x.agent")
+        agent_file.load(tmp_path / "x.agent")
 
 
-PIPE = getattr(os, "mkfifo", Path.mkdir)  # a folder again where there are no named pipes
+PIPE = getattr(os, "mkfifo", Path.mkdir)  # a folder where there are no named pipes
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, PIPE, Path.exists], ids=["folder", "pipe", "nothing"])
-def test_what_is_no_file_is_refused_at_once(tmp_path: Path, make: Callable[[Path], object]) -> None:
+def test_a_path_that_is_not_a_regular_file_is_refused_at_once(tmp_path: Path, make: Callable[[Path], object]) -> None:
     make(tmp_path / "x.agent")
     with pytest.raises(BadAgentFile, match=r"file = .*: must be a regular file"):
-        bundles.load(tmp_path / "x.agent")
+        agent_file.load(tmp_path / "x.agent")
 
 
 UNSAVED = [(key, tuple(bad) if isinstance(bad, list) else bad) for key, bad in FIELDS]
 UNSAVED += [("created", float("nan")), ("created", float("inf")), ("notes", "\ud800"), ("payload", "text")]
 UNSAVED += [("name", "\u0958" * 100)]  # composed, it is twice as long
-UNSAVED += [("payload", b"[NaN]"), ("payload", bytes(bundles.INLINE + 1)), ("payload", weights({"w": F32}, bytes(9)))]
+UNSAVED += [
+    ("payload", b"[NaN]"),
+    ("payload", bytes(agent_file.INLINE + 1)),
+    ("payload", weights({"w": F32}, bytes(9))),
+]
 
 
 @pytest.mark.parametrize(("key", "bad"), UNSAVED, ids=lambda value: repr(value)[:20])
-def test_what_would_not_load_is_not_saved(tmp_path: Path, key: str, bad: object) -> None:
+def test_content_that_would_not_load_is_not_saved(tmp_path: Path, key: str, bad: object) -> None:
     changes: dict[str, object] = {key: bad}
     with pytest.raises(BadAgentFile, match=rf"x\.agent: {key}"):
-        bundles.save(tmp_path / "x.agent", dataclasses.replace(bundle(), **changes))  # type: ignore[arg-type]
+        agent_file.save(tmp_path / "x.agent", dataclasses.replace(bundle(), **changes))  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())
 
 
-def test_a_refused_bundle_leaves_the_old_file_alone(tmp_path: Path) -> None:
+def test_refused_content_leaves_the_old_file_unchanged(tmp_path: Path) -> None:
     before = saved(tmp_path, bundle(b"old"))
     with pytest.raises(BadAgentFile, match="colour"):
-        bundles.save(tmp_path / "x.agent", dataclasses.replace(bundle(), colour="red"))
+        agent_file.save(tmp_path / "x.agent", dataclasses.replace(bundle(), colour="red"))
     assert (tmp_path / "x.agent").read_bytes() == before
 
 
-# Files that took damage
+# Damaged files
 
 edits = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=4)
 Damage = tuple[list[tuple[float, int]], float, bytes]
@@ -363,7 +367,7 @@ damages = st.tuples(edits, st.just(0.0) | st.floats(0, 1), st.binary(max_size=3)
 
 
 def damaged(data: bytes, damage: Damage) -> bytes:
-    """With some bytes changed, and some put in somewhere or else the end cut off."""
+    """Changes some bytes, and inserts some or cuts off the end."""
     made, (changes, share, inserted) = bytearray(data), damage
     for place, value in changes:
         made[int(place * len(made))] = value
@@ -371,29 +375,29 @@ def damaged(data: bytes, damage: Damage) -> bytes:
     return bytes(made[:at] + inserted + made[at:]) if inserted else bytes(made[: len(made) - at])
 
 
-def taken(data: bytes) -> Bundle | None:
-    """What is read from it, or nothing if it is refused; any other error is a failed test."""
+def taken(data: bytes) -> AgentFile | None:
+    """The content, or None if it is refused; any other error fails the test."""
     with contextlib.suppress(BadAgentFile):
-        return bundles.read(data)
+        return agent_file.read(data)
     return None
 
 
 @given(which=st.sampled_from(sorted(PAYLOADS)), damage=damages)
 @settings(max_examples=400)
-def test_a_damaged_file_is_the_same_bundle_or_refused(folder: Path, which: str, damage: Damage) -> None:
+def test_a_damaged_file_has_the_same_content_or_is_refused(folder: Path, which: str, damage: Damage) -> None:
     whole = bundle(PAYLOADS[which])
     assert taken(damaged(saved(folder, whole), damage)) in (None, whole)
 
 
 @given(st.sampled_from([("json", "payload.json"), ("weights", "payload.safetensors")]), damages)
 @settings(max_examples=400)
-def test_a_payload_forged_with_its_hash_is_taken_as_it_is_or_refused(which: tuple[str, str], damage: Damage) -> None:
+def test_a_payload_forged_with_its_hash_is_read_unchanged_or_refused(which: tuple[str, str], damage: Damage) -> None:
     payload = damaged(PAYLOADS[which[0]], damage)
     assert taken(carrying(which[1], payload)) in (None, bundle(payload))
 
 
 @given(damages)
 @settings(max_examples=400)
-def test_a_forged_card_leads_to_a_bundle_or_a_refusal(damage: Damage) -> None:
+def test_a_forged_manifest_is_read_or_refused(damage: Damage) -> None:
     found = taken(alone(damaged(card(b"opaque"), damage)))
     assert found is None or found.payload == b"opaque"

@@ -1,4 +1,4 @@
-"""Checkpoints of training in a league file: states to go on from, and players who enter the league."""
+"""Checkpoints of training in a league file: states to resume from, and players that join the league."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from engine.errors import BadValue, NotNow, UnknownName
+from engine.league.records import RunState, content_hash
 from engine.league.storage import session_rows
-from engine.league.records import State, content_hash
-from engine.league.storage.sessions import KEPT, Sessions
 from engine.league.storage.league import League
+from engine.league.storage.sessions import KEPT, SessionStore
 from engine.play.match import AgentSpec
 from engine.registry import new_game
 
@@ -34,10 +34,10 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sessions(path: Path) -> Iterator[Sessions]:
-    """With one of them, number 1."""
+def sessions(path: Path) -> Iterator[SessionStore]:
+    """A store with one session, number 1."""
     with League.new(path) as league:
-        made = Sessions(league)
+        made = SessionStore(league)
         made.add("First", "neat", GAME, ())
         yield made
 
@@ -46,20 +46,20 @@ def stored(league: League) -> set[str]:
     return {row[0] for row in league.file.read("SELECT hash FROM payloads")}
 
 
-def states(sessions: Sessions, number: int = 1) -> list[int]:
+def states(sessions: SessionStore, number: int = 1) -> list[int]:
     return [one.step for one in sessions.checkpoints(number) if one.resumable]
 
 
-def test_a_checkpoint_comes_back_as_it_was_saved(sessions: Sessions, path: Path) -> None:
+def test_a_checkpoint_is_read_back_as_saved(sessions: SessionStore, path: Path) -> None:
     assert sessions.state(1) is None
     saved = sessions.add_checkpoint(1, 12, RANDOM, player(b"genome"), "best of generation 12")
     assert (saved.number, saved.session, saved.step, saved.kind, saved.version) == (1, 1, 12, "fast", 1)
     assert (saved.payload, saved.about, saved.agent) == (content_hash(b"genome"), "best of generation 12", None)
     assert saved.resumable
-    sessions.add_checkpoint(1, 9, b"", None)  # an empty state is one, too
+    sessions.add_checkpoint(1, 9, b"", None)  # an empty state is valid
     sessions.league.close()
     with League(path) as again:
-        own = Sessions(again)
+        own = SessionStore(again)
         first, second = own.checkpoints(1)
         assert second == saved
         assert (first.step, first.kind, first.payload, first.resumable) == (9, "", "", True)
@@ -69,7 +69,7 @@ def test_a_checkpoint_comes_back_as_it_was_saved(sessions: Sessions, path: Path)
         assert again.payload(saved.payload) == b"genome"
 
 
-def test_states_are_kept_packed(sessions: Sessions) -> None:
+def test_states_are_stored_compressed(sessions: SessionStore) -> None:
     state = b'{"genomes": []}' * 100_000
     saved = sessions.add_checkpoint(1, 1, state)
     [(size,)] = sessions.league.file.read("SELECT length(data) FROM payloads WHERE hash = ?", saved.state)
@@ -77,7 +77,7 @@ def test_states_are_kept_packed(sessions: Sessions) -> None:
     assert sessions.state(1) == (1, state)
 
 
-def test_only_the_newest_states_are_kept_and_every_player(sessions: Sessions) -> None:
+def test_only_the_newest_states_are_kept_but_every_player(sessions: SessionStore) -> None:
     sessions.add("Second", "neat", GAME, ())
     sessions.add_checkpoint(2, 1, b"another session's")
     for step in range(1, 8):
@@ -90,12 +90,12 @@ def test_only_the_newest_states_are_kept_and_every_player(sessions: Sessions) ->
     assert sessions.state(1, 4) is None
     assert states(sessions, 2) == [1]
     kept = {one.state for one in (*every, *sessions.checkpoints(2)) if one.resumable}
-    assert stored(sessions.league) == {one.payload for one in every} | kept, "nothing else takes room"
+    assert stored(sessions.league) == {one.payload for one in every} | kept, "nothing else is stored"
     assert len(kept) == KEPT + 1
     assert sessions.audit() == []
 
 
-def test_a_checkpoint_of_which_nothing_is_left_goes(sessions: Sessions) -> None:
+def test_a_checkpoint_without_state_and_player_is_deleted(sessions: SessionStore) -> None:
     for step in range(6):
         sessions.add_checkpoint(1, step, b"state %d" % step)
     assert [one.step for one in sessions.checkpoints(1)] == [3, 4, 5]
@@ -103,7 +103,7 @@ def test_a_checkpoint_of_which_nothing_is_left_goes(sessions: Sessions) -> None:
     assert sessions.audit() == []
 
 
-def test_a_state_that_others_have_too_stays_for_them(sessions: Sessions) -> None:
+def test_a_state_shared_with_others_is_not_deleted(sessions: SessionStore) -> None:
     sessions.add("Second", "neat", GAME, ())
     shared = zlib.compress(b"shared")
     sessions.add_checkpoint(2, 1, b"shared", player(b"2"))
@@ -120,23 +120,23 @@ def test_a_state_that_others_have_too_stays_for_them(sessions: Sessions) -> None
     assert content_hash(zlib.compress(b"best")) in stored(sessions.league), "the player of another checkpoint"
     assert sessions.audit() == []
     sessions.forget_after(2, 0)
-    assert content_hash(shared) not in stored(sessions.league), "nobody is left who has it"
+    assert content_hash(shared) not in stored(sessions.league), "it is no longer used"
     assert sessions.audit() == []
 
 
-def test_a_checkpoint_of_the_same_step_replaces_the_old_one(sessions: Sessions) -> None:
+def test_a_checkpoint_of_the_same_step_replaces_the_old_one(sessions: SessionStore) -> None:
     old = sessions.add_checkpoint(1, 5, b"old", player(b"old player"))
     new = sessions.add_checkpoint(1, 5, b"new", player(b"new player"), "again")
     assert sessions.checkpoints(1) == [new]
     assert new.number == old.number
     assert sessions.state(1) == (5, b"new")
-    assert stored(sessions.league) == {new.payload, new.state}, "of the old one nothing is left"
+    assert stored(sessions.league) == {new.payload, new.state}, "the old checkpoint is deleted"
     sessions.add_checkpoint(1, 5, b"new")
     assert stored(sessions.league) == {new.state}
     assert sessions.audit() == []
 
 
-def test_a_step_that_is_saved_again_costs_no_other_its_state(sessions: Sessions) -> None:
+def test_saving_a_step_again_deletes_no_other_state(sessions: SessionStore) -> None:
     for step in (10, 20, 30):
         sessions.add_checkpoint(1, step, b"state %d" % step)
     for step in (10, 30, 20):
@@ -144,7 +144,7 @@ def test_a_step_that_is_saved_again_costs_no_other_its_state(sessions: Sessions)
     assert [sessions.state(1, step) for step in (10, 20, 30)] == [(n, b"again %d" % n) for n in (10, 20, 30)]
 
 
-def test_what_was_just_saved_is_never_what_is_dropped(sessions: Sessions) -> None:
+def test_the_newest_checkpoint_keeps_its_state(sessions: SessionStore) -> None:
     for step in (10, 20, 30):
         sessions.add_checkpoint(1, step, b"state %d" % step)
     saved = sessions.add_checkpoint(1, 5, b"state 5")
@@ -152,7 +152,7 @@ def test_what_was_just_saved_is_never_what_is_dropped(sessions: Sessions) -> Non
     assert sessions.checkpoints(1)[0] == saved
 
 
-def test_a_hostile_checkpoint_is_refused(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hostile_checkpoint_is_refused(sessions: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_rows, "LARGEST_STATE", 1000)
     monkeypatch.setattr(session_rows, "LARGEST_PAYLOAD", 1000)
     best: Any = dataclasses.replace
@@ -173,7 +173,7 @@ def test_a_hostile_checkpoint_is_refused(sessions: Sessions, monkeypatch: pytest
     assert stored(sessions.league) == set()
 
 
-def test_states_can_be_read_while_others_are_being_saved(sessions: Sessions) -> None:
+def test_states_can_be_read_while_others_are_being_saved(sessions: SessionStore) -> None:
     sessions.add_checkpoint(1, 0, b"0" * 1000)
     done = threading.Event()
 
@@ -198,7 +198,7 @@ def test_states_can_be_read_while_others_are_being_saved(sessions: Sessions) -> 
     assert sessions.state(1) == (59, b"59" * 1000)
 
 
-def test_everything_can_be_part_of_a_larger_transaction(sessions: Sessions) -> None:
+def test_everything_can_be_part_of_a_larger_transaction(sessions: SessionStore) -> None:
     def all_of_it() -> None:
         made = sessions.add("Second", "neat", GAME, ())
         sessions.record(made.number, 1, [("fitness/best", 1.0)])
@@ -207,7 +207,7 @@ def test_everything_can_be_part_of_a_larger_transaction(sessions: Sessions) -> N
         assert sessions.add_checkpoint(made.number, 1, b"state", player()).agent == "Champion"
         with pytest.raises(NotNow, match="Champion"):
             sessions.enter(saved.number, "Another")
-        sessions.update(made.number, State.FINISHED)
+        sessions.update(made.number, RunState.FINISHED)
 
     def broken_off() -> None:
         with sessions.league.file.transaction():
@@ -216,18 +216,18 @@ def test_everything_can_be_part_of_a_larger_transaction(sessions: Sessions) -> N
 
     with pytest.raises(KeyboardInterrupt):
         broken_off()
-    assert (len(sessions.every()), sessions.league.agents(), stored(sessions.league)) == (1, [], set())
+    assert (len(sessions.all()), sessions.league.agents(), stored(sessions.league)) == (1, [], set())
     with sessions.league.file.transaction():
         all_of_it()
-    assert sessions.session().state is State.FINISHED
+    assert sessions.session().state is RunState.FINISHED
     assert [one.agent for one in sessions.checkpoints(2)] == ["Champion"]
     assert sessions.audit() == []
 
 
-# Into the league
+# Joining the league
 
 
-def test_the_best_player_of_a_checkpoint_enters_the_league_with_its_lineage(sessions: Sessions) -> None:
+def test_the_best_player_of_a_checkpoint_joins_the_league_with_its_parents(sessions: SessionStore) -> None:
     sessions.league.add_agent("Ancestor", "tictactoe", player(b"ancestor"))
     saved = sessions.add_checkpoint(1, 40, b"state", player(b"champion"), "fitness 0.97 in generation 40")
     agent = sessions.enter(saved.number, "Champion", parents=["Ancestor"], tags=["trained"], colour="4A9BFF")
@@ -243,21 +243,21 @@ def test_the_best_player_of_a_checkpoint_enters_the_league_with_its_lineage(sess
     assert sessions.audit() == []
 
 
-def test_who_has_entered_does_not_enter_again(sessions: Sessions) -> None:
+def test_a_player_joins_the_league_only_once(sessions: SessionStore) -> None:
     saved = sessions.add_checkpoint(1, 40, b"state", player(b"champion"))
     agent = sessions.enter(saved.number, "Champion")
     sessions.league.change_agent(agent.id, name="Renamed")
-    with pytest.raises(NotNow, match=r"step 40 of training session 1 \(First\) has entered .* as Renamed"):
+    with pytest.raises(NotNow, match=r"step 40 of training session 1 \(First\) has joined .* as Renamed"):
         sessions.enter(saved.number, "Twice")
     sessions.add_checkpoint(1, 40, b"state", player(b"champion"))
     assert sessions.checkpoints(1)[0].agent == agent.id, "a repeated step gives the same player"
     sessions.add_checkpoint(1, 40, b"state", player(b"somebody else"))
     assert sessions.checkpoints(1)[0].agent is None
     assert sessions.enter(saved.number, "Somebody else").payload == content_hash(b"somebody else")
-    assert sessions.league.spec(agent.id).payload == b"champion", "the agent keeps what the checkpoint has lost"
+    assert sessions.league.spec(agent.id).payload == b"champion", "the agent keeps its payload"
 
 
-def test_an_entered_player_outlives_the_state_of_its_checkpoint(sessions: Sessions) -> None:
+def test_an_agent_stays_when_the_state_of_its_checkpoint_is_deleted(sessions: SessionStore) -> None:
     saved = sessions.add_checkpoint(1, 0, b"state 0", player(b"champion"))
     sessions.enter(saved.number, "Champion")
     for step in range(1, 6):
@@ -267,9 +267,9 @@ def test_an_entered_player_outlives_the_state_of_its_checkpoint(sessions: Sessio
     assert sessions.league.payload(first.payload) == b"champion"
 
 
-def test_who_cannot_enter_leaves_no_trace(sessions: Sessions) -> None:
+def test_a_refused_player_changes_nothing(sessions: SessionStore) -> None:
     nobody = sessions.add_checkpoint(1, 1, b"state")
-    with pytest.raises(NotNow, match="no player who could enter"):
+    with pytest.raises(NotNow, match="there is no player to add"):
         sessions.enter(nobody.number, "Champion")
     strange = sessions.add_checkpoint(1, 2, b"state", player(kind="not-installed"))
     with pytest.raises(UnknownName, match="not-installed"):

@@ -1,4 +1,4 @@
-"""Formats and plans: who meets whom, how often, on which side, with which seed and under which id."""
+"""Formats and schedules: pairings, their number, sides, seeds and match ids."""
 
 from __future__ import annotations
 
@@ -17,12 +17,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from engine.errors import BadValue
-from engine.league.formats import Board, Meeting
-from engine.league.formats import gauntlet
-from engine.league.formats import round_robin
-from engine.league.formats import sprt as sequential
-from engine.league.schedule import MOST_MATCHES, Plan, Planned
-from engine.league.records import Lineup, Settings
+from engine.league.formats import Board, Meeting, gauntlet, round_robin, sprt
+from engine.league.records import Lineup, TournamentSettings
+from engine.league.schedule import MOST_MATCHES, Schedule, ScheduledMatch
 from engine.league.storage.league import League
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import FORMATS, new_game
@@ -40,42 +37,42 @@ def bids(seats: int) -> GameSpec:
     return new_game("bids", seats=seats).spec
 
 
-def whole(lineups: Sequence[Lineup], game: GameSpec = TOE, format: str = "round-robin", **more: object) -> Plan:
-    """All of a plan that does not depend on results; options of the format are given by name, in capitals."""
+def whole(lineups: Sequence[Lineup], game: GameSpec = TOE, format: str = "round-robin", **more: object) -> Schedule:
+    """The schedule of a format that does not depend on results; format options are keyword arguments in capitals."""
     options = tuple(sorted((name.lower(), value) for name, value in more.items() if name.isupper()))
     rest = {name: value for name, value in more.items() if not name.isupper()}
-    plan = Plan(Settings(game, format, options, **rest), lineups)  # type: ignore[arg-type]
+    plan = Schedule(TournamentSettings(game, format, options, **rest), lineups)  # type: ignore[arg-type]
     while not plan.complete:
         plan.extend(lambda *_: ())
     return plan
 
 
-def plan_of(count: int, *args: object, **more: object) -> Plan:
+def plan_of(count: int, *args: object, **more: object) -> Schedule:
     return whole([Lineup(1, 0, names(count))], *args, **more)  # type: ignore[arg-type]
 
 
-def matches(plan: Plan) -> list[Planned]:
+def matches(plan: Schedule) -> list[ScheduledMatch]:
     agents = {name: AgentSpec(name, "fast") for lineup in plan._lineups for name in lineup.entrants}
     found = list(plan.matches(agents))
     assert [one.place for one in found] == list(range(1, plan.length + 1))
     return found
 
 
-def players(planned: Planned) -> tuple[str, ...]:
+def players(planned: ScheduledMatch) -> tuple[str, ...]:
     return tuple(one.id for one in planned.spec.players)
 
 
-def meetings(plan: Plan) -> Counter[frozenset[str]]:
+def meetings(plan: Schedule) -> Counter[frozenset[str]]:
     return Counter(frozenset(players(one)) for one in matches(plan))
 
 
 def spread(counts: Counter[tuple[str, int]], names: Sequence[str], seats: int) -> int:
-    """How unevenly anybody is seated: its games on the usual seat beyond those on the rarest."""
+    """The largest difference between an entrant's games on its most and its least frequent seat."""
     seated = [[counts[name, seat] for seat in range(seats)] for name in names]
     return max(max(one) - min(one) for one in seated)
 
 
-def seatings(plan: Plan) -> Counter[tuple[str, int]]:
+def seatings(plan: Schedule) -> Counter[tuple[str, int]]:
     return Counter((name, seat) for one in matches(plan) for seat, name in enumerate(players(one)))
 
 
@@ -83,14 +80,14 @@ def seatings(plan: Plan) -> Counter[tuple[str, int]]:
 
 
 @given(st.integers(2, 11), st.integers(1, 5), st.integers(1, 3), st.booleans())
-def test_everybody_meets_everybody_equally_often(count: int, rounds: int, games: int, swap: bool) -> None:
+def test_all_entrants_meet_equally_often(count: int, rounds: int, games: int, swap: bool) -> None:
     plan = plan_of(count, ROUNDS=rounds, games=games, swap=swap)
     pairs = [frozenset(pair) for pair in itertools.combinations(names(count), 2)]
     assert meetings(plan) == dict.fromkeys(pairs, rounds * games * (1 + swap))
 
 
 @given(st.integers(2, 11), st.integers(1, 4))
-def test_nobody_plays_twice_in_a_round_and_no_round_is_wasted(count: int, rounds: int) -> None:
+def test_no_entrant_plays_twice_in_a_round_and_no_round_is_wasted(count: int, rounds: int) -> None:
     plan = plan_of(count, ROUNDS=rounds)
     seen = Counter((number, name) for number, group in plan.pairings() for name in group)
     assert set(seen.values()) == {1}
@@ -101,7 +98,7 @@ def test_nobody_plays_twice_in_a_round_and_no_round_is_wasted(count: int, rounds
 
 @given(st.integers(2, 11), st.integers(1, 4), st.integers(1, 3), st.booleans())
 def test_both_sides_are_played_equally_often(count: int, rounds: int, games: int, swap: bool) -> None:
-    """With sides swapped exactly, against everybody; without, as nearly as the number of games allows."""
+    """With sides swapped exactly, against each opponent; without, as nearly as the number of games allows."""
     plan = plan_of(count, ROUNDS=rounds, games=games, swap=swap)
     allowed = 0 if swap else 1
     assert spread(seatings(plan), names(count), 2) <= allowed
@@ -111,7 +108,7 @@ def test_both_sides_are_played_equally_often(count: int, rounds: int, games: int
 
 @settings(max_examples=30)
 @given(st.integers(2, 5), st.integers(0, 3), st.integers(1, 3), st.booleans())
-def test_with_more_seats_every_choice_of_players_sits_down(seats: int, more: int, rounds: int, swap: bool) -> None:
+def test_with_more_seats_every_combination_of_players_meets(seats: int, more: int, rounds: int, swap: bool) -> None:
     count = seats + more
     plan = plan_of(count, bids(seats), ROUNDS=rounds, swap=swap)
     groups = [frozenset(group) for group in itertools.combinations(names(count), seats)]
@@ -120,7 +117,7 @@ def test_with_more_seats_every_choice_of_players_sits_down(seats: int, more: int
 
 @settings(max_examples=40)
 @given(st.integers(3, 5), st.integers(0, 3), st.integers(1, 3), st.sampled_from(["swap", "rounds", "games"]))
-def test_with_more_seats_everybody_goes_round_all_of_them(seats: int, more: int, times: int, how: str) -> None:
+def test_with_more_seats_every_player_takes_every_seat(seats: int, more: int, times: int, how: str) -> None:
     """By swapping, or by as many rounds or games as there are seats."""
     often = {"swap": {"ROUNDS": times}, "rounds": {"ROUNDS": seats * times}, "games": {"games": seats * times}}[how]
     plan = plan_of(seats + more, bids(seats), swap=how == "swap", **often)
@@ -131,7 +128,7 @@ def test_with_more_seats_everybody_goes_round_all_of_them(seats: int, more: int,
     assert len(each) == len(meetings(plan)) * seats * seats
 
 
-def test_too_many_ways_to_sit_down_are_refused_by_name() -> None:
+def test_too_many_groups_are_refused_with_an_error_that_names_the_field() -> None:
     with pytest.raises(BadValue, match="20 agents at 10 seats"):
         plan_of(20, bids(10))
     with pytest.raises(BadValue, match="at most"):
@@ -142,7 +139,7 @@ def test_too_many_ways_to_sit_down_are_refused_by_name() -> None:
 
 
 @given(st.integers(2, 11), st.integers(1, 4), st.integers(1, 4), st.booleans())
-def test_in_a_gauntlet_challengers_meet_the_field_and_nobody_else_meets(
+def test_in_a_gauntlet_only_challengers_meet_the_other_entrants(
     count: int, challengers: int, rounds: int, swap: bool
 ) -> None:
     assume(challengers < count)
@@ -151,7 +148,7 @@ def test_in_a_gauntlet_challengers_meet_the_field_and_nobody_else_meets(
     assert meetings(plan) == {frozenset(pair): rounds * (1 + swap) for pair in itertools.product(first, field)}
     everybody = seatings(plan)
     assert spread(everybody, first, 2) <= (0 if swap else 1)
-    assert spread(everybody, field, 2) <= (0 if swap else 1), "nor has anybody in the field always the same side"
+    assert spread(everybody, field, 2) <= (0 if swap else 1), "no other entrant always has the same side"
 
 
 def test_a_gauntlet_of_challengers_only_is_refused() -> None:
@@ -166,7 +163,7 @@ def test_a_gauntlet_of_challengers_only_is_refused() -> None:
 
 
 @given(st.sampled_from(["round-robin", "gauntlet"]), st.integers(2, 8), st.integers(1, 3))
-def test_the_same_question_gets_the_same_answer(format: str, count: int, rounds: int) -> None:
+def test_the_same_arguments_give_the_same_rounds(format: str, count: int, rounds: int) -> None:
     kind = FORMATS.get(format)
     ask: Callable[[list[list[Meeting]]], list[list[tuple[str, ...]]]] = lambda played: [  # noqa: E731
         list(one) for one in kind.rounds(names(count), played, Board(2, 2), kind.Options(rounds=rounds))
@@ -184,10 +181,10 @@ def results_of(script: Sequence[float]) -> Callable[[int, int, tuple[str, ...]],
     return scores
 
 
-def play_test(script: Sequence[float], **options: object) -> tuple[Plan, int]:
-    """Play a sequential test to its end; how many times it was asked for more."""
+def play_test(script: Sequence[float], **options: object) -> tuple[Schedule, int]:
+    """Plays a sequential test to its end; returns how many times the format was called."""
     chosen = tuple(sorted(options.items()))
-    plan = Plan(Settings(TOE, "sequential-test", chosen), [Lineup(1, 0, names(2))])  # type: ignore[arg-type]
+    plan = Schedule(TournamentSettings(TOE, "sequential-test", chosen), [Lineup(1, 0, names(2))])  # type: ignore[arg-type]
     asked = 0
     while plan.extend(results_of(script)):
         asked += 1
@@ -201,41 +198,43 @@ def test_a_sequential_test_ends_when_it_is_decided() -> None:
     even, asked = play_test([0.75, 0.25], step=4, most=100, elo0=-3.0, elo1=3.0)
     assert won.length < 200 > lost.length
     assert even.length == 200, "two games for each of `most` encounters, and no more"
-    assert asked > 5, "it is looked at after every step"
+    assert asked > 5, "it is evaluated after every step"
 
 
 @given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=20), st.integers(1, 9))
 @settings(max_examples=20)
-def test_a_sequential_test_follows_from_results_alone(script: list[float], step: int) -> None:
+def test_a_sequential_test_depends_on_results_alone(script: list[float], step: int) -> None:
     first, second = [play_test(script, step=step, most=60)[0] for _ in range(2)]
     assert [one.spec.id for one in matches(first)] == [one.spec.id for one in matches(second)]
     scores = results_of(script)
     made = [Meeting(names(2), 2, partial(scores, 1 + 2 * n, 2, names(2))) for n in range(first.length // 2)]
-    options = sequential.Options(step=step, most=60)
-    assert sequential.stand([made], options).verdict is not None or len(made) == 60
-    before = sequential.stand([made[: -max(step, len(made) // 9)]], options)
-    assert len(made) <= step or before.verdict is None, "it was open one step before"
+    options = sprt.Options(step=step, most=60)
+    assert sprt.stand([made], options).verdict is not None or len(made) == 60
+    before = sprt.stand([made[: -max(step, len(made) // 9)]], options)
+    assert len(made) <= step or before.verdict is None, "it was undecided one step before"
 
 
-def test_a_sequential_test_does_not_mix_one_opponent_with_another() -> None:
-    """What was decided between two says nothing about the two who take their places."""
+def test_a_sequential_test_refuses_a_change_of_opponent() -> None:
+    """Results of two agents are no evidence about two others."""
     decided = [[Meeting(("old", "rival"), 2, lambda: (1.0, 0.0))] * 100]
-    options = sequential.Options()
-    assert not list(sequential.rounds(("old", "rival"), decided, Board(2, 2), options))
+    options = sprt.Options()
+    assert not list(sprt.rounds(("old", "rival"), decided, Board(2, 2), options))
     with pytest.raises(BadValue, match="entrants"):
-        list(sequential.rounds(("new", "rival"), decided, Board(2, 2), options))
+        list(sprt.rounds(("new", "rival"), decided, Board(2, 2), options))
 
 
-def test_what_is_wrong_with_a_sequential_test_is_told_at_once(tmp_path: Path) -> None:
+def test_wrong_options_of_a_sequential_test_are_refused_at_once(tmp_path: Path) -> None:
     with League.new(tmp_path / "a.league") as league:
         for name in "abc":
             league.add_agent(name, "tictactoe", agent("fast", name))
         with pytest.raises(BadValue, match="entrants"):
-            league.add_tournament("t", Settings(TOE, "sequential-test"), "abc")
+            league.add_tournament("t", TournamentSettings(TOE, "sequential-test"), "abc")
         with pytest.raises(BadValue, match="elo0"):
-            league.add_tournament("t", Settings(TOE, "sequential-test", (("elo0", 20.0), ("elo1", 10.0))), "ab")
+            league.add_tournament(
+                "t", TournamentSettings(TOE, "sequential-test", (("elo0", 20.0), ("elo1", 10.0))), "ab"
+            )
         with pytest.raises(BadValue, match="games"):
-            league.add_tournament("t", Settings(TOE, "sequential-test", games=5), "ab")
+            league.add_tournament("t", TournamentSettings(TOE, "sequential-test", games=5), "ab")
         assert not league.tournaments()
 
 
@@ -243,7 +242,7 @@ def test_what_is_wrong_with_a_sequential_test_is_told_at_once(tmp_path: Path) ->
 
 
 def career(data: st.DataObject, rounds: int, swap: bool) -> list[Lineup]:
-    """Somebody joins, leaves or comes back at each change: from any round on of which nothing has been played."""
+    """An agent joins, leaves or returns at each change, from any round without a played match."""
     pool, present = [f"agent {n}" for n in range(8)], names(data.draw(st.integers(2, 5)))
     lineups = [Lineup(1, 0, present)]
     for version in range(2, 2 + data.draw(st.integers(1, 3))):
@@ -258,19 +257,17 @@ def career(data: st.DataObject, rounds: int, swap: bool) -> list[Lineup]:
 
 
 @given(st.data(), st.integers(1, 3), st.booleans())
-def test_whoever_is_left_has_met_everybody_else_the_right_number_of_times(
-    data: st.DataObject, rounds: int, swap: bool
-) -> None:
+def test_remaining_entrants_have_met_the_right_number_of_times(data: st.DataObject, rounds: int, swap: bool) -> None:
     lineups = career(data, rounds, swap)
     plan = whole(lineups, ROUNDS=rounds, swap=swap)
     often = rounds * (1 + swap)
     met = meetings(plan)
     for pair in itertools.combinations(lineups[-1].entrants, 2):
         assert met[frozenset(pair)] == often
-    assert max(met.values()) <= often, "nor has anybody who left met anybody too often"
+    assert max(met.values()) <= often, "agents that left have not met too often either"
     for number, group in plan.pairings():
         line = [one for one in lineups if one.first_round <= number][-1]
-        assert set(group) <= set(line.entrants), "nobody plays before joining or after leaving"
+        assert set(group) <= set(line.entrants), "no agent plays before joining or after leaving"
     seen = Counter((number, name) for number, group in plan.pairings() for name in group)
     assert set(seen.values()) == {1}
     ids = [one.spec.id for one in matches(plan)]
@@ -278,11 +275,11 @@ def test_whoever_is_left_has_met_everybody_else_the_right_number_of_times(
     for n in range(1, len(lineups)):
         before = whole(lineups[:n], ROUNDS=rounds, swap=swap)
         kept = [one for one in matches(before) if before.round_of(one.place) < lineups[n].first_round]
-        assert matches(plan)[: len(kept)] == kept, "what came before stays as it was"
+        assert matches(plan)[: len(kept)] == kept, "earlier matches stay the same"
 
 
 @given(st.integers(2, 6), st.integers(1, 3), st.integers(1, 2))
-def test_who_joins_a_gauntlet_late_is_met_by_all_challengers(count: int, rounds: int, challengers: int) -> None:
+def test_a_late_entrant_of_a_gauntlet_meets_all_challengers(count: int, rounds: int, challengers: int) -> None:
     assume(challengers < count)
     lineups = [Lineup(1, 0, names(count)), Lineup(2, 1, (*names(count), "late"))]
     plan = whole(lineups, format="gauntlet", CHALLENGERS=challengers, ROUNDS=rounds)
@@ -294,7 +291,7 @@ def test_who_joins_a_gauntlet_late_is_met_by_all_challengers(count: int, rounds:
 
 
 @given(st.integers(2, 6), st.integers(1, 3), st.integers(1, 3), st.integers(0, 2**64 - 1), st.sampled_from([2, 3]))
-def test_games_of_an_encounter_share_seed_and_start_and_nobody_else_does(
+def test_only_games_of_one_encounter_share_seed_and_start(
     count: int, rounds: int, games: int, seed: int, seats: int
 ) -> None:
     assume(count >= seats)
@@ -304,7 +301,7 @@ def test_games_of_an_encounter_share_seed_and_start_and_nobody_else_does(
     for one in encounters:
         assert len({(planned.spec.seed, planned.spec.start) for planned in one}) == 1
         turns = [players(planned) for planned in one]
-        assert len(set(turns)) == seats, "and everybody sits everywhere"
+        assert len(set(turns)) == seats, "every player takes every seat"
         assert {frozenset(turn) for turn in turns} == {frozenset(turns[0])}
     assert len({one[0].spec.seed for one in encounters}) == len(encounters)
     assert all(one.spec.start in (starts or (None,)) for one in found)
@@ -318,7 +315,7 @@ def test_starts_are_all_drawn_and_the_seed_decides_which() -> None:
         plan_of(3, MIXED, starts=("9",))
 
 
-def test_whatever_makes_a_tournament_another_one_gives_it_other_ids() -> None:
+def test_every_difference_between_tournaments_changes_the_match_ids() -> None:
     plans = [
         plan_of(4),
         plan_of(5),
@@ -336,18 +333,18 @@ def test_whatever_makes_a_tournament_another_one_gives_it_other_ids() -> None:
 
 
 SCRIPT = """
-from tests.engine.test_formats import *
+from tests.engine.league.test_formats import *
 plan = whole([Lineup(1, 0, names(5)), Lineup(2, 2, (*names(4), "late"))], MIXED, ROUNDS=2, games=2, starts=STARTS)
 print(*((one.spec.id, one.spec.seed, one.spec.start, players(one)) for one in matches(plan)), sep="\\n")
 """
 
 
-def test_another_process_draws_up_the_same_plan() -> None:
-    """Hash randomisation must not reach it."""
+def test_another_process_computes_the_same_schedule() -> None:
+    """Hash randomisation must not affect it."""
     told = [
         subprocess.run(
             [sys.executable, "-c", f"import tests.conftest\n{SCRIPT}"],
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parents[3],
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
@@ -359,7 +356,7 @@ def test_another_process_draws_up_the_same_plan() -> None:
     assert told[0].count("\n") > 80
 
 
-def test_a_million_matches_are_planned_in_little_memory() -> None:
+def test_a_million_matches_are_scheduled_in_little_memory() -> None:
     tracemalloc.start()
     try:
         plan = plan_of(100, ROUNDS=102)
@@ -368,11 +365,11 @@ def test_a_million_matches_are_planned_in_little_memory() -> None:
         tracemalloc.stop()
     assert plan.length == 102 * 9900
     agents = {name: AgentSpec(name, "fast") for name in names(100)}
-    present = bytearray(b"\1") * plan.length  # place 0 is nobody's, so the last one is missing
+    present = bytearray(b"\1") * plan.length  # place 0 is unused, so the last one is missing
     assert [one.place for one in plan.matches(agents, present)] == [plan.length]
     first = list(itertools.islice(plan.matches(agents), 1000))
     assert len({one.spec.id for one in first}) == 1000
 
 
-def test_round_robin_and_gauntlet_say_what_they_are() -> None:
-    assert (round_robin.FORMAT.adaptive, gauntlet.FORMAT.adaptive, sequential.FORMAT.adaptive) == (False, False, True)
+def test_round_robin_and_gauntlet_have_descriptions() -> None:
+    assert (round_robin.FORMAT.adaptive, gauntlet.FORMAT.adaptive, sprt.FORMAT.adaptive) == (False, False, True)

@@ -1,4 +1,4 @@
-"""Training sessions in a league file: all of it comes back as it was, and what has been tampered with is noticed."""
+"""Training sessions in a league file: everything is read back as saved, and invalid input is refused."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from engine.errors import BadValue, NotNow, ReadOnly, RingsideError, UnknownName
-from engine.league.records import NOTES_LENGTH, State
-from engine.league.storage.session_rows import Measured
-from engine.league.storage.sessions import Sessions
+from engine.league.records import NOTES_LENGTH, RunState
 from engine.league.storage.league import League
+from engine.league.storage.session_rows import Measured
+from engine.league.storage.sessions import SessionStore
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import new_game
 
@@ -40,9 +40,9 @@ def league(path: Path) -> Iterator[League]:
 
 
 @pytest.fixture
-def sessions(league: League) -> Sessions:
-    """With one of them, number 1."""
-    made = Sessions(league)
+def sessions(league: League) -> SessionStore:
+    """A store with one session, number 1."""
+    made = SessionStore(league)
     made.add("First", "neat", GAME, CONFIG)
     return made
 
@@ -50,40 +50,40 @@ def sessions(league: League) -> Sessions:
 # Sessions
 
 
-def test_a_session_comes_back_as_it_was_given(league: League, path: Path) -> None:
-    made = Sessions(league).add("Erste Züge", "neat", GAME, CONFIG)
-    assert (made.number, made.state, made.finished, made.note) == (1, State.RUNNING, None, "")
+def test_a_session_is_read_back_as_given(league: League, path: Path) -> None:
+    made = SessionStore(league).add("Erste Züge", "neat", GAME, CONFIG)
+    assert (made.number, made.state, made.finished, made.note) == (1, RunState.RUNNING, None, "")
     assert (made.name, made.trainer, made.game, made.config) == ("Erste Züge", "neat", GAME, CONFIG)
-    assert Sessions(league).every() == [made]
-    done = Sessions(league).update(1, State.FINISHED, "it had what it was after")
+    assert SessionStore(league).all() == [made]
+    done = SessionStore(league).update(1, RunState.FINISHED, "it had what it was after")
     league.close()
     with League(path) as again:
-        assert Sessions(again).session(1) == done
+        assert SessionStore(again).session(1) == done
         assert done == dataclasses.replace(
-            made, state=State.FINISHED, note="it had what it was after", finished=done.finished
+            made, state=RunState.FINISHED, note="it had what it was after", finished=done.finished
         )
         assert done.finished is not None
-        assert Sessions(again).update(1, State.RUNNING).finished is None
-        assert Sessions(again).session(1).note == "it had what it was after", "nothing was said about the note"
+        assert SessionStore(again).update(1, RunState.RUNNING).finished is None
+        assert SessionStore(again).session(1).note == "it had what it was after", "the note was not changed"
 
 
-def test_a_session_is_found_by_number_by_its_name_or_as_the_latest(sessions: Sessions) -> None:
+def test_a_session_is_found_by_number_by_name_or_as_the_latest(sessions: SessionStore) -> None:
     sessions.add("Second", "neat", GAME, ())
     sessions.add("Second", "ppo", GAME, ())
     sessions.add("Caf\u00e9", "ppo", GAME, ())
-    assert [one.number for one in sessions.every()] == [1, 2, 3, 4]
+    assert [one.number for one in sessions.all()] == [1, 2, 3, 4]
     assert sessions.session().number == 4
     assert sessions.session("First").number == sessions.session("1").number == sessions.session(1).number == 1
-    assert sessions.session("Cafe\u0301").number == 4, "one name, spelt in two ways"
-    with pytest.raises(BadValue, match="one of the numbers 2 and 3, which share that name"):
+    assert sessions.session("Cafe\u0301").number == 4, "one name in two encodings"
+    with pytest.raises(BadValue, match="one of the numbers 2 and 3: these share the name"):
         sessions.session("Second")
 
 
-def test_an_unknown_session_is_told_with_those_that_there_are(sessions: Sessions) -> None:
+def test_the_error_for_an_unknown_session_lists_the_known_ones(sessions: SessionStore) -> None:
     calls: list[Any] = [
         lambda: sessions.session(7),
         lambda: sessions.session("Fist"),
-        lambda: sessions.update(7, State.STOPPED),
+        lambda: sessions.update(7, RunState.STOPPED),
         lambda: sessions.record(7, 1, [("fitness/best", 1.0)]),
         lambda: sessions.metrics(7),
         lambda: sessions.forget_after(7, 1),
@@ -99,16 +99,16 @@ def test_an_unknown_session_is_told_with_those_that_there_are(sessions: Sessions
 
 
 def test_a_league_without_sessions_says_so(league: League) -> None:
-    assert Sessions(league).every() == []
+    assert SessionStore(league).all() == []
     with pytest.raises(NotNow, match=r"x\.league has no training session yet"):
-        Sessions(league).session()
+        SessionStore(league).session()
 
 
 HOSTILE = ["", "  ", "x" * 121, "one\ntwo", "a\x1b[2Jb", "\u202egnp.exe", "\ud800", " led", None, 7]
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
-def test_a_hostile_name_is_refused_wherever_it_is_given(sessions: Sessions, name: Any) -> None:
+def test_a_hostile_name_is_refused_everywhere(sessions: SessionStore, name: Any) -> None:
     saved = sessions.add_checkpoint(1, 1, b"state", player())
     calls: list[Any] = [
         lambda: sessions.add(name, "neat", GAME, ()),
@@ -123,7 +123,7 @@ def test_a_hostile_name_is_refused_wherever_it_is_given(sessions: Sessions, name
     for call in calls:
         with pytest.raises(BadValue):
             call()
-    assert len(sessions.every()) == 1
+    assert len(sessions.all()) == 1
     assert sessions.metrics(1) == {}
     assert sessions.checkpoints(1) == [saved]
     assert sessions.league.agents() == []
@@ -133,66 +133,68 @@ UNREADABLE = (math.nan, math.inf, None, [1], b"x", "\ud800", 10**5000, object())
 
 
 @pytest.mark.parametrize("value", UNREADABLE, ids=range(len(UNREADABLE)))
-def test_settings_that_could_not_be_read_again_are_refused(sessions: Sessions, value: Any) -> None:
+def test_settings_that_could_not_be_read_again_are_refused(sessions: SessionStore, value: Any) -> None:
     with pytest.raises(BadValue, match="rate"):
         sessions.add("Second", "neat", GAME, (("rate", value),))
-    assert len(sessions.every()) == 1
+    assert len(sessions.all()) == 1
 
 
-def test_a_session_of_a_game_that_is_not_here_is_refused(sessions: Sessions) -> None:
+def test_a_session_of_a_game_that_is_not_installed_is_refused(sessions: SessionStore) -> None:
     for game in (GameSpec("chess", 1), GameSpec("pong", 1, (("points", 3),)), dataclasses.replace(GAME, version=99)):
         with pytest.raises(RingsideError, match=game.name):
             sessions.add("Second", "neat", game, ())
-    assert len(sessions.every()) == 1
+    assert len(sessions.all()) == 1
 
 
-@pytest.mark.parametrize("state", [State.CANCELLED, State.PLANNED, "running"])
-def test_a_session_takes_no_state_that_only_tournaments_have(sessions: Sessions, state: Any) -> None:
+@pytest.mark.parametrize("state", [RunState.CANCELLED, RunState.PLANNED, "running"])
+def test_a_session_refuses_states_of_tournaments(sessions: SessionStore, state: Any) -> None:
     with pytest.raises(BadValue, match="state"):
         sessions.update(1, state)
-    assert sessions.session(1).state is State.RUNNING
+    assert sessions.session(1).state is RunState.RUNNING
 
 
-def test_of_what_a_failing_trainer_said_all_that_can_be_kept_is(sessions: Sessions) -> None:
-    sessions.update(1, State.STOPPED, "it said:\n\x1b[31mno\ud800\x00" + "x" * 2 * NOTES_LENGTH)
+def test_characters_of_a_note_that_a_file_cannot_hold_are_replaced(sessions: SessionStore) -> None:
+    sessions.update(1, RunState.STOPPED, "it said:\n\x1b[31mno\ud800\x00" + "x" * 2 * NOTES_LENGTH)
     note = sessions.session(1).note
     assert note.startswith("it said:\n\ufffd[31mno\ufffd\ufffdxxx")
     assert len(note) == NOTES_LENGTH
 
 
-# After a crash, and for those who only look
+# After a crash, and read-only
 
 
-def test_what_was_running_when_the_program_died_is_stopped_and_says_why(sessions: Sessions, path: Path) -> None:
-    for state in (State.PAUSED, State.FINISHED, State.STOPPED):
+def test_sessions_running_when_the_program_died_are_stopped_with_a_note(sessions: SessionStore, path: Path) -> None:
+    for state in (RunState.PAUSED, RunState.FINISHED, RunState.STOPPED):
         sessions.update(sessions.add(state.value, "neat", GAME, CONFIG).number, state, "as it was")
     with League(path, read_only=True) as looking:
-        seen = [one.state for one in Sessions(looking).every()]
-        assert seen == [State.RUNNING, State.PAUSED, State.FINISHED, State.STOPPED], "somebody holds the file"
+        seen = [one.state for one in SessionStore(looking).all()]
+        assert seen == [RunState.RUNNING, RunState.PAUSED, RunState.FINISHED, RunState.STOPPED], (
+            "somebody holds the file"
+        )
     sessions.league.close()
     with League(path, read_only=True) as looking:
-        seen = [one.state for one in Sessions(looking).every()]
-        assert seen == [State.STOPPED, State.STOPPED, State.FINISHED, State.STOPPED], "nobody does"
+        seen = [one.state for one in SessionStore(looking).all()]
+        assert seen == [RunState.STOPPED, RunState.STOPPED, RunState.FINISHED, RunState.STOPPED]
     with League(path) as again:
-        first, paused, finished, stopped = Sessions(again).every()
-    assert first.state is paused.state is State.STOPPED
-    assert first.note == paused.note == "the program ended before it did"
-    assert (finished.state, finished.note, stopped.note) == (State.FINISHED, "as it was", "as it was")
+        first, paused, finished, stopped = SessionStore(again).all()
+    assert first.state is paused.state is RunState.STOPPED
+    assert first.note == paused.note == "interrupted: the program ended"
+    assert (finished.state, finished.note, stopped.note) == (RunState.FINISHED, "as it was", "as it was")
     assert first.config == CONFIG
 
 
-def test_a_league_that_was_opened_for_looking_can_be_read_and_not_changed(sessions: Sessions, path: Path) -> None:
+def test_a_read_only_league_can_be_read_but_not_changed(sessions: SessionStore, path: Path) -> None:
     sessions.record(1, 1, [("fitness/best", 2.0)])
     saved = sessions.add_checkpoint(1, 1, RANDOM, player())
     with League(path, read_only=True) as looking:
-        own = Sessions(looking)
+        own = SessionStore(looking)
         assert own.state(1) == (1, RANDOM)
         assert own.checkpoints(1) == [saved]
         assert own.metrics(1)["fitness/best"].values.tolist() == [2.0]
         assert own.audit() == []
         calls: list[Any] = [
             lambda: own.add("Second", "neat", GAME, ()),
-            lambda: own.update(1, State.STOPPED),
+            lambda: own.update(1, RunState.STOPPED),
             lambda: own.record(1, 2, [("fitness/best", 1.0)]),
             lambda: own.forget_after(1, 0),
             lambda: own.add_checkpoint(1, 2, b"state"),
@@ -207,7 +209,7 @@ def test_a_league_that_was_opened_for_looking_can_be_read_and_not_changed(sessio
 # Metrics
 
 
-def test_metrics_come_back_by_name_in_the_order_of_steps(sessions: Sessions) -> None:
+def test_metrics_are_read_by_name_in_the_order_of_steps(sessions: SessionStore) -> None:
     sessions.record(1, 20, [("fitness/best", 3), ("species/count", np.float32(2.5))], at=120)
     sessions.record(1, np.int64(3), [("fitness/best", 1.5)], at=103.25)  # type: ignore[arg-type]
     found = sessions.metrics(1)
@@ -220,27 +222,27 @@ def test_metrics_come_back_by_name_in_the_order_of_steps(sessions: Sessions) -> 
     assert list(chosen) == ["species/count"]
 
 
-def test_numbers_of_every_kind_survive(sessions: Sessions) -> None:
+def test_numbers_of_every_kind_survive(sessions: SessionStore) -> None:
     values = [math.nan, math.inf, -math.inf, -0.0, 5e-324, 1.7976931348623157e308, 0.1]
     sessions.record_many(1, [Measured(step, [("loss/value", value)]) for step, value in enumerate(values)])
     found = sessions.metrics(1)["loss/value"].values
     assert found.tobytes() == np.array(values).tobytes()
 
 
-def test_a_step_that_is_measured_again_replaces_what_was_there(sessions: Sessions) -> None:
+def test_measuring_a_step_again_replaces_its_values(sessions: SessionStore) -> None:
     sessions.add("Second", "neat", GAME, ())
     for number in (1, 2):
         sessions.record(number, 5, [("fitness/best", 1.0), ("fitness/mean", 0.5)])
     again = [Measured(5, [("fitness/best", 2.0)]), Measured(6, [("fitness/best", 3.0)], 7.0)]
     sessions.record_many(1, [*again, Measured(6, [("fitness/best", 4.0)], 8.0)])
     found = sessions.metrics(1)
-    assert found["fitness/best"].values.tolist() == [2.0, 4.0], "the last one counts, within a batch too"
+    assert found["fitness/best"].values.tolist() == [2.0, 4.0], "the last value counts, also within a batch"
     assert found["fitness/best"].at[1] == 8.0
-    assert found["fitness/mean"].values.tolist() == [0.5], "what was not measured again stays"
-    assert sessions.metrics(2)["fitness/best"].values.tolist() == [1.0], "another session's"
+    assert found["fitness/mean"].values.tolist() == [0.5], "other metrics stay"
+    assert sessions.metrics(2)["fitness/best"].values.tolist() == [1.0], "other sessions do not change"
 
 
-def test_a_batch_larger_than_one_statement_is_whole(sessions: Sessions) -> None:
+def test_a_batch_larger_than_one_statement_is_whole(sessions: SessionStore) -> None:
     names = [f"group/{n}" for n in range(7)]
     sessions.record_many(1, [Measured(step, [(name, step + 0.5) for name in names]) for step in range(400)])
     found = sessions.metrics(1)
@@ -250,7 +252,7 @@ def test_a_batch_larger_than_one_statement_is_whole(sessions: Sessions) -> None:
         assert np.array_equal(series.values, series.steps + 0.5)
 
 
-def test_of_a_batch_with_something_wrong_in_it_nothing_is_kept(sessions: Sessions) -> None:
+def test_a_batch_with_an_invalid_value_is_not_saved(sessions: SessionStore) -> None:
     wrong: list[Any] = [
         (2, [("best", 1.0)], None),
         (2, [("fitness/", 1.0)], None),
@@ -277,7 +279,7 @@ def test_of_a_batch_with_something_wrong_in_it_nothing_is_kept(sessions: Session
     assert sessions.metrics(1) == {}
 
 
-def test_a_session_that_goes_on_forgets_what_came_after(sessions: Sessions) -> None:
+def test_a_resumed_session_deletes_what_came_after_its_step(sessions: SessionStore) -> None:
     sessions.add("Second", "neat", GAME, ())
     for number in (1, 2):
         sessions.record_many(number, [Measured(step, [("a/b", step), ("c/d", -step)]) for step in range(10)])
@@ -287,7 +289,7 @@ def test_a_session_that_goes_on_forgets_what_came_after(sessions: Sessions) -> N
     sessions.forget_after(1, 4)
     assert [series.steps.tolist() for series in sessions.metrics(1).values()] == [[0, 1, 2, 3, 4]] * 2
     assert [len(series.steps) for series in sessions.metrics(2).values()] == [10, 10]
-    assert sessions.state(1) == (4, b"four"), "the later states would lead it elsewhere"
+    assert sessions.state(1) == (4, b"four"), "later states are deleted"
     assert [(one.step, one.resumable) for one in sessions.checkpoints(1)] == [(4, True), (6, False)], "players stay"
     assert sessions.audit() == []
     with pytest.raises(BadValue, match="step"):

@@ -1,4 +1,4 @@
-"""Figures that others have published for the same counts, and what must hold for all counts."""
+"""Statistics and ratings: published figures for the same counts, and properties that hold for all counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ counts = st.one_of(
 ).filter(any)
 
 
-def test_pairs_as_princhess_343_printed_them() -> None:
+def test_pairs_agree_with_the_output_of_princhess_343() -> None:
     pairs = [1, 22, 52, 21, 4]
     seen = compare(pairs)
     assert (round(seen.elo, 2), round(seen.elo_error, 2)) == (8.69, 27.04)
@@ -29,7 +29,7 @@ def test_pairs_as_princhess_343_printed_them() -> None:
     assert round(sprt(pairs, -5, 0, alpha=0.05, beta=0.10).llr, 2) == 0.15
 
 
-def test_games_as_fastchess_tests_them() -> None:
+def test_games_agree_with_the_tests_of_fastchess() -> None:
     seen = compare([96, 111, 136])
     assert (round(seen.elo, 2), round(seen.elo_error, 2)) == (40.70, 30.43)
     assert (round(seen.normalised, 2), round(seen.normalised_error, 2)) == (49.77, 36.77)
@@ -38,7 +38,7 @@ def test_games_as_fastchess_tests_them() -> None:
 
 
 @given(counts)
-def test_the_other_side_sees_the_opposite(seen: list[int]) -> None:
+def test_swapping_the_players_reverses_the_comparison(seen: list[int]) -> None:
     ours, theirs = compare(seen), compare(seen[::-1])
     assert ours.elo == pytest.approx(-theirs.elo, abs=1e-6)
     assert ours.superiority == pytest.approx(1 - theirs.superiority, abs=1e-9)
@@ -49,8 +49,8 @@ def test_the_other_side_sees_the_opposite(seen: list[int]) -> None:
         assert test.llr == pytest.approx(-sprt(seen[::-1], -4, 3, model=model).llr, abs=1e-4, rel=1e-5)
 
 
-def test_a_sequential_test_decides_for_the_truth_about_as_often_as_it_promises() -> None:
-    """Pairs drawn from players that are even: elo1 is accepted wrongly in about alpha of all tests."""
+def test_a_sequential_test_errs_about_as_often_as_alpha() -> None:
+    """Pairs drawn from equal players: elo1 is wrongly accepted in about alpha of all tests."""
     drawn = random.Random(3)
     wrong = 0
     for _ in range(200):
@@ -74,7 +74,7 @@ def test_a_sequential_test_decides_for_the_truth_about_as_often_as_it_promises()
         (([1, 2, 3], 0, 5, 0.05, 0.05, "odd"), "model = 'odd'"),
     ],
 )
-def test_what_makes_no_sense_is_refused_by_name(arguments: tuple[object, ...], words: str) -> None:
+def test_invalid_arguments_are_refused_with_an_error_that_names_them(arguments: tuple[object, ...], words: str) -> None:
     with pytest.raises(BadValue) as refused:
         sprt(*arguments)
     assert words in str(refused.value)
@@ -99,7 +99,7 @@ def table(scores: dict[tuple[int, int], tuple[float, float]], n: int) -> tuple[n
     return points, games
 
 
-def test_three_engines_are_rated_as_published() -> None:
+def test_ratings_of_three_engines_agree_with_published_ones() -> None:
     points, games = table({(0, 1): (22.5, 30), (1, 2): (22.5, 30), (0, 2): (27, 30)}, 3)
     rated = rate(["one", "two", "three"], points, games)
     assert [round(value) for value in rated.elo] == [191, 0, -191]
@@ -112,7 +112,7 @@ def test_three_engines_are_rated_as_published() -> None:
     assert np.allclose(to_last.superiority, rated.superiority)
 
 
-def test_two_players_agree_with_the_comparison_of_two() -> None:
+def test_ratings_of_two_players_agree_with_their_comparison() -> None:
     points, games = table({(0, 1): (60, 100)}, 2)
     rated = rate(["a", "b"], points, games)
     assert rated.elo[0] - rated.elo[1] == pytest.approx(compare([40, 0, 60]).elo)
@@ -122,13 +122,13 @@ def test_two_players_agree_with_the_comparison_of_two() -> None:
 @pytest.mark.parametrize(
     "scores",
     [
-        {(0, 1): (10.0, 10.0)},  # a clean sheet, and two who never played
+        {(0, 1): (10.0, 10.0)},  # a perfect score, and two without games
         {(0, 1): (5.0, 10.0), (2, 3): (5.0, 10.0)},  # two groups that never met
         {(0, 1): (0.0, 10.0), (1, 2): (0.0, 10.0), (2, 3): (0.0, 10.0)},
         {},
     ],
 )
-def test_clean_sheets_and_strangers_stay_finite_and_it_says_so(scores: dict) -> None:
+def test_perfect_scores_and_unconnected_groups_are_finite_and_flagged(scores: dict) -> None:
     rated = rate(list("abcd"), *table(scores, 4))
     assert rated.prior
     assert np.isfinite(rated.elo).all()
@@ -136,8 +136,8 @@ def test_clean_sheets_and_strangers_stay_finite_and_it_says_so(scores: dict) -> 
     assert rated.elo.mean() == pytest.approx(0, abs=1e-6)
 
 
-def test_two_hundred_agents_and_their_true_strengths() -> None:
-    """A round robin of 100,000 matches drawn from known strengths: 95 % intervals hold the truth in about 95 %."""
+def test_ratings_of_two_hundred_agents_cover_their_true_strengths() -> None:
+    """A round robin of 100,000 matches drawn from known strengths: 95 % intervals hold for about 95 %."""
     drawn = np.random.default_rng(5)
     truth = drawn.normal(0, 200, 200)
     truth -= truth.mean()
@@ -158,28 +158,30 @@ def test_two_hundred_agents_and_their_true_strengths() -> None:
 def test_points_that_do_not_add_up_are_refused() -> None:
     points, games = table({(0, 1): (5, 10)}, 2)
     points[0, 1] = 7
-    with pytest.raises(BadValue, match="adds up"):
+    with pytest.raises(BadValue, match="add up"):
         rate(["a", "b"], points, games)
     with pytest.raises(BadValue, match="anchor = 'c'"):
         rate(["a", "b"], *table({(0, 1): (5, 10)}, 2), anchor="c")
 
 
-def test_running_elo_moves_both_by_the_same_and_has_tiers() -> None:
+def test_running_elo_changes_both_players_equally_and_has_tiers() -> None:
     lines = running_elo([("a", "b", 1.0), ("a", "b", 0.5), ("b", "a", 0.0)])
     assert lines["a"][:2] == [1200.0, 1216.0]
     assert lines["b"][:2] == [1200.0, 1184.0]
     assert lines["a"][-1] + lines["b"][-1] == pytest.approx(2400)
-    assert lines["a"][2] < lines["a"][1], "a draw against a weaker one costs"
+    assert lines["a"][2] < lines["a"][1], "a draw against a weaker agent costs points"
     assert [tier(value) for value in (1399.9, 1400, 1600, 1800)] == ["Bronze", "Silver", "Gold", "Platinum"]
 
 
-def test_many_seats_are_rated_by_their_ranks() -> None:
+def test_matches_of_many_seats_are_rated_by_ranks() -> None:
     rated = many_seats([(("a", "b", "c"), (1, 2, 3))] * 20 + [(("a", "a", "b"), (1, 2, 3))])
     assert rated["a"][0] > rated["b"][0] > rated["c"][0]
-    assert rated["a"][1] < 25 / 3, "and it is surer than at the start"
+    assert rated["a"][1] < 25 / 3, "the deviation shrinks"
     assert ahead(UNKNOWN, UNKNOWN) == 0.5
     assert 1 > ahead(rated["a"], rated["c"]) > ahead(rated["a"], rated["b"]) > 0.5 > ahead(rated["c"], rated["b"])
     means, deviations = (np.array([rated[one][k] for one in "abc"]) for k in (0, 1))
     found = superior(means, deviations)
-    assert found[0, 2] > found[0, 1] > ahead(rated["a"], rated["b"]), "chance is out of it"
+    assert found[0, 2] > found[0, 1] > ahead(rated["a"], rated["b"]), (
+        "skill is more certain than the outcome of one match"
+    )
     assert np.allclose(found + found.T, 1)

@@ -1,4 +1,4 @@
-"""The books of a league against a plain list of what was played: whatever arrives when, they say the same."""
+"""Compares the tables of a league with a plain list of results, for any order of arrival."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from engine.errors import BadValue, NotNow, ReadOnly, StorageFailed
-from engine.league import standings as tables
-from engine.league.storage.tournaments import Book
-from engine.league.entries import Entry
-from engine.league.schedule import Planned
+from engine.league import played_matches, standings
 from engine.league.ratings import UNKNOWN, many_seats
-from engine.league.records import Settings, State
-from engine.league.storage.match_rows import points
+from engine.league.records import RunState, TournamentSettings
+from engine.league.schedule import ScheduledMatch
 from engine.league.statistics import Z
 from engine.league.storage.league import League
-from engine.league.tournament_runner import lift
-from engine.play.failures import unplayed
+from engine.league.storage.match_rows import points
+from engine.league.storage.result_columns import PlayedEntry
+from engine.league.storage.tournaments import TournamentStore, change_entrants
+from engine.league.tournament_runner import clear_quarantine
+from engine.play.failures import unplayed_result
 from engine.play.match import Ending, EndingKind, MatchResult, run_digest
 from engine.registry import new_game
 from tests.plugins.pilots import agent
@@ -35,13 +35,13 @@ UNPLAYED = (EndingKind.QUARANTINED, EndingKind.VOID, EndingKind.CANCELLED)
 BLAMED = (EndingKind.RESIGNED, EndingKind.CRASH, EndingKind.TIMEOUT, EndingKind.QUARANTINED)
 
 
-def outcome(planned: Planned, dice: random.Random) -> Entry:
-    """Anything that may come of a match; the same players who act the same have the same scores."""
+def outcome(planned: ScheduledMatch, dice: random.Random) -> PlayedEntry:
+    """Any possible result; the same players with the same actions have the same scores."""
     spec, n = planned.spec, len(planned.spec.players)
     kind = dice.choice((*EndingKind, *UNPLAYED * 2, *[EndingKind.FINISHED] * 6))
     seats = tuple(sorted(dice.sample(range(n), dice.choice([1, 1, n])))) if kind in BLAMED else ()
     if kind in UNPLAYED:
-        return Entry(planned.place, spec, unplayed(spec, kind, "why", seats))
+        return PlayedEntry(planned.place, spec, unplayed_result(spec, kind, "why", seats))
     actions = bytes([dice.randrange(3)])
     scores = tuple(float((actions[0] + seat * actions[0]) % 3) for seat in range(n))
     marks = [-1.0 if seat in seats else score for seat, score in enumerate(scores)]
@@ -49,33 +49,33 @@ def outcome(planned: Planned, dice: random.Random) -> Entry:
     stats = ((float(actions[0]),) * (n == 3),) * n
     players = tuple(one.id for one in spec.players)
     ending = Ending(kind, seats, "why" if seats else "")
-    return Entry(planned.place, spec, MatchResult(spec.id, players, scores, ranks, 5, ending, stats, actions))
+    return PlayedEntry(planned.place, spec, MatchResult(spec.id, players, scores, ranks, 5, ending, stats, actions))
 
 
-def tallies(kept: Iterable[Entry], paired: bool) -> dict[tuple[str, str], tables.Tally]:
-    found: dict[tuple[str, str], tables.Tally] = defaultdict(tables.Tally)
+def tallies(kept: Iterable[PlayedEntry], paired: bool) -> dict[tuple[str, str], standings.Tally]:
+    found: dict[tuple[str, str], standings.Tally] = defaultdict(standings.Tally)
     rated = {one.place: one.result for one in kept if one.result.ending.kind.rated}
     for place, result in rated.items():
         seats = range(len(result.players))
         for a, b in ((a, b) for a in seats for b in seats if a != b):
             tally = found[result.players[a], result.players[b]]
             won, lost = result.ranks[a] < result.ranks[b], result.ranks[a] > result.ranks[b]
-            tally.add(tables.Tally(won, not won and not lost, lost, result.scores[a], result.scores[b]))
+            tally.add(standings.Tally(won, not won and not lost, lost, result.scores[a], result.scores[b]))
             if paired and place % 2 and place + 1 in rated:
                 other = rated[place + 1]
                 made = points(result.ranks, a) + points(other.ranks, other.players.index(result.players[a]))
                 pairs = tuple(int(step == made * 2) for step in range(5))
-                tally.add(tables.Tally(pairs=pairs))
+                tally.add(standings.Tally(pairs=pairs))
     return dict(found)
 
 
-def forfeits(kept: Iterable[Entry]) -> Counter[tuple[str, str]]:
+def forfeits(kept: Iterable[PlayedEntry]) -> Counter[tuple[str, str]]:
     blamed = ((one.result, seat) for one in kept for seat in one.result.ending.seats)
     return Counter((result.players[seat], result.ending.kind.value) for result, seat in blamed)
 
 
-def skills(kept: Iterable[Entry]) -> dict[str, tuple[float, float]]:
-    """In the order of the plan, up to the first match that is missing."""
+def skills(kept: Iterable[PlayedEntry]) -> dict[str, tuple[float, float]]:
+    """In schedule order, up to the first missing match."""
     found, place, counted = {one.place: one.result for one in kept}, 1, []
     while place in found:
         if found[place].ending.kind.rated:
@@ -84,32 +84,32 @@ def skills(kept: Iterable[Entry]) -> dict[str, tuple[float, float]]:
     return many_seats(counted)
 
 
-def identical(kept: Iterable[Entry]) -> int:
+def identical(kept: Iterable[PlayedEntry]) -> int:
     games = Counter((one.result.players, one.result.actions) for one in kept if one.result.steps)
     return sum(games.values()) - len(games)
 
 
-def agrees(table: tables.Standings, expected: dict[tuple[str, str], tables.Tally]) -> None:
+def agrees(table: standings.Standings, expected: dict[tuple[str, str], standings.Tally]) -> None:
     said = {(row.agent, other): tally for row in table.rows for other, tally in row.against.items()}
     assert said == expected
     for row in table.rows:
-        total = tables.Tally()
+        total = standings.Tally()
         for tally in row.against.values():
             total.add(tally)
         assert row.total == total
 
 
 class Books(RuleBasedStateMachine):
-    """A league in a file beside a model of it; every rule does the same to both."""
+    """A league in a file and a model of it; every rule changes both."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory(prefix="ringside-books-")
+        self.folder = tempfile.TemporaryDirectory(prefix="ringside-stores-")
         self.league = League.new(Path(self.folder.name) / "one.league")
         self.agents: dict[str, list[object]] = {}  # id: game, name, whether it is archived
-        self.plans: dict[int, tuple[str, bool, list[Planned]]] = {}
-        self.kept: dict[int, dict[int, Entry]] = {}
-        self.book: Book | None = None
+        self.plans: dict[int, tuple[str, bool, list[ScheduledMatch]]] = {}
+        self.kept: dict[int, dict[int, PlayedEntry]] = {}
+        self.store: TournamentStore | None = None
         self.fresh, self.lifted = True, set[int]()
 
     def teardown(self) -> None:
@@ -141,7 +141,7 @@ class Books(RuleBasedStateMachine):
         try:
             made = self.league.add_agent(name, game, agent(kind))
         except BadValue:
-            assert name in self.agents, "only what somebody else was called at first may be refused"
+            assert name in self.agents, "only the first name of another agent may be refused"
             return
         assert made.id not in self.agents
         self.agents[made.id] = [game, name, False]
@@ -155,7 +155,7 @@ class Books(RuleBasedStateMachine):
             with pytest.raises(BadValue, match="name"):
                 self.league.change_agent(id, name=name)
             return
-        if name not in self.agents or name == id:  # what somebody else was called at first may be refused
+        if name not in self.agents or name == id:  # the first name of another agent may be refused
             assert self.league.change_agent(id, name=name).id == id
             self.agents[id][1] = name
 
@@ -179,10 +179,10 @@ class Books(RuleBasedStateMachine):
         entrants, board = self.of(game)[:4], GAMES[game]
         if len(entrants) < board.info.seats:
             with pytest.raises(BadValue, match="entrants"):
-                self.league.add_tournament("too few", Settings(board.spec, seed=seed), entrants)
+                self.league.add_tournament("too few", TournamentSettings(board.spec, seed=seed), entrants)
             return
-        made = self.league.add_tournament("one", Settings(board.spec, seed=seed, swap=swap), entrants)
-        plan = list(Book(self.league, made.number).missing())
+        made = self.league.add_tournament("one", TournamentSettings(board.spec, seed=seed, swap=swap), entrants)
+        plan = list(TournamentStore(self.league, made.number).missing())
         assert made.total == len(plan)
         self.plans[made.number] = (game, swap and board.info.seats == 2, plan)
         self.kept[made.number] = {}
@@ -190,33 +190,33 @@ class Books(RuleBasedStateMachine):
     @precondition(lambda self: self.plans)
     @rule(which=st.integers(0, 3), seed=st.integers(0, 10**6), size=st.integers(1, 20))
     def record(self, which: int, seed: int, size: int) -> None:
-        """In any order, some twice, some that are there already."""
+        """In any order, with duplicates and results recorded before."""
         number = list(self.plans)[which % len(self.plans)]
-        if self.book is None or self.book.tournament.number != number:
-            self.book = Book(self.league, number)
+        if self.store is None or self.store.tournament.number != number:
+            self.store = TournamentStore(self.league, number)
         dice, plan, kept = random.Random(seed), self.plans[number][2], self.kept[number]
         batch = [outcome(dice.choice(plan[: dice.choice([3, 99])]), dice) for _ in range(size)]
         added = {}
         for one in batch:
             if one.place not in kept and one.result.ending.kind is not EndingKind.CANCELLED:
                 added.setdefault(one.place, one)
-        assert self.book.record(iter(batch)) == list(added.values())
+        assert self.store.record(iter(batch)) == list(added.values())
         kept |= added
-        assert [one.place for one in self.book.missing()] == [one.place for one in plan if one.place not in kept]
-        assert self.book.over == (len(kept) == len(plan))
+        assert [one.place for one in self.store.missing()] == [one.place for one in plan if one.place not in kept]
+        assert self.store.over == (len(kept) == len(plan))
         self.fresh = True
 
     @precondition(lambda self: any(self.kept.values()))
-    @rule(data=st.data(), state=st.sampled_from([State.STOPPED, State.PAUSED, State.FINISHED]))
-    def settle(self, data: st.DataObject, state: State) -> None:
+    @rule(data=st.data(), state=st.sampled_from([RunState.STOPPED, RunState.PAUSED, RunState.FINISHED]))
+    def settle(self, data: st.DataObject, state: RunState) -> None:
         number = data.draw(st.sampled_from([number for number, kept in self.kept.items() if kept]))
-        Book(self.league, number).settle(state, "so")
+        TournamentStore(self.league, number).settle(state, "so")
         assert self.league.tournament(number).state is state
-        if state is not State.PAUSED:
+        if state is not RunState.PAUSED:
             game = GAMES[self.plans[number][0]].spec
-            table = [row for row in tables.standings(self.league, game).rows if row.total.played]
+            table = [row for row in standings.standings(self.league, game).rows if row.total.played]
             expected = {(row.agent, row.rating, row.error) for row in table}
-            assert not table or {*tables.rating_history(self.league, game)[-1].ratings} == expected
+            assert not table or {*standings.rating_history(self.league, game)[-1].ratings} == expected
 
     @precondition(lambda self: self.plans)
     @rule(which=st.integers(0, 3))
@@ -224,9 +224,9 @@ class Books(RuleBasedStateMachine):
         number = list(self.plans)[which % len(self.plans)]
         kept = self.kept[number]
         gone = [place for place, one in kept.items() if one.result.ending.kind in UNPLAYED]
-        assert lift(self.league, number) == len(gone)
+        assert clear_quarantine(self.league, number) == len(gone)
         self.kept[number] = {place: one for place, one in kept.items() if place not in gone}
-        self.book, self.fresh = None, True
+        self.store, self.fresh = None, True
         self.lifted |= {number} if gone else set()
 
     @rule()
@@ -235,9 +235,9 @@ class Books(RuleBasedStateMachine):
         self.league.close()
         with League(path, read_only=True) as looking, pytest.raises(ReadOnly):
             looking.add_agent("late", "bids", agent("fast"))
-        self.league, self.book, self.fresh = League(path), None, True
+        self.league, self.store, self.fresh = League(path), None, True
 
-    # What must hold
+    # Invariants
 
     @invariant()
     def agents_are_as_they_were_told(self) -> None:
@@ -246,7 +246,7 @@ class Books(RuleBasedStateMachine):
         assert [self.league.spec(id).id for id in said] == list(said)
 
     @invariant()
-    def books_agree(self) -> None:
+    def store_agrees(self) -> None:
         if self.fresh:
             self.tables_agree()
             self.history_agrees()
@@ -254,14 +254,14 @@ class Books(RuleBasedStateMachine):
 
     def tables_agree(self) -> None:
         for game, board in GAMES.items():
-            pool: dict[tuple[str, str], tables.Tally] = defaultdict(tables.Tally)
+            pool: dict[tuple[str, str], standings.Tally] = defaultdict(standings.Tally)
             mine = [number for number, plan in self.plans.items() if plan[0] == game]
             for number in mine:
                 kept = self.kept[number].values()
                 expected = tallies(kept, self.plans[number][1])
                 for pair, tally in expected.items():
                     pool[pair].add(tally)
-                table = tables.standings(self.league, board.spec, number)
+                table = standings.standings(self.league, board.spec, number)
                 agrees(table, expected)
                 assert table.matches == len(kept) == self.league.tournament(number).played
                 said = {(row.agent, kind): n for row in table.rows for kind, n in row.forfeits.items()}
@@ -271,9 +271,9 @@ class Books(RuleBasedStateMachine):
                     for row in table.rows:
                         mean, deviation = skilled.get(row.agent, UNKNOWN)
                         assert (row.rating, row.error) == pytest.approx((mean, Z * deviation))
-                assert tables.digest(self.league, number)[0] == run_digest(one.result for one in kept)
-                assert tables.identical_games(self.league, number) == identical(kept)
-            agrees(tables.standings(self.league, board.spec), dict(pool))
+                assert played_matches.digest(self.league, number)[0] == run_digest(one.result for one in kept)
+                assert played_matches.identical_games(self.league, number) == identical(kept)
+            agrees(standings.standings(self.league, board.spec), dict(pool))
 
     def history_agrees(self) -> None:
         everything = [(number, self.kept[number][at]) for number in self.kept for at in sorted(self.kept[number])][::-1]
@@ -284,11 +284,13 @@ class Books(RuleBasedStateMachine):
             if [one[1] for one in self.agents.values()].count(name) == 1:
                 self.pages(lambda one, id=id: id in one.result.players, everything, agent=name)
 
-    def pages(self, wanted: Callable[[Entry], bool], among: list[tuple[int, Entry]], **query: object) -> None:
+    def pages(
+        self, wanted: Callable[[PlayedEntry], bool], among: list[tuple[int, PlayedEntry]], **query: object
+    ) -> None:
         found, before = [], None
-        while page := tables.history(self.league, before=before, limit=3, **query):  # type: ignore[arg-type]
+        while page := played_matches.history(self.league, before=before, limit=3, **query):  # type: ignore[arg-type]
             found += [(one.tournament, one.place, one.spec, one.result) for one in page]
-            before = tables.number_of(page[-1])
+            before = played_matches.number_of(page[-1])
         assert found == [(number, one.place, one.spec, one.result) for number, one in among if wanted(one)]
 
 
@@ -296,7 +298,7 @@ Books.TestCase.settings = settings(max_examples=16, stateful_step_count=25, repo
 test_books_agree_with_a_plain_list_of_results = Books.TestCase
 
 
-# One at a time
+# Single tests
 
 
 def league_with(folder: Path, count: int = 4, game: str = "bids") -> League:
@@ -307,26 +309,26 @@ def league_with(folder: Path, count: int = 4, game: str = "bids") -> League:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_the_order_of_arrival_changes_no_rating(tmp_path: Path, game: str) -> None:
-    """Neither within a tournament nor, for the pool when they have ended, between two of them."""
+def test_the_order_of_arrival_does_not_change_ratings(tmp_path: Path, game: str) -> None:
+    """Neither within a tournament nor, for the pool after their end, between two tournaments."""
     said = []
     for order in range(4):
         (tmp_path / str(order)).mkdir()
         with league_with(tmp_path / str(order), game=game) as league:
             entries = []
             for seed in (1, 2):
-                made = league.add_tournament("t", Settings(GAMES[game].spec, seed=seed), NAMES[:4])
+                made = league.add_tournament("t", TournamentSettings(GAMES[game].spec, seed=seed), NAMES[:4])
                 dice = random.Random(seed)
-                missing = Book(league, made.number).missing()
+                missing = TournamentStore(league, made.number).missing()
                 entries += [(made.number, outcome(one, dice)) for one in missing]
             random.Random(order).shuffle(entries)
             entries.sort(key=lambda one: one[0], reverse=bool(order % 2))  # one tournament after the other
             for number in dict.fromkeys(number for number, _ in entries):
                 mine = [one for of, one in entries if of == number]
                 for at in range(0, len(mine), 5):
-                    Book(league, number).record(mine[at : at + 5])
-                Book(league, number).settle(State.STOPPED)
-            pool = [tables.standings(league, GAMES[game].spec, number).rows for number in (0, 1, 2)]
+                    TournamentStore(league, number).record(mine[at : at + 5])
+                TournamentStore(league, number).settle(RunState.STOPPED)
+            pool = [standings.standings(league, GAMES[game].spec, number).rows for number in (0, 1, 2)]
             said.append([{row.agent: (row.rating, row.error) for row in rows} for rows in pool])
     for one in said[1:]:
         assert one[1:] == said[0][1:], "within a tournament"
@@ -335,66 +337,68 @@ def test_the_order_of_arrival_changes_no_rating(tmp_path: Path, game: str) -> No
 
 def test_a_batch_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with league_with(tmp_path) as league:
-        made = league.add_tournament("t", Settings(GAMES["bids"].spec), NAMES[:4])
-        book, dice = Book(league, made.number), random.Random(1)
-        batch = [one for one in (outcome(one, dice) for one in book.missing()) if one.result.steps]
+        made = league.add_tournament("t", TournamentSettings(GAMES["bids"].spec), NAMES[:4])
+        store, dice = TournamentStore(league, made.number), random.Random(1)
+        batch = [one for one in (outcome(one, dice) for one in store.missing()) if one.result.steps]
         with monkeypatch.context() as patched, pytest.raises(StorageFailed):  # noqa: PT012
-            patched.setattr(book, "_forfeits", lambda *_: (_ for _ in ()).throw(StorageFailed("the disk is full")))
-            book.record(batch)
-        assert (tables.history(league), league.tournament(1).played, book.played) == ([], 0, 0)
-        assert book.record(batch) == batch, "and it can be tried again"
-        agrees(tables.standings(league, GAMES["bids"].spec, 1), tallies(batch, False))
+            patched.setattr(store, "_forfeits", lambda *_: (_ for _ in ()).throw(StorageFailed("the disk is full")))
+            store.record(batch)
+        assert (played_matches.history(league), league.tournament(1).played, store.played) == ([], 0, 0)
+        assert store.record(batch) == batch, "it can be recorded again"
+        agrees(standings.standings(league, GAMES["bids"].spec, 1), tallies(batch, False))
 
 
-def test_who_gets_another_chance_is_rated_as_if_it_were_the_first(tmp_path: Path) -> None:
+def test_after_lifting_a_quarantine_ratings_are_as_if_there_had_been_none(tmp_path: Path) -> None:
     with league_with(tmp_path) as league:
-        league.add_tournament("t", Settings(GAMES["bids"].spec), NAMES[:4])
-        plan, dice = list(Book(league, 1).missing()), random.Random(3)
-        void = [Entry(one.place, one.spec, unplayed(one.spec, EndingKind.VOID, "why")) for one in plan[2:4]]
+        league.add_tournament("t", TournamentSettings(GAMES["bids"].spec), NAMES[:4])
+        plan, dice = list(TournamentStore(league, 1).missing()), random.Random(3)
+        void = [
+            PlayedEntry(one.place, one.spec, unplayed_result(one.spec, EndingKind.VOID, "why")) for one in plan[2:4]
+        ]
         rated = [next(e for e in iter(lambda one=one: outcome(one, dice), 0) if e.result.steps) for one in plan]
-        Book(league, 1).record([*rated[:2], *void, *rated[4:]])
-        assert lift(league, 1) == 2
-        Book(league, 1).record(rated[2:4])
-        table = tables.standings(league, GAMES["bids"].spec, 1)
+        TournamentStore(league, 1).record([*rated[:2], *void, *rated[4:]])
+        assert clear_quarantine(league, 1) == 2
+        TournamentStore(league, 1).record(rated[2:4])
+        table = standings.standings(league, GAMES["bids"].spec, 1)
         for row in table.rows:
             assert (row.rating, row.error / Z) == pytest.approx(skills(rated)[row.agent])
         agrees(table, tallies(rated, False))
 
 
-def test_games_from_other_starts_or_with_other_scores_are_not_identical(tmp_path: Path) -> None:
+def test_games_with_different_starts_or_scores_are_not_identical(tmp_path: Path) -> None:
     with league_with(tmp_path, 2, "tictactoe") as league:
-        chosen = Settings(GAMES["tictactoe"].spec, games=12, swap=False, starts=("0", "4"))
+        chosen = TournamentSettings(GAMES["tictactoe"].spec, games=12, swap=False, starts=("0", "4"))
         made = league.add_tournament("t", chosen, "AB")
-        book = Book(league, made.number)
-        plan = [one for one in book.missing() if one.spec.players[0].id == "A"]
+        store = TournamentStore(league, made.number)
+        plan = [one for one in store.missing() if one.spec.players[0].id == "A"]
         entries, ending = [], Ending(EndingKind.FINISHED)
         for planned in plan:
             scores, ranks = ((1.0, 0.0), (1, 2)) if planned.place < 7 else ((0.0, 1.0), (2, 1))
             result = MatchResult(planned.spec.id, ("A", "B"), scores, ranks, 3, ending, ((), ()), b"\1\2\3")
-            entries.append(Entry(planned.place, planned.spec, result))
-        book.record(entries)
+            entries.append(PlayedEntry(planned.place, planned.spec, result))
+        store.record(entries)
         kinds = {(one.spec.start, one.result.scores) for one in entries}
         assert len(kinds) == 4
-        assert tables.identical_games(league, 1) == len(entries) - len(kinds)
+        assert played_matches.identical_games(league, 1) == len(entries) - len(kinds)
 
 
-def test_a_change_of_entrants_that_the_format_refuses_changes_nothing(tmp_path: Path) -> None:
+def test_a_refused_change_of_entrants_changes_nothing(tmp_path: Path) -> None:
     with league_with(tmp_path, 4, "tictactoe") as league:
         spec = GAMES["tictactoe"].spec
-        league.add_tournament("test", Settings(spec, "sequential-test"), "AB")
-        league.add_tournament("gauntlet", Settings(spec, "gauntlet", (("challengers", 2),)), "ABC")
+        league.add_tournament("test", TournamentSettings(spec, "sequential-test"), "AB")
+        league.add_tournament("gauntlet", TournamentSettings(spec, "gauntlet", (("challengers", 2),)), "ABC")
         with pytest.raises(BadValue):
-            league.change_entrants(1, join=["C"], leave=[])
+            change_entrants(league, 1, join=["C"], leave=[])
         with pytest.raises(BadValue):
-            league.change_entrants(2, join=[], leave=["C"])
+            change_entrants(league, 2, join=[], leave=["C"])
         assert [one.entrants for one in league.tournaments()] == [("A", "B"), ("A", "B", "C")]
-        assert [Book(league, number).plan.length for number in (1, 2)] == [32, 4]
+        assert [TournamentStore(league, number).plan.length for number in (1, 2)] == [32, 4]
 
 
-def test_the_total_is_known_when_somebody_joins_in_mid_round(tmp_path: Path) -> None:
+def test_the_total_is_known_when_an_agent_joins_in_mid_round(tmp_path: Path) -> None:
     with league_with(tmp_path, 5, "tictactoe") as league:
-        league.add_tournament("t", Settings(GAMES["tictactoe"].spec), "ABCD")
-        book, dice = Book(league, 1), random.Random(1)
-        book.record([outcome(one, dice) for one in list(book.missing())[:1]])
-        changed = league.change_entrants(1, join=["E"], leave=[])
-        assert changed.total == 20, "all ten pairs, twice, though the first round is not over yet"
+        league.add_tournament("t", TournamentSettings(GAMES["tictactoe"].spec), "ABCD")
+        store, dice = TournamentStore(league, 1), random.Random(1)
+        store.record([outcome(one, dice) for one in list(store.missing())[:1]])
+        changed = change_entrants(league, 1, join=["E"], leave=[])
+        assert changed.total == 20, "all ten pairs, twice, although the first round is not over yet"

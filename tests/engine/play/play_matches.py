@@ -1,4 +1,4 @@
-"""How the tests of the arena play matches."""
+"""Plays matches in an arena, for tests."""
 
 from __future__ import annotations
 

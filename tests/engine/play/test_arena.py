@@ -1,4 +1,4 @@
-"""The arena: exactly one result for every match, whatever sits on its lanes."""
+"""The arena gives exactly one result for every match, whatever players are on its lanes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from engine.errors import BadSpec, RingsideError
 from engine.game import AgentKind, Game, GameInfo
-from engine.play.arena import ROOM, Arena, lanes_for
+from engine.play.arena import GROUP_BYTES, Arena, lanes_for
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchSpec, run_digest
 from engine.registry import KINDS, new_game
-from tests.engine.playing import QUICK, run, specs_of
+from tests.engine.play.play_matches import QUICK, run, specs_of
 from tests.plugins import pilots
 from tests.plugins.pilots import RowPilot, agent
 
@@ -27,7 +27,7 @@ CASES = st.lists(st.tuples(st.sampled_from(FAIR), st.sampled_from(FAIR), st.inte
 
 @given(CASES, st.integers(1, 30), st.randoms(use_true_random=False))
 @settings(max_examples=25)
-def test_every_match_gives_the_same_record_in_any_company(cases: list, lanes: int, order: random.Random) -> None:
+def test_a_match_gives_the_same_result_beside_any_others(cases: list, lanes: int, order: random.Random) -> None:
     specs = specs_of(new_game("pong", **QUICK), cases)
     reference = {spec.id: run([spec], 1)[spec.id] for spec in specs}
     shuffled = order.sample(specs, len(specs))
@@ -49,7 +49,7 @@ def test_every_slot_begins_and_ends_exactly_once(cases: list, lanes: int) -> Non
     begun = sum(event == "begin" for pilot in made for event, _ in pilot.log)
     ended = sum(event == "end" for pilot in made for event, _ in pilot.log)
     assert begun == ended == 2 * len(specs)  # RowPilot itself refuses a slot that begins twice or ends unbegun
-    assert [pilot.log[-1] for pilot in made] == [("close", 0)] * len(made), "closed, with nothing going on"
+    assert [pilot.log[-1] for pilot in made] == [("close", 0)] * len(made), "closed while idle"
 
 
 @pytest.mark.parametrize("lanes", [1, 7, 256])
@@ -64,7 +64,7 @@ def test_a_league_of_bots_has_one_digest(lanes: int, pong: Game) -> None:
     assert run_digest(run(specs, lanes).values()) == "b07036022dffffe122b2a2dc662871d4"
 
 
-def test_an_agent_that_reseeds_every_generator_changes_nobody_elses_match(pong: Game) -> None:
+def test_an_agent_that_reseeds_every_generator_changes_no_other_match(pong: Game) -> None:
     specs = specs_of(pong, [("remembering", "fast", n) for n in range(6)])
     alone = run(specs, 6)
     with_vandal = run([*specs, *(MatchSpec(f"v{n}", pong.spec, (agent("vandal"),) * 2, n) for n in range(6))], 4)
@@ -78,7 +78,7 @@ def test_an_agent_may_play_itself_and_its_two_seats_differ(pong: Game) -> None:
 
 
 @pytest.mark.parametrize("capacity", [2, 3, 5])
-def test_a_pilot_never_holds_more_slots_than_it_can(capacity: int) -> None:
+def test_a_pilot_never_holds_more_slots_than_its_capacity(capacity: int) -> None:
     made: list[pilots.RowPilot] = []
     KINDS.add("narrow", pilots.row_kind("narrow", made, capacity, "fast"))
     try:
@@ -97,7 +97,7 @@ def test_a_pilot_never_holds_more_slots_than_it_can(capacity: int) -> None:
     assert most == capacity - capacity % 2
 
 
-def test_a_limit_of_steps_ends_a_match_by_itself(pong: Game) -> None:
+def test_a_step_limit_ends_a_match(pong: Game) -> None:
     result = run([MatchSpec("m", pong.spec, (agent("fast"), agent("fast")), 1, None, Limits(17))], 3)["m"]
     assert (result.steps, result.ending.kind) == (17, EndingKind.STEP_LIMIT)
 
@@ -118,7 +118,7 @@ def test_options_and_starts_may_differ_from_match_to_match() -> None:
     )
 
 
-def test_many_games_in_one_arena_and_none_of_their_results_lost() -> None:
+def test_many_games_in_one_arena_give_all_their_results() -> None:
     games = [new_game("pong", points=1, paddle_speed=float(n)) for n in range(1, 15)]
     specs = [MatchSpec(f"g{n}", game.spec, (agent("fast"), agent("fast")), n) for n, game in enumerate(games)]
     assert len(run(specs, 2)) == 14
@@ -139,7 +139,7 @@ def test_rewards_add_up_to_the_scores() -> None:
     assert results[0].scores == tuple(total)
 
 
-def test_without_recording_a_match_is_the_same_but_for_its_actions(pong: Game) -> None:
+def test_without_recording_only_the_actions_are_missing(pong: Game) -> None:
     spec = MatchSpec("m", pong.spec, (agent("fast"), agent("fast")), 1, None, Limits(99))
     with SequentialMatchExecutor(1, record=False) as bare, SequentialMatchExecutor(1) as full:
         one, other = bare.execute_match(spec), full.execute_match(spec)
@@ -162,7 +162,7 @@ def test_recalled_matches_are_the_ones_without_a_result(pong: Game) -> None:
     assert sorted(result.id for result in [*done, *again]) == sorted(spec.id for spec in specs)
 
 
-def test_a_run_that_is_left_early_leaves_nothing_behind(pong: Game) -> None:
+def test_a_run_that_is_closed_early_leaves_no_matches(pong: Game) -> None:
     specs = specs_of(new_game("pong", **QUICK), [("fast", "slow", n) for n in range(20)])
     with SequentialMatchExecutor(4) as executor:
         results = executor.run(specs)
@@ -176,7 +176,7 @@ def test_an_arena_needs_a_lane() -> None:
         Arena(0)
 
 
-def test_a_match_that_is_over_when_it_is_dealt_gives_its_result_at_once() -> None:
+def test_a_match_that_is_over_at_its_start_gives_its_result() -> None:
     game = new_game("mixed")
     specs = [
         MatchSpec(f"m{n}", game.spec, (agent("fast"), agent("slow")), n, start)
@@ -194,8 +194,8 @@ def test_a_match_without_a_result_is_no_contest() -> None:
     assert kinds == {EndingKind.FINISHED, EndingKind.NO_CONTEST}
 
 
-def test_steps_of_all_and_steps_of_one_do_not_mix_up_whom_to_ask() -> None:
-    """Beside a slow match and alone, a match in which everybody acts only now and then goes the same way."""
+def test_steps_of_all_seats_and_of_one_seat_may_alternate() -> None:
+    """A match in which all seats act only at times goes the same way alone and beside a slow match."""
     game = new_game("mixed")
     specs = [MatchSpec(f"m{n}", game.spec, (agent("remembering"), agent("fast")), n) for n in range(12)]
     slow = [MatchSpec(f"s{n}", game.spec, (agent("slow"), agent("fast")), n) for n in range(6)]
@@ -233,19 +233,19 @@ def test_an_id_may_stand_for_another_agent_in_the_next_run(pong: Game) -> None:
     assert distances[1] > 0
 
 
-def test_nothing_of_a_run_that_was_left_comes_up_in_the_next(pong: Game) -> None:
+def test_results_of_a_closed_run_do_not_appear_in_the_next(pong: Game) -> None:
     quick = new_game("pong", **QUICK)
     with SequentialMatchExecutor(8) as executor:
         first = executor.run(specs_of(quick, [("fast", "fast", n) for n in range(30)]))
         next(first)
-        with pytest.raises(RingsideError, match="in the middle of another run"):
+        with pytest.raises(RingsideError, match="plays another run"):
             next(executor.run([]))
         first.close()
         again = [result.id for result in executor.run([MatchSpec("z", quick.spec, (agent("fast"), agent("fast")), 1)])]
     assert again == ["z"]
 
 
-def test_records_tell_whether_a_match_is_repeatable(pong: Game) -> None:
+def test_results_say_whether_a_match_is_repeatable(pong: Game) -> None:
     KINDS.add("moody", dataclasses.replace(pilots.row_kind("fast"), name="moody", repeatable=False))
     try:
         specs = [MatchSpec(n, pong.spec, (agent("fast"), agent(n)), 1, None, Limits(5)) for n in ("fast", "moody")]
@@ -265,13 +265,15 @@ def test_records_tell_whether_a_match_is_repeatable(pong: Game) -> None:
         (GameInfo("", seats=10, actions=3, observation=(50_000_000,)), 1),
     ],
 )
-def test_lanes_are_no_more_than_there_is_room_for(info: GameInfo, lanes: int) -> None:
+def test_the_number_of_lanes_is_limited_by_memory(info: GameInfo, lanes: int) -> None:
     assert lanes_for(info, 1024) == lanes
     assert lanes_for(info, 1) == 1
-    assert lanes == 1 or lanes * info.seats * (4 * math.prod(info.observation) + info.masked * info.actions) <= ROOM
+    assert (
+        lanes == 1 or lanes * info.seats * (4 * math.prod(info.observation) + info.masked * info.actions) <= GROUP_BYTES
+    )
 
 
-def test_a_group_keeps_to_its_lanes_and_plays_everything() -> None:
+def test_a_group_plays_all_matches_on_its_lanes() -> None:
     spec = new_game("pettingzoo:cooperative_pong_v6", max_cycles=2).spec
     dice = (AgentSpec("A", "dice"), AgentSpec("B", "dice"))
     with Arena(1024) as arena:
@@ -279,15 +281,15 @@ def test_a_group_keeps_to_its_lanes_and_plays_everything() -> None:
             arena.add(MatchSpec(f"m{n}", spec, dice, n))
         arena.tick()
         group = arena._group(spec)
-        assert group.running == group.info.lanes
-        assert group._answers._obs.nbytes + group._answers._legal.nbytes <= ROOM
+        assert group.table.running == group.info.lanes
+        assert group._pending._obs.nbytes + group._pending._legal.nbytes <= GROUP_BYTES
         while not arena.idle:
             arena.tick()
         assert len(arena.take_results()) == 40
 
 
-def test_what_a_lane_held_before_never_gets_into_the_next_record(pong: Game) -> None:
-    """A lane that was freed with a log just full, and then stayed empty while others went on."""
+def test_a_lane_does_not_leak_actions_into_its_next_match(pong: Game) -> None:
+    """A lane is freed with a full log and stays empty while others continue."""
     players = (agent("fast"), agent("fast"))
     full, long, next_one = (
         MatchSpec(name, new_game("pong", points=99).spec, players, seed, None, Limits(steps))

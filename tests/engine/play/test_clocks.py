@@ -1,4 +1,4 @@
-"""Real clocks: who thinks for too long forfeits, and how long the others think does not matter."""
+"""Clocks: a player that exceeds its time forfeits; the time of other players does not count."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def test_base_increment_and_move_time_add_up(monkeypatch: pytest.MonkeyPatch) ->
     clocks = MatchClocks(Clock(base=10, increment=2, move=1), seats=2)
 
     def think(seat: int, seconds: float) -> str:
-        clocks.ask(seat)
+        clocks.start(seat)
         now[0] += seconds
-        return clocks.late(seat, answered=True)
+        return clocks.overrun(seat, answered=True)
 
     assert think(0, 4) == ""
-    assert clocks.ask(0) == pytest.approx(10 - 4 + 2 + 1), "the move's own second is for when the base is used up"
-    assert think(1, 11) == "", "the other's time is its own"
-    assert clocks.ask(1) == pytest.approx(0 + 2 + 1)
+    assert clocks.start(0) == pytest.approx(10 - 4 + 2 + 1), "the move time is used after the base time"
+    assert think(1, 11) == "", "each seat has its own time"
+    assert clocks.start(1) == pytest.approx(0 + 2 + 1)
     now[0] += 3.5
-    assert clocks.late(1, answered=False) == "thought for 3.5 s, 0.5 s more than were left"
-    assert "thought for" in clocks.late(0, answered=True), "and the first has been thinking since it was last asked"
+    assert clocks.overrun(1, answered=False) == "thought for 3.5 s, 0.5 s more than were left"
+    assert "thought for" in clocks.overrun(0, answered=True), "the clock of the first seat runs since `start`"
 
 
 @pytest.mark.parametrize("concurrent", [False, True])
@@ -58,8 +58,8 @@ def test_a_match_within_its_clock_ends_as_without_one(concurrent: bool) -> None:
 
 
 @pytest.mark.parametrize("pondering", [False, True])
-def test_who_exceeds_the_clock_forfeits(pondering: bool) -> None:
-    """In one long call, or in many short ones that say it is still thinking."""
+def test_a_player_that_exceeds_its_clock_forfeits(pondering: bool) -> None:
+    """In one long call, or in many short ones that return PENDING."""
     since: list[float] = []
 
     def dawdle(state: dict, views: object, row: int) -> int:
@@ -81,23 +81,23 @@ def test_who_exceeds_the_clock_forfeits(pondering: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("clock", "words"),
+    ("clock", "message"),
     [
         (60, r"limits.clock = 60: must be a Clock\(base, increment, move\)"),
-        (Clock(), "limits.clock gives nobody any time"),
+        (Clock(), "limits.clock gives no time"),
         (Clock(base=-1), "limits.clock.base = -1"),
         (Clock(base=float("nan")), "limits.clock.base = nan"),
         (Clock(base=1, increment=1e9), "limits.clock.increment = 1000000000.0"),
     ],
 )
-def test_a_clock_that_makes_no_sense_is_refused(clock: Clock, words: str) -> None:
-    with SequentialMatchExecutor(1) as executor, pytest.raises(BadSpec, match=words):
+def test_an_invalid_clock_is_refused(clock: Clock, message: str) -> None:
+    with SequentialMatchExecutor(1) as executor, pytest.raises(BadSpec, match=message):
         executor.execute_match(match(clock))
 
 
 @pytest.mark.slow
-def test_nobody_loses_on_time_while_kernels_are_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With nothing compiled yet, in a program of its own: compiling takes ten times as long as there is."""
+def test_no_clock_runs_while_kernels_are_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a new process with an empty cache: compiling takes ten times as long as the clock allows."""
     script = (
         "from engine.play.concurrent import ConcurrentMatchExecutor\n"
         "from engine.play.match import Clock, Limits, MatchSpec\n"
@@ -109,6 +109,6 @@ def test_nobody_loses_on_time_while_kernels_are_compiled(tmp_path: Path, monkeyp
         "    print(executor.execute_match(spec).ending.kind.value)\n"
     )
     monkeypatch.setenv("RINGSIDE_CACHE", str(tmp_path))
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=root, timeout=300)
     assert done.stdout == "step_limit\n", done.stderr

@@ -1,4 +1,4 @@
-"""The concurrent executor: the documented interface, the same records as in this process, and control while it runs."""
+"""The concurrent executor: its documented interface, the same results as the sequential one, control during a run."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import psutil
 import pytest
 
 from engine.errors import BadSpec, BadValue, RingsideError, UnknownName
-from engine.processes import launcher as nursery
 from engine.play.concurrent import ConcurrentMatchExecutor, default_workers
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
+from engine.processes import launcher
 from engine.registry import KINDS, new_game
 from engine.seeding import derive
 from engine.telemetry import WorkerStatus
@@ -32,7 +32,7 @@ ENDLESS = new_game("pong", step_limit=2_000_000_000, paddle_height=300.0, top_sp
 
 
 def all_sorts(count: int) -> list[MatchSpec]:
-    """Four games and many kinds of players: compiled and plain, slow, remembering, resigning, in turn and at once."""
+    """Four games, sequential and simultaneous, and many kinds of players: compiled, slow, stateful, resigning."""
     row_kinds = [agent(name) for name in ("fast", "slow", "remembering", "resigning", "vandal", "illegal")]
     pong = [*KINDS.get("pong-bot").samples(QUICK), *row_kinds, AgentSpec("Dice", "dice")]
     bids, mixed = new_game("bids", seats=4), new_game("mixed")
@@ -47,7 +47,7 @@ def all_sorts(count: int) -> list[MatchSpec]:
 
 
 def endless(count: int, players: tuple[str, str] = ("Predictor", "Predictor")) -> list[MatchSpec]:
-    """Matches that go on for long: nobody misses."""
+    """Matches that take long: no player misses the ball."""
     bots = {one.id: one for one in KINDS.get("pong-bot").samples(ENDLESS)}
     return [MatchSpec(f"e{n}", ENDLESS.spec, tuple(bots[name] for name in players), n) for n in range(count)]
 
@@ -67,7 +67,7 @@ def expected() -> list[MatchResult]:
 # As documented
 
 
-def test_it_is_used_as_the_guide_says(expected: list[MatchResult]) -> None:
+def test_the_executor_works_as_documented(expected: list[MatchResult]) -> None:
     match_configs = all_sorts(400)
     with ConcurrentMatchExecutor(max_workers=4, plugins=PLUGINS) as executor:
         results = executor.execute_matches(match_configs)
@@ -78,7 +78,7 @@ def test_it_is_used_as_the_guide_says(expected: list[MatchResult]) -> None:
     assert results[0].duration > 0
 
 
-def test_its_defaults_are_those_of_the_guide() -> None:
+def test_the_defaults_are_the_documented_ones() -> None:
     assert default_workers() == max(len(os.sched_getaffinity(0)) - 1, 1)
     with ConcurrentMatchExecutor() as executor:
         assert executor.workers == default_workers()
@@ -92,8 +92,8 @@ def test_processes_are_kept_for_the_next_batch(two: ConcurrentMatchExecutor) -> 
     assert {worker.pid for worker in two.status().workers} == before
 
 
-def test_with_visual_mode_on_nothing_is_concurrent(expected: list[MatchResult]) -> None:
-    """One at a time, in the order of the plan; switched while it runs."""
+def test_visual_mode_plays_one_match_at_a_time(expected: list[MatchResult]) -> None:
+    """One at a time, in order; switched during a run."""
     specs = all_sorts(60)
     with ConcurrentMatchExecutor(2, visual_mode=True, plugins=PLUGINS) as executor:
         stream = executor.run(specs)
@@ -106,26 +106,26 @@ def test_with_visual_mode_on_nothing_is_concurrent(expected: list[MatchResult]) 
     assert run_digest([*first, *rest]) == run_digest(expected[:60])
 
 
-def test_what_workers_import(two: ConcurrentMatchExecutor) -> None:
+def test_workers_import_no_heavy_modules(two: ConcurrentMatchExecutor) -> None:
     """Neither Qt nor pygame nor torch, and not the program's own main module."""
     two.execute_matches(all_sorts(50))
     for worker in two.status().workers:
         mapped = {os.path.basename(one.path) for one in psutil.Process(worker.pid).memory_maps(grouped=True)}
-        assert any("multiarray" in name for name in mapped), "numpy is there, so one can see libraries in this way"
+        assert any("multiarray" in name for name in mapped), "numpy is mapped, so the check sees libraries"
         assert not [name for name in mapped if "Qt6" in name or "pygame" in name or "SDL" in name or "torch" in name]
-        assert psutil.Process(worker.pid).nice() == 10
+        assert psutil.Process(worker.pid).nice() == min(os.nice(0) + 10, 19)
         until = time.monotonic() + 120
         while psutil.Process(worker.pid).num_threads() > 1 and time.monotonic() < until:
             time.sleep(0.05)  # a driver may just be compiled in the background
-        assert psutil.Process(worker.pid).num_threads() == 1, "nor a pool of threads for numbers"
+        assert psutil.Process(worker.pid).num_threads() == 1, "no thread pool of a numeric library"
 
 
-# The same records, however it is done
+# The same results in every configuration
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("lanes", [1, 7, 1024])
-def test_any_number_of_workers_and_lanes_gives_the_same_records(
+def test_any_number_of_workers_and_lanes_gives_the_same_results(
     workers: int, lanes: int, expected: list[MatchResult]
 ) -> None:
     with ConcurrentMatchExecutor(workers, batch_size=1 + lanes % 10, lanes=lanes, plugins=PLUGINS) as executor:
@@ -134,7 +134,7 @@ def test_any_number_of_workers_and_lanes_gives_the_same_records(
     assert run_digest(cold) == run_digest(warm) == run_digest(expected)
 
 
-def test_any_order_gives_the_same_records(two: ConcurrentMatchExecutor, expected: list[MatchResult]) -> None:
+def test_any_order_gives_the_same_results(two: ConcurrentMatchExecutor, expected: list[MatchResult]) -> None:
     specs = all_sorts(400)
     random.Random(5).shuffle(specs)
     assert run_digest(two.run(iter(specs))) == run_digest(expected)
@@ -153,8 +153,8 @@ def test_without_recording_only_the_actions_are_missing(expected: list[MatchResu
         assert result.actions == b""
 
 
-def test_a_payload_is_sent_once_and_told_apart_by_its_content(two: ConcurrentMatchExecutor) -> None:
-    """In one run after another an id may stand for another agent; what a worker keeps must not confuse them."""
+def test_a_payload_is_sent_once_and_identified_by_its_content(two: ConcurrentMatchExecutor) -> None:
+    """In the next run an id may stand for another agent; the cache of a worker must not confuse them."""
     bots = {one.id: one for one in KINDS.get("pong-bot").samples(QUICK)}
     for name in ("Predictor", "Still", "Predictor"):
         probe = replace(bots[name], id="probe")
@@ -169,7 +169,7 @@ def test_a_payload_is_sent_once_and_told_apart_by_its_content(two: ConcurrentMat
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "message"),
     [
         ({"max_workers": 0}, "max_workers = 0: must be a whole number from 1 to 256"),
         ({"max_workers": 1.5}, "max_workers = 1.5: must be a whole number"),
@@ -183,8 +183,8 @@ def test_a_payload_is_sent_once_and_told_apart_by_its_content(two: ConcurrentMat
         ({"quarantine_after": 0}, "quarantine_after = 0"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused_by_name(settings: dict[str, float], words: str) -> None:
-    with pytest.raises(BadValue, match=words):
+def test_an_invalid_setting_is_refused_by_name(settings: dict[str, float], message: str) -> None:
+    with pytest.raises(BadValue, match=message):
         ConcurrentMatchExecutor(**settings)
 
 
@@ -194,7 +194,7 @@ def test_an_impossible_match_is_refused_before_any_is_played(two: ConcurrentMatc
     wrong = MatchSpec("wrong", QUICK.spec, (agent("fast"), agent("fasst")), 1)
     with pytest.raises(UnknownName, match="did you mean 'fast'"):
         two.execute_matches([*good, wrong])
-    with pytest.raises(BadSpec, match="'match 0' stands for two matches"):
+    with pytest.raises(BadSpec, match="'match 0' is used twice"):
         two.execute_matches([*good, good[0]])
     toe = new_game("tictactoe")
     clash = MatchSpec("clash", toe.spec, (AgentSpec("fast", "slow"), agent("fast", "other")), 1)
@@ -203,18 +203,18 @@ def test_an_impossible_match_is_refused_before_any_is_played(two: ConcurrentMatc
     assert two.status().run.done == done
 
 
-def test_a_second_run_at_the_same_time_is_refused_and_a_broken_off_one_leaves_no_trace(
+def test_a_second_concurrent_run_is_refused_and_a_closed_one_leaves_no_trace(
     two: ConcurrentMatchExecutor, expected: list[MatchResult]
 ) -> None:
     stream = two.run(all_sorts(400))
     next(stream)
-    with pytest.raises(RingsideError, match="in the middle of another run"):
+    with pytest.raises(RingsideError, match="plays another run"):
         next(two.run(all_sorts(5)))
     stream.close()
     assert run_digest(two.execute_matches(all_sorts(400))) == run_digest(expected)
 
 
-def test_a_closed_executor_says_so(expected: list[MatchResult]) -> None:
+def test_a_closed_executor_raises_an_error(expected: list[MatchResult]) -> None:
     executor = ConcurrentMatchExecutor(1, plugins=PLUGINS)
     executor.close()
     executor.close()
@@ -225,7 +225,7 @@ def test_a_closed_executor_says_so(expected: list[MatchResult]) -> None:
 # While it runs
 
 
-def test_what_is_recalled_is_not_played_and_the_rest_is(expected: list[MatchResult]) -> None:
+def test_recalled_matches_are_not_played_and_the_others_are(expected: list[MatchResult]) -> None:
     specs = all_sorts(400)
     with ConcurrentMatchExecutor(2, lanes=4, plugins=PLUGINS) as executor:
         stream = executor.run(specs)
@@ -234,14 +234,14 @@ def test_what_is_recalled_is_not_played_and_the_rest_is(expected: list[MatchResu
         results += stream
         assert back
         played, recalled = {result.id for result in results}, {spec.id for spec in back}
-        assert len(played) + len(recalled) == len(results) + len(back), "each is one or the other"
+        assert len(played) + len(recalled) == len(results) + len(back), "each match is played or recalled"
         taken = len(played) + len(recalled)
         assert played | recalled == {spec.id for spec in specs[:taken]}
         results += executor.run([*back, *specs[taken:]])
     assert run_digest(results) == run_digest(expected)
 
 
-def test_stop_finishes_what_is_being_played_and_cancels_the_rest() -> None:
+def test_stop_finishes_running_matches_and_cancels_the_rest() -> None:
     with ConcurrentMatchExecutor(2, lanes=8, plugins=PLUGINS) as executor:
         stream = executor.run(all_sorts(4000))
         results = [next(stream) for _ in range(50)]
@@ -254,7 +254,7 @@ def test_stop_finishes_what_is_being_played_and_cancels_the_rest() -> None:
         assert len(executor.execute_matches(all_sorts(20))) == 20, "and it can be used again"
 
 
-def test_stop_now_does_not_wait_for_anybody() -> None:
+def test_stop_now_does_not_wait_for_running_matches() -> None:
     with ConcurrentMatchExecutor(2) as executor:
         stopper = threading.Timer(1.0, executor.stop, [True])
         stopper.start()
@@ -273,14 +273,14 @@ def test_the_number_of_workers_can_change_while_they_play(expected: list[MatchRe
         assert len(executor.status().workers) == 3
         executor.workers = 1
         results += stream
-        until = time.monotonic() + 10
+        until = time.monotonic() + 120
         while len(executor.status().workers) > 1 and time.monotonic() < until:
             time.sleep(0.05)
         assert len(executor.status().workers) == 1
     assert run_digest(results) == run_digest(expected)
 
 
-def test_two_recalls_at_once_share_what_there_is(expected: list[MatchResult]) -> None:
+def test_two_concurrent_recalls_return_each_match_once(expected: list[MatchResult]) -> None:
     specs = all_sorts(400)
     with ConcurrentMatchExecutor(2, lanes=4, plugins=PLUGINS) as executor:
         stream = executor.run(specs)
@@ -303,7 +303,7 @@ def test_a_worker_that_was_killed_is_counted_as_restarted() -> None:
         thread.start()
 
         def wait_for(seen: Callable[[WorkerStatus], bool]) -> WorkerStatus:
-            until = time.monotonic() + 30
+            until = time.monotonic() + 120
             while True:
                 found = [worker for worker in executor.status().workers if seen(worker)]
                 if found or time.monotonic() > until:
@@ -316,27 +316,27 @@ def test_a_worker_that_was_killed_is_counted_as_restarted() -> None:
         thread.join()
 
 
-def test_fewer_workers_are_kept_even_when_nothing_is_played() -> None:
+def test_workers_can_be_reduced_between_runs() -> None:
     with ConcurrentMatchExecutor(3, plugins=PLUGINS) as executor:
         executor.execute_matches(all_sorts(200))
         assert len(executor.status().workers) == 3
         executor.workers = 1
-        until = time.monotonic() + 10
+        until = time.monotonic() + 120
         while len(executor.status().workers) > 1 and time.monotonic() < until:
             time.sleep(0.05)
         assert len(executor.status().workers) == 1
 
 
-def test_an_executor_that_is_forgotten_ends_its_workers() -> None:
+def test_a_garbage_collected_executor_ends_its_workers() -> None:
     executor = ConcurrentMatchExecutor(1)
     executor.execute_matches(endless(1, ("Still", "Still")))
     process = psutil.Process(executor.status().workers[0].pid)
     del executor
     gc.collect()
-    assert psutil.wait_procs([process], timeout=5)[0]
+    assert psutil.wait_procs([process], timeout=120)[0]
 
 
-def test_a_kind_that_only_the_script_knows_is_an_error_that_says_what_to_do() -> None:
+def test_a_kind_that_only_the_script_registers_is_an_error_with_a_remedy() -> None:
     KINDS.add("mine", replace(KINDS.get("dice"), name="mine"))
     try:
         with ConcurrentMatchExecutor(1) as executor:
@@ -350,7 +350,7 @@ def test_a_kind_that_only_the_script_knows_is_an_error_that_says_what_to_do() ->
 
 
 def test_a_program_with_a_fork_server_of_its_own_keeps_it(expected: list[MatchResult]) -> None:
-    """It was there first, and its processes still listen to SIGTERM."""
+    """The processes of that server still react to SIGTERM."""
     context = multiprocessing.get_context("forkserver")
     with ProcessPoolExecutor(1, context) as pool:
         assert pool.submit(abs, -3).result() == 3
@@ -358,9 +358,8 @@ def test_a_program_with_a_fork_server_of_its_own_keeps_it(expected: list[MatchRe
             assert run_digest(executor.execute_matches(all_sorts(40))) == run_digest(expected[:40])
         sleeper = context.Process(target=time.sleep, args=[60])
         sleeper.start()
-        time.sleep(0.5)
         sleeper.terminate()
-        sleeper.join(10)
+        sleeper.join(120)
         assert sleeper.exitcode == -signal.SIGTERM
 
 
@@ -372,8 +371,8 @@ def test_two_executors_do_not_disturb_each_other(expected: list[MatchResult]) ->
         assert run_digest(results) == run_digest(expected)
 
 
-def test_a_run_from_another_thread_is_as_good(expected: list[MatchResult]) -> None:
-    """Workers must not die with the thread that asked for them."""
+def test_a_run_may_be_started_from_another_thread(expected: list[MatchResult]) -> None:
+    """Workers must not end with the thread that requested them."""
     results: list[MatchResult] = []
     with ConcurrentMatchExecutor(2, plugins=PLUGINS) as executor:
         thread = threading.Thread(target=lambda: results.extend(executor.execute_matches(all_sorts(400))))
@@ -385,10 +384,10 @@ def test_a_run_from_another_thread_is_as_good(expected: list[MatchResult]) -> No
     assert run_digest(results) == run_digest(again) == run_digest(expected)
 
 
-def test_where_there_is_no_fork_server_workers_are_spawned(
+def test_workers_are_spawned_without_a_fork_server(
     monkeypatch: pytest.MonkeyPatch, expected: list[MatchResult]
 ) -> None:
-    monkeypatch.setattr(nursery, "METHOD", "spawn")
+    monkeypatch.setattr(launcher, "METHOD", "spawn")
     with ConcurrentMatchExecutor(2, plugins=PLUGINS) as executor:
         results = executor.execute_matches(all_sorts(400))
         parents = {psutil.Process(worker.pid).ppid() for worker in executor.status().workers}
@@ -396,13 +395,13 @@ def test_where_there_is_no_fork_server_workers_are_spawned(
     assert run_digest(results) == run_digest(expected)
 
 
-def test_a_game_of_large_views_is_played_by_one_worker_with_nobody_suspected() -> None:
+def test_a_game_with_large_observations_is_played_without_suspects() -> None:
     game = new_game("pettingzoo:cooperative_pong_v6", max_cycles=3)
     dice = (AgentSpec("A", "dice"), AgentSpec("B", "dice"))
     specs = [MatchSpec(f"m{n}", game.spec, dice, n) for n in range(90)]
     with ConcurrentMatchExecutor(1) as executor:
         results = executor.execute_matches(specs)
-        told = [event.what for event in executor.events()[1]]
+        events = [event.what for event in executor.events()[1]]
     assert {result.ending.kind for result in results} == {EndingKind.STEP_LIMIT}
-    assert told.count("start") == 1
-    assert not {"suspects", "alone", "died"} & set(told)
+    assert events.count("start") == 1
+    assert not {"suspects", "alone", "died"} & set(events)

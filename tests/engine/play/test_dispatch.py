@@ -1,4 +1,4 @@
-"""What the parent does with every match: it checks it, deals it, and hands on its result."""
+"""The parent process: checks matches, sends them to workers and returns their results."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import Any, cast
 import pytest
 
 from engine.errors import BadSpec, RingsideError
-from engine.play.concurrent import ConcurrentMatchExecutor, Entry
+from engine.play.concurrent import ConcurrentMatchExecutor, MatchValidator
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.workers.scheduler import Floor
 from engine.play.match import AgentSpec, Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec, run_digest
-from engine.processes.bootstrap import WorkerSettings
 from engine.play.results import ResultBatch
+from engine.play.workers.entry import WorkerSettings
+from engine.play.workers.handle import Job, WorkerHandle, WorkerLimits
+from engine.play.workers.messages import ReceivedResults, pack_results
 from engine.play.workers.run import Run
-from engine.processes.channel import Arrived, Broken, pack_results
-from engine.play.workers.handle import Job, Watch, Worker
+from engine.play.workers.scheduler import Scheduler
+from engine.processes.channel import ProtocolError
 from engine.registry import KINDS, new_game
 
 GAME, HUNT = new_game("pong"), new_game("treasure-hunt")
@@ -47,19 +48,19 @@ BAD: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_a_bad_match_is_refused_after_good_ones_too(what: str) -> None:
+def test_an_invalid_match_is_refused_after_valid_ones(what: str) -> None:
     bad = dataclasses.replace(GOOD, id="bad", **BAD[what])
     with pytest.raises(RingsideError) as first:
-        Entry().check([GOOD, bad]) if "same id" in what else Entry().check([bad])
+        MatchValidator().check([GOOD, bad]) if "same id" in what else MatchValidator().check([bad])
     later = [dataclasses.replace(GOOD, id=f"m{n}", seed=n) for n in range(5)]
     with pytest.raises(RingsideError) as after:
-        Entry().check([*later, bad])
+        MatchValidator().check([*later, bad])
     assert (type(after.value), str(after.value)) == (type(first.value), str(first.value))
 
 
 def test_an_agent_is_checked_for_every_game_it_plays() -> None:
     bot = AgentSpec("Lazy", "pong-bot", next(iter(_bots())).payload)
-    entry = Entry()
+    entry = MatchValidator()
     entry.check([dataclasses.replace(GOOD, players=(bot, bot))] * 2)
     hunt = MatchSpec("hunt", HUNT.spec, (bot,) * HUNT.info.seats, 1, None, SHORT)
     with pytest.raises(BadSpec, match="cannot play treasure-hunt"):
@@ -87,7 +88,7 @@ def test_batches_hold_the_results_that_run_gives() -> None:
             }
 
 
-def test_a_run_that_is_not_read_to_its_end_can_be_followed_by_another() -> None:
+def test_a_run_that_is_closed_early_can_be_followed_by_another() -> None:
     specs = [dataclasses.replace(GOOD, id=f"p{n}", seed=n) for n in range(100)]
     with SequentialMatchExecutor(8) as here, ConcurrentMatchExecutor(1) as workers:
         for executor in (here, workers):
@@ -98,42 +99,42 @@ def test_a_run_that_is_not_read_to_its_end_can_be_followed_by_another() -> None:
 
 
 @pytest.fixture
-def floor() -> Iterator[Floor]:
+def scheduler() -> Iterator[Scheduler]:
     settings = WorkerSettings(lanes=4, record=True, batch=10, memory=None)
     with selectors.DefaultSelector() as selector:
-        yield Floor(0, settings, Watch(), selector)
+        yield Scheduler(0, settings, WorkerLimits(), selector)
 
 
-def arrived(numbers: list[int], ending: Ending = Ending(EndingKind.FINISHED), seats: int = 2) -> Arrived:  # noqa: B008
+def received(numbers: list[int], ending: Ending = Ending(EndingKind.FINISHED), seats: int = 2) -> ReceivedResults:  # noqa: B008
     result = MatchResult("", (), (0.0,) * seats, (1,) * seats, 3, ending, ((),) * seats, b"x")
     specs = [dataclasses.replace(GOOD, id=str(number)) for number in numbers]
-    return Arrived(*pack_results(ResultBatch.of(specs, [result] * len(numbers))))
+    return ReceivedResults(*pack_results(ResultBatch.of(specs, [result] * len(numbers))))
 
 
-def playing(floor: Floor, numbers: list[int]) -> tuple[Run, Worker]:
-    run = floor.begin(None)
-    run.taken = len(numbers)
+def playing(scheduler: Scheduler, numbers: list[int]) -> tuple[Run, WorkerHandle]:
+    run = scheduler.begin(None)
+    run.submitted = len(numbers)
     jobs = {number: Job(number, dataclasses.replace(GOOD, id=f"m{number}")) for number in numbers}
     worker = SimpleNamespace(held=jobs, isolated=None, slot=0, done=0, idle=False, retiring=False, draining=False)
-    return run, cast(Worker, worker)
+    return run, cast(WorkerHandle, worker)
 
 
-def test_a_result_counts_once_and_only_if_its_match_is_held(floor: Floor) -> None:
-    run, worker = playing(floor, [1, 2, 3])
-    floor._hear_results(worker, arrived([2, 9, 2, 1]))
-    floor._hear_results(worker, arrived([1, 2]))
+def test_a_result_counts_once_and_only_if_its_match_is_held(scheduler: Scheduler) -> None:
+    run, worker = playing(scheduler, [1, 2, 3])
+    scheduler._on_results(worker, received([2, 9, 2, 1]))
+    scheduler._on_results(worker, received([1, 2]))
     assert [spec.id for batch in run.take_results() for spec in cast(ResultBatch, batch).specs] == ["m2", "m1"]
     assert (list(worker.held), worker.done, run.done) == ([3], 2, 2)
 
 
-def test_failures_in_a_batch_are_counted(floor: Floor) -> None:
-    run, worker = playing(floor, [1, 2])
-    floor._hear_results(worker, arrived([1, 2], Ending(EndingKind.EXCEPTION, (0,), "why")))
-    assert (run.done, run.untaken, run.failures) == (2, 2, 2)
+def test_failures_in_a_batch_are_counted(scheduler: Scheduler) -> None:
+    run, worker = playing(scheduler, [1, 2])
+    scheduler._on_results(worker, received([1, 2], Ending(EndingKind.EXCEPTION, (0,), "why")))
+    assert (run.done, run.undelivered, run.failures) == (2, 2, 2)
 
 
-def test_results_with_another_number_of_seats_are_nonsense_and_cost_no_match(floor: Floor) -> None:
-    run, worker = playing(floor, [1, 2])
-    with pytest.raises(Broken):
-        floor._hear_results(worker, arrived([1, 2], seats=3))
+def test_results_with_a_wrong_number_of_seats_are_refused_and_lose_no_match(scheduler: Scheduler) -> None:
+    run, worker = playing(scheduler, [1, 2])
+    with pytest.raises(ProtocolError):
+        scheduler._on_results(worker, received([1, 2], seats=3))
     assert (list(worker.held), run.done) == ([1, 2], 0)

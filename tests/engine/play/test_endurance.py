@@ -1,4 +1,4 @@
-"""A hundred thousand tiny matches: memory, files and threads stay as they were."""
+"""Memory, files and threads do not grow over a hundred thousand tiny matches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tiny(count: int) -> Iterator[MatchSpec]:
 
 
 def used(executor: ConcurrentMatchExecutor) -> dict[str, list[int]]:
-    """By what: of this process first, then of each worker."""
+    """Resources by name: of this process first, then of each worker."""
     gc.collect()
     family = [psutil.Process(), *(psutil.Process(worker.pid) for worker in executor.status().workers)]
     return {
@@ -32,7 +32,7 @@ def used(executor: ConcurrentMatchExecutor) -> dict[str, list[int]]:
     }
 
 
-def test_a_hundred_thousand_tiny_matches_leave_nothing_behind() -> None:
+def test_a_hundred_thousand_tiny_matches_leak_no_resources() -> None:
     with ConcurrentMatchExecutor(2) as executor:
         assert sum(1 for _ in executor.run(tiny(20_000))) == 20_000
         before = used(executor)
@@ -44,8 +44,8 @@ def test_a_hundred_thousand_tiny_matches_leave_nothing_behind() -> None:
     assert max(grown) < 40, f"MB more in this process and in each worker: {grown}"
 
 
-def test_a_thousand_runs_leave_nothing_behind() -> None:
-    """What a run keeps ends with it, in the workers too: agents, games and payloads are new each time."""
+def test_a_thousand_runs_leak_no_resources() -> None:
+    """The data of a run is freed with it, in the workers too: agents, games and payloads are new each time."""
 
     def run(number: int) -> None:
         players = tuple(AgentSpec(f"dice {seat}", "dice", bytes(5000) + number.to_bytes(4, "big")) for seat in (0, 1))
@@ -64,7 +64,7 @@ def test_a_thousand_runs_leave_nothing_behind() -> None:
     assert max(grown) < 40, f"MB more in this process and in the worker: {grown}"
 
 
-def test_workers_come_and_go_without_a_trace() -> None:
+def test_starting_and_stopping_workers_leaks_no_resources() -> None:
     with ConcurrentMatchExecutor(1) as executor:
         assert len(executor.execute_matches(list(tiny(10)))) == 10
         before = used(executor)
@@ -73,9 +73,9 @@ def test_workers_come_and_go_without_a_trace() -> None:
             assert sum(1 for _ in executor.run(tiny(200))) == 200
             stream = executor.run(tiny(2000))
             next(stream)
-            stream.close()  # breaks off what is being played, with its processes
+            stream.close()  # cancels the running matches and kills their processes
             executor.workers = 1
         assert len(executor.execute_matches(list(tiny(10)))) == 10
         after = used(executor)
     assert after["threads"][0] == before["threads"][0]
-    assert after["files"][0] <= before["files"][0] + 4, "a second worker may just be leaving"
+    assert after["files"][0] <= before["files"][0] + 4, "a second worker may be stopping"

@@ -1,4 +1,4 @@
-"""Players that fail, forfeit or talk nonsense, and matches that cannot be played: whose fault, and nobody else's."""
+"""Players that fail, forfeit or answer invalid actions, and matches that cannot be played."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.plain import View, plain_kind
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
 from engine.registry import KINDS, new_game
-from tests.engine.playing import QUICK, run, specs_of
+from tests.engine.play.play_matches import QUICK, run, specs_of
 from tests.plugins import bids, pilots
 from tests.plugins.pilots import RowPilot, agent
 
@@ -30,12 +30,12 @@ def test_resigning_gives_the_match_to_the_other(pong: Game) -> None:
         )
 
 
-def test_both_resigning_in_one_step_is_nobodys_win(pong: Game) -> None:
+def test_both_players_resigning_in_one_step_is_a_draw(pong: Game) -> None:
     result = run(specs_of(pong, [("resigning", "resigning", 1)]), 4)["m0"]
     assert (result.ending.seats, result.ranks) == ((0, 1), (1, 1))
 
 
-def test_whoever_forfeits_ranks_last_and_the_others_by_their_score() -> None:
+def test_a_player_that_forfeits_ranks_last_and_the_others_by_score() -> None:
     game = new_game("bids", seats=4)
     players = (agent("fast", "a"), agent("resigning"), agent("fast", "b"), agent("fast", "c"))
     result = run([MatchSpec("m", game.spec, players, 8)], 1)["m"]
@@ -47,10 +47,10 @@ def test_whoever_forfeits_ranks_last_and_the_others_by_their_score() -> None:
     assert sorted(rest, key=lambda one: -one[0]) == sorted(rest, key=lambda one: one[1])
 
 
-def test_an_action_that_is_none_or_illegal_forfeits() -> None:
+def test_an_invalid_or_illegal_action_forfeits() -> None:
     result = run(specs_of(new_game("pong"), [("fast", "illegal", 1)]), 2)["m0"]
     assert (result.ending.kind, result.ending.seats, result.steps) == (EndingKind.ILLEGAL_ACTION, (1,), 0)
-    assert result.ending.reason == "answered 3; the actions are 0 to 2"
+    assert result.ending.reason == "answered 3; actions are 0 to 2"
     occupied = AgentKind(
         "stubborn", 1, lambda game, slots: pilots.RowPilot(lambda *_: 4), lambda game: True, lambda _: []
     )
@@ -61,11 +61,11 @@ def test_an_action_that_is_none_or_illegal_forfeits() -> None:
     finally:
         KINDS.remove("stubborn")
     assert (result.ending.kind, result.ending.seats, result.steps) == (EndingKind.ILLEGAL_ACTION, (1,), 1)
-    assert result.ending.reason == "answered 4, which was not legal then"
+    assert result.ending.reason == "answered 4, which was not legal"
 
 
 @pytest.mark.parametrize("lanes", [1, 5, 64])
-def test_a_player_that_raises_forfeits_and_costs_nobody_else_anything(lanes: int, pong: Game) -> None:
+def test_a_player_that_raises_forfeits_and_affects_no_other_match(lanes: int, pong: Game) -> None:
     quick = new_game("pong", **QUICK)
     healthy = specs_of(quick, [("fast", "remembering", n) for n in range(10)])
     sick = [MatchSpec(f"s{n}", quick.spec, (agent("raising", f"r{n % 2}"), agent("fast")), n) for n in range(6)]
@@ -97,7 +97,7 @@ def test_a_player_that_fails_only_on_one_side_fails_only_there(pong: Game) -> No
 
 
 class BadPilot(pilots.RowPilot):
-    """Fails in the call it is told to."""
+    """Fails in the call that its agent names."""
 
     def __init__(self, where: str) -> None:
         super().__init__(pilots.choose)
@@ -174,9 +174,9 @@ def test_a_failure_in_any_call_is_the_failing_players_own(where: str, kind: Endi
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "words"),
+    ("change", "error", "message"),
     [
-        ({"players": (agent("fast"),)}, BadSpec, "pong has 2 seats, 1 players are given"),
+        ({"players": (agent("fast"),)}, BadSpec, "pong needs 2 players, not 1"),
         ({"seed": -1}, BadSpec, "seed = -1"),
         ({"seed": 2**64}, BadSpec, "seed = 18446744073709551616"),
         ({"start": "up"}, BadValue, "start = 'up'"),
@@ -187,12 +187,12 @@ def test_a_failure_in_any_call_is_the_failing_players_own(where: str, kind: Endi
     ],
 )
 def test_an_impossible_match_is_refused_before_anything_is_played(
-    change: dict[str, object], error: type[Exception], words: str, pong: Game
+    change: dict[str, object], error: type[Exception], message: str, pong: Game
 ) -> None:
     good = MatchSpec("good", pong.spec, (agent("fast"), agent("fast")), 1)
     bad = MatchSpec(**{**good.__dict__, "id": "bad", **change})
     with SequentialMatchExecutor(2) as executor:
-        with pytest.raises(error, match=words):
+        with pytest.raises(error, match=message):
             executor.execute_matches([good, bad])
         assert executor.execute_match(good).id == "good", "and the executor still works"
 
@@ -204,7 +204,7 @@ def test_two_matches_of_one_run_may_not_share_an_id(pong: Game) -> None:
 
 
 @pytest.mark.parametrize("where", ["new", "acting", "play", "scores", "observe", "stats"])
-def test_rules_that_raise_are_nobodys_forfeit(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_the_rules_is_no_forfeit(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*arguments: object) -> None:
         raise ZeroDivisionError("the rules")
 
@@ -219,7 +219,7 @@ def test_rules_that_raise_are_nobodys_forfeit(where: str, monkeypatch: pytest.Mo
 
 
 class Keeper:
-    """Compares what it sees with what it kept from the step before."""
+    """Compares its observation with the one of the step before."""
 
     last: np.ndarray | None = None
 
@@ -241,7 +241,7 @@ class Keeper:
     ],
 )
 @pytest.mark.parametrize("lanes", [1, 16])
-def test_a_plain_bot_that_answers_nonsense_loses_that_match_and_no_other(
+def test_a_plain_bot_with_an_invalid_answer_loses_only_that_match(
     answer: Callable[[View], object], kind: EndingKind, lanes: int
 ) -> None:
     class Nonsense:
@@ -265,7 +265,7 @@ def test_a_plain_bot_that_answers_nonsense_loses_that_match_and_no_other(
 
 
 @pytest.mark.parametrize("name", ["slots", "lanes", "seats", "agents", "plies", "legal"])
-def test_a_pilot_cannot_change_what_the_arena_goes_by(name: str) -> None:
+def test_a_pilot_cannot_modify_the_arrays_of_the_arena(name: str) -> None:
     def scribble(state: dict, views: Views, row: int) -> int:
         getattr(views, name)[...] = 1
         return 0
@@ -280,7 +280,7 @@ def test_a_pilot_cannot_change_what_the_arena_goes_by(name: str) -> None:
     assert "read-only" in result.ending.reason
 
 
-def test_a_failing_agent_sends_few_innocent_matches_to_play_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_agent_makes_few_other_matches_play_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     game = new_game("pong", **QUICK)
     alone: list[tuple[str, ...]] = []
     inner = SequentialMatchExecutor._play_alone
@@ -303,7 +303,7 @@ def test_a_failing_agent_sends_few_innocent_matches_to_play_alone(monkeypatch: p
 
 
 def test_a_seat_that_resigns_waits_for_the_others_answer(pong: Game) -> None:
-    """Otherwise who is slow would decide whether one or two have resigned."""
+    """Otherwise the speed of a player would decide whether one or two have resigned."""
     late = {"polls": 0}
 
     def resign_late(state: dict, views: Views, row: int) -> int:
@@ -321,7 +321,7 @@ def test_a_seat_that_resigns_waits_for_the_others_answer(pong: Game) -> None:
 
 
 @pytest.mark.parametrize(("limit", "played"), [(3, 3), (1, 1), (None, 8)])
-def test_who_fails_too_often_is_not_asked_again_in_that_run(limit: int | None, played: int) -> None:
+def test_an_agent_that_fails_too_often_is_quarantined_for_the_run(limit: int | None, played: int) -> None:
     game = new_game("pong", **QUICK)
     sick = [MatchSpec(f"s{n}", game.spec, (agent("raising"), agent("fast")), n) for n in range(8)]
     healthy = specs_of(game, [("fast", "slow", n) for n in range(5)])

@@ -1,7 +1,7 @@
-"""Matches that were recorded once and must come out the same for ever, on every machine.
+"""Recorded matches whose results must never change, on any machine.
 
 After a deliberate change of the rules raise the version of the game, then write them anew:
-`python -m tests.engine.test_golden`.
+`python -m tests.engine.play.test_golden`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchSpec
 from engine.registry import KINDS, new_game
 
-FOLDER = Path(__file__).parents[1] / "golden"
+FOLDER = Path(__file__).parents[2] / "golden"
 GAMES = {
     "pong": ("pong-bot", [{}, {"points": 2, "paddle_height": 60.0, "top_speed": 30.0}], (None, "left", "right")),
     "treasure-hunt": ("hunter", [{}, {"seats": 2, "width": 17, "gem_chance": 0.01, "frames": 3, "radius": 3}], (None,)),

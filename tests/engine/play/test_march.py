@@ -1,4 +1,4 @@
-"""Marched and ticked matches are the same to the bit, whatever the players do; lanes of both sorts live together."""
+"""Marched and ticked matches are the same to the bit; both sorts of lanes may be in one group."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from engine.play import march
 from engine.play.arena import Arena
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
+from engine.play.heartbeat import private_heartbeat
 from engine.play.march import Driver, Marching
-from engine.play.heartbeat import private
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
 from engine.play.workers.main import CompilerListener
 from engine.registry import KINDS, new_game
@@ -49,7 +49,7 @@ def play(specs: Sequence[MatchSpec], lanes: int, marching: Marching, record: boo
 
 
 def check_both_ways(specs: Sequence[MatchSpec], lanes: int = 4) -> list[MatchResult]:
-    """The results, which must be the same by ticks and by marches."""
+    """The results, which must be equal by ticks and by marches."""
     ticked, marched = (play(specs, lanes, how) for how in (Marching.NEVER, Marching.AT_ONCE))
     for one, other in zip(ticked, marched, strict=True):
         assert one.digest() == other.digest(), (one, other)
@@ -118,14 +118,14 @@ def test_treasure_hunt_is_the_same_marched_and_ticked(
 def test_a_masked_game_of_turns_with_failing_players_is_the_same_marched_and_ticked(
     seats: int, stones: int, deeds: list[tuple[str, int]], seed: int
 ) -> None:
-    game = new_game("takeaway", seats=seats, stones=stones)
+    game = new_game("stones", seats=seats, stones=stones, step_limit=100)
     players = tuple(marcher(*deeds[seat % len(deeds)]) for seat in range(seats))
     check_both_ways([MatchSpec(f"m{n}", game.spec, players, seed ^ n) for n in range(3)])
 
 
 ENDINGS = {
     "resign": (EndingKind.RESIGNED, ""),
-    "illegal": (EndingKind.ILLEGAL_ACTION, "answered 1000000; the actions are 0 to 2"),
+    "illegal": (EndingKind.ILLEGAL_ACTION, "answered 1000000; actions are 0 to 2"),
     "broken": (EndingKind.EXCEPTION, "OverflowError: too large for a number"),
     "raise": (EndingKind.EXCEPTION, "ValueError: a row function gives up"),
 }
@@ -144,15 +144,15 @@ def test_a_failing_row_function_forfeits_its_own_match_and_no_other(deed: str) -
 
 
 def test_an_action_that_is_masked_is_illegal_in_a_march_too() -> None:
-    game = new_game("takeaway", stones=4)
+    game = new_game("stones", stones=4)
     players = (marcher("forbidden", 0, "a"), marcher("forbidden", 0, "b"))
     results = check_both_ways([MatchSpec(f"m{seed}", game.spec, players, seed) for seed in range(8)])
     forfeits = [result for result in results if result.ending.kind is EndingKind.ILLEGAL_ACTION]
-    assert len(forfeits) in range(1, 8), "three stones are there at times, and at times they are not"
-    assert {result.ending.reason for result in forfeits} == {"answered 2, which was not legal then"}
+    assert len(forfeits) in range(1, 8), "the third stone is legal in some positions only"
+    assert {result.ending.reason for result in forfeits} == {"answered 2, which was not legal"}
 
 
-def test_lanes_of_both_sorts_are_played_side_by_side() -> None:
+def test_marched_and_ticked_lanes_are_played_side_by_side() -> None:
     players = (*PONG_BOTS.samples(PONG), agent("slow"), agent("fast"))
     specs = pong_matches(PONG, players, 40, Limits(150))
     check_both_ways(specs, lanes=16)
@@ -178,7 +178,7 @@ def test_a_call_with_no_time_left_plays_one_step_of_one_lane() -> None:
 
 
 def test_ticks_move_marched_lanes_too() -> None:
-    """Who calls `tick` gets every lane moved by one step, whether there is a driver for it or not."""
+    """`tick` moves every lane by one step, with or without a driver."""
     with Arena(2, marching=Marching.AT_ONCE) as arena:
         for spec in pong_matches(PONG, [DICE], 2, Limits(50)):
             arena.add(spec)
@@ -188,7 +188,7 @@ def test_ticks_move_marched_lanes_too() -> None:
 
 
 class Reluctant(Driver):
-    """Is compiled only when the test says so."""
+    """Is compiled when the test calls for it."""
 
     allowed = False
 
@@ -212,7 +212,7 @@ def test_a_new_combination_is_ticked_until_its_driver_is_compiled(monkeypatch: p
         for spec in specs:
             arena.add(spec)
         for _ in range(3):
-            assert arena.advance(0.0) > 0, "ticks, for the driver is not compiled"
+            assert arena.advance(0.0) > 0, "ticks, because the driver is not compiled"
             results += arena.take_results()
         drivers[0].allowed = True
         while not arena.idle:
@@ -234,7 +234,7 @@ def test_a_driver_that_cannot_be_compiled_leaves_its_lanes_to_ticks(
             return None
 
     compiler, made = march.Compiler(), Driver(Refused())
-    monkeypatch.setattr(march, "PATIENCE", 0.0)
+    monkeypatch.setattr(march, "COMPILE_AFTER", 0.0)
     monkeypatch.setattr(march, "COMPILER", compiler)
     monkeypatch.setattr(march, "_driver", lambda *arguments: made)
     monkeypatch.setattr(march, "compiled_once", lambda call: contextlib.nullcontext())
@@ -250,8 +250,8 @@ def test_a_driver_that_cannot_be_compiled_leaves_its_lanes_to_ticks(
         play(specs, 3, Marching.AT_ONCE)
 
 
-def test_a_row_function_that_never_returns_is_found_and_judged() -> None:
-    """The march names the lane that it is in, so one match is suspect, and not all of its worker."""
+def test_a_row_function_that_never_returns_forfeits() -> None:
+    """The heartbeat has the current lane, so one match is a suspect, and not all of its worker."""
     good = pong_matches(PONG, [marcher(), DICE], 40, Limits(300))
     bad = MatchSpec("bad", PONG.spec, (marcher("loop", 20), marcher()), 1)
     expected = {result.id: result.digest() for result in play(good, 16, Marching.AT_ONCE)}  # and the drivers are cached
@@ -264,7 +264,7 @@ def test_a_row_function_that_never_returns_is_found_and_judged() -> None:
     assert suspects == ["1"], "only that match was played alone"
 
 
-def test_any_number_of_workers_gives_the_records_of_ticks() -> None:
+def test_any_number_of_workers_gives_the_results_of_ticks() -> None:
     specs = pong_matches(PONG, PONG_PLAYERS, 60, Limits(400))
     wanted = run_digest(play(specs, 32, Marching.NEVER))
     for workers in (1, 2):
@@ -273,7 +273,7 @@ def test_any_number_of_workers_gives_the_records_of_ticks() -> None:
 
 
 COUNT = """
-from tests.engine.test_march import DICE, PONG, PONG_PLAYERS, Limits, Marching, play, pong_matches
+from tests.engine.play.test_march import DICE, PONG, PONG_PLAYERS, Limits, Marching, play, pong_matches
 for players in ([DICE], [PONG_PLAYERS[0]], [DICE, PONG_PLAYERS[0]]):  # each after the one before it was compiled
     play(pong_matches(PONG, players, 4, Limits(3)), 2, Marching.AT_ONCE)
 found = [one.call.stats for one in made if one.ready]
@@ -303,9 +303,9 @@ def test_a_driver_is_cached_for_the_next_process(tmp_path: Path) -> None:
 
 
 def test_a_driver_is_compiled_in_the_background_when_play_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is cached, and no match waits: they are ticked, until the thread is done."""
+    """With an empty cache no match waits: lanes are ticked until the thread has compiled the driver."""
     compiler, made = march.Compiler(), dict[str, Driver]()
-    monkeypatch.setattr(march, "PATIENCE", 0.0)
+    monkeypatch.setattr(march, "COMPILE_AFTER", 0.0)
     monkeypatch.setattr(march, "COMPILER", compiler)
     monkeypatch.setattr(march, "is_cached", lambda *arguments: False)
     monkeypatch.setattr(march, "_driver", lambda *arguments: made.setdefault("it", Driver(march.driver(*arguments))))
@@ -318,21 +318,21 @@ def test_a_driver_is_compiled_in_the_background_when_play_goes_on(monkeypatch: p
     assert run_digest(play(specs, 4, Marching.WHEN_READY)) == wanted
 
 
-def test_a_raising_row_function_leaves_no_other_lane_half_asked() -> None:
-    """Lanes of the same call begin anew: some of their players were asked for a step that was not made."""
+def test_a_raising_row_function_restarts_the_other_lanes() -> None:
+    """Lanes of the same call start again: some of their players answered for a step that was not made."""
     players = [marcher(), marcher("illegal", 9), marcher("raise", 12)]
     specs = [MatchSpec(f"m{n}", PONG.spec, (players[n % 3], players[0]), n, None, Limits(40)) for n in range(12)]
     check_both_ways(specs, lanes=12)
 
 
-def test_more_combinations_than_there_are_marks_for_are_ticked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_combinations_beyond_the_limit_are_ticked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(march, "WAYS", 4)  # room for two combinations
     specs = pong_matches(PONG, PONG_PLAYERS, 40, Limits(60))
     check_both_ways(specs, lanes=8)
 
 
-def test_matches_of_many_rules_are_marked_as_repeatable_as_their_players_are() -> None:
-    """More games at once than an arena keeps idle groups for: what was checked before is checked again."""
+def test_matches_of_many_games_are_as_repeatable_as_their_players() -> None:
+    """More games than an arena keeps idle groups for: their matches are checked again."""
     kind = AgentKind(
         "moody", 1, lambda game, slots: pilots.RowPilot(pilots.choose), lambda _: True, lambda _: [], False
     )
@@ -346,8 +346,8 @@ def test_matches_of_many_rules_are_marked_as_repeatable_as_their_players_are() -
 
 
 def test_only_compilation_in_the_playing_thread_stops_the_watchdog() -> None:
-    """An agent that hangs while a driver is compiled in the background must still be noticed."""
-    marks = private(4)
+    """An agent that hangs while a driver is compiled in the background must still be detected."""
+    marks = private_heartbeat(4)
     listener = CompilerListener(marks)
     event.register("numba:compiler_lock", listener)
     try:

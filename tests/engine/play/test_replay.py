@@ -1,4 +1,4 @@
-"""Replays: the same match again, at any step, or a refusal that says what does not fit."""
+"""Replays: they show the same match at any step, or are refused with the reason."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_failed_save_leaves_the_old_replay(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         ({"scores": (4.0, 5.0)}, "scores recorded as"),
         ({"steps": 7}, "bytes of actions do not make 7 steps"),
@@ -143,20 +143,20 @@ def test_a_failed_save_leaves_the_old_replay(tmp_path: Path, monkeypatch: pytest
         ({"ending": Ending(EndingKind.RESIGNED, (7,))}, "cannot have ended as resigned"),
         ({"ending": Ending(EndingKind.RESIGNED, (0,)), "ranks": (2, 1)}, "cannot have ended as resigned"),
         ({"ending": Ending(EndingKind.VOID)}, "cannot have ended as void"),
-        ({"id": "other"}, "the result is that of 'other'"),
+        ({"id": "other"}, "the result belongs to 'other'"),
         ({"players": ("Tracker", "Somebody")}, "Tracker against Somebody"),
     ],
 )
-def test_a_replay_that_leads_elsewhere_is_refused(change: dict[str, object], words: str, tmp_path: Path) -> None:
+def test_a_replay_with_a_different_result_is_refused(change: dict[str, object], message: str, tmp_path: Path) -> None:
     spec, result = played("pong", "Tracker", "Shaky", points=1)
     file = tmp_path / "bad.replay"
     replay.save(file, spec, dataclasses.replace(result, **change))
-    with pytest.raises(BadReplay, match=words):
+    with pytest.raises(BadReplay, match=message):
         replay.load(file)
 
 
 @pytest.mark.parametrize(
-    ("edit", "words"),
+    ("edit", "message"),
     [
         (lambda raw: raw.update(format="zip"), "file.format = 'zip'"),
         (lambda raw: raw.update(version=9, news=1), "file.version = 9"),
@@ -164,25 +164,25 @@ def test_a_replay_that_leads_elsewhere_is_refused(change: dict[str, object], wor
         (lambda raw: raw["match"].update(seed=10**30), "seed = 1000"),
         (lambda raw: raw["match"].update(start="up"), "start = 'up'"),
         (lambda raw: raw["match"].update(limits={"steps": 5, "clock": None}), "cannot have ended"),
-        (lambda raw: raw["match"]["game"]["options"].append(["points", 1]), "must all be given, once"),
-        (lambda raw: raw["match"]["game"]["options"].pop(), "must all be given, once"),
+        (lambda raw: raw["match"]["game"]["options"].append(["points", 1]), "must list every option once"),
+        (lambda raw: raw["match"]["game"]["options"].pop(), "must list every option once"),
         (lambda raw: raw["match"]["game"]["options"][0].__setitem__(1, 10**400), "paddle_height"),
         (lambda raw: raw["match"]["players"][0].update(id="\ud800"), "lone surrogates"),
-        (lambda raw: raw["match"]["game"].update(version=7), "recorded under version 7"),
+        (lambda raw: raw["match"]["game"].update(version=7), "recorded with version 7"),
         (lambda raw: raw["match"]["game"].update(name="pnog"), "did you mean 'pong'"),
         (lambda raw: raw["match"].update(seed="x"), "match.seed"),
-        (lambda raw: raw["match"]["players"].pop(), "the result is that of"),
+        (lambda raw: raw["match"]["players"].pop(), "the result belongs to"),
         (lambda raw: raw.pop("result"), "file.result"),
     ],
 )
-def test_a_file_that_is_not_a_replay_of_ours_is_refused_by_name(edit: object, words: str, tmp_path: Path) -> None:
+def test_an_invalid_replay_file_is_refused_by_name(edit: object, message: str, tmp_path: Path) -> None:
     spec, result = played("pong", "Tracker", "Shaky", points=1)
     file = tmp_path / "bad.replay"
     replay.save(file, spec, result)
     raw = json.loads(file.read_text())
     edit(raw)
     file.write_text(json.dumps(raw))
-    with pytest.raises(BadReplay, match=words):
+    with pytest.raises(BadReplay, match=message):
         replay.load(file)
 
 
@@ -196,7 +196,7 @@ def test_a_missing_or_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest
         replay.load(huge)
 
 
-def test_a_match_stopped_by_its_own_limit_is_replayed_to_there() -> None:
+def test_a_match_with_a_step_limit_is_replayed_to_it() -> None:
     game = new_game("pong")
     spec = MatchSpec("m", game.spec, (agent("fast"), agent("fast")), 1, None, Limits(23))
     with SequentialMatchExecutor(1) as executor:
@@ -206,7 +206,7 @@ def test_a_match_stopped_by_its_own_limit_is_replayed_to_there() -> None:
         replay.verified(dataclasses.replace(spec, limits=Limits()), result)
 
 
-def test_a_match_whose_player_failed_at_the_very_end_is_replayed() -> None:
+def test_a_match_whose_player_failed_after_its_end_is_replayed() -> None:
     def fail(*arguments: object) -> None:
         raise ValueError("cannot stop")
 

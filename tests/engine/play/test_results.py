@@ -1,4 +1,4 @@
-"""Results in columns: what is made from them when they are looked at equals what went in, to the bit."""
+"""Results in columns: the MatchResults created from them equal the original ones to the bit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.play.match import AgentSpec, Ending, EndingKind, MatchResult, MatchSpec, run_digest
-from engine.play.results import Picked, ResultBatch, batches_of
+from engine.play.results import ResultBatch, ResultSelection, batches_of
 from engine.registry import new_game
 
 GAME = new_game("pong").spec
@@ -51,14 +51,14 @@ def specs_of(results: list[MatchResult]) -> list[MatchSpec]:
 
 
 @given(several)
-def test_results_of_any_shape_come_back_in_order(results: list[MatchResult]) -> None:
+def test_results_of_any_shape_keep_their_order(results: list[MatchResult]) -> None:
     batches = batches_of(zip(specs_of(results), results, strict=True))
     assert [result for batch in batches for result in batch] == results
     assert run_digest(result for batch in batches for result in batch) == run_digest(results)
 
 
 @given(alike)
-def test_digests_and_numbers_are_those_of_the_results(results: list[MatchResult]) -> None:
+def test_batch_digests_and_numbers_equal_those_of_the_results(results: list[MatchResult]) -> None:
     batch = ResultBatch.of(specs_of(results), results)
     assert batch.digests() == [result.digest() for result in results]
     assert batch.numbers() == [result.numbers() for result in results]
@@ -76,7 +76,7 @@ def test_a_batch_is_a_sequence_of_its_results(results: list[MatchResult], data: 
     assert batch[at] == results[at]
     assert list(batch[part]) == results[part]
     assert list(batch.select(places)) == [results[place] for place in places]
-    picked = Picked(batch, places)
+    picked = ResultSelection(batch, places)
     assert list(picked) == [picked[place] for place in range(len(places))] == [results[place] for place in places]
     assert list(picked[part]) == list(picked)[part]
 

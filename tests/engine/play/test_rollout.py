@@ -1,4 +1,4 @@
-"""Trajectories: they are those of the same matches in an arena, and nothing but the plan decides what they are."""
+"""Trajectories: they equal the same matches in an arena, and depend only on the plan."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ ARRAYS = ("obs", "actions", "log_probs", "values", "rewards", "acted", "ends")  
 
 @row
 def odd_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]
-    """Legal actions until step 3, then the number of the agent, which is none."""
+    """Legal actions until step 3, then an invalid one made from the number of the agent."""
     return np.int64(0) if ply < 3 else -np.int64(agent)
 
 
 class OddPilot(nets.NetPilot):
-    """A compiled player that breaks rules; agent 2 resigns and agent 5 is broken."""
+    """A compiled player that answers invalid actions; agent 2 resigns and agent 5 returns BROKEN."""
 
     act_row = staticmethod(odd_row)
     policy_row = value_row = property()  # type: ignore[assignment] # no policy: hasattr() is False
@@ -51,11 +51,10 @@ ODD = AgentKind("odd-rows", 1, OddPilot, lambda game: True, lambda game: [])
 
 @pytest.fixture(autouse=True, scope="module")
 def registered() -> Iterator[None]:
-    GAMES.add("stones", stones.Stones)
+    GAMES.add("stones", stones.Stones)  # not removed: other test modules use it too
     for kind in (nets.KIND, ODD):
         KINDS.add(kind.name, kind)
     yield
-    GAMES.remove("stones")
     for kind in (nets.KIND, ODD):
         KINDS.remove(kind.name)
 
@@ -70,7 +69,7 @@ def dice(game: Game) -> AgentSpec:
 
 
 def plan_for(game: Game) -> Plan:
-    """Matches with one to all seats for the same network, others for dice, and with limits at times."""
+    """Matches in which the network plays one seat or all, dice the others; some have limits."""
     me, seats = nets.agent("me", game, [12, 20], 7), game.info.seats
 
     def plan(stream: int, k: int) -> MatchSpec:
@@ -85,7 +84,7 @@ def plan_for(game: Game) -> Plan:
 
 
 def rolled(game: Game, plan: Plan, streams: Sequence[int], steps: Sequence[int]) -> Trajectories:
-    """The segments of these lengths, joined."""
+    """Segments of these lengths, concatenated."""
     with Rollout(game, streams, plan) as rollout:
         parts = [rollout.collect(count) for count in steps]
     joined = {name: np.concatenate([getattr(part, name) for part in parts], axis=1) for name in (*ARRAYS, "bootstrap")}
@@ -100,7 +99,7 @@ def check_equal(one: Trajectories, other: Trajectories) -> None:
 
 
 def ticked(game: Game, plan: Plan, stream: int, steps: int) -> tuple[dict[str, np.ndarray], list[object]]:
-    """The same by an arena of one lane, tick by tick."""
+    """The same from an arena of one lane, tick by tick."""
     seats = game.info.seats
     shape = (steps, seats)
     found = {name: np.zeros(shape) for name in ("actions", "rewards", "acted")}
@@ -127,7 +126,7 @@ def ticked(game: Game, plan: Plan, stream: int, steps: int) -> tuple[dict[str, n
 
 
 @pytest.mark.parametrize("name", ["pong", "treasure-hunt", "stones"])
-def test_a_rollout_is_what_an_arena_plays(name: str) -> None:
+def test_a_rollout_equals_the_matches_of_an_arena(name: str) -> None:
     game = small_game(name)
     plan, steps, streams = plan_for(game), 400 if name == "pong" else 90, (0, 1, 2, 5)
     made = rolled(game, plan, streams, [steps])
@@ -142,7 +141,7 @@ def test_a_rollout_is_what_an_arena_plays(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["pong", "treasure-hunt", "stones"])
-def test_log_probabilities_and_values_are_those_of_what_is_seen(name: str) -> None:
+def test_log_probabilities_and_values_belong_to_the_observations(name: str) -> None:
     game = small_game(name)
     plan = plan_for(game)
     made = rolled(game, plan, range(4), [60])
@@ -157,7 +156,7 @@ def test_log_probabilities_and_values_are_those_of_what_is_seen(name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["pong", "treasure-hunt", "stones"])
-def test_segments_and_company_change_nothing(name: str) -> None:
+def test_segment_lengths_and_other_streams_change_nothing(name: str) -> None:
     game = small_game(name)
     plan = plan_for(game)
     whole = rolled(game, plan, range(5), [96])
@@ -172,7 +171,7 @@ def test_segments_and_company_change_nothing(name: str) -> None:
         assert [result.digest() for result in alone.results] == own
 
 
-def test_what_comes_after_a_truncated_step_is_valued() -> None:
+def test_the_observation_after_a_truncated_step_is_valued() -> None:
     game = small_game("stones")
     plan = plan_for(game)
     whole, split = rolled(game, plan, range(4), [60]), rolled(game, plan, range(4), [30, 30])
@@ -227,7 +226,7 @@ def test_legal_actions_are_recorded_where_a_game_masks() -> None:
     assert rolled(small_game("pong"), plan_for(small_game("pong")), [0], [1]).legal is None
 
 
-def test_matches_go_on_with_replaced_weights() -> None:
+def test_matches_continue_with_replaced_weights() -> None:
     game = small_game("treasure-hunt")
     before, after = nets.agent("me", game, [16], 1), nets.agent("me", game, [16], 2)
     current = before
@@ -249,7 +248,7 @@ def test_matches_go_on_with_replaced_weights() -> None:
     assert values == second.values[0, :, 0].tolist()
 
 
-def test_a_match_that_is_over_at_its_start_is_passed_over() -> None:
+def test_a_match_that_is_over_at_its_start_is_skipped() -> None:
     game = small_game("stones")
     me = nets.agent("me", game, [8], 1)
 
@@ -281,8 +280,8 @@ def test_results_are_those_of_an_arena_without_actions() -> None:
     assert rolled(game, plan_for(game), [0], [300]).results[1].ending.kind is EndingKind.STEP_LIMIT
 
 
-@pytest.mark.parametrize(("number", "told"), [(0, ""), (2, "resigned"), (5, "has no answer"), (7, "answered -7; ")])
-def test_an_answer_that_is_not_legal_names_agent_and_stream(number: int, told: str) -> None:
+@pytest.mark.parametrize(("number", "message"), [(0, ""), (2, "resigned"), (5, "has no answer"), (7, "answered -7; ")])
+def test_an_answer_that_is_not_legal_names_agent_and_stream(number: int, message: str) -> None:
     game = small_game("pong")
     me, odd = nets.agent("me", game, [8], 1), AgentSpec("Odd", ODD.name, str(number).encode())
 
@@ -290,10 +289,10 @@ def test_an_answer_that_is_not_legal_names_agent_and_stream(number: int, told: s
         return MatchSpec(f"{stream}.{k}", game.spec, (me, odd if stream == 31 else me), k)
 
     with Rollout(game, [30, 31], plan) as rollout:
-        if not told:
+        if not message:
             assert rollout.collect(20).acted.any()
             return
-        with pytest.raises(PolicyFailed, match=f"stream 31, match '31.0', step 3: 'Odd' {told}"):
+        with pytest.raises(PolicyFailed, match=f"stream 31, match '31.0', step 3: 'Odd' {message}"):
             rollout.collect(20)
 
 
@@ -309,10 +308,10 @@ def test_a_network_that_is_broken_can_be_replaced() -> None:
         rest = rollout.collect(5)
     with Rollout(game, [0], lambda stream, k: MatchSpec(f"{k}", game.spec, (good, good), k)) as rollout:
         whole = rollout.collect(10)
-    assert np.array_equal(rest.obs, whole.obs[:, 5:]), "nothing was played with the broken one"
+    assert np.array_equal(rest.obs, whole.obs[:, 5:]), "no step was played with the broken network"
 
 
-def test_what_cannot_be_rolled_out_is_refused() -> None:
+def test_a_match_that_cannot_be_rolled_out_is_refused() -> None:
     game = small_game("pong")
     me = nets.agent("me", game, [8], 1)
     good = MatchSpec("m", game.spec, (me, me), 0)
@@ -320,13 +319,13 @@ def test_what_cannot_be_rolled_out_is_refused() -> None:
         "'fast', of kind 'fast', cannot be rolled out": replace(good, players=(me, plain_agent("fast"))),
         "a match with a clock": replace(good, limits=Limits(clock=Clock(1.0))),
         "it is a match of": replace(good, game=small_game("stones").spec),
-        "has 2 seats": replace(good, players=(me,)),
+        "needs 2 players": replace(good, players=(me,)),
         "'Dice', of kind 'dice', cannot learn": replace(good, players=(me, dice(game))),
     }
-    for told, spec in bad.items():
-        learners = ["me", "Dice"] if "learn" in told else None
+    for message, spec in bad.items():
+        learners = ["me", "Dice"] if "learn" in message else None
         rollout = Rollout(game, [0], lambda stream, k, spec=spec: spec, learners)
-        with rollout, pytest.raises(BadSpec, match=told):
+        with rollout, pytest.raises(BadSpec, match=message):
             rollout.collect(4)
     with pytest.raises(BadSpec, match="tictactoe cannot be rolled out: its boards have no compiled `rows`"):
         Rollout(new_game("tictactoe"), [0], lambda stream, k: good)

@@ -1,4 +1,4 @@
-"""Frames and columns: what is sent arrives, and nonsense is an error of the sender."""
+"""Frames and packed messages: they arrive unchanged, and invalid ones raise ProtocolError."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from engine.play.match import AgentSpec, Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec
 from engine.play.results import CODES, ResultBatch
-from engine.processes.channel import LARGEST, Arrived, Broken, Channel, frame, pack_matches, pack_results, unpack_matches
+from engine.play.workers.messages import ReceivedResults, pack_matches, pack_results, unpack_matches
+from engine.processes.channel import MAX_FRAME, Channel, ProtocolError, frame
 from engine.registry import new_game
 
 
@@ -26,21 +27,21 @@ def ends() -> Iterator[tuple[socket.socket, Channel]]:
         yield one, Channel(other)
 
 
-def test_frames_arrive_whole_however_they_are_cut(ends: tuple[socket.socket, Channel]) -> None:
+def test_frames_are_reassembled_from_any_pieces(ends: tuple[socket.socket, Channel]) -> None:
     raw, channel = ends
     sent = [(["play", [[1, 2]], None], b""), (["payload", "x"], bytes(range(256)) * 50), (["stop"], b"\n")]
-    stream = b"".join(frame(words, body) for words, body in sent)
+    stream = b"".join(frame(fields, body) for fields, body in sent)
     got = []
     for cut in range(0, len(stream), 1000):
         raw.sendall(stream[cut : cut + 1000])
         got += channel.get()
     assert got == sent
     raw.close()
-    with pytest.raises(Broken, match="is gone"):
+    with pytest.raises(ProtocolError, match="is gone"):
         channel.get()
 
 
-def test_what_does_not_fit_now_is_sent_later(ends: tuple[socket.socket, Channel]) -> None:
+def test_data_that_does_not_fit_is_sent_later(ends: tuple[socket.socket, Channel]) -> None:
     raw, channel = ends
     other = Channel(raw)
     body = bytes(5_000_000)
@@ -54,9 +55,9 @@ def test_what_does_not_fit_now_is_sent_later(ends: tuple[socket.socket, Channel]
 
 
 @pytest.mark.parametrize(
-    "nonsense",
+    "invalid",
     [
-        struct.pack("<II", LARGEST, 1),
+        struct.pack("<II", MAX_FRAME, 1),
         struct.pack("<II", 5, 0) + b"hello",
         struct.pack("<II", 2, 0) + b"{}",
         struct.pack("<II", 2, 0) + b"[]",
@@ -64,19 +65,19 @@ def test_what_does_not_fit_now_is_sent_later(ends: tuple[socket.socket, Channel]
         struct.pack("<II", 2, 0) + b"\xff\xfe",
     ],
 )
-def test_nonsense_is_the_senders_error(nonsense: bytes, ends: tuple[socket.socket, Channel]) -> None:
+def test_an_invalid_frame_is_a_protocol_error(invalid: bytes, ends: tuple[socket.socket, Channel]) -> None:
     raw, channel = ends
-    raw.sendall(nonsense)
-    with pytest.raises(Broken, match="sent"):
+    raw.sendall(invalid)
+    with pytest.raises(ProtocolError, match="sent"):
         channel.get()
 
 
-def test_what_came_before_nonsense_is_heard_first(ends: tuple[socket.socket, Channel]) -> None:
+def test_messages_before_an_invalid_frame_are_received_first(ends: tuple[socket.socket, Channel]) -> None:
     raw, channel = ends
     raw.sendall(frame(["first"]) + frame(["second"], b"body") + struct.pack("<II", 2**31, 2**31))
     assert channel.get() == [(["first"], b""), (["second"], b"body")]
-    assert "a frame of 4,294,967,296 bytes" in str(channel.nonsense)
-    with pytest.raises(Broken, match="a frame of"):
+    assert "a frame of 4,294,967,296 bytes" in str(channel.error)
+    with pytest.raises(ProtocolError, match="a frame of"):
         channel.get()
 
 
@@ -106,24 +107,24 @@ def specs_of(sent: list[MatchResult]) -> list[MatchSpec]:
 
 
 @given(st.lists(results, min_size=1, max_size=5))
-def test_results_survive_the_columns_to_the_bit(sent: list[MatchResult]) -> None:
+def test_packed_results_are_unpacked_to_the_bit(sent: list[MatchResult]) -> None:
     specs = specs_of(sent)
-    words, body = pack_results(ResultBatch.of(specs, sent))
-    arrived = Arrived(json.loads(json.dumps(words)), body)
-    assert [str(number) for number in arrived.numbers] == [result.id for result in sent]
-    assert list(arrived.batch(specs, -1)) == sent
-    with pytest.raises(Broken):
-        Arrived(words, body + b"x")
-    with pytest.raises(Broken):
-        Arrived(words, body[:-1])
+    fields, body = pack_results(ResultBatch.of(specs, sent))
+    received = ReceivedResults(json.loads(json.dumps(fields)), body)
+    assert [str(number) for number in received.numbers] == [result.id for result in sent]
+    assert list(received.batch(specs, -1)) == sent
+    with pytest.raises(ProtocolError):
+        ReceivedResults(fields, body + b"x")
+    with pytest.raises(ProtocolError):
+        ReceivedResults(fields, body[:-1])
 
 
 @given(st.lists(results, min_size=2, max_size=5), st.data())
-def test_results_of_matches_that_were_broken_off_are_left_out(sent: list[MatchResult], data: st.DataObject) -> None:
+def test_results_of_cancelled_matches_are_left_out(sent: list[MatchResult], data: st.DataObject) -> None:
     known = [data.draw(st.booleans()) for _ in sent]
     specs = [spec if yes else None for spec, yes in zip(specs_of(sent), known, strict=True)]
-    words, body = pack_results(ResultBatch.of(specs_of(sent), sent))
-    found = Arrived(words, body).batch(specs, -1)
+    fields, body = pack_results(ResultBatch.of(specs_of(sent), sent))
+    found = ReceivedResults(fields, body).batch(specs, -1)
     assert list(found) == [result for result, yes in zip(sent, known, strict=True) if yes]
 
 
@@ -151,20 +152,20 @@ def test_results_of_matches_that_were_broken_off_are_left_out(sent: list[MatchRe
         {3: {"0": [[], "", 1]}},
     ],
 )
-def test_results_that_do_not_fit_their_columns_are_the_senders_error(changed: dict[int, Any]) -> None:
+def test_results_that_do_not_fit_their_columns_are_a_protocol_error(changed: dict[int, Any]) -> None:
     one = MatchResult("7", ("a", "b"), (1.0, 2.0), (2, 1), 5, Ending(EndingKind.FINISHED), ((3.0,), (4.0,)), b"xy")
-    words, body = pack_results(ResultBatch.of(specs_of([one, one]), [one, one]))
-    assert list(Arrived(words, body).batch(specs_of([one, one]), -1)) == [one, one]
-    with pytest.raises(Broken, match="results that are none"):
-        Arrived([changed.get(place, word) for place, word in enumerate(words)], body)
+    fields, body = pack_results(ResultBatch.of(specs_of([one, one]), [one, one]))
+    assert list(ReceivedResults(fields, body).batch(specs_of([one, one]), -1)) == [one, one]
+    with pytest.raises(ProtocolError, match="invalid results"):
+        ReceivedResults([changed.get(place, word) for place, word in enumerate(fields)], body)
 
 
-def test_an_ending_that_does_not_exist_is_the_senders_error() -> None:
+def test_an_unknown_ending_is_a_protocol_error() -> None:
     one = MatchResult("7", ("a", "b"), (1.0, 2.0), (2, 1), 5, Ending(EndingKind.FINISHED), ((), ()), b"")
     batch = ResultBatch.of(specs_of([one]), [one])
     columns = batch.columns._replace(kinds=np.array([len(EndingKind)], np.uint8))
-    with pytest.raises(Broken):
-        Arrived(*pack_results(ResultBatch(batch.specs, columns, b"")))
+    with pytest.raises(ProtocolError):
+        ReceivedResults(*pack_results(ResultBatch(batch.specs, columns, b"")))
 
 
 limits = st.builds(
@@ -184,11 +185,11 @@ matches = st.builds(
 
 
 @given(st.lists(matches, min_size=1, max_size=5))
-def test_matches_survive_the_columns(sent: list[MatchSpec]) -> None:
+def test_packed_matches_are_unpacked(sent: list[MatchSpec]) -> None:
     agents = dict(enumerate(PLAYERS))
     players = [PLAYERS.index(player) for spec in sent for player in spec.players]
-    words, body = pack_matches([int(spec.id) for spec in sent], sent, players)
-    assert unpack_matches(json.loads(json.dumps(words)), body, GAME, agents) == sent
+    fields, body = pack_matches([int(spec.id) for spec in sent], sent, players)
+    assert unpack_matches(json.loads(json.dumps(fields)), body, GAME, agents) == sent
 
 
 @pytest.mark.parametrize(
@@ -196,10 +197,10 @@ def test_matches_survive_the_columns(sent: list[MatchSpec]) -> None:
     [("scores", np.nan), ("durations", np.nan), ("durations", np.inf), ("durations", -1.0), ("ranks", 0), ("ranks", 3)]
     + [("kinds", CODES[kind]) for kind in (EndingKind.CANCELLED, EndingKind.QUARANTINED)],
 )
-def test_results_that_no_league_file_could_hold_are_the_senders_error(column: str, value: float) -> None:
+def test_results_that_no_league_file_could_hold_are_a_protocol_error(column: str, value: float) -> None:
     one = MatchResult("7", ("a", "b"), (1.0, 2.0), (2, 1), 5, Ending(EndingKind.FINISHED), ((3.0,), (4.0,)), b"xy")
     batch = ResultBatch.of(specs_of([one]), [one])
-    Arrived(*pack_results(batch))
+    ReceivedResults(*pack_results(batch))
     getattr(batch.columns, column).flat[0] = value
-    with pytest.raises(Broken, match="sent results"):
-        Arrived(*pack_results(batch))
+    with pytest.raises(ProtocolError, match="sent invalid results"):
+        ReceivedResults(*pack_results(batch))

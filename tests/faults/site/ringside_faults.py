@@ -30,7 +30,7 @@ PLY = 2  # they break at their third move
 
 
 class Unspeakable(Exception):  # noqa: N818
-    """Can be neither pickled nor rebuilt nor even told."""
+    """An error that can be neither pickled nor rebuilt nor converted to text."""
 
     def __init__(self, lock: object, *, must: int) -> None:
         super().__init__(lock)
@@ -54,7 +54,7 @@ def _flood() -> None:
 
 
 def _crumbs() -> None:
-    """Its last words letter by letter, as slowly as they can be read."""
+    """Prints its last output byte by byte, slowly."""
     for letter in "the first word," + " and another" * 10:
         os.write(2, letter.encode())
         time.sleep(0.001)
@@ -76,7 +76,7 @@ def _garbage() -> None:
     for handle in range(3, 64):
         with contextlib.suppress(OSError):
             if stat.S_ISSOCK(os.fstat(handle).st_mode):
-                os.write(handle, struct.pack("<II", 8, 0) + b'["want"]')
+                os.write(handle, struct.pack("<II", 12, 0) + b'["capacity"]')
     time.sleep(0.9)
 
 

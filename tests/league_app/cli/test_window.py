@@ -1,4 +1,4 @@
-"""`ringside` and `ringside window`: the window where there is a display, the demo league where there is none."""
+"""`ringside` and `ringside window`: the window if there is a display, the demo league if there is none."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import pytest
 
 from league_app.cli.main import main
 
-PLACES = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+DISPLAY_VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
 
 
 @pytest.fixture
 def no_display(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in PLACES:
+    for name in DISPLAY_VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.usefixtures("no_display")
-def test_without_a_display_it_says_so_and_plays_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_display_the_demo_runs(capsys: pytest.CaptureFixture[str]) -> None:
     main([])
-    told = capsys.readouterr()
-    assert "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set)" in told.err
-    assert "Demo league: Pong to 5" in told.out
-    assert "digest" in told.out
+    captured = capsys.readouterr()
+    assert "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set)" in captured.err
+    assert "Demo league: Pong to 5" in captured.out
+    assert "digest" in captured.out
 
 
 @pytest.mark.usefixtures("no_display")
-def test_whoever_asks_for_the_window_gets_an_error_instead_of_a_demo(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_display_the_window_command_fails(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["window"])
     assert ended.value.code == 2
     assert "there is no display" in capsys.readouterr().err
 
 
-def test_a_league_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_for_a_missing_league_names_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["window", str(tmp_path / "nothing.league")])
     assert ended.value.code == 2
@@ -45,9 +45,9 @@ def test_a_league_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="displays have names on Linux")
-def test_a_display_that_cannot_be_opened_does_not_abort_it() -> None:
-    """Qt itself would: SIGABRT, which nobody can catch."""
-    variables = {name: value for name, value in os.environ.items() if name not in PLACES}
+def test_a_display_that_cannot_be_opened_is_an_error() -> None:
+    """Qt would abort the process, which cannot be caught."""
+    variables = {name: value for name, value in os.environ.items() if name not in DISPLAY_VARIABLES}
     done = subprocess.run(
         [sys.executable, "-m", "league_app", "window"],
         env={**variables, "DISPLAY": ":987"},
@@ -60,7 +60,8 @@ def test_a_display_that_cannot_be_opened_does_not_abort_it() -> None:
     assert "the display ':987' cannot be opened" in done.stderr
 
 
-def test_the_command_line_knows_no_window_until_it_is_asked_for() -> None:
-    told = "import sys, league_app.cli; print([n for n in ('PySide6', 'pygame', 'torch', 'neat') if n in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, timeout=120)
+def test_the_command_line_does_not_import_the_window() -> None:
+    heavy = ("PySide6", "pygame", "torch", "neat")
+    code = f"import sys, league_app.cli.main; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.strip() == "[]"

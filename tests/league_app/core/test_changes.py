@@ -1,14 +1,14 @@
-"""Notices come in batches, and what was held back still arrives."""
+"""Change notifications are batched, and changes held back are delivered."""
 
 from __future__ import annotations
 
 import threading
 
-from league_app.core.changes import NOTICE, Change, Notices
+from league_app.core.changes import INTERVAL, Change, ChangeFeed, ChangeKind
 
 
-def test_a_thousand_changes_are_a_few_notices_and_none_is_lost() -> None:
-    notices, told, arrived = Notices(), list[list[Change]](), threading.Event()
+def test_a_thousand_changes_are_a_few_notifications_and_none_is_lost() -> None:
+    notices, told, arrived = ChangeFeed(), list[list[Change]](), threading.Event()
 
     def observe(changes: list[Change]) -> None:
         told.append(changes)
@@ -17,25 +17,25 @@ def test_a_thousand_changes_are_a_few_notices_and_none_is_lost() -> None:
 
     notices.subscribe(observe)
     for _ in range(1000):
-        notices.add(Change("matches", 1, 1), now=False)
-    assert arrived.wait(60 * NOTICE), "without another change to push it"
+        notices.add(Change(ChangeKind.MATCHES, 1, 1), now=False)
+    assert arrived.wait(60 * INTERVAL), "without another change"
     assert len(told) < 100
-    assert all(len(batch) == 1 for batch in told), "each kind once in a notice"
+    assert all(len(batch) == 1 for batch in told), "each kind once in a notification"
 
 
-def test_what_is_urgent_is_told_at_once_with_what_waited() -> None:
-    notices, told = Notices(), list[list[Change]]()
+def test_an_urgent_change_delivers_waiting_ones_at_once() -> None:
+    notices, told = ChangeFeed(), list[list[Change]]()
     notices.subscribe(told.append)
-    notices.add(Change("settings"))
-    notices.add(Change("matches", 1, 3), now=False)
-    notices.add(Change("matches", 1, 4), now=False)
-    notices.add(Change("agents"))
-    assert told == [[Change("settings")], [Change("matches", 1, 7), Change("agents")]]
+    notices.add(Change(ChangeKind.SETTINGS))
+    notices.add(Change(ChangeKind.MATCHES, 1, 3), now=False)
+    notices.add(Change(ChangeKind.MATCHES, 1, 4), now=False)
+    notices.add(Change(ChangeKind.AGENTS))
+    assert told == [[Change(ChangeKind.SETTINGS)], [Change(ChangeKind.MATCHES, 1, 7), Change(ChangeKind.AGENTS)]]
 
 
-def test_who_has_ended_its_subscription_is_not_told() -> None:
-    notices, told = Notices(), list[list[Change]]()
+def test_an_unsubscribed_observer_is_not_called() -> None:
+    notices, told = ChangeFeed(), list[list[Change]]()
     end = notices.subscribe(told.append)
     end()
-    notices.add(Change("agents"))
+    notices.add(Change(ChangeKind.AGENTS))
     assert told == []

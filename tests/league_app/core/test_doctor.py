@@ -1,4 +1,4 @@
-"""What the doctor says of this machine, and of one where something is broken."""
+"""Findings of the doctor on this machine, and on one where something is broken."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engine.processes import launcher as nursery
+from engine.processes import launcher
 from engine.registry import GAMES
 from league_app.core import doctor
 from league_app.core.doctor import Finding
 
 EXAMINED = """
 import dataclasses, json, sys
-from league_app.doctor import examine
+from league_app.core.doctor import examine
 found = [dataclasses.asdict(one) for one in examine()]
 print(json.dumps([found, sorted({"torch", "PySide6", "shiboken6", "pygame", "neat"} & set(sys.modules))]))
 """
@@ -38,14 +37,14 @@ Examine = Callable[[str], list[Finding]]
 
 @pytest.fixture(scope="module")
 def examined(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Finding], list[str]]:
-    """One whole examination in a process of its own: the findings, and the heavy modules that are there after it."""
+    """All checks, in a process of its own: the findings, and the large modules imported afterwards."""
     folder = tmp_path_factory.mktemp("league")
     environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
     done = subprocess.run(
         [sys.executable, "-c", EXAMINED], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    assert not list(folder.iterdir()), "it leaves nothing behind"
+    assert not list(folder.iterdir()), "it leaves no files"
     found, heavy = json.loads(done.stdout)
     return [Finding(**one) for one in found], heavy
 
@@ -74,7 +73,7 @@ def no_process(end: socket.socket, output: socket.socket, *rest: object) -> None
     raise BlockingIOError(11, "Resource temporarily unavailable")
 
 
-def test_everything_essential_is_good_here(examined: tuple[list[Finding], list[str]]) -> None:
+def test_all_essential_checks_pass_on_this_machine(examined: tuple[list[Finding], list[str]]) -> None:
     found = {one.what: one for one in examined[0]}
     assert set(found) >= ESSENTIAL
     assert {what: found[what] for what in ESSENTIAL if found[what].state != "good"} == {}
@@ -82,19 +81,19 @@ def test_everything_essential_is_good_here(examined: tuple[list[Finding], list[s
     assert "pong-bot" in found["agent kinds"].told
 
 
-def test_what_is_not_good_has_a_remedy_and_the_rest_needs_none(examined: tuple[list[Finding], list[str]]) -> None:
+def test_only_findings_that_are_not_good_have_a_remedy(examined: tuple[list[Finding], list[str]]) -> None:
     for one in examined[0]:
         assert one.told
         assert "\n" not in one.told + one.remedy
         assert bool(one.remedy) == (one.state != "good"), one
 
 
-def test_pictures_window_and_training_are_tried_without_loading_them_here(
+def test_pictures_window_and_training_are_checked_in_other_processes(
     examined: tuple[list[Finding], list[str]],
 ) -> None:
     found = {one.what: one.state for one in examined[0]}
     assert found["pictures"] == found["Qt without a display"] == found["training with torch"] == "good"
-    assert examined[1] == ["neat"]  # small, and the trainers that are looked at need it
+    assert examined[1] == ["neat"]  # small, and needed by the trainers that are checked
 
 
 def test_without_a_display_the_window_is_missing_and_the_command_line_is_not(
@@ -102,7 +101,7 @@ def test_without_a_display_the_window_is_missing_and_the_command_line_is_not(
 ) -> None:
     found = {one.what: one for one in examined[0]}
     assert found["display"].state == "missing"
-    assert "the window needs one; the command line does not" in found["display"].told
+    assert "the window needs one, the command line does not" in found["display"].told
     assert "ssh -X" in found["display"].remedy
     assert "Qt on the display" not in found
 
@@ -121,7 +120,8 @@ def test_a_display_that_does_not_answer_is_broken(only: Examine, monkeypatch: py
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere Qt brings all it needs")
 def test_missing_libraries_are_named_with_their_packages(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "QT", "raise ImportError('libnowhere.so.3: cannot open shared object file')")
-    monkeypatch.setattr(doctor, "QT_LIBRARIES", "libc.so.6=libc6 libnowhere.so.3=libnowhere3 libgone.so.1=libgone1 ")
+    libraries = {"libc.so.6": "libc6", "libnowhere.so.3": "libnowhere3", "libgone.so.1": "libgone1"}
+    monkeypatch.setattr(doctor, "_qt_libraries", lambda groups: libraries)
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     _, offscreen = only("window")
@@ -143,7 +143,7 @@ def test_a_pyside6_that_crashes_is_broken(
     assert "<6.12" in qt.remedy
 
 
-def test_packages_that_are_not_there_are_missing_or_broken(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_that_are_not_installed_are_missing_or_broken(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
     needs = ["nonesuch>=2,<3", "torch==2.13.0", "pytest<10; extra == 'dev'"]
     monkeypatch.setattr(doctor, "requires", lambda name: needs)
     monkeypatch.setattr(doctor, "_installed", lambda name: None)
@@ -176,7 +176,7 @@ def test_a_broken_plug_in_is_named_with_its_package(
     (tmp_path / "does_explode.py").write_text("raise RuntimeError('boom')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(GAMES, "problems", {})
-    monkeypatch.setattr(GAMES, "_points", None)  # looks again now, and forgets it afterwards
+    monkeypatch.setattr(GAMES, "_points", None)  # reads the entry points again, now and after the test
     found = only("plug-ins")
     (broken,) = (one for one in found if one.state == "broken")
     assert "'unsound' of a-plugin cannot be loaded: RuntimeError: boom" in broken.told
@@ -184,19 +184,19 @@ def test_a_broken_plug_in_is_named_with_its_package(
     assert any(one.what == "games" and "pong" in one.told for one in found)
 
 
-def test_a_package_that_does_not_load_is_installed_anew_and_ringside_is_not_uninstalled() -> None:
+def test_the_remedy_for_a_package_that_does_not_load_is_to_reinstall() -> None:
     """In a process of its own, where numba has not been imported yet."""
-    code = "import sys; sys.modules['numba'] = None; from league_app import doctor\n"
+    code = "import sys; sys.modules['numba'] = None; from league_app.core import doctor\n"
     code += "doctor.CHECKS = [one for one in doctor.CHECKS if one[0] in ('worker processes', 'plug-ins')]" + EXAMINED
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     broken = [one for one in json.loads(done.stdout)[0] if one["state"] == "broken"]
     assert {"worker processes", "plug-in"} == {one["what"] for one in broken}
-    assert {one["remedy"] for one in broken} == {doctor.ANEW}
+    assert {one["remedy"] for one in broken} == {doctor.REINSTALL}
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder that even root cannot write to")
-def test_a_folder_that_cannot_be_written_is_told_and_sqlite_is_tried_elsewhere(
+def test_a_read_only_folder_is_reported_and_sqlite_is_checked_elsewhere(
     only: Examine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir("/proc")
@@ -211,7 +211,7 @@ def test_a_folder_that_cannot_be_written_is_told_and_sqlite_is_tried_elsewhere(
     assert "/proc" not in sqlite.told
 
 
-def test_a_kernel_cache_that_cannot_be_made_is_told(
+def test_a_kernel_cache_that_cannot_be_created_is_reported(
     only: Examine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
@@ -222,7 +222,7 @@ def test_a_kernel_cache_that_cannot_be_made_is_told(
     assert "RINGSIDE_CACHE" in cache.remedy
 
 
-def test_a_disk_and_a_memory_with_little_left_are_told(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_low_disk_space_and_memory_are_reported(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "LITTLE", 1e18)
     everything = doctor.CHECKS
     (folder,) = only("current folder")
@@ -234,7 +234,7 @@ def test_a_disk_and_a_memory_with_little_left_are_told(only: Examine, monkeypatc
 
 
 def test_workers_that_do_not_start_are_broken(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nursery, "_start", no_process)
+    monkeypatch.setattr(launcher, "_start", no_process)
     (worker,) = only("worker processes")
     assert worker.state == "broken"
     assert "could not be started" in worker.told
@@ -242,30 +242,30 @@ def test_workers_that_do_not_start_are_broken(only: Examine, monkeypatch: pytest
     assert "ulimit -u" in worker.remedy
 
 
-def test_a_worker_that_does_not_come_up_in_time_is_given_up(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
-    over = threading.Event()
+def test_a_worker_that_does_not_start_in_time_is_reported(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    over, ended = threading.Event(), threading.Event()
 
     def dawdle(*sockets: Any) -> None:
-        over.wait(30)
+        over.wait(300)
+        ended.set()
         no_process(*sockets)
 
-    monkeypatch.setattr(nursery, "_start", dawdle)
+    monkeypatch.setattr(launcher, "_start", dawdle)
     monkeypatch.setattr(doctor, "PATIENCE", 0.5)
-    since = time.monotonic()
     (worker,) = only("worker processes")
+    assert not ended.is_set(), "the doctor does not wait for it"
     over.set()
-    assert time.monotonic() - since < 20
     assert worker.state == "broken"
     assert "cancelled" in worker.told
 
 
-def test_a_program_that_hangs_is_ended_and_told(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_hangs_is_ended_and_reported(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
     hangs = functools.partial(doctor._trial, "sleep", "numpy", "import time; time.sleep(60)", 0.3)
     monkeypatch.setattr(doctor, "CHECKS", (("sleep", hangs, "wake it"),))
     assert only("sleep") == [Finding("sleep", "broken", "no answer within 0.3 s", "wake it")]
 
 
-def test_a_program_that_aborts_is_told_by_its_first_words(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_aborts_is_reported_with_its_first_line(only: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import os, sys; sys.stderr.write('no screen\\nand more\\n'); sys.stderr.flush(); os.abort()"
     aborts = functools.partial(doctor._trial, "abort", "numpy", code)
     monkeypatch.setattr(doctor, "CHECKS", (("abort", aborts, "mend it"),))
@@ -281,7 +281,7 @@ def test_output_that_cannot_show_a_plus_minus_is_broken(only: Examine, monkeypat
 
 
 @pytest.mark.parametrize("error", [OSError("gone"), SystemExit(3), MemoryError(), ValueError("one\ntwo")])
-def test_a_check_that_fails_unexpectedly_is_a_finding_and_the_next_is_made(
+def test_an_unexpected_error_is_a_finding_and_the_next_check_runs(
     error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> Iterator[Finding]:
@@ -297,7 +297,7 @@ def test_a_check_that_fails_unexpectedly_is_a_finding_and_the_next_is_made(
     assert "\n" not in broken.told
 
 
-def test_nothing_is_raised_where_no_program_can_be_started_and_nothing_written(
+def test_examine_does_not_raise_where_nothing_can_be_run_or_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(*arguments: object, **options: object) -> None:
@@ -306,7 +306,7 @@ def test_nothing_is_raised_where_no_program_can_be_started_and_nothing_written(
     for module, name in ((doctor.subprocess, "run"), (doctor.tempfile, "TemporaryFile"), (doctor.shutil, "disk_usage")):
         monkeypatch.setattr(module, name, refuse)
     monkeypatch.setattr(doctor.tempfile, "TemporaryDirectory", refuse)
-    monkeypatch.setattr(nursery, "_start", no_process)
+    monkeypatch.setattr(launcher, "_start", no_process)
     found = {one.what: one for one in doctor.examine()}
     for what in ("current folder", "SQLite", "kernel cache", "worker processes", "pictures", "training with torch"):
         assert found[what].state == "broken"

@@ -1,4 +1,4 @@
-"""What is worth telling about a league: surprises, close matches, the latest results, and a run in a few words."""
+"""Highlights: upsets, close matches, the latest results, and the summary of a run."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.league import standings as tables
-from engine.league.records import State
-from engine.league.storage.schema import PLACES
+from engine.league import played_matches, standings
+from engine.league.records import RunState
 from engine.league.storage.league import League
+from engine.league.storage.schema import PLACES
 from engine.registry import new_game
+from league_app.core.formatting import byte_size, match_rate
 from league_app.core.queries import highlights
 from league_app.core.state import LeagueState
-from league_app.core.formatting import each_second, weighing
 
 QUICK = new_game("pong", points=2, step_limit=2000).spec
 OTHER = new_game("pong", points=1, step_limit=300).spec
@@ -40,13 +40,13 @@ def league(state: LeagueState) -> League:
 
 
 @pytest.mark.parametrize("tournament", [None, 1, 2])
-def test_an_upset_is_a_match_that_the_weaker_one_won(league: League, tournament: int | None) -> None:
-    ratings = {row.agent: row.rating for row in tables.standings(league, QUICK).rows}
+def test_an_upset_is_a_match_that_the_weaker_agent_won(league: League, tournament: int | None) -> None:
+    ratings = {row.agent: row.rating for row in standings.standings(league, QUICK).rows}
     found = highlights.upsets(league, tournament, QUICK)
     assert found
     for one in found:
         assert ratings[one.winner] == one.winner_rating < one.loser_rating == ratings[one.loser]
-        match = tables.match(league, one.match)
+        match = played_matches.match(league, one.match)
         assert match.spec.game == QUICK
         assert tournament in (None, match.tournament)
         seats = {agent: seat for seat, agent in enumerate(match.result.players)}
@@ -56,17 +56,17 @@ def test_an_upset_is_a_match_that_the_weaker_one_won(league: League, tournament:
         assert one.times >= 1
     chances = [one.chance for one in found]
     assert chances == sorted(chances)
-    assert chances[-1] < highlights.SURPRISE
+    assert chances[-1] < highlights.UPSET
 
 
-def test_only_so_many_upsets_are_told_and_none_of_what_was_never_played(league: League) -> None:
+def test_upsets_are_limited_and_empty_without_matches(league: League) -> None:
     assert len(highlights.upsets(league, None, QUICK, limit=1)) == 1
     assert highlights.upsets(league, None, NEVER) == []
     assert highlights.best_match(league, NEVER) is None
     assert highlights.recent(league, NEVER, 5) == []
 
 
-def test_a_win_because_the_other_failed_is_no_upset(state: LeagueState, tmp_path: Path) -> None:
+def test_a_win_by_forfeit_is_not_an_upset(state: LeagueState, tmp_path: Path) -> None:
     state.league.backup(tmp_path / "copy.league")
     with League(tmp_path / "copy.league") as copy:
         first = highlights.upsets(copy, None, QUICK)[0]
@@ -78,8 +78,8 @@ def test_a_win_because_the_other_failed_is_no_upset(state: LeagueState, tmp_path
 def test_the_best_match_is_between_strong_agents_and_can_be_replayed(league: League) -> None:
     found = highlights.best_match(league, QUICK)
     assert found is not None
-    match = tables.match(league, found)
-    strong = [row.agent for row in tables.standings(league, QUICK).rows[:3]]
+    match = played_matches.match(league, found)
+    strong = [row.agent for row in standings.standings(league, QUICK).rows[:3]]
     assert set(match.result.players) <= set(strong)
     assert match.result.actions
     assert match.result.ending.kind.value == "finished"
@@ -95,7 +95,7 @@ def test_a_close_long_match_is_more_exciting_than_a_short_or_clear_one() -> None
 
 def test_recent_results_are_the_newest_of_the_pool(league: League) -> None:
     found = highlights.recent(league, QUICK, 70)
-    whole = [one for one in tables.history(league, limit=200) if one.spec.game == QUICK]
+    whole = [one for one in played_matches.history(league, limit=200) if one.spec.game == QUICK]
     assert [one.match for one in found] == [one.reference for one in whole[:70]]
     assert found[0].match == "2.60"
     for light, match in zip(found, whole, strict=False):
@@ -106,24 +106,24 @@ def test_recent_results_are_the_newest_of_the_pool(league: League) -> None:
         assert light.winner == (winners[0] if len(winners) == 1 else None)
 
 
-def test_a_summary_tells_the_table_and_how_long_it_took(league: League) -> None:
+def test_a_summary_has_the_table_and_the_duration(league: League) -> None:
     one = highlights.summary(league, 1, seconds=4.0)
-    assert (one.state, one.played, one.total, one.matches, one.watched) == (State.FINISHED, 60, 60, 60, 0)
+    assert (one.state, one.played, one.total, one.matches, one.watched) == (RunState.FINISHED, 60, 60, 60, 0)
     assert one.sentence == "60 matches in 4.0 s"
     assert one.rate == 15.0
-    best = tables.standings(league, QUICK, 1).rows[0]
+    best = standings.standings(league, QUICK, 1).rows[0]
     assert (one.top[0].name, one.top[0].rating) == (best.name, best.rating)
     assert len(one.top) == 3
     assert one.upsets == tuple(highlights.upsets(league, 1, QUICK))
     assert (one.failures, one.failing, one.overload) == (0, (), "")
 
 
-def test_a_summary_tells_watched_matches_from_the_others(state: LeagueState, tmp_path: Path) -> None:
-    """One watched for ten seconds, then the rest within 1.8 s, as the window would have it."""
+def test_a_summary_separates_watched_matches_from_the_others(state: LeagueState, tmp_path: Path) -> None:
+    """One match watched for ten seconds, then the rest within 1.8 s, as the window calls it."""
     state.league.backup(tmp_path / "copy.league")
     with League(tmp_path / "copy.league") as copy:
         with copy.file.transaction() as db:
-            low, high = tables.span(2)
+            low, high = played_matches.span(2)
             db.execute("UPDATE matches SET at = 1011.8 WHERE number BETWEEN ? AND ?", (low, high))
             db.execute("UPDATE matches SET worker = -2, at = 1010.0 WHERE number = ?", (2 * PLACES + 1,))
         one = highlights.summary(copy, 2, began=1000.0, seconds=11.8)
@@ -132,7 +132,7 @@ def test_a_summary_tells_watched_matches_from_the_others(state: LeagueState, tmp
         assert highlights.summary(copy, 2, began=1011.0, before=1, seconds=1.8).sentence == "59 matches in 1.8 s"
 
 
-def test_failures_are_counted_and_named_but_resigning_is_none(state: LeagueState, tmp_path: Path) -> None:
+def test_a_summary_counts_failures_but_not_resignations(state: LeagueState, tmp_path: Path) -> None:
     state.league.backup(tmp_path / "copy.league")
     with League(tmp_path / "copy.league") as copy:
         lazy, still = copy.number("Lazy"), copy.number("Still")
@@ -143,6 +143,6 @@ def test_failures_are_counted_and_named_but_resigning_is_none(state: LeagueState
         assert (one.failures, one.failing) == (2, ("Lazy",))
 
 
-def test_rates_and_memory_are_said_in_fitting_units() -> None:
-    assert [each_second(rate) for rate in (1234.5, 3.21, 0.05)] == ["1,234 a second", "3.2 a second", "3.0 a minute"]
-    assert [weighing(size) for size in (300 << 20, 3 << 30)] == ["300 MB", "3.0 GB"]
+def test_rates_and_memory_have_suitable_units() -> None:
+    assert [match_rate(rate) for rate in (1234.5, 3.21, 0.05)] == ["1,234 a second", "3.2 a second", "3.0 a minute"]
+    assert [byte_size(size) for size in (300 << 20, 3 << 30)] == ["300 MB", "3.0 GB"]

@@ -1,4 +1,4 @@
-"""A match of a league once more: played again, or kept as a file."""
+"""Reproducing a recorded match, and saving it as a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from engine.errors import BadValue
 from engine.play import replay
 from engine.registry import new_game
-from league_app.core.reproduce import Reproduce, SaveReplay
+from league_app.core.reproduce import reproduce, save_replay
 from league_app.core.state import LeagueState
 
 
@@ -22,16 +22,16 @@ def state(tmp_path: Path) -> Iterator[LeagueState]:
         yield made
 
 
-def test_a_match_comes_out_the_same(state: LeagueState) -> None:
-    assert Reproduce(state, "1.1")() == ("1.1 came out the same, to the bit", "good")
+def test_a_match_is_reproduced(state: LeagueState) -> None:
+    assert reproduce(state, "1.1") == ("1.1 was reproduced exactly", "good")
 
 
-def test_a_file_is_what_its_name_says(state: LeagueState, tmp_path: Path) -> None:
-    assert SaveReplay(state, "1.1", tmp_path / "one.replay")() == ("1.1 is saved as one.replay", "good")
+def test_the_suffix_decides_the_file_format(state: LeagueState, tmp_path: Path) -> None:
+    assert save_replay(state, "1.1", tmp_path / "one.replay") == ("1.1 was saved as one.replay", "good")
     assert replay.load(tmp_path / "one.replay")[0].result.steps == 4
-    SaveReplay(state, "1.1", tmp_path / "one.csa")()
+    save_replay(state, "1.1", tmp_path / "one.csa")
     written = (tmp_path / "one.csa").read_text().splitlines()
     assert {"N+Dice", "N-Pebble"} <= set(written)
     assert written[-1] == "%MAX_MOVES"
     with pytest.raises(BadValue, match="can be written"):
-        SaveReplay(state, "1.1", tmp_path / "no such folder" / "one.csa")()
+        save_replay(state, "1.1", tmp_path / "no such folder" / "one.csa")

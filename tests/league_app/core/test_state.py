@@ -1,4 +1,4 @@
-"""LeagueState on a real file with real workers: whatever is pressed when, every match is played exactly once."""
+"""LeagueState with a real file and real workers: whatever is requested when, every match is played exactly once."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import BadValue, GameFailed, LeagueError, NotNow, RingsideError, StorageFailed
-from engine.league import standings as tables
-from engine.league.storage.tournaments import Book
-from engine.league.records import State
+from engine.league import played_matches
+from engine.league.records import RunState
+from engine.league.storage.tournaments import TournamentStore
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.live import LiveMatch
 from engine.play.match import EndingKind, run_digest
 from engine.play.replay import Playback
 from engine.registry import GAMES, KINDS, new_game
-from league_app.core import tournament_job as jobs
-from league_app.core.cpu_budget import Budget
+from league_app.core import tournament_job
 from league_app.core.changes import Change
-from league_app.core.match_runner import Stage
+from league_app.core.cpu_budget import CpuBudget
+from league_app.core.match_runner import LocalMatchRunner
 from league_app.core.state import LeagueState
 from league_app.core.validation import make_settings
 from tests.faults.league import within, worker_pids
 
-SITE = str(Path(__file__).parents[1] / "faults" / "site")
+SITE = str(Path(__file__).parents[2] / "faults" / "site")
 QUICK = new_game("pong", points=1, step_limit=300).spec
 LONG = new_game("pong", step_limit=2_000_000_000, paddle_height=300.0, top_speed=7.0).spec
 BOTS = ("Lazy", "Tracker", "Shaky", "Predictor")
@@ -40,11 +40,11 @@ Patch = pytest.MonkeyPatch
 
 
 def opened(folder: Path) -> LeagueState:
-    """Small batches on two workers: so something can be pressed between them."""
+    """Small batches on two workers, so that requests arrive between them."""
     state = LeagueState.new(folder / "one.league", lanes=4)
     state.add_samples("pong", (*BOTS, "Still"))
     state.budget.cores, state.batch_size = 2, 2
-    state.stage(2).speed = 0.0
+    state.runner(2).speed = 0.0
     return state
 
 
@@ -53,7 +53,7 @@ def state(tmp_path: Path) -> Iterator[LeagueState]:
     with within(60):
         with opened(tmp_path) as one:
             yield one
-        assert not worker_pids(), "whoever starts a process ends it"
+        assert not worker_pids(), "no worker process is left"
 
 
 @pytest.fixture
@@ -68,15 +68,15 @@ def faults() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The digest of the whole plan, played in one go by the reference executor."""
+    """The digest of the whole tournament, played at once by the reference executor."""
     with opened(tmp_path_factory.mktemp("expected")) as one, SequentialMatchExecutor(16) as executor:
-        specs = [planned.spec for planned in Book(one.league, one.plan_tournament(**PLAN).number).missing()]
+        specs = [planned.spec for planned in TournamentStore(one.league, one.plan_tournament(**PLAN).number).missing()]
         assert len(specs) == MATCHES
         return run_digest(executor.execute_matches(specs))
 
 
 def until(true: Callable[[], object]) -> None:
-    """Wait for it; the fixture's alarm ends what never comes."""
+    """Waits for a condition; the alarm of the fixture ends the test if it never holds."""
     while not true():
         time.sleep(0.002)
 
@@ -89,8 +89,8 @@ def shown(state: LeagueState) -> LiveMatch:
 
 
 def same(state: LeagueState, number: int, expected: str) -> None:
-    assert tables.digest(state.league, number) == (expected, 0)
-    found = list(tables.every_match(state.league, number))
+    assert played_matches.digest(state.league, number) == (expected, 0)
+    found = list(played_matches.every_match(state.league, number))
     assert [one.place for one in found] == list(range(1, MATCHES + 1)), "every match exactly once"
     assert sum(row.total.played for row in state.standings(tournament=number).rows) == 2 * MATCHES
 
@@ -99,29 +99,29 @@ def test_a_tournament_runs_headless_on_workers_by_itself(state: LeagueState, exp
     assert (state.show_visuals, state.use_concurrent) == (False, True)
     job = state.start_tournament(**PLAN)
     lease = state.budget.lease()
-    assert (lease.cores, job.stage.workers.workers) == (1, 1), "another job takes some of its cores"
+    assert (lease.cores, job.runner.workers.workers) == (1, 1), "another job takes some of its cores"
     lease.release()
-    assert job.stage.workers.workers == 2, "and gives them back"
+    assert job.runner.workers.workers == 2, "and releases them"
     ended = job.wait()
-    assert (ended.state, ended.played, ended.total, ended.note) == (State.FINISHED, MATCHES, MATCHES, "")
-    assert -1 not in {one.result.worker for one in tables.every_match(state.league)}
+    assert (ended.state, ended.played, ended.total, ended.note) == (RunState.FINISHED, MATCHES, MATCHES, "")
+    assert -1 not in {one.result.worker for one in played_matches.every_match(state.league)}
     same(state, job.number, expected)
     with pytest.raises(NotNow, match="finished"):
         state.resume_tournament(job.number)
     again = state.start_tournament().wait()
-    assert (again.settings.seed, again.entrants) == (ended.settings.seed + 1, ended.entrants), "the last one once more"
+    assert (again.settings.seed, again.entrants) == (ended.settings.seed + 1, ended.entrants), "the last one, repeated"
 
 
-def test_without_workers_it_comes_to_the_same(state: LeagueState, expected: str) -> None:
+def test_without_workers_the_results_are_the_same(state: LeagueState, expected: str) -> None:
     state.use_concurrent = False
     assert state.toggle_text == "the next tournament runs in this process"
     job = state.start_tournament(**PLAN)
     job.wait()
-    assert {one.result.worker for one in tables.every_match(state.league)} == {-1}
+    assert {one.result.worker for one in played_matches.every_match(state.league)} == {-1}
     same(state, job.number, expected)
 
 
-def test_only_one_tournament_runs_at_a_time_and_nothing_changes_under_it(state: LeagueState) -> None:
+def test_only_one_tournament_runs_at_a_time_and_its_settings_are_locked(state: LeagueState) -> None:
     for size in (0, -1, 10_001, True, 2.0, "3", None):
         with pytest.raises(BadValue, match="batch_size"):
             state.batch_size = size
@@ -136,29 +136,31 @@ def test_only_one_tournament_runs_at_a_time_and_nothing_changes_under_it(state: 
             refused()
     assert len(state.league.tournaments()) == 1
     job.stop(cancel=True)
-    assert job.wait().state is State.CANCELLED
+    assert job.wait().state is RunState.CANCELLED
     with pytest.raises(NotNow, match="no tournament"):
         state.resume_tournament()
 
 
-def test_who_joins_or_leaves_while_it_is_stopped_does_so_with_the_next_round(state: LeagueState) -> None:
-    state.show_visuals = True  # one after the other, so that there is time to stop it
+def test_entrants_of_a_stopped_tournament_change_with_the_next_round(state: LeagueState) -> None:
+    state.show_visuals = True  # one match at a time, so that there is time to stop it
     job = state.start_tournament(**PLAN | {"agents": BOTS[:3]})
     until(lambda: job.progress().played > 3)
     job.finish()
-    assert job.wait().state is State.STOPPED
+    assert job.wait().state is RunState.STOPPED
     state.show_visuals = False
-    before = {(one.spec.id, one.result.digest()) for one in tables.every_match(state.league)}
+    before = {(one.spec.id, one.result.digest()) for one in played_matches.every_match(state.league)}
     state.change_entrants(job.number, join=["Predictor", "Still"], leave=["Lazy"])
-    assert state.resume_tournament().wait().state is State.FINISHED
-    assert before <= {(one.spec.id, one.result.digest()) for one in tables.every_match(state.league)}, "that stays"
+    assert state.resume_tournament().wait().state is RunState.FINISHED
+    assert before <= {(one.spec.id, one.result.digest()) for one in played_matches.every_match(state.league)}, (
+        "that stays"
+    )
     rows = {row.agent: row for row in state.standings(tournament=job.number).rows}
     present = ("Tracker", "Shaky", "Predictor", "Still")
     assert {rows[a].against[b].played for a in present for b in present if a != b} == {20}
     assert rows["Lazy"].total.played < 40
 
 
-def test_a_league_that_was_opened_read_only_is_only_looked_at(state: LeagueState) -> None:
+def test_a_read_only_league_refuses_changes(state: LeagueState) -> None:
     number = state.start_tournament(**PLAN).wait().number
     with LeagueState(state.league.path, read_only=True) as looking:
         assert looking.standings(tournament=number).matches == MATCHES
@@ -167,7 +169,7 @@ def test_a_league_that_was_opened_read_only_is_only_looked_at(state: LeagueState
                 refused()
 
 
-# Whatever is pressed when
+# Requests at any time
 
 PRESSES = ("pause", "resume", "on", "off", "twenty", "finish", "stop", "resume_tournament")
 
@@ -178,7 +180,7 @@ def press(state: LeagueState, number: int, what: str) -> None:
         for n in range(20 if what == "twenty" else 1):
             state.show_visuals = what == "on" or bool(n % 2)
     elif what == "resume_tournament":
-        with suppress(NotNow):  # it runs, or is over
+        with suppress(NotNow):  # it is running or finished
             state.resume_tournament(number)
     elif job is not None:
         getattr(job, what)()
@@ -194,53 +196,53 @@ def test_no_match_is_lost_or_played_twice(state: LeagueState, expected: str) -> 
     def pressed(presses: list[tuple[str, int]], visual: bool) -> None:
         heard.clear()
         state.show_visuals = visual
-        number = state.league.add_tournament("again", chosen, BOTS).number  # the state itself refuses the same plan
+        number = state.league.add_tournament("again", chosen, BOTS).number  # LeagueState refuses the same matches
         state.start_tournament(number)
         for what, wait in presses:
             press(state, number, what)
             time.sleep(wait / 1000)
         state.show_visuals = False
-        while state.league.tournament(number).state is not State.FINISHED:
+        while state.league.tournament(number).state is not RunState.FINISHED:
             press(state, number, "resume_tournament")
             press(state, number, "resume")
             time.sleep(0.005)
         until(lambda: not state.running)
         same(state, number, expected)
-        assert sum(one.count for one in heard if one.tournament == number) == MATCHES, "each was told once"
+        assert sum(one.count for one in heard if one.tournament == number) == MATCHES, "each is notified once"
 
     pressed()
 
 
 def test_a_match_that_is_shown_is_played_once(state: LeagueState, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
-    watch = Stage.watch
-    monkeypatch.setattr(Stage, "pace", lambda stage, spec: 0.0)
-    monkeypatch.setattr(Stage, "watch", lambda stage, spec: (shown.append(spec.id), watch(stage, spec))[1])
+    watch = LocalMatchRunner.watch
+    monkeypatch.setattr(LocalMatchRunner, "pace", lambda stage, spec: 0.0)
+    monkeypatch.setattr(LocalMatchRunner, "watch", lambda stage, spec: (shown.append(spec.id), watch(stage, spec))[1])
     state.show_visuals = True
     job = state.start_tournament(**PLAN | {"options": {"rounds": 2}})
-    assert job.wait().state is State.FINISHED
+    assert job.wait().state is RunState.FINISHED
     assert len(shown) == len(set(shown)) == job.progress().played
 
 
-def test_a_league_that_is_closed_in_mid_run_is_resumed_where_it_was(state: LeagueState, expected: str) -> None:
+def test_a_league_closed_in_mid_run_is_resumed(state: LeagueState, expected: str) -> None:
     state.show_visuals = True
     job = state.start_tournament(**PLAN)
     until(lambda: job.progress().played > 2)
     state.close()
     with LeagueState(state.league.path, lanes=4) as again:
         [left] = again.unfinished()
-        assert (left.state, 2 < left.played < MATCHES) == (State.STOPPED, True)
+        assert (left.state, 2 < left.played < MATCHES) == (RunState.STOPPED, True)
         again.show_visuals = False
         job = again.resume_tournament()
-        until(lambda: job.run._dealing or not again.running)
-    assert not worker_pids(), "nothing goes on"
+        until(lambda: job.run._running or not again.running)
+    assert not worker_pids(), "no process is left"
     with LeagueState(state.league.path) as last:
         for one in last.unfinished():
             last.resume_tournament(one.number).wait()
         same(last, left.number, expected)
 
 
-# What is told
+# Notifications and texts
 
 
 def test_the_text_beside_the_toggle_says_what_is_happening(state: LeagueState) -> None:
@@ -254,44 +256,44 @@ def test_the_text_beside_the_toggle_says_what_is_happening(state: LeagueState) -
     state.show_visuals = True
     playing = state.toggle_text
     assert playing.endswith(" finishing, then live")
-    assert 0 < int(playing.split()[0]) < 10, "what is being played, and no more"
+    assert 0 < int(playing.split()[0]) < 10, "only running matches"
     state.show_visuals = False
-    assert state.toggle_text == "playing", "flipping back cancels that"
+    assert state.toggle_text == "playing", "flipping back cancels it"
     job.pause()
     assert state.toggle_text.endswith(" finishing, then paused")
     job.resume()
     job.finish()
     assert state.toggle_text.endswith(" finishing, then stopped")
     job.stop()
-    assert job.wait().state is State.STOPPED
+    assert job.wait().state is RunState.STOPPED
 
 
-def test_toggling_a_paused_match_leaves_it_paused_and_applies_when_it_goes_on(state: LeagueState) -> None:
-    state.show_visuals, state.stage(2).speed = True, 1.0
+def test_toggling_a_paused_match_leaves_it_paused_and_applies_on_resume(state: LeagueState) -> None:
+    state.show_visuals, state.runner(2).speed = True, 1.0
     job = state.start_tournament(game=LONG, agents=("Predictor", "Tracker"))
     live = shown(state)
     assert state.toggle_text == "live"
     job.pause()
     for on in (False, True, False):
         state.show_visuals = on
-        assert (state.toggle_text, live.paused, job.progress().state) == ("paused", True, State.PAUSED)
+        assert (state.toggle_text, live.paused, job.progress().state) == ("paused", True, RunState.PAUSED)
     job.resume()
     assert not live.paused
     assert state.toggle_text == "finishing the live match, then batches"
     playback = Playback(live.spec)
-    until(lambda: playback.feed(live.take()) is not None and playback.steps > 2000)  # half a minute of a person's time
-    assert state.live is live, "the same match plays on"
+    until(lambda: playback.feed(live.take()) is not None and playback.steps > 2000)  # half a minute at normal pace
+    assert state.live is live, "the same match continues"
 
 
-def test_a_live_match_is_told_as_it_is_played_and_recorded_as_if_nobody_looked(state: LeagueState) -> None:
-    state.show_visuals, state.stage(2).speed = True, 20.0
+def test_a_live_match_streams_its_actions_and_has_the_same_record(state: LeagueState) -> None:
+    state.show_visuals, state.runner(2).speed = True, 20.0
     job = state.start_tournament(game=QUICK, agents=BOTS[:2])
     live = shown(state)
     playback = Playback(live.spec)
     for actions in live:
         playback.feed(actions)
     job.wait()
-    kept = next(one for one in tables.every_match(state.league) if one.spec.id == live.spec.id)
+    kept = next(one for one in played_matches.every_match(state.league) if one.spec.id == live.spec.id)
     playback.seek(playback.steps)
     assert kept.spec == live.spec
     assert (playback.steps, playback.scores()) == (kept.result.steps, kept.result.scores)
@@ -299,67 +301,69 @@ def test_a_live_match_is_told_as_it_is_played_and_recorded_as_if_nobody_looked(s
         assert one.execute_match(live.spec).digest() == kept.result.digest()
 
 
-def test_observers_are_told_in_batches(state: LeagueState) -> None:
+def test_observers_are_notified_in_batches(state: LeagueState) -> None:
     heard: list[list[Change]] = []
     state.notices.subscribe(heard.append)
     since = time.monotonic()
     state.start_tournament(**PLAN | {"options": {"rounds": 60}}).wait()
-    assert len(heard) <= 20 * (time.monotonic() - since) + 3, "twenty a second, the plan, the last ones, the end"
+    assert len(heard) <= 20 * (time.monotonic() - since) + 3, "twenty per second, plus creation, last results and end"
     told = [one for batch in heard for one in batch]
     assert sum(one.count for one in told if one.what == "matches") == 6 * MATCHES
     assert told[-1].what == "tournaments"
 
 
-def test_observers_hear_that_it_is_paused(state: LeagueState) -> None:
-    """The last word about a state must not wait for the next change, which may never come."""
+def test_observers_are_notified_of_a_pause(state: LeagueState) -> None:
+    """The last notification of a state must not wait for another change, which may never come."""
     texts: list[str] = []
     state.notices.subscribe(lambda told: texts.append(state.toggle_text))
     job = state.start_tournament(**PLAN | {"options": {"rounds": 100}})
     for _ in range(4):
         job.pause()
         until(lambda: job.run._paused)
-        until(lambda: texts and texts[-1] == "paused")  # or the alarm rings
+        until(lambda: texts and texts[-1] == "paused")  # or the alarm ends the test
         job.resume()
         until(lambda: not job.run._paused)
 
 
-# When something breaks
+# Failures
 
 
-def test_rules_that_fail_stop_the_tournament_and_say_so(state: LeagueState, faults: None) -> None:
+def test_failing_rules_stop_the_tournament_with_a_note(state: LeagueState, faults: None) -> None:
     _ = [state.add_agent(name, "broken-rules", "fault", b"") for name in "ab"]
     job = state.start_tournament(game=new_game("broken-rules", fault="raise").spec)
     with pytest.raises(GameFailed, match="broken-rules"):
         job.wait()
     [left] = state.unfinished()
-    assert (left.state, left.played) == (State.STOPPED, 0)
+    assert (left.state, left.played) == (RunState.STOPPED, 0)
     assert "broken-rules" in left.note
-    assert state.start_tournament(**PLAN).wait().state is State.FINISHED, "others can be played"
+    assert state.start_tournament(**PLAN).wait().state is RunState.FINISHED, "other tournaments can be played"
 
 
-def test_an_agent_that_crashes_forfeits_and_the_rest_goes_on(state: LeagueState, faults: None) -> None:
+def test_an_agent_that_crashes_forfeits_and_the_rest_continues(state: LeagueState, faults: None) -> None:
     state.add_agent("sick", "pong", "fault", b"exit3")
     job = state.start_tournament(game=QUICK, agents=("sick", *BOTS[:2]), options={"rounds": 3})
-    assert job.wait().state is State.FINISHED
+    assert job.wait().state is RunState.FINISHED
     [sick] = [row for row in state.standings(tournament=job.number).rows if row.agent == "sick"]
     assert sick.forfeits[EndingKind.CRASH.value] == sick.total.losses >= 3
     unplayed = sick.forfeits[EndingKind.QUARANTINED.value]
     assert unplayed + sick.total.losses == 12
     again = state.resume_tournament(job.number, lift_quarantine=True)
-    assert again.run.book.played == 18 - unplayed
+    assert again.run.store.played == 18 - unplayed
     assert again.wait().played == 18
 
 
-@pytest.mark.parametrize("when", [State.RUNNING, State.STOPPED])
+@pytest.mark.parametrize("when", [RunState.RUNNING, RunState.STOPPED])
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_disk_that_fails_is_reported_and_the_file_let_go(tmp_path: Path, when: State, monkeypatch: Patch) -> None:
-    def full(book: Book, state: State, note: str = "", settle: Callable[..., None] = Book.settle) -> None:
+def test_a_failing_disk_is_reported_and_the_file_is_closed(tmp_path: Path, when: RunState, monkeypatch: Patch) -> None:
+    def full(
+        book: TournamentStore, state: RunState, note: str = "", settle: Callable[..., None] = TournamentStore.settle
+    ) -> None:
         if state is when:
             raise StorageFailed("the disk is full")
         settle(book, state, note)
 
     state = opened(tmp_path)
-    monkeypatch.setattr(Book, "settle", full)
+    monkeypatch.setattr(TournamentStore, "settle", full)
     job = state.start_tournament(game=LONG, agents=BOTS)
     with suppress(LeagueError):
         state.close()
@@ -370,24 +374,24 @@ def test_a_disk_that_fails_is_reported_and_the_file_let_go(tmp_path: Path, when:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_closing_at_the_very_end_disturbs_nobody(state: LeagueState, monkeypatch: Patch) -> None:
-    """A job that looks finished to others may still have something to write."""
-    reached, go_on, remember = threading.Event(), threading.Event(), state.league.remember
+def test_closing_at_the_very_end_of_a_run_is_safe(state: LeagueState, monkeypatch: Patch) -> None:
+    """A job that has left `state.job` may still have something to write."""
+    reached, go_on, remember = threading.Event(), threading.Event(), state.league.save_setting
     slowly = [lambda *_: reached.set(), lambda *_: go_on.wait(10), remember]
-    monkeypatch.setattr(jobs, "ENOUGH", 1)
-    monkeypatch.setattr(state.league, "remember", lambda *told: [step(*told) for step in slowly])
+    monkeypatch.setattr(tournament_job, "ENOUGH", 1)
+    monkeypatch.setattr(state.league, "save_setting", lambda *told: [step(*told) for step in slowly])
     job = state.start_tournament(**PLAN)
     reached.wait(30)
     threading.Timer(0.3, go_on.set).start()
     state.close()
     go_on.wait()
-    assert job.wait(2) is not None, "whoever waits for it is told"
+    assert job.wait(2) is not None, "`wait` returns"
 
 
-def test_who_looks_at_the_moment_it_ends_sees_it_running_or_not(state: LeagueState, monkeypatch: Patch) -> None:
+def test_properties_are_consistent_while_a_job_ends(state: LeagueState, monkeypatch: Patch) -> None:
     job = state.start_tournament(**PLAN)
     for look in (lambda: state.live, lambda: state.toggle_text):
-        answers = iter([job, None, None])  # it ends between two looks of one question
+        answers = iter([job, None, None])  # it ends between two reads of one property
         with monkeypatch.context() as patched:
             patched.setattr(LeagueState, "_job", property(lambda state, answers=answers: next(answers)), raising=False)
             look()
@@ -395,8 +399,8 @@ def test_who_looks_at_the_moment_it_ends_sees_it_running_or_not(state: LeagueSta
 
 
 @given(st.tuples(*[st.integers(1, 64)] * 2), st.lists(st.integers(1, 70) | st.none(), min_size=1, max_size=6))
-def test_cores_are_dealt_evenly_and_none_is_left_over(cores: tuple[int, int], wishes: list[int | None]) -> None:
-    budget, told = Budget(cores[0]), dict[int, int]()
+def test_cores_are_shared_evenly_and_none_is_left_over(cores: tuple[int, int], wishes: list[int | None]) -> None:
+    budget, told = CpuBudget(cores[0]), dict[int, int]()
     leases = [budget.lease(most, lambda n, at=at: told.update({at: n})) for at, most in enumerate(wishes)]
     for count in cores:
         budget.cores = count
@@ -405,8 +409,8 @@ def test_cores_are_dealt_evenly_and_none_is_left_over(cores: tuple[int, int], wi
         assert all(1 <= lease.cores <= (lease.most or 64) for lease in leases)
         hungry = [lease.cores for lease in leases if lease.most is None or lease.cores < lease.most]
         assert not hungry or sum(shares) == max(count, len(leases)), "all of them are in use"
-        assert not hungry or max(shares) - min(hungry) <= 1, "nobody has less than others and wants more"
+        assert not hungry or max(shares) - min(hungry) <= 1, "no lease that could use more has fewer than others"
     for lease in leases[1:]:
         lease.release()
         lease.release()
-    assert leases[0].cores == min(cores[1], wishes[0] or 64), "the last one has what it wants"
+    assert leases[0].cores == min(cores[1], wishes[0] or 64), "the last one gets all it can use"

@@ -1,4 +1,4 @@
-"""Event files for TensorBoard, read back by a decoder that knows the formats and nothing of how they were written."""
+"""Event files for TensorBoard, read back by an independent decoder of the formats."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Scalar(NamedTuple):
 
 
 def checksum(data: bytes) -> int:
-    """CRC-32C bit by bit, and masked as TFRecord wants it."""
+    """CRC-32C bit by bit, and masked as TFRecord requires."""
     value = 0xFFFFFFFF
     for byte in data:
         for bit in range(8):
@@ -44,7 +44,7 @@ def checksum(data: bytes) -> int:
 
 
 def records(data: bytes) -> Iterator[bytes]:
-    """What is in a TFRecord file; wrong checksums, and anything left over, are errors."""
+    """The records of a TFRecord file; wrong checksums and trailing bytes are errors."""
     at = 0
     while at < len(data):
         size, check = struct.unpack_from("<QI", data, at)
@@ -67,7 +67,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes) -> dict[int, object]:
-    """A protocol buffer message in which each field is there once."""
+    """A protocol buffer message with each field once."""
     found: dict[int, object] = {}
     at = 0
     while at < len(data):
@@ -89,7 +89,7 @@ def fields(data: bytes) -> dict[int, object]:
 def scalars(data: bytes) -> list[Scalar]:
     """Event: wall_time = 1, step = 2, file_version = 3, summary = 5; Summary: value = 1; Value: tag = 1, simple = 2."""
     first, *others = map(fields, records(data))
-    assert first == {1: BEGUN, 3: b"brain.Event:2"}, "how every event file begins"
+    assert first == {1: BEGUN, 3: b"brain.Event:2"}, "the start of every event file"
     found = []
     for event in others:
         assert sorted(event) == [1, 2, 5]
@@ -131,7 +131,7 @@ def test_the_checksum_is_that_of_rfc_3720(data: bytes, value: int) -> None:
 
 @settings(max_examples=50)
 @given(st.binary(max_size=300))
-def test_a_record_is_read_back_whatever_is_in_it(data: bytes) -> None:
+def test_any_record_is_read_back(data: bytes) -> None:
     assert list(records(record(data) * 2)) == [data] * 2
 
 
@@ -143,12 +143,12 @@ def test_every_value_is_read_back_with_its_tag_step_and_time(tmp_path: Path) -> 
         "odd/numbers": series((3, 0.0), (4, 5e-324), (5, LARGEST), (6, -LARGEST), (7, 1e-45)),
     }
     file = export(metrics, BEGUN, tmp_path / "runs" / "first")
-    assert file.parent == tmp_path / "runs" / "first", "the folder is made"
-    assert "tfevents" in file.name, "TensorBoard looks for that"
+    assert file.parent == tmp_path / "runs" / "first", "the folder is created"
+    assert "tfevents" in file.name, "TensorBoard searches for it"
     assert scalars(file.read_bytes()) == expected(metrics)
 
 
-def test_numbers_that_are_none_are_read_back_as_such(tmp_path: Path) -> None:
+def test_nan_and_infinities_are_read_back(tmp_path: Path) -> None:
     values = [math.nan, math.inf, -math.inf, -0.0]
     found = scalars(export({"a/b": series(*enumerate(values))}, BEGUN, tmp_path).read_bytes())
     assert math.isnan(found[0].value)
@@ -170,7 +170,7 @@ def test_a_number_beyond_what_tensorboard_can_hold_is_infinite(tmp_path: Path, v
         max_size=3,
     )
 )
-def test_whatever_was_measured_comes_back(measured: dict[str, list[tuple[int, float]]]) -> None:
+def test_all_metrics_are_read_back(measured: dict[str, list[tuple[int, float]]]) -> None:
     metrics = {name: series(*values) for name, values in measured.items()}
     assert scalars(b"".join(events(metrics, BEGUN))) == expected(metrics)
 
@@ -182,20 +182,20 @@ def test_a_second_export_replaces_the_first_and_leaves_nothing_else(tmp_path: Pa
     assert [one.value for one in scalars(second.read_bytes())] == [3.0]
     assert list(tmp_path.iterdir()) == [second]
     other = export({"a/b": series((0, 3.0))}, BEGUN + 10, tmp_path)
-    assert sorted(tmp_path.iterdir()) == sorted([second, other]), "that of another session is another file"
+    assert sorted(tmp_path.iterdir()) == sorted([second, other]), "another session has its own file"
 
 
 def test_a_folder_that_is_a_file_or_below_one_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(BadValue, match=r"folder = .*file.*: must be one that can be written"):
+        with pytest.raises(BadValue, match=r"folder = .*file.*: must be a folder that can be written"):
             export({"a/b": series((0, 1.0))}, BEGUN, place)
     assert (tmp_path / "file").read_text() == "mine"
 
 
-@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder there that nobody can write")
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="this system has no folder that even root cannot write")
 def test_a_folder_that_cannot_be_written_is_an_error_that_names_it() -> None:
-    with pytest.raises(BadValue, match=r"folder = '/proc/self': must be one that can be written \(.+\)"):
+    with pytest.raises(BadValue, match=r"folder = '/proc/self': must be a folder that can be written \(.+\)"):
         export({"a/b": series((0, 1.0))}, BEGUN, "/proc/self")
 
 

@@ -1,4 +1,4 @@
-"""Training in a league, through LeagueState: whatever happens to a session, the file says what is true of it."""
+"""Training in a league, through LeagueState: whatever happens to a session, the file has its true state."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import pytest
 from agents.training.events import Champion, Event
 from agents.training.session import TrainingSession
 from engine.errors import BadValue, NotNow, RingsideError, StorageFailed, UnknownName
-from engine.league.records import State
-from engine.league.storage.sessions import Sessions
+from engine.league.records import RunState
 from engine.league.storage.league import League
+from engine.league.storage.sessions import SessionStore
 from engine.registry import TRAINERS, new_game
-from league_app.core import training_jobs as training
-from league_app.core.changes import Change
+from league_app.core import training_jobs
+from league_app.core.changes import Change, ChangeKind
 from league_app.core.state import LeagueState
 from league_app.core.training_jobs import TrainingJob
-from tests.agents.sessions import FOREVER, GAME, OURS, PLUGINS, assert_gone
+from tests.agents.training.session_helpers import FOREVER, GAME, OURS, PLUGINS, assert_gone
 from tests.faults.league import within, worker_pids
-from tests.league_app.test_state import until
+from tests.league_app.core.test_state import until
 
 Patch = pytest.MonkeyPatch
 Curves = dict[str, list[tuple[int, float]]]
@@ -52,7 +52,7 @@ def state(path: Path) -> Iterator[LeagueState]:
         one.budget.cores = 2
         one.add_samples("pong", ("Lazy", "Tracker", "Evolved"))
         yield one
-    assert not worker_pids(), "whoever starts a process ends it"
+    assert not worker_pids(), "no worker process is left"
     assert [place.name for place in path.parent.iterdir()] == [path.name], "no lock, no log"
 
 
@@ -65,35 +65,35 @@ def counting(job: TrainingJob, beyond: float = 0) -> None:
 
 
 def curves(league: League, number: int) -> Curves:
-    """What was measured, apart from how fast and on how many workers."""
+    """The metrics, without those of speed and workers."""
     return {
         name: list(zip(series.steps.tolist(), series.values.tolist(), strict=True))
-        for name, series in Sessions(league).metrics(number).items()
+        for name, series in SessionStore(league).metrics(number).items()
         if not name.startswith("speed/") and name != "count/workers"
     }
 
 
-def on_disk(path: Path, number: int = 1) -> tuple[State, str]:
-    """What somebody sees who opens the file meanwhile."""
+def on_disk(path: Path, number: int = 1) -> tuple[RunState, str]:
+    """The session as another reader of the file sees it."""
     with League(path, read_only=True) as league:
-        session = Sessions(league).session(number)
+        session = SessionStore(league).session(number)
         return session.state, session.note
 
 
-# To the end
+# Complete sessions
 
 
-def test_a_session_runs_to_its_end_and_all_it_told_is_in_the_file(state: LeagueState, path: Path) -> None:
+def test_a_session_runs_to_its_end_and_its_events_are_saved(state: LeagueState, path: Path) -> None:
     job = state.training.start("counting", {"steps": 5}, game=GAME, ancestor="Lazy", name="First")
     assert (job.number, job.name) == (1, "First")
     ended = job.wait()
-    assert (ended.state, ended.note, ended.trainer, ended.game) == (State.FINISHED, "at 5", "counting", GAME)
+    assert (ended.state, ended.note, ended.trainer, ended.game) == (RunState.FINISHED, "at 5", "counting", GAME)
     assert ended.finished is not None
     assert dict(ended.config) | {"steps": 5, "ancestor": "Lazy", "every": 1} == dict(ended.config)
     assert [log.text for log in job.logs][1:] == ["after Lazy"]
     assert (job.latest["count/value"], job.trouble, job.paused, state.training.jobs) == (5.0, "", False, [])
     with League(path, read_only=True) as league:
-        sessions = Sessions(league)
+        sessions = SessionStore(league)
         assert sessions.session(1) == ended
         assert curves(league, 1) == {"count/value": [(step, float(step)) for step in range(1, 6)]}
         saved = sessions.checkpoints(1)
@@ -108,23 +108,23 @@ def test_a_session_runs_to_its_end_and_all_it_told_is_in_the_file(state: LeagueS
     assert champion.origin == "trained by counting, step 5 of training session 1 (First)"
 
 
-def test_a_finished_one_goes_on_with_other_settings_and_nobody_enters_twice(state: LeagueState) -> None:
+def test_a_finished_session_resumes_with_other_settings_without_duplicate_agents(state: LeagueState) -> None:
     count(state, steps=3).wait()
-    with pytest.raises(NotNow, match="no training session that could be resumed"):
+    with pytest.raises(NotNow, match="no training session to resume"):
         state.training.resume()
     again, other = state.training.resume(changes={"steps": 4}), count(state, steps=3)
     ended = again.wait()
-    assert (ended.number, ended.state, ended.note, dict(ended.config)["steps"]) == (1, State.FINISHED, "at 4", 4)
+    assert (ended.number, ended.state, ended.note, dict(ended.config)["steps"]) == (1, RunState.FINISHED, "at 4", 4)
     assert again.logs[0].text.startswith("from 3 in ")
     assert len(curves(state.league, 1)["count/value"]) == 4
-    assert other.wait().state is State.FINISHED
+    assert other.wait().state is RunState.FINISHED
     assert (again.champions, other.champions) == ([], [])
     assert [agent.name for agent in state.agents() if agent.kind == "dice"] == ["counting 1"]
-    assert "its best player is the same as counting 1" in again.logs[-1].text
+    assert "the best player equals counting 1" in again.logs[-1].text
 
 
 def champions(monkeypatch: Patch, *payloads: bytes) -> None:
-    """Instead of its champion the trainer has these, in one batch."""
+    """Replaces the trainer's champion by these, in one batch."""
     wait = TrainingSession.wait
 
     def more(session: TrainingSession, timeout: float | None = None) -> list[Event]:
@@ -141,7 +141,7 @@ def champions(monkeypatch: Patch, *payloads: bytes) -> None:
 def test_two_champions_in_one_batch_get_two_names(state: LeagueState, monkeypatch: Patch) -> None:
     champions(monkeypatch, b"one", b"two", b"best of 3", b"one")
     job = state.training.start("counting", {"steps": 3}, game=GAME, name="n" * 120)
-    assert job.wait().state is State.FINISHED
+    assert job.wait().state is RunState.FINISHED
     short = "n" * 110
     assert [one.name for one in job.champions] == [short, f"{short} (2)", f"{short} (3)"]
     assert [state.league.spec(one.id).payload for one in job.champions] == [b"one", b"two", b"best of 3"]
@@ -164,37 +164,37 @@ def test_after_a_resume_the_champion_before_is_the_parent(
     assert [(one.name, one.parents) for one in second.champions] == [("counting 1 (2)", ("counting 1",))]
 
 
-# Pressing
+# Control
 
 
-def test_pausing_resuming_and_stopping_are_in_the_file_at_once(state: LeagueState, path: Path) -> None:
+def test_pausing_resuming_and_stopping_are_saved_at_once(state: LeagueState, path: Path) -> None:
     job = count(state, **SLOW)
     counting(job)
-    assert (on_disk(path), job.session.state) == ((State.RUNNING, ""), State.RUNNING)
+    assert (on_disk(path), job.session.state) == ((RunState.RUNNING, ""), RunState.RUNNING)
     job.pause()
-    assert (job.paused, job.session.state, on_disk(path)) == (True, State.PAUSED, (State.PAUSED, ""))
+    assert (job.paused, job.session.state, on_disk(path)) == (True, RunState.PAUSED, (RunState.PAUSED, ""))
     before = job.latest["count/value"]
     assert job.wait(0.5) is None
     job.resume()
-    assert (job.paused, on_disk(path)) == (False, (State.RUNNING, ""))
+    assert (job.paused, on_disk(path)) == (False, (RunState.RUNNING, ""))
     counting(job, before + 2)
     job.pause()
     job.stop()
     ended = job.wait()
     reached = int(job.latest["count/value"])
-    assert (ended.state, ended.note, ended.finished) == (State.STOPPED, f"at {reached}", None)
-    assert on_disk(path) == (State.STOPPED, f"at {reached}")
+    assert (ended.state, ended.note, ended.finished) == (RunState.STOPPED, f"at {reached}", None)
+    assert on_disk(path) == (RunState.STOPPED, f"at {reached}")
     assert state.training.sessions.state(1)[0] == reached, "with a last checkpoint"
     assert job.champions == []
     job.pause(), job.resume(), job.stop(), job.kill()
-    assert [job.session] == state.training.unfinished() == [ended], "what is over stays as it is"
+    assert [job.session] == state.training.unfinished() == [ended], "control of an ended session has no effect"
 
 
-def test_a_killed_session_goes_on_from_its_newest_checkpoint_and_forgets_what_came_later(state: LeagueState) -> None:
+def test_a_killed_session_resumes_from_its_newest_checkpoint(state: LeagueState) -> None:
     job = count(state, steps=FOREVER, nap=0.005, every=20)
     counting(job, 30)
     job.kill()
-    assert job.wait().state is State.STOPPED
+    assert job.wait().state is RunState.STOPPED
     kept, _ = state.training.sessions.state(1)
     assert kept in range(20, FOREVER, 20)
     again = state.training.resume(changes={"steps": kept + 1, "nap": 0.0})
@@ -203,12 +203,12 @@ def test_a_killed_session_goes_on_from_its_newest_checkpoint_and_forgets_what_ca
     assert curves(state.league, 1) == {"count/value": [(step, float(step)) for step in range(1, kept + 2)]}
 
 
-def test_a_stopped_evolution_goes_on_as_if_never_stopped_and_has_the_same_champion(state: LeagueState) -> None:
+def test_a_resumed_evolution_has_the_same_champion_as_an_uninterrupted_one(state: LeagueState) -> None:
     settings = {**NEAT, "generations": 4, "checkpoint_every": 10, "validate_every": 2, "seed": 1}
     parted = state.training.start("neat", {**settings, "mode": "against-bots"}, game=EASY)
     until(lambda: "fitness/best" in parted.latest)
     parted.stop()
-    assert parted.wait().state is State.STOPPED
+    assert parted.wait().state is RunState.STOPPED
     assert len(curves(state.league, 1)["fitness/best"]) < 4
     again = state.training.resume()
     assert (again.number, again.wait().note) == (1, "4 generations")
@@ -218,15 +218,15 @@ def test_a_stopped_evolution_goes_on_as_if_never_stopped_and_has_the_same_champi
     [through] = [one for one in state.training.sessions.checkpoints(1) if one.agent]
     assert (through.agent, through.payload, through.about) == (champion.id, champion.payload, champion.notes)
     never = state.training.start("neat", {**settings, "mode": "against-bots"}, game=EASY)
-    assert never.wait().state is State.FINISHED
+    assert never.wait().state is RunState.FINISHED
     assert curves(state.league, 1) == curves(state.league, 2)
     assert [step for step, _ in curves(state.league, 2)["fitness/best"]] == [1, 2, 3, 4]
     assert state.training.sessions.state(1) == state.training.sessions.state(2), "to the bit"
     assert never.champions == []
-    assert "its best player is the same as against-bots 1" in never.logs[-1].text
+    assert "the best player equals against-bots 1" in never.logs[-1].text
 
 
-# Refusing
+# Refusals
 
 
 def rows(league: League) -> list[object]:
@@ -247,7 +247,7 @@ def rows(league: League) -> list[object]:
         ({"trainer": "neat", "ancestor": "Lazy"}, BadValue, "of kind neat"),
     ],
 )
-def test_what_cannot_be_trained_leaves_nothing_in_the_file(
+def test_a_refused_session_saves_nothing(
     state: LeagueState, wrong: dict[str, object], kind: type[RingsideError], words: str
 ) -> None:
     before = rows(state.league)
@@ -257,14 +257,14 @@ def test_what_cannot_be_trained_leaves_nothing_in_the_file(
     assert state.training.jobs == []
 
 
-def test_what_cannot_be_resumed_is_refused_and_stays_as_it_is(state: LeagueState, path: Path) -> None:
+def test_a_refused_resume_changes_nothing(state: LeagueState, path: Path) -> None:
     with pytest.raises(NotNow, match="no training session"):
         state.training.resume()
     count(state, steps=2).wait()
     running = count(state, **SLOW)
     counting(running)
     running.pause()
-    before = state.training.sessions.every()
+    before = state.training.sessions.all()
     for which, changes, kind, words in (
         (1, None, NotNow, "it is finished; change a setting"),
         (1, {"steps": -1}, BadValue, "steps"),
@@ -274,17 +274,17 @@ def test_what_cannot_be_resumed_is_refused_and_stays_as_it_is(state: LeagueState
     ):
         with pytest.raises(kind, match=words):
             state.training.resume(which, changes)
-    assert state.training.sessions.every() == before
+    assert state.training.sessions.all() == before
     assert [job.number for job in state.training.jobs] == [2]
     with LeagueState(path, read_only=True, plugins=PLUGINS) as looking:
         for press in (lambda: count(looking), lambda: looking.training.resume(1, {"steps": 9})):
-            with pytest.raises(NotNow, match="opened read-only: nothing can be trained"):
+            with pytest.raises(NotNow, match="opened read-only: no training can run"):
                 press()
         with pytest.raises(RingsideError, match="read-only"):
             looking.training.enter(1)
 
 
-# Together, and what goes wrong
+# Concurrent jobs and failures
 
 
 def test_sessions_and_a_tournament_share_the_cores_and_all_of_them_finish(state: LeagueState) -> None:
@@ -296,15 +296,15 @@ def test_sessions_and_a_tournament_share_the_cores_and_all_of_them_finish(state:
     played = state.start_tournament(game=GAME, agents=("Lazy", "Tracker", "Evolved"))
     assert [job._lease.cores for job in (first, second)] == [2, 2]
     assert sorted(job.number for job in state.training.jobs) == [1, 2]
-    assert (second.wait().state, played.wait().state) == (State.FINISHED, State.FINISHED)
+    assert (second.wait().state, played.wait().state) == (RunState.FINISHED, RunState.FINISHED)
     until(lambda: first.latest["count/workers"] == 6)
     first.stop()
     first.wait()
-    assert state.training.resume(1, {"steps": int(first.latest["count/value"]) + 1}).wait().state is State.FINISHED
+    assert state.training.resume(1, {"steps": int(first.latest["count/value"]) + 1}).wait().state is RunState.FINISHED
     assert len(curves(state.league, 2)["fitness/best"]) == 3
 
 
-def test_a_trainer_that_fails_or_dies_is_stopped_with_a_reason_and_the_league_goes_on(state: LeagueState) -> None:
+def test_a_trainer_that_fails_or_dies_is_stopped_with_a_reason(state: LeagueState) -> None:
     other = count(state, **SLOW)
     for does, words in {
         "raise": "failed: ZeroDivisionError: by design (counting.py, line ",
@@ -314,17 +314,17 @@ def test_a_trainer_that_fails_or_dies_is_stopped_with_a_reason_and_the_league_go
     }.items():
         job = count(state, does=does, at=2)
         ended = job.wait()
-        assert (ended.state, ended.note[: len(words)]) == (State.STOPPED, words)
-        assert curves(state.league, job.number) == {"count/value": [(1, 1.0)]}, "what came before it is kept"
+        assert (ended.state, ended.note[: len(words)]) == (RunState.STOPPED, words)
+        assert curves(state.league, job.number) == {"count/value": [(1, 1.0)]}, "earlier metrics are kept"
     again = state.training.resume(2, {"does": ""})
     assert (again.wait().note, again.logs[0].text[:7]) == ("at 5", "from 1 ")
     counting(other, other.latest["count/value"] + 1)
-    assert state.start_tournament(game=GAME, agents=("Lazy", "Tracker")).wait().state is State.FINISHED
+    assert state.start_tournament(game=GAME, agents=("Lazy", "Tracker")).wait().state is RunState.FINISHED
 
 
 def fill(monkeypatch: Patch, method: str) -> list[int]:
-    """A disk without room, noticed after something was written already; make room by emptying what is returned."""
-    full, write = [1], getattr(Sessions, method)
+    """Simulates a full disk, after something was written; clear the returned list to make room."""
+    full, write = [1], getattr(SessionStore, method)
 
     def fails(*told: object) -> object:
         written = write(*told)
@@ -332,27 +332,27 @@ def fill(monkeypatch: Patch, method: str) -> list[int]:
             raise StorageFailed("cannot write one.league: the disk is full")
         return written
 
-    monkeypatch.setattr(Sessions, method, fails)
-    monkeypatch.setattr(training, "RETRY", 0.02)
+    monkeypatch.setattr(SessionStore, method, fails)
+    monkeypatch.setattr(training_jobs, "RETRY", 0.02)
     return full
 
 
 @pytest.mark.parametrize("method", ["record_many", "add_checkpoint", "update"])
-def test_a_full_disk_is_waited_for_and_told(state: LeagueState, method: str, monkeypatch: Patch) -> None:
+def test_a_full_disk_is_waited_for_and_reported(state: LeagueState, method: str, monkeypatch: Patch) -> None:
     full, heard = fill(monkeypatch, method), list[Change]()
     state.notices.subscribe(heard.extend)
     job = count(state, steps=3)
     until(lambda: job.trouble == "cannot write one.league: the disk is full")
     heard.clear()
-    until(lambda: Change("training", 1) in heard)
-    assert (job.wait(0.1), job.session.state) == (None, State.RUNNING)
+    until(lambda: Change(ChangeKind.TRAINING, 1) in heard)
+    assert (job.wait(0.1), job.session.state) == (None, RunState.RUNNING)
     full.clear()
-    assert (job.wait().state, job.trouble) == (State.FINISHED, "")
+    assert (job.wait().state, job.trouble) == (RunState.FINISHED, "")
     assert curves(state.league, 1) == {"count/value": [(1, 1.0), (2, 2.0), (3, 3.0)]}
     assert [one.name for one in state.agents() if one.kind == "dice"] == ["counting 1"]
 
 
-def test_closing_saves_a_checkpoint_leaves_no_process_and_it_goes_on_later(path: Path, monkeypatch: Patch) -> None:
+def test_closing_saves_a_checkpoint_and_leaves_no_process(path: Path, monkeypatch: Patch) -> None:
     with LeagueState.new(path, plugins=PLUGINS) as state:
         state.add_samples("pong", ("Lazy",))
         evolving = state.training.start("neat", {**NEAT, "generations": 9999, "checkpoint_every": 9999}, game=EASY)
@@ -362,31 +362,31 @@ def test_closing_saves_a_checkpoint_leaves_no_process_and_it_goes_on_later(path:
         pids = [job._live.pid for job in (evolving, paused, hanging)]
         below = [one.pid for one in psutil.Process(pids[0]).children(recursive=True)]
         assert below, "its workers"
-        monkeypatch.setattr(training, "PATIENCE", 3.0)
+        monkeypatch.setattr(training_jobs, "PATIENCE", 3.0)
     assert_gone(*pids, *below)
     with LeagueState(path, plugins=PLUGINS) as state:
-        notes = [(one.state, one.note) for one in state.training.sessions.every()]
+        notes = [(one.state, one.note) for one in state.training.sessions.all()]
         (at, _), (counted, _) = (state.training.sessions.state(number) for number in (1, 2))
         assert at >= 1
-        assert notes[:2] == [(State.STOPPED, f"stopped after {at} generations"), (State.STOPPED, f"at {counted}")]
-        assert notes[2][0] is State.STOPPED, notes[2]
-        assert state.training.resume(1, {"generations": at + 1}).wait().state is State.FINISHED
+        assert notes[:2] == [(RunState.STOPPED, f"stopped after {at} generations"), (RunState.STOPPED, f"at {counted}")]
+        assert notes[2][0] is RunState.STOPPED, notes[2]
+        assert state.training.resume(1, {"generations": at + 1}).wait().state is RunState.FINISHED
         assert [step for step, _ in curves(state.league, 1)["fitness/best"]] == list(range(1, at + 2))
 
 
-def test_observers_hear_of_a_session(state: LeagueState) -> None:
+def test_observers_are_notified_of_a_session(state: LeagueState) -> None:
     heard: list[Change] = []
     state.notices.subscribe(heard.extend)
     job = count(state, **SLOW)
-    assert Change("training", 1) in heard, "at once"
+    assert Change(ChangeKind.TRAINING, 1) in heard, "at once"
     for press in (lambda: counting(job), job.pause, job.resume, lambda: (job.stop(), job.wait())):
         heard.clear()
         press()
-        until(lambda: Change("training", 1) in heard)
+        until(lambda: Change(ChangeKind.TRAINING, 1) in heard)
 
 
-def test_observers_hear_that_a_champion_is_among_the_agents(state: LeagueState) -> None:
+def test_observers_are_notified_of_a_new_champion(state: LeagueState) -> None:
     heard: list[Change] = []
     state.notices.subscribe(heard.extend)
     count(state, steps=1).wait()
-    assert Change("agents") in heard
+    assert Change(ChangeKind.AGENTS) in heard

@@ -1,4 +1,4 @@
-"""The visual toggle, cell by cell: it governs tournaments only, and never pauses, resumes or discards anything."""
+"""The visual toggle in every state: it affects tournaments only, and never pauses, resumes or discards anything."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from engine.errors import NotNow
-from engine.league import standings as tables
-from engine.league.storage.tournaments import Book
-from engine.league.records import State
+from engine.league import played_matches
+from engine.league.records import RunState
+from engine.league.storage.tournaments import TournamentStore
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.live import LiveMatch
 from engine.play.match import run_digest
@@ -23,9 +23,9 @@ from tests.faults.league import within
 
 QUICK = new_game("pong", points=1, step_limit=300).spec
 ENDLESS = new_game("pong", step_limit=2_000_000_000, paddle_height=300.0, top_speed=7.0).spec
-HOUR = new_game("pong", points=1, step_limit=200_000, paddle_height=300.0, top_speed=7.0).spec  # at its usual pace
+HOUR = new_game("pong", points=1, step_limit=200_000, paddle_height=300.0, top_speed=7.0).spec  # at normal pace
 BOTS = ("Lazy", "Tracker", "Shaky", "Predictor")
-PLAN = {"game": QUICK, "agents": BOTS, "options": {"rounds": 1000}}  # 12,000 matches, which take seconds
+PLAN = {"game": QUICK, "agents": BOTS, "options": {"rounds": 1000}}  # 12,000 matches, which take some seconds
 SHOWN = {"game": HOUR, "agents": ("Predictor", "Tracker")}
 
 
@@ -46,14 +46,14 @@ def state(tmp_path: Path) -> Iterator[LeagueState]:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The digest of the whole plan, played in one go by the reference executor."""
+    """The digest of the whole tournament, played at once by the reference executor."""
     with opened(tmp_path_factory.mktemp("expected")) as one, SequentialMatchExecutor(16) as executor:
-        specs = [planned.spec for planned in Book(one.league, one.plan_tournament(**PLAN).number).missing()]
+        specs = [planned.spec for planned in TournamentStore(one.league, one.plan_tournament(**PLAN).number).missing()]
         return run_digest(executor.execute_matches(specs))
 
 
 def until(true: Callable[[], object]) -> None:
-    """Wait for it; the fixture's alarm ends what never comes."""
+    """Waits for a condition; the alarm of the fixture ends the test if it never holds."""
     while not true():
         time.sleep(0.002)
 
@@ -63,6 +63,13 @@ def shown(state: LeagueState) -> LiveMatch:
     live = state.live
     assert live is not None
     return live
+
+
+def sent_commands(live: LiveMatch) -> list[list[object]]:
+    """A list that grows with the commands that the worker of a live match receives."""
+    commands, send = [], live._send
+    live._send = lambda match, command: commands.append(command) or send(match, command)  # type: ignore[func-returns-value]
+    return commands
 
 
 def playing(state: LeagueState) -> int:
@@ -88,15 +95,13 @@ def test_idle_and_turned_off_the_next_tournament_runs_on_workers(state: LeagueSt
     job = state.start_tournament(**PLAN)
     job.wait()
     assert not job.run.watched
-    assert {one.result.worker for one in tables.every_match(state.league)} <= {0, 1}
+    assert {one.result.worker for one in played_matches.every_match(state.league)} <= {0, 1}
 
 
 # Running visually
 
 
-def test_turned_off_the_match_that_is_shown_finishes_at_full_speed_and_batches_follow(
-    state: LeagueState, expected: str
-) -> None:
+def test_turned_off_the_live_match_finishes_at_full_speed_and_batches_follow(state: LeagueState, expected: str) -> None:
     state.show_visuals = True
     job = state.start_tournament(**PLAN)
     live = shown(state)
@@ -104,45 +109,42 @@ def test_turned_off_the_match_that_is_shown_finishes_at_full_speed_and_batches_f
     state.show_visuals = False
     assert state.toggle_text in ("finishing the live match, then batches", "playing")
     result = live.wait(10)
-    assert job.wait().state is State.FINISHED
-    found = list(tables.every_match(state.league, job.number))
-    assert found[0].result.digest() == result.digest(), "it is the first, and it was not broken off"
-    assert result.worker < 0 <= min(one.result.worker for one in found[1:]), "that one live, the others in batches"
-    assert tables.digest(state.league, job.number) == (expected, 0)
+    assert job.wait().state is RunState.FINISHED
+    found = list(played_matches.every_match(state.league, job.number))
+    assert found[0].result.digest() == result.digest(), "it is the first match, and was not broken off"
+    assert result.worker < 0 <= min(one.result.worker for one in found[1:]), "the first live, the others in batches"
+    assert played_matches.digest(state.league, job.number) == (expected, 0)
 
 
-def test_a_pace_does_not_slow_down_what_was_turned_off_and_turned_on_again_it_holds(state: LeagueState) -> None:
+def test_a_pace_applies_only_while_the_toggle_is_on(state: LeagueState) -> None:
     state.show_visuals = True
     state.start_tournament(**SHOWN)
     live = shown(state)
     until(lambda: live.take())
+    commands = sent_commands(live)
     state.show_visuals = False
     live.pace(30)
     until(lambda: len(live.take()) > 200)
     state.show_visuals = True
     assert state.toggle_text == "live"
-    time.sleep(0.1)
-    live.take()
-    time.sleep(1.0)
-    assert 30 < len(live.take()) < 90, "thirty steps of two actions, as was asked for meanwhile"
+    assert commands == [["pace", 0.0], ["resume"], ["pace", 30.0]], "full speed, then the pace set meanwhile"
     assert state.live is live
 
 
 # Running headless
 
 
-def test_turned_on_dispatch_stops_and_what_is_being_played_finishes(state: LeagueState) -> None:
+def test_turned_on_dispatch_stops_and_running_matches_finish(state: LeagueState) -> None:
     job = state.start_tournament(game=ENDLESS, agents=("Predictor", "Tracker"), games=5)
     until(lambda: playing(state) == 2)
-    time.sleep(0.3)  # what a worker has and has not begun, it gives back
+    time.sleep(0.3)  # workers return matches that they have not started
     state.show_visuals = True
-    assert state.toggle_text == "2 finishing, then live"
-    time.sleep(0.3)
+    until(lambda: state.toggle_text == "2 finishing, then live")  # workers return matches that they have not started
     assert (playing(state), state.live, job.progress().played) == (2, None, 0), "nothing is broken off"
 
 
-def test_turned_on_idle_workers_say_why_and_then_it_is_live(state: LeagueState, expected: str) -> None:
-    state.stage(2).speed = 0.02
+def test_turned_on_idle_workers_show_why_until_it_is_live(state: LeagueState, expected: str) -> None:
+    state.runner(2).speed = 0.02
     job = state.start_tournament(**PLAN)
     until(lambda: job.progress().played > 5)
     state.show_visuals = True
@@ -152,11 +154,11 @@ def test_turned_on_idle_workers_say_why_and_then_it_is_live(state: LeagueState, 
     assert {one.state for one in state.status().workers if one.slot >= 0} == {"idle: visual mode"}
     state.show_visuals = False
     job.wait()
-    assert tables.digest(state.league, job.number) == (expected, 0)
+    assert played_matches.digest(state.league, job.number) == (expected, 0)
 
 
-def test_flipping_back_cancels_that_and_dispatch_goes_on_at_once(state: LeagueState) -> None:
-    """One match never ends, in the first round: whoever waited for it would wait for ever."""
+def test_flipping_back_resumes_dispatch_at_once(state: LeagueState) -> None:
+    """One match of the first round never ends, so nothing may wait for it."""
     still = state.league.spec(state.league.agent("Still").id)
     crowd = [state.add_agent(f"Still {n}", "pong", still.kind, still.payload).name for n in range(110)]
     job = state.start_tournament(game=ENDLESS, agents=("Predictor", *crowd, "Tracker"), swap=False)
@@ -168,7 +170,7 @@ def test_flipping_back_cancels_that_and_dispatch_goes_on_at_once(state: LeagueSt
     state.show_visuals = False
     assert state.toggle_text == "playing"
     until(lambda: job.progress().played > before + 3)
-    assert any("Predictor - Tracker" in one.playing for one in state.status().workers), "and that one goes on"
+    assert any("Predictor - Tracker" in one.playing for one in state.status().workers), "and that match continues"
 
 
 # Paused
@@ -181,71 +183,69 @@ def test_a_paused_match_stays_paused_and_the_toggle_applies_on_resume(state: Lea
     live = shown(state)
     until(lambda: live.take())
     job.pause()
-    time.sleep(0.2)
-    live.take()
+    commands = sent_commands(live)
     for one in (False, True) if on else (False,):
         state.show_visuals = one
         assert (state.toggle_text, live.paused) == ("paused", True)
-    time.sleep(0.3)
-    assert live.take() == [], "it stands still"
+    assert ["resume"] not in commands, "it is paused"
     job.resume()
     assert state.toggle_text == ("live" if on else "finishing the live match, then batches")
-    time.sleep(0.5)
-    assert (len(live.take()) < 200) is on, "sixty steps a second, or as fast as it goes"
-    assert state.live is live, "the same match plays on"
+    assert ["resume"] in commands
+    paces = [command[1] for command in commands if command[0] == "pace"]
+    assert paces[-1:] in ([], [60.0]) if on else paces[-1:] == [0.0], "60 steps per second, or full speed"
+    assert state.live is live, "the same match continues"
 
 
-def test_paused_between_batches_it_stays_paused_and_goes_on_live(state: LeagueState, expected: str) -> None:
+def test_paused_between_batches_it_stays_paused_and_resumes_live(state: LeagueState, expected: str) -> None:
     job = state.start_tournament(**PLAN)
     until(lambda: job.progress().played > 5)
     job.pause()
     until(lambda: state.toggle_text == "paused")
     before = job.progress().played
     state.show_visuals = True
-    time.sleep(0.2)
     assert (state.toggle_text, state.live, job.progress().played) == ("paused", None, before)
     job.resume()
     shown(state)
     state.show_visuals = False
     job.wait()
-    assert tables.digest(state.league, job.number) == (expected, 0)
+    assert played_matches.digest(state.league, job.number) == (expected, 0)
 
 
-# A person is seated
+# With a person
 
 
-def test_while_a_person_has_to_play_it_is_locked_on(state: LeagueState) -> None:
+def test_while_a_person_has_matches_to_play_it_is_locked_on(state: LeagueState) -> None:
     state.person = True
     job = state.start_tournament(game=QUICK, agents=("Lazy", "Still", "You"), swap=False)
     live = shown(state)
-    assert (state.show_visuals, job.run.visual) == (True, True), "it starts shown, whatever was set"
+    assert (state.show_visuals, job.run.visual) == (True, True), "it starts in visual mode, whatever was set"
     for left in ("2 remaining matches", "1 remaining match"):
         until(lambda left=left: job.run.with_people == int(left[0]))
-        with pytest.raises(NotNow, match=f"^you play in {left}$"):
+        with pytest.raises(NotNow, match=f"visual mode stays on while you play in {left}$"):
             state.show_visuals = False
         assert (state.show_visuals, job.run.visual) == (True, True), "nothing has changed"
         live = shown(state)
         live.finish()
         live.wait()
     until(lambda: job.run.with_people == 0)
-    assert state.running, "the last match is one of bots"
+    assert state.running, "the last match is between bots"
     state.show_visuals = False
-    assert job.wait().state is State.FINISHED
+    assert job.wait().state is RunState.FINISHED
     assert not state.show_visuals
-    assert state.start_tournament(**PLAN).wait().state is State.FINISHED
+    assert state.start_tournament(**PLAN).wait().state is RunState.FINISHED
 
 
-def test_a_person_is_shown_even_if_the_toggle_is_off_when_the_format_seats_them(state: LeagueState) -> None:
-    state.person, state.stage(2).speed = True, 0.0
+def test_matches_of_a_person_are_shown_even_if_the_toggle_is_off(state: LeagueState) -> None:
+    state.person, state.runner(2).speed = True, 0.0
     job = state.start_tournament(game=QUICK, agents=("Lazy", "You", "Still"))
-    job.run._visual = False  # as it is when an adaptive format adds matches with a person later on
+    job.run._visual = False  # as when an adaptive format adds matches with a person later
     job.wait()
-    workers = {one.result.players: one.result.worker for one in tables.every_match(state.league, job.number)}
+    workers = {one.result.players: one.result.worker for one in played_matches.every_match(state.league, job.number)}
     assert len(workers) == 6
     assert all(worker < 0 for players, worker in workers.items() if "You" in players)
 
 
-def test_where_nobody_can_play_such_a_tournament_is_refused_before_anything_changes(state: LeagueState) -> None:
+def test_without_a_person_such_a_tournament_is_refused_before_anything_changes(state: LeagueState) -> None:
     plan = {"game": QUICK, "agents": ("You", "Lazy")}
     with pytest.raises(NotNow, match=r"'You'.* is a person: play it in the window"):
         state.start_tournament(**plan)
@@ -263,7 +263,7 @@ def test_where_nobody_can_play_such_a_tournament_is_refused_before_anything_chan
     assert state.league.tournament(made.number).state is made.state
 
 
-def test_the_command_line_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_refuses_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with opened(tmp_path) as state:
         path = str(state.league.path)
         made = state.plan_tournament(game=QUICK, agents=("You", "Lazy"))
@@ -279,21 +279,21 @@ def test_the_command_line_says_the_same(tmp_path: Path, capsys: pytest.CaptureFi
         assert stopped.value.code == 2, words
         assert "play it in the window" in " ".join(told.split()), words
     main(["tournament", "plan", path, "--agents", "You", "Lazy"])
-    assert "A person plays in 2 matches, always shown." in " ".join(capsys.readouterr().out.split())
+    assert "2 matches with human players, always shown." in " ".join(capsys.readouterr().out.split())
     with LeagueState(path, read_only=True) as looking:
         assert [one.number for one in looking.league.tournaments()] == [made.number]
 
 
-# Whatever is pressed when
+# Requests at any time
 
 
 def test_toggling_twenty_times_gives_the_digest_of_a_headless_run(state: LeagueState, expected: str) -> None:
-    state.stage(2).speed = 5.0
+    state.runner(2).speed = 5.0
     job, dice = state.start_tournament(**PLAN), random.Random(1)
     until(lambda: job.progress().played)
     for press in range(20):
         state.show_visuals = press % 2 == 0
         time.sleep(dice.choice((0, 0, 0.01, 0.05)))
     assert not state.show_visuals
-    assert job.wait().state is State.FINISHED
-    assert tables.digest(state.league, job.number) == (expected, 0)
+    assert job.wait().state is RunState.FINISHED
+    assert played_matches.digest(state.league, job.number) == (expected, 0)

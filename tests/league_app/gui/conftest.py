@@ -1,4 +1,4 @@
-"""A league that has been played in, and a desk to look at it from; on no screen at all."""
+"""Fixtures of the window's tests: a league with matches, and a context; on Qt's offscreen platform."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from engine.registry import new_game
-from league_app.gui import theme
-from league_app.gui.garbage_collection import Collector
-from league_app.gui.context import Desk
-from league_app.core.preferences import Settings
+from league_app.core.preferences import Preferences
 from league_app.core.state import LeagueState
+from league_app.gui import theme
+from league_app.gui.context import AppContext
+from league_app.gui.garbage_collection import GuiThreadCollector
 
 if TYPE_CHECKING:
-    from league_app.gui.main_window import Window
+    from league_app.gui.main_window import MainWindow
 
 QUICK = new_game("pong", points=2, step_limit=2000).spec
 BOTS = ("Tracker", "Shaky", "Predictor", "Lazy", "Random", "Still")
@@ -28,21 +28,21 @@ SAMPLES = (*BOTS, "Evolved", "Dice")
 
 @pytest.fixture(scope="session")
 def qapp_args() -> list[str]:
-    """Not by a variable: other tests start programs, which would take that for a display."""
+    """An argument instead of an environment variable, which child processes would inherit."""
     return ["ringside", "-platform", "offscreen"]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def collector(qapp: QApplication) -> Iterator[Collector]:
-    """As in the program: widgets of an earlier test must not be taken apart by the threads of this one."""
-    made = Collector(qapp)
-    yield made
-    made.end()
+def collector(qapp: QApplication) -> Iterator[GuiThreadCollector]:
+    """As in the program: worker threads must not destroy widgets of an earlier test."""
+    instance = GuiThreadCollector(qapp)
+    yield instance
+    instance.stop()
 
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two tournaments, all of their matches played; made once, copied for each test."""
+    """A league with two finished tournaments, created once and copied for each test."""
     path = tmp_path_factory.mktemp("leagues") / "played.league"
     with LeagueState.new(path) as state:
         state.add_samples("pong", SAMPLES)
@@ -59,41 +59,41 @@ def played(template: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def hall(tmp_path_factory: pytest.TempPathFactory, qapp: QApplication) -> Iterator[Window]:
-    """One window for a whole file of tests, at home in a folder of its own; no league is open in it."""
-    from league_app.gui.main_window import Window
+def hall(tmp_path_factory: pytest.TempPathFactory, qapp: QApplication) -> Iterator[MainWindow]:
+    """One window per test module, with a home folder of its own and no open league."""
+    from league_app.gui.main_window import MainWindow
 
     folder = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RINGSIDE_HOME", str(folder))
         theme.load_fonts()
         theme.apply("light")
-        made = Window(Desk(Settings(folder / "window.json")))
-        made.show()
-        yield made
-        made.close()
-        made.deleteLater()
+        window = MainWindow(AppContext(Preferences(folder / "window.json")))
+        window.show()
+        yield window
+        window.close()
+        window.deleteLater()
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(tmp_path / "home" / "window.json")
+def settings(tmp_path: Path) -> Preferences:
+    return Preferences(tmp_path / "home" / "window.json")
 
 
 @pytest.fixture
-def bare(qtbot: QtBot, settings: Settings) -> Iterator[Desk]:
-    """With no league open."""
+def bare(qtbot: QtBot, settings: Preferences) -> Iterator[AppContext]:
+    """A context without an open league."""
     theme.load_fonts()
     theme.apply("light")
-    one = Desk(settings)
-    one.failed.connect(_raise)
-    yield one
-    one.close()
+    context = AppContext(settings)
+    context.failed.connect(_raise)
+    yield context
+    context.close()
 
 
 @pytest.fixture
-def desk(bare: Desk, played: Path) -> Desk:
-    """With the league that has been played in."""
+def context(bare: AppContext, played: Path) -> AppContext:
+    """A context with the league of `played`."""
     state = LeagueState(played, lanes=4)
     state.budget.cores, state.batch_size = 2, 4
     bare.adopt(state)

@@ -1,7 +1,8 @@
-"""The real application with a probe: whoever clicks from outside can ask where things are and what they say.
+"""The real application with a probe, which reports positions and texts of widgets to a test.
 
-`python -m tests.gui.probed [league]` reads a question a line from standard input and answers each with a line of JSON.
-Nothing is pressed through the probe: that is done with a mouse and a keyboard, on a screen.
+`python -m tests.league_app.gui.probed_app [league]` reads one JSON request per line from standard input and answers
+each with a line of JSON.
+The probe presses nothing: the test uses a mouse and a keyboard on a screen.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ class Probe(QObject):
 
     @Slot()
     def _read(self) -> None:
-        came = os.read(sys.stdin.fileno(), 65536)
-        if not came:
+        data = os.read(sys.stdin.fileno(), 65536)
+        if not data:
             self._notifier.setEnabled(False)
             return
-        *lines, self._rest = (self._rest + came).split(b"\n")
+        *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
-            question = json.loads(line)
-            answer = getattr(self, f"tell_{question.pop('ask')}")(**question)
+            request = json.loads(line)
+            answer = getattr(self, f"report_{request.pop('ask')}")(**request)
             sys.stdout.write(json.dumps(answer) + "\n")
             sys.stdout.flush()
 
-    def tell_where(self, text: str) -> list[int] | None:
-        """The middle of what can be pressed and says this, on the screen; None if it is not to be seen."""
+    def report_where(self, text: str) -> list[int] | None:
+        """The screen position of the control with this text; None if none is visible and enabled."""
         for widget in reversed(QApplication.allWidgets()):
             if not widget.isVisible() or not widget.isEnabled():
                 continue
@@ -53,27 +54,27 @@ class Probe(QObject):
                         return _middle(widget, widget.tabRect(place).center())
         return None
 
-    def tell_texts(self) -> list[str]:
-        """Every text that can be seen, and the names of what is painted."""
-        seen = [one for one in QApplication.allWidgets() if one.isVisible()]
-        return [one.text() if isinstance(one, QLabel) else one.accessibleName() for one in seen]
+    def report_texts(self) -> list[str]:
+        """The texts of visible labels and the accessible names of other visible widgets."""
+        visible = [widget for widget in QApplication.allWidgets() if widget.isVisible()]
+        return [widget.text() if isinstance(widget, QLabel) else widget.accessibleName() for widget in visible]
 
-    def tell_state(self) -> dict[str, Any]:
-        desk, window = self._application.desk, self._application.window
-        state = desk.state
+    def report_state(self) -> dict[str, Any]:
+        context, window = self._application.context, self._application.window
+        state = context.state
         job = state.job if state is not None else None
         active = QApplication.activeModalWidget()
         return {
             "league": state.league.name if state is not None else None,
             "page": type(window.stack.currentWidget()).__name__ if window.outer.currentIndex() else "WelcomePage",
-            "sheet": type(active).__name__ if active is not None else None,
+            "dialog": type(active).__name__ if active is not None else None,
             "running": job is not None,
             "played": job.progress().played if job is not None else None,
             "text": state.toggle_text if state is not None else "",
             "visual": state.show_visuals if state is not None else None,
             "live": state is not None and state.live is not None,
             "training": [one.number for one in state.training.jobs] if state is not None else [],
-            "steps": {one.number: state.training.sessions.steps(one.number) for one in state.training.sessions.every()}
+            "steps": {one.number: state.training.sessions.steps(one.number) for one in state.training.sessions.all()}
             if state is not None
             else {},
             "tournaments": [[one.number, one.state.value, one.played] for one in state.league.tournaments()]
@@ -95,7 +96,7 @@ def main() -> None:
     application.start()
     probe = Probe(application)
     status = app.exec()
-    application.end()
+    application.stop()
     del probe
     sys.exit(status)
 

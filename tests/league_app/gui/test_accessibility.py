@@ -1,4 +1,4 @@
-"""Without a mouse and without eyes: every control of every page, panel and sheet has a name and can be reached."""
+"""Accessibility: every control of every page, panel and dialog has a name and can be reached by keyboard."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from league_app.gui.dialogs.messages import Question, Trouble
 from league_app.core.state import LeagueState
-from league_app.gui.main_window import DOCKS, PAGES, Window
+from league_app.gui.dialogs.messages import ConfirmDialog, ErrorDialog
+from league_app.gui.main_window import DOCKS, PAGES, MainWindow
 
 CONTROLS = (
     QAbstractButton,
@@ -44,21 +44,21 @@ CONTROLS = (
 
 
 @pytest.fixture
-def window(hall: Window, played: Path, qtbot: QtBot) -> Iterator[Window]:
-    """With a league in which somebody's name tries to be more than a name."""
+def window(hall: MainWindow, played: Path, qtbot: QtBot) -> Iterator[MainWindow]:
+    """A window with a league in which an agent's name contains markup."""
     with LeagueState(played) as state:
         state.change_agent(state.league.agent("Lazy").id, name="<b>Bold</b> & <img src=x>")
     hall.leagues.open_path(played)
-    qtbot.waitUntil(lambda: hall.desk.state is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: hall.context.state is not None)
     for name in DOCKS:
         hall.dock(name)
     yield hall
-    hall.leagues.leave_silently(lambda: None)
-    qtbot.waitUntil(lambda: not hall.leagues.unsettled, timeout=30_000)
+    hall.leagues.close_without_asking(lambda: None)
+    qtbot.waitUntil(lambda: not hall.leagues.switching)
 
 
 def nameless(over: QWidget) -> list[str]:
-    """Controls that say nothing: neither a text of their own nor a name for whoever asks."""
+    """Controls with neither a text nor an accessible name."""
     found = []
     for one in [over, *over.findChildren(QWidget)]:
         if not isinstance(one, CONTROLS) or isinstance(one, QScrollBar) or _inner(one) or one.isHidden():
@@ -74,8 +74,8 @@ def nameless(over: QWidget) -> list[str]:
     return found
 
 
-def guessing(over: QWidget) -> list[str]:
-    """Labels and tooltips of which Qt guesses whether they are markup."""
+def ambiguous(over: QWidget) -> list[str]:
+    """Labels and tooltips whose text format Qt would guess."""
     labels = [
         one for one in over.findChildren(QLabel) if one.textFormat() != Qt.TextFormat.PlainText and not _inner(one)
     ]
@@ -85,7 +85,7 @@ def guessing(over: QWidget) -> list[str]:
 
 
 def _inner(one: QWidget) -> bool:
-    """Parts that Qt itself puts into a control or beside it."""
+    """Whether Qt created this widget as part of another control."""
     above = one.parentWidget()
     while above is not None:
         if isinstance(above, QComboBox | QAbstractSpinBox | QLineEdit | QAbstractItemView | QTabBar):
@@ -96,7 +96,7 @@ def _inner(one: QWidget) -> bool:
 
 
 def reached(over: QWidget) -> set[QWidget]:
-    """What Tab comes to, all the way round."""
+    """The widgets that Tab reaches in one round."""
     found, one = set(), over.nextInFocusChain()
     while one is not over and one not in found:
         if one.focusPolicy() & Qt.FocusPolicy.TabFocus and one.isVisible() and one.isEnabled():
@@ -105,8 +105,8 @@ def reached(over: QWidget) -> set[QWidget]:
     return found
 
 
-def sheets(window: Window) -> Iterator[tuple[str, QDialog]]:
-    """Each of them, open."""
+def dialogs(window: MainWindow) -> Iterator[tuple[str, QDialog]]:
+    """Opens each dialog, and yields its name and widget."""
     opened = {
         "tournament": window.new,
         "session": window.page("training").new_session,
@@ -116,8 +116,8 @@ def sheets(window: Window) -> Iterator[tuple[str, QDialog]]:
         "palette": window.help.palette,
         "about": window.help.about,
         "shortcuts": window.help.shortcuts,
-        "trouble": lambda: Trouble(window, ValueError("odd")).open(),
-        "question": lambda: Question(window, "Really?", "", "Yes", lambda: None).open(),
+        "trouble": lambda: ErrorDialog(window, ValueError("odd")).open(),
+        "question": lambda: ConfirmDialog(window, "Really?", "", "Yes", lambda: None).open(),
     }
     for name, show in opened.items():
         show()
@@ -128,8 +128,8 @@ def sheets(window: Window) -> Iterator[tuple[str, QDialog]]:
 
 
 def _modal() -> QDialog:
-    """The sheet that comes up; some of them read the league first, in another thread."""
-    until = time.monotonic() + 10.0
+    """Waits for the dialog: some read the league first, in another thread."""
+    until = time.monotonic() + 120.0
     while (found := QApplication.activeModalWidget()) is None and time.monotonic() < until:
         QApplication.processEvents()
         QApplication.sendPostedEvents()
@@ -138,40 +138,40 @@ def _modal() -> QDialog:
     return found
 
 
-def test_every_control_of_every_page_and_panel_says_what_it_is_in_plain_text(window: Window, qtbot: QtBot) -> None:
-    agent = window.desk.league.agents()[0].id
+def test_every_control_of_pages_and_panels_has_a_plain_text_name(window: MainWindow, qtbot: QtBot) -> None:
+    agent = window.context.league.agents()[0].id
     window.show_page("welcome")
     wrong = [f"welcome: {one}" for one in nameless(window.welcome)]
     for name in PAGES:
         window.show_page(name, agent if name == "agent" else "1.1" if name == "match" else None)
-        qtbot.waitUntil(lambda: not window.desk.reads.waiting, timeout=20_000)
-        wrong += [f"{name}: {one}" for one in [*nameless(window.page(name)), *guessing(window.page(name))]]
+        qtbot.waitUntil(lambda: not window.context.read_queue.waiting)
+        wrong += [f"{name}: {one}" for one in [*nameless(window.page(name)), *ambiguous(window.page(name))]]
     for name, dock in window.docks.items():
-        wrong += [f"{name}: {one}" for one in [*nameless(dock.widget()), *guessing(dock.widget())]]
-    wrong += [f"toolbar: {one}" for one in nameless(window.bar)]
+        wrong += [f"{name}: {one}" for one in [*nameless(dock.widget()), *ambiguous(dock.widget())]]
+    wrong += [f"toolbar: {one}" for one in nameless(window.toolbar)]
     assert not wrong, "\n".join(sorted(set(wrong)))
 
 
-def test_every_control_of_every_sheet_says_what_it_is_and_escape_closes_it(window: Window, qtbot: QtBot) -> None:
+def test_every_control_of_dialogs_has_a_name_and_escape_closes_them(window: MainWindow, qtbot: QtBot) -> None:
     wrong = []
-    for name, sheet in sheets(window):
-        qtbot.waitUntil(lambda: not window.desk.reads.waiting and not window.desk.work.waiting, timeout=20_000)
-        wrong += [f"{name}: {one}" for one in [*nameless(sheet), *guessing(sheet)]]
-        if not sheet.windowTitle():
-            wrong.append(f"{name}: the sheet has no title")
-        if not reached(sheet):
+    for name, dialog in dialogs(window):
+        qtbot.waitUntil(lambda: not window.context.read_queue.waiting and not window.context.slow_queue.waiting)
+        wrong += [f"{name}: {one}" for one in [*nameless(dialog), *ambiguous(dialog)]]
+        if not dialog.windowTitle():
+            wrong.append(f"{name}: the dialog has no title")
+        if not reached(dialog):
             wrong.append(f"{name}: Tab comes to nothing")
-        qtbot.keyClick(sheet.focusWidget() or sheet, Qt.Key.Key_Escape)
+        qtbot.keyClick(dialog.focusWidget() or dialog, Qt.Key.Key_Escape)
         if QApplication.activeModalWidget() is not None:
             wrong.append(f"{name}: Escape does not close it")
     assert not wrong, "\n".join(wrong)
 
 
-def test_tab_comes_to_every_control_of_a_page_and_of_the_panels_around_it(window: Window, qtbot: QtBot) -> None:
+def test_tab_reaches_every_control_of_pages_and_panels(window: MainWindow, qtbot: QtBot) -> None:
     wrong = []
     for name in ("dashboard", "standings", "match", "training", "history"):
         window.show_page(name, "1.1" if name == "match" else None)
-        qtbot.waitUntil(lambda: not window.desk.reads.waiting, timeout=20_000)
+        qtbot.waitUntil(lambda: not window.context.read_queue.waiting)
         ring = reached(window)
         for one in window.findChildren(QWidget):
             control = isinstance(one, CONTROLS) and not isinstance(one, QScrollBar) and not _inner(one)

@@ -1,4 +1,4 @@
-"""What a person would see at once, and no other test: heights, room, names that do not fit, things that flash by."""
+"""Visible flaws that no other test covers: heights, minimum widths, elided names, windows that flash up."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from league_app.gui.context import Desk
-from league_app.gui.widgets.table.model import Column, TableModel
-from league_app.gui.pages.dashboard import DashboardPage
+from league_app.gui.context import AppContext
+from league_app.gui.dialogs.command_palette import CommandPalette, Entry
+from league_app.gui.dialogs.messages import ErrorDialog
+from league_app.gui.main_window import MainWindow
 from league_app.gui.match.page import MatchPage
+from league_app.gui.pages.dashboard import DashboardPage
 from league_app.gui.pages.standings import StandingsPage
-from league_app.gui.dialogs.command_palette import Entry, PaletteSheet
-from league_app.gui.dialogs.messages import Trouble
 from league_app.gui.widgets import basics
-from league_app.gui.widgets.basics import Combo, Elided, button
+from league_app.gui.widgets.basics import Combo, ElidedLabel, button
 from league_app.gui.widgets.table.delegates import BarCell
-from league_app.gui.widgets.table.view import Table
+from league_app.gui.widgets.table.model import Column, TableModel
+from league_app.gui.widgets.table.view import TableView
 from league_app.gui.widgets.toasts import Toasts
-from league_app.gui.main_window import Window
-from tests.gui.conftest import BOTS
+from tests.league_app.gui.conftest import BOTS
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
-LONG = "A name that somebody gave without thinking of the room that there is for it, nor of who has to read it"
+LONG = "A name that is much longer than the room that a table, a button or a tooltip of the window has for it"
 
 
 @pytest.fixture
-def window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, desk: Desk, qtbot: QtBot) -> Iterator[Window]:
-    """On its first page, with the league that has been played in."""
+def window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, context: AppContext, qtbot: QtBot) -> Iterator[MainWindow]:
+    """A window on the dashboard, with the league of `played`."""
     monkeypatch.setenv("RINGSIDE_HOME", str(tmp_path / "home"))
-    made = Window(desk)
+    made = MainWindow(context)
     made.show()
     made.show_page("dashboard")
     yield made
-    made.close_unasked()
-    qtbot.waitUntil(lambda: not made.isVisible(), timeout=30_000)
+    made.close_without_asking()
+    qtbot.waitUntil(lambda: not made.isVisible())
     made.deleteLater()
 
 
 # The window
 
 
-def test_the_toolbar_is_44_high_and_panels_begin_where_pages_do(window: Window) -> None:
-    assert window.bar.height() == 44
+def test_the_toolbar_is_44_high_and_panels_begin_where_pages_do(window: MainWindow) -> None:
+    assert window.toolbar.height() == 44
     for name in ("agents", "run"):
         assert window.dock(name).widget().y() == window.tabs.height()
 
 
-def test_it_is_never_too_narrow_for_a_page_between_its_panels(window: Window, qtbot: QtBot) -> None:
+def test_the_window_is_never_too_narrow_for_page_and_panels(window: MainWindow, qtbot: QtBot) -> None:
     window.page("match")  # the widest
     window.resize(960, 600)
     assert window.width() > 1200
@@ -65,7 +65,7 @@ def test_it_is_never_too_narrow_for_a_page_between_its_panels(window: Window, qt
     qtbot.waitUntil(lambda: window.width() > 1200)
 
 
-def test_a_panel_that_was_closed_by_hand_stays_closed(window: Window) -> None:
+def test_a_panel_that_was_closed_by_hand_stays_closed(window: MainWindow) -> None:
     dock = window.dock("run")
     dock.close()
     window.show_page("standings")
@@ -77,7 +77,7 @@ def test_a_panel_that_was_closed_by_hand_stays_closed(window: Window) -> None:
 
 
 class Windows(QObject):
-    """Whatever becomes a window of its own."""
+    """Records widgets that become top-level windows."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,60 +89,60 @@ class Windows(QObject):
         return False
 
 
-def test_no_part_of_the_match_page_is_a_window_for_a_moment(desk: Desk, qtbot: QtBot) -> None:
+def test_no_part_of_the_match_page_flashes_up_as_a_window(context: AppContext, qtbot: QtBot) -> None:
     watching, app = Windows(), QApplication.instance()
     assert app is not None
     app.installEventFilter(watching)
-    page = MatchPage(desk)
+    page = MatchPage(context)
     qtbot.addWidget(page)
     app.removeEventFilter(watching)
     assert watching.seen == []
 
 
-# What is told
+# Messages
 
 
-def test_a_toast_goes_by_itself_wherever_the_mouse_was(qtbot: QtBot) -> None:
+def test_a_toast_closes_by_itself_wherever_the_mouse_was(qtbot: QtBot) -> None:
     over = QWidget()
     qtbot.addWidget(over)
     over.resize(800, 600)
     over.show()
     QCursor.setPos(over.mapToGlobal(QPoint(5, 5)))
     toasts = Toasts(over)
-    toasts.say("Saved", "good")
+    toasts.show_message("Saved", "good")
     QApplication.processEvents()
     [toast] = toasts.shown
     assert toast.x() > 400
     assert toast._timer.isActive()
 
 
-def test_a_report_of_an_error_fits_its_sheet_whatever_the_error_says(qtbot: QtBot) -> None:
-    sheet = Trouble(None, ValueError("x" * 280))
-    qtbot.addWidget(sheet)
-    sheet.show()
-    assert sheet.width() < 800
-    report = sheet.report
-    assert report.mapTo(sheet, report.rect().topRight()).x() < sheet.width()
+def test_an_error_report_fits_its_dialog_for_any_message(qtbot: QtBot) -> None:
+    dialog = ErrorDialog(None, ValueError("x" * 280))
+    qtbot.addWidget(dialog)
+    dialog.show()
+    assert dialog.width() < 800
+    report = dialog.report
+    assert report.mapTo(dialog, report.rect().topRight()).x() < dialog.width()
     assert not report.hasFocus(), "the button is what one wants first"
 
 
-def test_the_palette_says_when_it_finds_nothing(qtbot: QtBot) -> None:
+def test_the_palette_shows_that_nothing_matches(qtbot: QtBot) -> None:
     parent = QWidget()
     qtbot.addWidget(parent)
-    sheet = PaletteSheet([Entry(LONG, "Agents  Ctrl+I", "import", list)], parent)
-    sheet.show()
-    assert sheet.list.isVisible()
-    assert not sheet.nothing.isVisible()
-    sheet.field.setText("zzz")
-    assert sheet.nothing.isVisible()
-    assert not sheet.list.isVisible()
+    dialog = CommandPalette([Entry(LONG, "Agents  Ctrl+I", "import", list)], parent)
+    dialog.show()
+    assert dialog.list.isVisible()
+    assert not dialog.nothing.isVisible()
+    dialog.field.setText("zzz")
+    assert dialog.nothing.isVisible()
+    assert not dialog.list.isVisible()
 
 
 # Names that do not fit
 
 
 class Painter:
-    """Notes the texts that controls are drawn with."""
+    """Records the texts that controls are drawn with."""
 
     texts: list[str]
 
@@ -171,16 +171,16 @@ def test_long_names_on_buttons_and_in_choices_end_in_an_ellipsis(qtbot: QtBot, m
     assert all(text.startswith("A name") and text.endswith("\u2026") for text in Painter.texts)
 
 
-def test_names_keep_their_ampersands_and_scores_their_place(desk: Desk, qtbot: QtBot) -> None:
+def test_names_keep_their_ampersands_and_scores_their_place(context: AppContext, qtbot: QtBot) -> None:
     for place, name in enumerate(BOTS):
-        desk.league.change_agent(name, name=f"{place} Tom & Jerry {'W' * 90}")
-    page = DashboardPage(desk)
+        context.league.change_agent(name, name=f"{place} Tom & Jerry {'W' * 90}")
+    page = DashboardPage(context)
     qtbot.addWidget(page)
     page.resize(706, 900)
     page.show()
 
     def named() -> list[str]:
-        return [one.text() for one in page.latest.findChildren(Elided) if one.isVisible()]
+        return [one.text() for one in page.latest.findChildren(ElidedLabel) if one.isVisible()]
 
     qtbot.waitUntil(lambda: bool(named()))
     shown = named()
@@ -193,13 +193,15 @@ def test_names_keep_their_ampersands_and_scores_their_place(desk: Desk, qtbot: Q
 # Tables
 
 
-def test_where_there_is_little_room_bars_give_way_before_names(qtbot: QtBot) -> None:
+def test_narrow_columns_hide_bars_before_names(qtbot: QtBot) -> None:
     columns = (
-        Column("Name", lambda one: one, width=200, least=60, grow=1),
-        Column("Share", lambda one: "50 %", paint="bar", value=lambda one: BarCell(0.5, "50 %"), width=200, least=90),
+        Column("Name", lambda one: one, width=200, min_width=60, grow=1),
+        Column(
+            "Share", lambda one: "50 %", paint="bar", value=lambda one: BarCell(0.5, "50 %"), width=200, min_width=90
+        ),
     )
     model = TableModel(columns, lambda one: one)
-    table = Table(model, "some")
+    table = TableView(model, "some")
     qtbot.addWidget(table)
     table.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     table.resize(320, 200)
@@ -212,8 +214,8 @@ def test_where_there_is_little_room_bars_give_way_before_names(qtbot: QtBot) -> 
     assert 89 <= table.columnWidth(1) <= 90
 
 
-def test_nobody_is_told_that_nothing_was_played_before_that_is_known(desk: Desk, qtbot: QtBot) -> None:
-    page = StandingsPage(desk)
+def test_the_empty_state_appears_only_after_loading(context: AppContext, qtbot: QtBot) -> None:
+    page = StandingsPage(context)
     qtbot.addWidget(page)
     page.show()
     assert page.stack.currentWidget() is page.nothing

@@ -1,4 +1,4 @@
-"""A game that can be drawn in several ways is drawn as a person last chose."""
+"""Games with several piece styles are drawn in the chosen one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, Limits, MatchSpec
 from engine.registry import new_game
 from engine.scene import Text
-from league_app.gui.context import Desk
+from league_app.gui.context import AppContext
 from league_app.gui.match.page import MatchPage
 
 
 @pytest.fixture
-def page(desk: Desk, qtbot: QtBot, tmp_path: Path) -> Iterator[MatchPage]:
-    made = MatchPage(desk)
+def page(context: AppContext, qtbot: QtBot, tmp_path: Path) -> Iterator[MatchPage]:
+    made = MatchPage(context)
     qtbot.addWidget(made)
     made.show()
     yield made
@@ -27,7 +27,7 @@ def page(desk: Desk, qtbot: QtBot, tmp_path: Path) -> Iterator[MatchPage]:
 
 
 def letters(page: MatchPage) -> bool:
-    scene = page.ring.canvas.scene
+    scene = page.view.canvas.scene
     assert scene is not None
     return any(isinstance(item, Text) and item.text == "K" for item in scene.items)
 
@@ -40,24 +40,24 @@ def filed(game: str, tmp_path: Path) -> Path:
     return tmp_path / f"{game}.replay"
 
 
-def test_pieces_bear_letters_once_a_person_wants_them(page: MatchPage, qtbot: QtBot, tmp_path: Path) -> None:
-    said: list[str] = []
-    page.desk.said.connect(lambda text, *_: said.append(text))
-    page.show_what(filed("shogi", tmp_path))
-    qtbot.waitUntil(lambda: page.ring.canvas.scene is not None, timeout=30_000)
+def test_pieces_show_letters_after_the_style_is_changed(page: MatchPage, qtbot: QtBot, tmp_path: Path) -> None:
+    messages: list[str] = []
+    page.context.notified.connect(lambda text, *_: messages.append(text))
+    page.show_item(filed("shogi", tmp_path))
+    qtbot.waitUntil(lambda: page.view.canvas.scene is not None)
     assert not letters(page)
     page.restyle()
     assert letters(page)
-    assert page.desk.settings.get("style.shogi") == "letters"
+    assert page.context.settings.get("style.shogi") == "letters"
     page.restyle()
     assert not letters(page)
-    assert said[-2:] == ["Shogi is drawn with letters", "Shogi is drawn with kanji"]
+    assert messages[-2:] == ["Shogi piece style: letters", "Shogi piece style: kanji"]
 
 
-def test_a_game_that_looks_one_way_says_so(page: MatchPage, qtbot: QtBot, tmp_path: Path) -> None:
-    said: list[str] = []
-    page.desk.said.connect(lambda text, *_: said.append(text))
-    page.show_what(filed("pong", tmp_path))
-    qtbot.waitUntil(lambda: page.ring.canvas.scene is not None, timeout=30_000)
+def test_a_game_with_one_style_reports_it(page: MatchPage, qtbot: QtBot, tmp_path: Path) -> None:
+    messages: list[str] = []
+    page.context.notified.connect(lambda text, *_: messages.append(text))
+    page.show_item(filed("pong", tmp_path))
+    qtbot.waitUntil(lambda: page.view.canvas.scene is not None)
     page.restyle()
-    assert said[-1] == "Pong looks one way only"
+    assert messages[-1] == "Pong has only one piece style"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pygame
@@ -16,8 +17,8 @@ from engine.play.replay import Playback, verified
 from engine.registry import KINDS, new_game
 from engine.scene import Circle, Line, Polygon, Rect, Scene, Text
 from league_app.gui import theme
-from league_app.gui.match.canvas import NOTHING, Canvas
-from league_app.rendering.painter import CALM, Painter, paint
+from league_app.gui.match.canvas import NOTHING, BoardCanvas
+from league_app.rendering.painter import STABLE, ScenePainter, paint
 
 GROUND, LEFT, RIGHT = 0x101826, 0x4A9BFF, 0xFF7A33
 
@@ -31,8 +32,8 @@ def rally() -> Playback:
         return verified(spec, executor.execute_match(spec))
 
 
-class Ratio(Canvas):
-    """On a screen whose ratio a test chooses."""
+class Ratio(BoardCanvas):
+    """A canvas on a screen with this pixel ratio."""
 
     ratio = 1.0
 
@@ -53,7 +54,7 @@ def colours(image: QImage, x: int) -> set[int]:
     return {image.pixel(x, y) & 0xFFFFFF for y in range(image.height())}
 
 
-def test_a_match_is_letterboxed_with_its_own_ground(qtbot: QtBot, rally: Playback) -> None:
+def test_a_match_is_letterboxed_in_its_background_colour(qtbot: QtBot, rally: Playback) -> None:
     canvas = shown(qtbot, 900, 300)
     rally.seek(100)
     canvas.show_scene(rally.scene())
@@ -65,7 +66,7 @@ def test_a_match_is_letterboxed_with_its_own_ground(qtbot: QtBot, rally: Playbac
     assert [grabbed.pixel(x, 150) for x in range(20, 880)] == [canvas.image.pixel(x, 150) for x in range(20, 880)]
 
 
-def test_without_a_scene_there_is_only_ground(qtbot: QtBot) -> None:
+def test_without_a_scene_only_the_background_is_shown(qtbot: QtBot) -> None:
     canvas = shown(qtbot, 300, 200)
     canvas.show_scene(Scene(1.0, "FF0000", (), "red"))
     canvas.show_scene(None)
@@ -73,7 +74,7 @@ def test_without_a_scene_there_is_only_ground(qtbot: QtBot) -> None:
     assert canvas.accessibleDescription() == ""
 
 
-def test_the_picture_is_made_anew_when_the_size_or_the_ratio_changes(qtbot: QtBot, rally: Playback) -> None:
+def test_the_image_is_recreated_when_size_or_pixel_ratio_changes(qtbot: QtBot, rally: Playback) -> None:
     canvas = shown(qtbot, 400, 300)
     rally.seek(50)
     canvas.show_scene(rally.scene())
@@ -81,7 +82,7 @@ def test_the_picture_is_made_anew_when_the_size_or_the_ratio_changes(qtbot: QtBo
     canvas.resize(500, 300)
     sizes.append((canvas.image.width(), canvas.image.height()))
     canvas.ratio = 2.0
-    canvas.grab()  # it paints, as it does when it has come to another screen
+    canvas.grab()  # paints, as after moving to another screen
     sizes.append((canvas.image.width(), canvas.image.height()))
     assert sizes == [(400, 300), (500, 300), (1000, 600)]
     assert canvas.image.devicePixelRatio() == 2.0
@@ -100,7 +101,7 @@ def as_bytes(image: QImage) -> bytes:
     return b"".join(data[row * step : row * step + line] for row in range(rgb.height()))
 
 
-def test_what_is_the_same_is_not_drawn_again(qtbot: QtBot, rally: Playback) -> None:
+def test_an_unchanged_scene_is_not_drawn_again(qtbot: QtBot, rally: Playback) -> None:
     canvas = shown(qtbot, 400, 300)
     rally.seek(50)
     canvas.show_scene(rally.scene())
@@ -117,8 +118,8 @@ def test_what_is_the_same_is_not_drawn_again(qtbot: QtBot, rally: Playback) -> N
 
 def test_drawing_only_what_changed_gives_the_same_picture(rally: Playback) -> None:
     whole = pygame.Surface((640, 480))
-    surface = pygame.image.frombuffer(bytearray(640 * 480 * 4), (640, 480), "BGRA")  # as the window has it
-    painter = Painter(surface)
+    surface = pygame.image.frombuffer(bytearray(640 * 480 * 4), (640, 480), "BGRA")  # as in the window
+    painter = ScenePainter(surface)
     for step in [*range(200), 350, 20, rally.steps, *range(100, 140)]:
         rally.seek(step)
         painter.draw(rally.scene())
@@ -126,19 +127,19 @@ def test_drawing_only_what_changed_gives_the_same_picture(rally: Playback) -> No
         assert pygame.image.tobytes(surface, "RGB") == pygame.image.tobytes(whole, "RGB"), step
 
 
-def test_what_moves_over_what_is_kept_leaves_no_marks() -> None:
+def test_moving_items_leave_no_traces_on_cached_ones() -> None:
     tiles = tuple(Rect(0.05 + 0.1 * k, 0.4, 0.09, 0.2, "1A2436", radius=0.03) for k in range(9))
     whole = pygame.Surface((200, 200))
-    surface = pygame.image.frombuffer(bytearray(200 * 200 * 4), (200, 200), "BGRA")  # as the window has it
-    painter = Painter(surface)
-    for step in range(CALM + 20):
+    surface = pygame.image.frombuffer(bytearray(200 * 200 * 4), (200, 200), "BGRA")  # as in the window
+    painter = ScenePainter(surface)
+    for step in range(STABLE + 20):
         scene = Scene(1.0, "101826", (*tiles, Circle(0.1 + step * 0.013, 0.45, 0.05, "4A9BFF")))
         painter.draw(scene)
         paint(scene, whole)
         assert pygame.image.tobytes(surface, "RGB") == pygame.image.tobytes(whole, "RGB"), step
 
 
-def test_edges_are_smooth_and_keep_their_place() -> None:
+def test_edges_are_antialiased_and_keep_their_position() -> None:
     items = (
         Rect(0.05, 0.05, 0.3, 0.3, "FFFFFF", radius=0.1),
         Rect(0.55, 0.05, 0.4, 0.3, "FFFFFF", radius=0.1, outline=0.02),
@@ -162,10 +163,15 @@ def test_edges_are_smooth_and_keep_their_place() -> None:
         assert len(greys) > 4, f"an edge in {area} has steps between black and white"
 
 
-def test_stopping_a_timer_costs_no_reference_to_none(qtbot: QtBot) -> None:
+def test_stopping_a_timer_leaks_no_reference_to_none(qtbot: QtBot) -> None:
     timer = QTimer()
     timer.stop()
     before = sys.getrefcount(None)
     for _ in range(500):
         timer.stop()
     assert abs(sys.getrefcount(None) - before) < 50
+
+
+def test_the_window_is_imported_without_pygames_greeting() -> None:
+    command = [sys.executable, "-c", "import league_app.gui.match.canvas"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ""

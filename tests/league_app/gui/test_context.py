@@ -1,4 +1,4 @@
-"""The desk, its threads and its questions."""
+"""AppContext and its background task queue."""
 
 from __future__ import annotations
 
@@ -8,80 +8,80 @@ from typing import Any
 from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
-from league_app.gui.context import Desk, pools
-from league_app.gui.background import Asker
-from tests.gui.conftest import BOTS, QUICK
+from league_app.gui.background import TaskQueue
+from league_app.gui.context import AppContext, pools
+from tests.league_app.gui.conftest import BOTS, QUICK
 
 
 class Listener(QObject):
     def __init__(self) -> None:
         super().__init__()
-        self.heard: list[Any] = []
+        self.results: list[Any] = []
         self.threads: list[threading.Thread] = []
 
-    def hear(self, what: object) -> None:
-        self.heard.append(what)
+    def receive(self, what: object) -> None:
+        self.results.append(what)
         self.threads.append(threading.current_thread())
 
 
-def test_an_answer_comes_back_into_the_windows_thread(qtbot: QtBot) -> None:
-    asker, listener = Asker(), Listener()
-    asker.ask("who", threading.current_thread, listener.hear)
-    qtbot.waitUntil(lambda: bool(listener.heard))
-    assert listener.heard[0] is not threading.main_thread()
+def test_a_result_is_delivered_in_the_gui_thread(qtbot: QtBot) -> None:
+    queue, listener = TaskQueue(), Listener()
+    queue.submit("who", threading.current_thread, listener.receive)
+    qtbot.waitUntil(lambda: bool(listener.results))
+    assert listener.results[0] is not threading.main_thread()
     assert listener.threads == [threading.main_thread()]
-    asker.close()
+    queue.close()
 
 
-def test_of_questions_with_one_key_only_the_newest_is_answered(qtbot: QtBot) -> None:
-    asker, listener, gate = Asker(), Listener(), threading.Event()
-    asker.ask("slow", gate.wait, listener.hear)
+def test_of_tasks_with_the_same_key_only_the_newest_runs(qtbot: QtBot) -> None:
+    queue, listener, gate = TaskQueue(), Listener(), threading.Event()
+    queue.submit("slow", gate.wait, listener.receive)
     for number in range(5):
-        asker.ask("same", lambda number=number: number, listener.hear)
+        queue.submit("same", lambda number=number: number, listener.receive)
     gate.set()
-    qtbot.waitUntil(lambda: len(listener.heard) == 2)
-    assert listener.heard == [True, 4]
-    asker.close()
+    qtbot.waitUntil(lambda: len(listener.results) == 2)
+    assert listener.results == [True, 4]
+    queue.close()
 
 
-def test_an_answer_to_somebody_who_is_gone_is_dropped(qtbot: QtBot) -> None:
-    asker, gone, there = Asker(), Listener(), Listener()
-    asker.ask("gone", lambda: 1, gone.hear)
-    heard = gone.heard
+def test_a_result_for_a_deleted_receiver_is_dropped(qtbot: QtBot) -> None:
+    queue, gone, there = TaskQueue(), Listener(), Listener()
+    queue.submit("gone", lambda: 1, gone.receive)
+    results = gone.results
     import shiboken6
 
     shiboken6.delete(gone)
-    asker.ask("there", lambda: 2, there.hear)
-    qtbot.waitUntil(lambda: bool(there.heard))
-    assert heard == []
-    asker.close()
+    queue.submit("there", lambda: 2, there.receive)
+    qtbot.waitUntil(lambda: bool(there.results))
+    assert results == []
+    queue.close()
 
 
-def test_a_tournament_runs_in_a_qthread_and_tells_in_lists(desk: Desk, qtbot: QtBot) -> None:
+def test_a_tournament_runs_in_a_thread_and_changes_arrive_in_batches(context: AppContext, qtbot: QtBot) -> None:
     listener = Listener()
-    desk.changed.connect(listener.hear)
-    job = desk.league.start_tournament(game=QUICK, agents=BOTS, options={"rounds": 4}, seed=9)
+    context.changed.connect(listener.receive)
+    job = context.league.start_tournament(game=QUICK, agents=BOTS, options={"rounds": 4}, seed=9)
 
     def saved() -> int:
-        return sum(one.count for heard in listener.heard for one in heard if one.what == "matches")
+        return sum(one.count for results in listener.results for one in results if one.what == "matches")
 
-    qtbot.waitUntil(lambda: not desk.league.running, timeout=30_000)
+    qtbot.waitUntil(lambda: not context.league.running)
     qtbot.waitUntil(lambda: saved() == 4 * 30)
-    assert desk.league.league.tournament(job.number).played == 4 * 30
-    assert len(listener.heard) < 60
+    assert context.league.league.tournament(job.number).played == 4 * 30
+    assert len(listener.results) < 60
     assert set(listener.threads) == {threading.main_thread()}
 
 
-def test_a_change_can_be_undone_and_done_again(desk: Desk) -> None:
-    state = desk.league
-    desk.do("archive Dice", lambda: state.archive("Dice"), lambda: state.archive("Dice", undo=True))
+def test_a_change_can_be_undone_and_redone(context: AppContext) -> None:
+    state = context.league
+    context.push_undo("archive Dice", lambda: state.archive("Dice"), lambda: state.archive("Dice", undo=True))
     assert "Dice" not in [one.name for one in state.agents()]
-    desk.undo.undo()
+    context.undo.undo()
     assert "Dice" in [one.name for one in state.agents()]
-    desk.undo.redo()
+    context.undo.redo()
     assert "Dice" not in [one.name for one in state.agents()]
 
 
-def test_each_game_with_its_options_is_looked_at_by_itself(desk: Desk) -> None:
-    assert desk.pool == QUICK
-    assert pools(desk.league)[0] == QUICK
+def test_each_set_of_game_options_is_a_pool_of_its_own(context: AppContext) -> None:
+    assert context.pool == QUICK
+    assert pools(context.league)[0] == QUICK

@@ -1,4 +1,4 @@
-"""Crosstable and heat map: agents by agents, two or two hundred of them."""
+"""Crosstable and heat map, with two to two hundred agents."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
 from engine.league.standings import Row, Tally
-from league_app.gui.context import Desk
-from league_app.gui.widgets.crosstable import Crosstable, crossed
+from league_app.gui.context import AppContext
+from league_app.gui.models.crosstable import crosstable_data
+from league_app.gui.widgets.crosstable import Crosstable
 from league_app.gui.widgets.heatmap import Heatmap, percent
-from league_app.gui.widgets.matrix import Matrix, Who
-from tests.gui.conftest import QUICK
-from tests.gui.test_standings import NASTY, shown, wanted
+from league_app.gui.widgets.matrix import AgentLabel, Matrix
+from tests.league_app.gui.conftest import QUICK
+from tests.league_app.gui.test_standings import NASTY, shown, wanted
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")  # no screen, so no window manager either
 
@@ -26,10 +27,10 @@ def cell(view: Matrix, one: int, other: int, role: Qt.ItemDataRole = Qt.ItemData
     return view.model().data(view.model().index(one, other), role)
 
 
-def test_the_crosstable_shows_points_and_tells_the_rest(desk: Desk, qtbot: QtBot) -> None:
-    page = shown(desk, qtbot)
+def test_the_crosstable_shows_points_and_details_in_tooltips(context: AppContext, qtbot: QtBot) -> None:
+    page = shown(context, qtbot)
     page.tabs.setCurrentIndex(1)
-    rows = [row for row in desk.league.standings(QUICK).rows if row.total.played]
+    rows = [row for row in context.league.standings(QUICK).rows if row.total.played]
     tally = rows[0].against[rows[1].agent]
     assert page.crosstable.model().rowCount() == 6
     assert cell(page.crosstable, 0, 1) == f"{tally.points:g}/{tally.played}"
@@ -39,14 +40,14 @@ def test_the_crosstable_shows_points_and_tells_the_rest(desk: Desk, qtbot: QtBot
     assert "Pairs with sides swapped" in tip
 
 
-def test_a_cell_leads_to_the_games_of_the_two(desk: Desk, qtbot: QtBot) -> None:
-    page, heard = shown(desk, qtbot), wanted(desk)
-    page.show_what(1)
+def test_a_cell_opens_the_matches_of_both_agents(context: AppContext, qtbot: QtBot) -> None:
+    page, heard = shown(context, qtbot), wanted(context)
+    page.show_item(1)
     qtbot.waitUntil(lambda: page.view is not None and page.view.scope == 1)
     for tab, view in ((1, page.crosstable), (2, page.heatmap)):
         page.tabs.setCurrentIndex(tab)
         heard.clear()
-        who = view.model().who  # type: ignore[attr-defined]
+        who = view.model().agents  # type: ignore[attr-defined]
         asked = {"agent": who[2].agent, "opponent": who[4].agent, "tournament": 1}
         at = view.visualRect(view.model().index(2, 4)).center()
         qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at)
@@ -55,26 +56,26 @@ def test_a_cell_leads_to_the_games_of_the_two(desk: Desk, qtbot: QtBot) -> None:
         assert heard == [("history", asked)] * 2
         view.setCurrentIndex(view.model().index(3, 3))
         qtbot.keyClick(view, Qt.Key.Key_Return)
-        assert len(heard) == 2, "nobody plays against itself"
+        assert len(heard) == 2, "the diagonal is not clickable"
 
 
-def test_superiority_is_printed_and_told_as_a_sentence(desk: Desk, qtbot: QtBot) -> None:
-    page = shown(desk, qtbot)
+def test_superiority_is_a_percentage_with_a_sentence_as_tooltip(context: AppContext, qtbot: QtBot) -> None:
+    page = shown(context, qtbot)
     page.tabs.setCurrentIndex(2)
-    told = desk.league.standings(QUICK)
-    share = float(told.superiority[0, 1])
+    table = context.league.standings(QUICK)
+    share = float(table.superiority[0, 1])
     assert cell(page.heatmap, 0, 1) == percent(share)
     assert page.heatmap.texts
-    first, second = told.rows[0].name, told.rows[1].name
-    sentence = f"{first} is stronger than {second} with {percent(share)}".replace(">", "&gt;")
+    first, second = table.rows[0].name, table.rows[1].name
+    sentence = f"{first} is stronger than {second} with a likelihood of {percent(share)}".replace(">", "&gt;")
     for pair in ((0, 1), (1, 0)):
         assert sentence in cell(page.heatmap, *pair, Qt.ItemDataRole.ToolTipRole)
     assert percent(0.999) == ">99"
     assert percent(0.0001) == "<1"
 
 
-def people(count: int) -> list[Row]:
-    """Everybody has met everybody but the next one."""
+def standings_rows(count: int) -> list[Row]:
+    """Standings rows in which each agent has met all others but the next."""
     names = [NASTY, *(f"Agent {n}" for n in range(1, count))]
     rows = [Row(f"id{n}", name) for n, name in enumerate(names)]
     for one in range(count):
@@ -85,14 +86,14 @@ def people(count: int) -> list[Row]:
 
 
 @pytest.mark.parametrize("count", [2, 8, 200])
-def test_both_squares_take_two_and_two_hundred(bare: Desk, qtbot: QtBot, count: int) -> None:
-    rows = people(count)
+def test_crosstable_and_heat_map_scale_to_two_hundred_agents(bare: AppContext, qtbot: QtBot, count: int) -> None:
+    rows = standings_rows(count)
     table, heat = Crosstable(), Heatmap()
     fatal, checked = QAbstractItemModelTester.FailureReportingMode.Fatal, (table, heat) if count < 20 else ()
     testers = [QAbstractItemModelTester(view.cells, fatal) for view in checked]  # a large one takes seconds
-    table.cells.set_crossed(crossed(rows))
+    table.cells.set_data(crosstable_data(rows))
     values = np.random.default_rng(1).random((count, count))
-    heat.cells.set_values([Who(row.agent, row.name) for row in rows], values)
+    heat.cells.set_values([AgentLabel(row.agent, row.name) for row in rows], values)
     for view in (table, heat):
         qtbot.addWidget(view)
         view.resize(700, 480)
@@ -104,35 +105,35 @@ def test_both_squares_take_two_and_two_hundred(bare: Desk, qtbot: QtBot, count: 
         assert NASTY in view.model().headerData(0, Qt.Orientation.Vertical)
         assert "&lt;b&gt;" in view.model().headerData(0, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
         assert view.verticalHeader().width() <= 168
-    assert heat.texts == (count < 20), "no number where there is no room"
+    assert heat.texts == (count < 20), "no percentages in small cells"
     assert cell(heat, 0, 1, Qt.ItemDataRole.ToolTipRole)
     assert cell(table, 0, 1, Qt.ItemDataRole.ToolTipRole)
     assert len(testers) == len(checked)
 
 
-def test_who_has_not_met_has_an_empty_cell(bare: Desk, qtbot: QtBot) -> None:
+def test_agents_that_have_not_met_have_an_empty_cell(bare: AppContext, qtbot: QtBot) -> None:
     table = Crosstable()
     qtbot.addWidget(table)
-    table.cells.set_crossed(crossed(people(8)))
+    table.cells.set_data(crosstable_data(standings_rows(8)))
     assert cell(table, 2, 3) == ""
     assert "Agent 2 has not met Agent 3" in cell(table, 2, 3, Qt.ItemDataRole.ToolTipRole)
 
 
-def test_the_current_cell_stays_with_its_two_when_places_change(bare: Desk, qtbot: QtBot) -> None:
-    rows, table = people(8), Crosstable()
+def test_the_current_cell_follows_its_agents_when_ranks_change(bare: AppContext, qtbot: QtBot) -> None:
+    rows, table = standings_rows(8), Crosstable()
     qtbot.addWidget(table)
-    table.cells.set_crossed(crossed(rows))
+    table.cells.set_data(crosstable_data(rows))
     table.setCurrentIndex(table.model().index(2, 5))
-    table.cells.set_crossed(crossed(rows[::-1]))
+    table.cells.set_data(crosstable_data(rows[::-1]))
     index = table.currentIndex()
     assert (index.row(), index.column()) == (5, 2)
 
 
-def test_a_square_is_copied_with_its_names(bare: Desk, qtbot: QtBot) -> None:
-    rows, table = people(8), Crosstable()
+def test_a_copied_crosstable_includes_names(bare: AppContext, qtbot: QtBot) -> None:
+    rows, table = standings_rows(8), Crosstable()
     rows[1].name = "=evil\tname"
     qtbot.addWidget(table)
-    table.cells.set_crossed(crossed(rows))
+    table.cells.set_data(crosstable_data(rows))
     qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     lines = [text.split("\t") for text in QGuiApplication.clipboard().text().split("\n")]
     assert [len(one) for one in lines] == [9] * 9

@@ -1,4 +1,4 @@
-"""Forms made from dataclasses: every one that there is, every bound, every size of number."""
+"""Forms for dataclasses: every registered one, every bound, numbers of every size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Speeds:
-    """What goes together with what."""
+    """Options with a rule that combines two fields."""
 
     slow: float = option(1.0, low=0.0, high=100.0, help="the one")
     fast: float = option(2.0, low=0.0, high=100.0, help="the other")
@@ -67,7 +67,7 @@ def write(form: Form, name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_every_form_gives_back_the_usual_values(kind: Any, qtbot: QtBot) -> None:
+def test_every_form_returns_the_defaults(kind: Any, qtbot: QtBot) -> None:
     form = shown(qtbot, kind)
     assert form.values() == dict(items(kind()))
     hints = get_type_hints(kind)
@@ -87,7 +87,7 @@ def test_every_preset_of_a_trainer_can_be_chosen(name: str, qtbot: QtBot) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_every_bound_is_refused_one_beyond_and_taken_at_it(kind: Any, qtbot: QtBot) -> None:
+def test_every_bound_is_inclusive(kind: Any, qtbot: QtBot) -> None:
     form, tried = Form(kind), 0
     qtbot.addWidget(form)
     for field in dataclasses.fields(kind):
@@ -107,7 +107,7 @@ def test_every_bound_is_refused_one_beyond_and_taken_at_it(kind: Any, qtbot: QtB
     assert tried or not any(get_type_hints(kind)[one.name] in (int, float) for one in dataclasses.fields(kind))
 
 
-def test_numbers_of_any_size_and_fineness_go_in_and_come_out(qtbot: QtBot) -> None:
+def test_numbers_of_any_size_and_precision_are_kept(qtbot: QtBot) -> None:
     form = shown(qtbot)
     for seed in (0, 2**31, 2**63, 2**64 - 1):
         write(form, "seed", str(seed))
@@ -123,7 +123,7 @@ def test_numbers_of_any_size_and_fineness_go_in_and_come_out(qtbot: QtBot) -> No
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "nan", "0x10", "1 2 3 apples"])
-def test_what_is_no_whole_number_is_told_at_its_field(text: str, qtbot: QtBot) -> None:
+def test_invalid_integers_are_reported_at_their_field(text: str, qtbot: QtBot) -> None:
     form = shown(qtbot)
     write(form, "seed", text)
     assert form.problem("seed") == "Must be a whole number"
@@ -142,7 +142,7 @@ def test_a_fraction_must_be_finite(text: str, qtbot: QtBot) -> None:
         form.values()
 
 
-def test_what_does_not_go_together_is_told_at_the_field_that_the_error_names(qtbot: QtBot) -> None:
+def test_an_invalid_combination_is_reported_at_the_field_it_names(qtbot: QtBot) -> None:
     form = shown(qtbot)
     write(form, "slow", "5")
     assert form.problem("slow") == "Must be at most as fast as the other"
@@ -154,17 +154,17 @@ def test_what_does_not_go_together_is_told_at_the_field_that_the_error_names(qtb
 def test_a_changed_field_is_marked_and_can_be_reset(qtbot: QtBot) -> None:
     form = shown(qtbot)
     row = form._by_name["fast"]
-    assert not row.undo.isVisible()
+    assert not row.reset_button.isVisible()
     write(form, "fast", "50")
-    assert row.undo.isVisible()
+    assert row.reset_button.isVisible()
     assert row.title.text() == "Fast \u2022"
     assert form.changed() == {"fast": 50.0}
-    qtbot.mouseClick(row.undo, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(row.reset_button, Qt.MouseButton.LeftButton)
     assert form.changed() == {}
-    assert not row.undo.isVisible()
+    assert not row.reset_button.isVisible()
 
 
-def test_values_that_cannot_be_change_nothing(qtbot: QtBot) -> None:
+def test_invalid_values_change_nothing(qtbot: QtBot) -> None:
     form = shown(qtbot)
     with pytest.raises(BadValue):
         form.set_values({"fast": 9.0, "seed": -1})
@@ -173,7 +173,7 @@ def test_values_that_cannot_be_change_nothing(qtbot: QtBot) -> None:
     assert form.changed() == {}
 
 
-def test_each_type_has_its_control_and_tells_edits(qtbot: QtBot) -> None:
+def test_each_type_has_its_control_and_signals_edits(qtbot: QtBot) -> None:
     form = shown(qtbot, values={"loud": True, "colour": "blue", "note": "<b>hello</b>"})
     assert isinstance(form.control("loud"), QCheckBox)
     assert isinstance(form.control("colour"), QComboBox)
@@ -201,47 +201,47 @@ def test_a_long_form_folds_and_can_be_searched(qtbot: QtBot) -> None:
     assert form.control("patience").isVisible()
 
 
-def test_a_wrong_value_that_is_folded_away_is_shown(qtbot: QtBot) -> None:
+def test_an_invalid_value_in_a_hidden_field_unfolds_the_form(qtbot: QtBot) -> None:
     form = shown(qtbot, shown=2)
     assert not form.control("seed").isVisible()
     write(form, "seed", "many")
     assert form.control("seed").isVisible()
-    assert form._by_name["seed"].wrong.isVisible()
+    assert form._by_name["seed"].error_label.isVisible()
 
 
-def test_an_error_from_elsewhere_is_told_at_its_field(qtbot: QtBot) -> None:
+def test_an_external_error_is_shown_at_its_field(qtbot: QtBot) -> None:
     form = shown(qtbot, shown=2)
-    assert form.accuse(BadValue("seed", 3, "another one"))
+    assert form.show_error_at_field(BadValue("seed", 3, "another one"))
     assert form.problem("seed") == "Must be another one"
     assert form.control("seed").isVisible()
-    assert not form.accuse(BadValue("game", "chess", "installed"))
+    assert not form.show_error_at_field(BadValue("game", "chess", "installed"))
 
 
-def test_fixed_fields_are_seen_and_cannot_be_changed(qtbot: QtBot) -> None:
+def test_fixed_fields_are_visible_but_disabled(qtbot: QtBot) -> None:
     form = shown(qtbot, values={"seed": 9}, fixed=("seed", "no such"))
     assert not form.control("seed").isEnabled()
-    assert not form._by_name["seed"].undo.isVisible()
+    assert not form._by_name["seed"].reset_button.isVisible()
     assert form.values()["seed"] == 9
 
 
-def test_a_usual_value_of_its_own_is_no_change_and_no_part_of_a_preset(qtbot: QtBot) -> None:
-    form = shown(qtbot, presets={"quick": {"fast": 9.0}}, usual={"seed": 4})
+def test_an_overridden_default_is_no_change_and_ignored_by_presets(qtbot: QtBot) -> None:
+    form = shown(qtbot, presets={"quick": {"fast": 9.0}}, defaults={"seed": 4})
     assert form.values()["seed"] == 4
     assert form.changed() == {}
     form.set_preset("quick")
     assert form.preset.currentText() == "quick"
     assert form.values()["seed"] == 4
     write(form, "note", "hm")
-    assert form.preset.currentText() == "Own settings"
+    assert form.preset.currentText() == "Custom"
 
 
-def test_the_wheel_changes_only_what_has_the_focus(qtbot: QtBot) -> None:
+def test_the_wheel_changes_only_the_focused_control(qtbot: QtBot) -> None:
     form = shown(qtbot)
     for name in ("seed", "colour"):
         control = form.control(name)
         before = form.values()
         wheel(control, 120 if name == "seed" else -120)
-        assert form.values() == before, "it was only scrolled past"
+        assert form.values() == before, "without focus the wheel scrolls the page"
         control.setFocus()
         qtbot.waitUntil(control.hasFocus)
         wheel(control, 120 if name == "seed" else -120)

@@ -1,4 +1,4 @@
-"""Large numbers in little room, and lists that can be clicked while a tournament runs."""
+"""Large numbers in narrow columns, and lists that stay still while a tournament runs."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from PySide6.QtGui import QFontMetrics
 from pytestqt.qtbot import QtBot
 
 from engine.league.standings import Tally
-from league_app.core.queries import matches as looks
-from league_app.gui import theme
-from league_app.gui.context import Desk
-from league_app.gui.docks.agents import AgentsDock
-from league_app.gui.models.matches import TournamentRow
-from league_app.gui.widgets.table.model import VALUE
-from league_app.gui.history.page import HistoryPage
-from league_app.gui.history.matches import MatchesView
-from league_app.gui.pages.standings import StandingsPage
-from league_app.core.state import LeagueState
-from league_app.gui.widgets.table.delegates import PAD, fitting
 from league_app.core.formatting import compact
-from tests.gui.test_history import fail_some
+from league_app.core.queries import matches
+from league_app.core.state import LeagueState
+from league_app.gui import theme
+from league_app.gui.context import AppContext
+from league_app.gui.docks.agents import AgentsDock
+from league_app.gui.history.matches import MatchesView
+from league_app.gui.history.page import HistoryPage
+from league_app.gui.models.matches import TournamentRow
+from league_app.gui.pages.standings import StandingsPage
+from league_app.gui.widgets.table.delegates import PAD, first_fitting
+from league_app.gui.widgets.table.model import VALUE
+from tests.league_app.gui.test_history import fail_some
 
 TIP = Qt.ItemDataRole.ToolTipRole
 
@@ -37,104 +37,102 @@ def number_of(model: Any, title: str) -> int:
 
 @pytest.fixture
 def running(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether something is said to run."""
-    said = [True]
-    monkeypatch.setattr(LeagueState, "running", property(lambda state: said[0]))
-    return said
+    """Makes the page believe that a tournament is running."""
+    value = [True]
+    monkeypatch.setattr(LeagueState, "running", property(lambda state: value[0]))
+    return value
 
 
 @pytest.fixture
-def history(desk: Desk, running: list[bool], qtbot: QtBot) -> HistoryPage:
-    made = HistoryPage(desk)
-    qtbot.addWidget(made)
-    made.resize(730, 560)
-    made.show()
-    qtbot.waitUntil(lambda: len(made.matches.model.rows) == 120 and not desk.reads.waiting)
-    return made
+def history(context: AppContext, running: list[bool], qtbot: QtBot) -> HistoryPage:
+    page = HistoryPage(context)
+    qtbot.addWidget(page)
+    page.resize(730, 560)
+    page.show()
+    qtbot.waitUntil(lambda: len(page.matches.model.rows) == 120 and not context.read_queue.waiting)
+    return page
 
 
-def refreshed(view: MatchesView, desk: Desk, qtbot: QtBot) -> None:
+def refreshed(view: MatchesView, context: AppContext, qtbot: QtBot) -> None:
     view.refresh()
-    qtbot.waitUntil(lambda: not desk.reads.waiting)
+    qtbot.waitUntil(lambda: not context.read_queue.waiting)
 
 
-def test_rows_stand_still_while_a_tournament_runs_until_they_are_asked_for(
-    desk: Desk, history: HistoryPage, qtbot: QtBot
+def test_new_rows_wait_for_a_click_while_a_tournament_runs(
+    context: AppContext, history: HistoryPage, qtbot: QtBot
 ) -> None:
     view = history.matches
     before = list(view.model.rows)
-    refreshed(view, desk, qtbot)
-    assert view.behind.isVisible(), "it is there from the beginning, so that nothing jumps"
-    assert not view.behind.show_button.isVisible()
-    fail_some(desk)
-    refreshed(view, desk, qtbot)
+    refreshed(view, context, qtbot)
+    assert view.new_rows.isVisible(), "it is there from the beginning, so that nothing jumps"
+    assert not view.new_rows.show_button.isVisible()
+    fail_some(context)
+    refreshed(view, context, qtbot)
     assert view.model.rows == before
-    assert view.behind.text.text() == "6 new matches"
-    qtbot.mouseClick(view.behind.show_button, Qt.MouseButton.LeftButton)
+    assert view.new_rows.text.text() == "6 new matches"
+    qtbot.mouseClick(view.new_rows.show_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: len(view.model.rows) == 126)
     assert view.table.verticalScrollBar().value() == 0
-    assert not view.behind.show_button.isVisible()
+    assert not view.new_rows.show_button.isVisible()
 
 
-def test_another_filter_or_order_and_a_page_opened_anew_bring_what_is_new(
-    desk: Desk, history: HistoryPage, qtbot: QtBot
-) -> None:
+def test_filtering_sorting_and_reopening_load_new_rows(context: AppContext, history: HistoryPage, qtbot: QtBot) -> None:
     view = history.matches
-    fail_some(desk, 2)
+    fail_some(context, 2)
     view.table.sortByColumn(4, Qt.SortOrder.DescendingOrder)
     qtbot.waitUntil(lambda: len(view.model.rows) == 122)
-    fail_some(desk, 1, seed=78)
-    refreshed(view, desk, qtbot)
-    assert view.behind.text.text() == "1 new match"
+    fail_some(context, 1, seed=78)
+    refreshed(view, context, qtbot)
+    assert view.new_rows.text.text() == "1 new match"
     view.ending.choose("failed")
     qtbot.waitUntil(lambda: len(view.model.rows) == 3)
-    assert not view.behind.show_button.isVisible()
-    fail_some(desk, 1, seed=79)
+    assert not view.new_rows.show_button.isVisible()
+    fail_some(context, 1, seed=79)
     history.hide()
     history.show()
     qtbot.waitUntil(lambda: len(view.model.rows) == 4)
 
 
-def test_the_end_of_a_run_brings_the_rest_only_to_a_list_that_nobody_uses(
-    desk: Desk, history: HistoryPage, running: list[bool], qtbot: QtBot
+def test_the_end_of_a_run_refreshes_only_lists_not_in_use(
+    context: AppContext, history: HistoryPage, running: list[bool], qtbot: QtBot
 ) -> None:
     view = history.matches
     view.table.selectRow(3)
-    fail_some(desk)
-    refreshed(view, desk, qtbot)
+    fail_some(context)
+    refreshed(view, context, qtbot)
     running[0] = False
-    refreshed(view, desk, qtbot)
+    refreshed(view, context, qtbot)
     assert len(view.model.rows) == 120, "one is selected"
-    assert view.behind.text.text() == "6 new matches"
+    assert view.new_rows.text.text() == "6 new matches"
     view.table.clearSelection()
     view.table.verticalScrollBar().setValue(200)
-    refreshed(view, desk, qtbot)
+    refreshed(view, context, qtbot)
     assert len(view.model.rows) == 120, "it is scrolled"
     view.table.verticalScrollBar().setValue(0)
-    refreshed(view, desk, qtbot)
+    refreshed(view, context, qtbot)
     assert len(view.model.rows) == 126
-    assert not view.behind.isVisible()
+    assert not view.new_rows.isVisible()
 
 
 # Large numbers
 
 
-def test_a_number_is_shortened_to_four_letters() -> None:
+def test_a_number_is_shortened_to_four_characters() -> None:
     told = [compact(one) for one in (0, 999, 1000, 4246, 9960, 27_940, 280_000, 999_900, 1_250_000)]
     assert told == ["0", "999", "1.0k", "4.2k", "10k", "28k", "280k", "1.0M", "1.2M"]
 
 
-def big_table(desk: Desk, qtbot: QtBot) -> StandingsPage:
-    page = StandingsPage(desk)
+def big_table(context: AppContext, qtbot: QtBot) -> StandingsPage:
+    page = StandingsPage(context)
     qtbot.addWidget(page)
     page.resize(730, 560)
-    desk.settings.set("standings/tab", 0)
+    context.settings.set("standings/tab", 0)
     page.show()
     qtbot.waitUntil(lambda: page.view is not None)
     assert page.view is not None
     total = Tally(67_123, 1_204, 28_456, 338_000.0, 15_000.0)
     best = dataclasses.replace(total, draws=0, losses=0)
-    lines = [dataclasses.replace(one, total=total, name=f"Predictor {n}") for n, one in enumerate(page.view.lines)]
+    lines = [dataclasses.replace(one, total=total, name=f"Predictor {n}") for n, one in enumerate(page.view.rows)]
     lines[0] = dataclasses.replace(lines[0], total=best, forfeits=(("quarantined", 280_000), ("crash", 4)))
     page.model.set_rows([])
     page.table._sized = False
@@ -142,8 +140,8 @@ def big_table(desk: Desk, qtbot: QtBot) -> StandingsPage:
     return page
 
 
-def test_nothing_of_the_standings_is_cut_off_at_the_smallest_size(desk: Desk, qtbot: QtBot) -> None:
-    page = big_table(desk, qtbot)
+def test_nothing_of_the_standings_is_cut_off_at_the_smallest_size(context: AppContext, qtbot: QtBot) -> None:
+    page = big_table(context, qtbot)
     model, header = page.model, page.table.horizontalHeader()
     assert page.table.horizontalScrollBar().maximum() == 0
     text = QFontMetrics(theme.font())
@@ -155,14 +153,14 @@ def test_nothing_of_the_standings_is_cut_off_at_the_smallest_size(desk: Desk, qt
         assert text.horizontalAdvance(cell.text) <= header.sectionSize(points) - 2 * PAD
         for column in (games, forfeits):
             room = header.sectionSize(column) - 2 * PAD
-            shown = fitting(text, model.data(model.index(row, column), VALUE).texts, room)
+            shown = first_fitting(text, model.data(model.index(row, column), VALUE).texts, room)
             assert text.horizontalAdvance(shown) <= room
     record = header.sectionSize(number_of(model, "W / D / L")) - 2 * PAD - 24 - 8
     assert QFontMetrics(theme.font("caption")).horizontalAdvance("67k / 1.2k / 28k") <= record
 
 
-def test_points_are_told_for_a_game_and_altogether_when_asked(desk: Desk, qtbot: QtBot) -> None:
-    page = big_table(desk, qtbot)
+def test_points_are_shown_per_game_and_in_total_as_a_tooltip(context: AppContext, qtbot: QtBot) -> None:
+    page = big_table(context, qtbot)
     column = number_of(page.model, "Points")
     index = page.model.index(0, column)
     assert page.model.data(index, VALUE).text == "5.0 : 0.2"
@@ -172,7 +170,7 @@ def test_points_are_told_for_a_game_and_altogether_when_asked(desk: Desk, qtbot:
     assert page.model.rows[0].total.losses == 0, "ahead by the same, in fewer games"
 
 
-def test_tournaments_fit_and_are_told_apart_by_their_number(desk: Desk, qtbot: QtBot, history: HistoryPage) -> None:
+def test_tournaments_fit_and_show_their_number(context: AppContext, qtbot: QtBot, history: HistoryPage) -> None:
     one = history.matches.model
     assert one.data(one.index(0, 5)).startswith("2. ")
     history.tabs.setCurrentIndex(1)
@@ -190,19 +188,19 @@ def test_tournaments_fit_and_are_told_apart_by_their_number(desk: Desk, qtbot: Q
 # Those who break off
 
 
-def test_who_forfeits_more_than_half_of_its_matches_is_marked(desk: Desk, qtbot: QtBot) -> None:
-    assert not looks.unsteady(10, [("crash", 5)])
-    assert not looks.unsteady(10, [("resigned", 9)]), "resigning is playing"
-    assert looks.unsteady(10, [("crash", 4), ("quarantined", 3)]).startswith("Forfeited 7 of 13 matches")
-    page = big_table(desk, qtbot)
+def test_agents_that_forfeit_most_matches_are_marked(context: AppContext, qtbot: QtBot) -> None:
+    assert not matches.forfeit_warning(10, [("crash", 5)])
+    assert not matches.forfeit_warning(10, [("resigned", 9)]), "resigning is playing"
+    assert matches.forfeit_warning(10, [("crash", 4), ("quarantined", 3)]).startswith("Forfeited 7 of 13 matches")
+    page = big_table(context, qtbot)
     index = page.model.index(0, number_of(page.model, "Agent"))
     assert page.model.data(index, VALUE).warned
     assert "rests on few games" in page.model.data(index, TIP)
     assert not page.model.data(page.model.index(1, index.column()), VALUE).warned
 
 
-def test_the_dock_shows_how_sure_a_rating_is_and_an_eye_for_those_put_away(desk: Desk, qtbot: QtBot) -> None:
-    dock = AgentsDock(desk)
+def test_the_dock_shows_rating_intervals_and_a_toggle_for_archived_agents(context: AppContext, qtbot: QtBot) -> None:
+    dock = AgentsDock(context)
     qtbot.addWidget(dock)
     dock.resize(240, 560)
     dock.show()
@@ -211,7 +209,7 @@ def test_the_dock_shows_how_sure_a_rating_is_and_an_eye_for_those_put_away(desk:
     cell = dock.model.data(dock.model.index(0, 1), VALUE)
     assert (cell.text, cell.note) == (f"{best.rating:.0f}", f"\N{PLUS-MINUS SIGN}{best.error:.0f}")
     broken = dataclasses.replace(best, warning="Forfeited 7 of 13 matches")
-    dock._take([broken, *dock.model.rows[1:]])
+    dock._show_rows([broken, *dock.model.rows[1:]])
     assert "Forfeited 7 of 13" in dock.model.data(dock.model.index(0, 0), TIP)
     assert dock.model.data(dock.model.index(0, 0), VALUE).warned
     assert dock.table.horizontalScrollBar().maximum() == 0

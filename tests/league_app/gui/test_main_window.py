@@ -14,20 +14,20 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from engine.errors import BadValue
-from engine.league.records import State
-from league_app.core import paths as places
-from league_app.core import sample_league as sample
+from engine.league.records import RunState
+from league_app.core import paths, sample_league
+from league_app.core.preferences import Preferences
+from league_app.core.state import LeagueState
 from league_app.gui import theme
 from league_app.gui.actions import ACTIONS
-from league_app.gui.context import Desk
+from league_app.gui.context import AppContext
+from league_app.gui.dialogs.command_palette import CommandPalette, rank
+from league_app.gui.dialogs.messages import AboutDialog, ConfirmDialog, ErrorDialog
+from league_app.gui.main_window import PAGES, MainWindow
 from league_app.gui.page import Page
-from league_app.core.preferences import Settings
-from league_app.gui.dialogs.command_palette import PaletteSheet, rank
-from league_app.gui.dialogs.messages import About, Question, Trouble
-from league_app.core.state import LeagueState
-from league_app.gui.main_window import PAGES, Window
+from league_app.gui.palette import DARK
 from tests.faults.league import worker_pids
-from tests.gui.conftest import BOTS, QUICK
+from tests.league_app.gui.conftest import BOTS, QUICK
 
 
 @pytest.fixture
@@ -37,30 +37,30 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def window(home: Path, bare: Desk, qtbot: QtBot) -> Iterator[Window]:
-    """With no league open; what it reports as wrong fails the test, unless a test looks at that itself."""
-    made = Window(bare)
+def window(home: Path, bare: AppContext, qtbot: QtBot) -> Iterator[MainWindow]:
+    """A window without a league; a reported error fails the test, unless the test handles it."""
+    made = MainWindow(bare)
     made.show()
     yield made
     close(made, qtbot)
 
 
 @pytest.fixture
-def playing(window: Window, played: Path, qtbot: QtBot) -> Window:
-    """With the league that has been played in."""
+def playing(window: MainWindow, played: Path, qtbot: QtBot) -> MainWindow:
+    """A window with the league of `played`."""
     window.leagues.open_path(played)
-    qtbot.waitUntil(lambda: window.desk.state is not None)
-    window.desk.league.budget.cores = 2
+    qtbot.waitUntil(lambda: window.context.state is not None)
+    window.context.league.budget.cores = 2
     return window
 
 
-def close(window: Window, qtbot: QtBot) -> None:
-    window.close_unasked()
-    qtbot.waitUntil(lambda: not window.isVisible(), timeout=30_000)
+def close(window: MainWindow, qtbot: QtBot) -> None:
+    window.close_without_asking()
+    qtbot.waitUntil(lambda: not window.isVisible())
     window.deleteLater()
 
 
-def sheet(kind: type[QWidget]) -> QWidget | None:
+def find_dialog(kind: type[QWidget]) -> QWidget | None:
     return next((one for one in QApplication.topLevelWidgets() if isinstance(one, kind) and one.isVisible()), None)
 
 
@@ -71,7 +71,7 @@ def texts(widget: QWidget) -> str:
 # Launching
 
 
-def test_without_a_league_there_is_the_welcome_page(window: Window) -> None:
+def test_without_a_league_the_welcome_page_is_shown(window: MainWindow) -> None:
     assert window.outer.currentWidget() is window.welcome
     assert "No league is open" in texts(window.welcome)
     assert not window.welcome.run.isEnabled()
@@ -80,61 +80,61 @@ def test_without_a_league_there_is_the_welcome_page(window: Window) -> None:
 
 
 @pytest.mark.usefixtures("only_ours")
-def test_the_sample_league_is_made_and_plays_a_first_tournament(window: Window, qtbot: QtBot) -> None:
+def test_the_sample_league_is_created_and_plays_a_tournament(window: MainWindow, qtbot: QtBot) -> None:
     window.leagues.sample()
-    qtbot.waitUntil(lambda: window.desk.state is not None, timeout=20_000)
-    state = window.desk.league
-    done = [State.FINISHED] * len(sample.games())
-    qtbot.waitUntil(lambda: [one.state for one in state.league.tournaments()] == done, timeout=60_000)
-    assert state.league.path == places.sample_league()
+    qtbot.waitUntil(lambda: window.context.state is not None)
+    state = window.context.league
+    done = [RunState.FINISHED] * len(sample_league.games())
+    qtbot.waitUntil(lambda: [one.state for one in state.league.tournaments()] == done)
+    assert state.league.path == paths.sample_league()
     played = sum(one.played for one in state.league.tournaments())
     told = f"{len(state.agents())} agents, {played:,} matches played"
     assert played > 300
-    qtbot.waitUntil(lambda: told in texts(window.welcome), timeout=20_000)
+    qtbot.waitUntil(lambda: told in texts(window.welcome))
     qtbot.waitUntil(lambda: window.welcome.preview.playback is not None)
-    assert "The best match so far" in window.welcome.caption.text()
+    assert "Best match so far" in window.welcome.caption.text()
 
 
-def test_nobody_is_numbered_before_there_is_a_rating(window: Window, tmp_path: Path, qtbot: QtBot) -> None:
+def test_agents_without_a_rating_have_no_rank(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     with LeagueState.new(tmp_path / "fresh.league") as state:
         state.add_samples("pong", ("Tracker", "Lazy"))
     window.leagues.open_path(tmp_path / "fresh.league")
-    qtbot.waitUntil(lambda: "Tracker" in texts(window.welcome).splitlines(), timeout=20_000)
+    qtbot.waitUntil(lambda: "Tracker" in texts(window.welcome).splitlines())
     assert "1." not in texts(window.welcome)
 
 
-def test_the_best_match_opens_in_the_match_page(playing: Window, qtbot: QtBot) -> None:
+def test_the_best_match_opens_in_the_match_page(playing: MainWindow, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: playing.welcome.preview.playback is not None)
     playing.welcome.preview.chosen.emit()
     assert playing.stack.currentWidget() is playing.page("match")
 
 
-def test_recent_leagues_are_remembered_newest_first(playing: Window, settings: Settings, played: Path) -> None:
+def test_recent_leagues_are_remembered_newest_first(playing: MainWindow, settings: Preferences, played: Path) -> None:
     assert settings.recent == [played]
-    assert Settings(places.settings_file().parent / "window.json").recent == [played]
+    assert Preferences(paths.settings_file().parent / "window.json").recent == [played]
 
 
-def test_a_league_that_is_no_league_is_told_and_nothing_is_opened(window: Window, tmp_path: Path, qtbot: QtBot) -> None:
-    window.desk.failed.disconnect()
-    window.desk.failed.connect(window._fail)
+def test_a_file_that_is_not_a_league_is_an_error(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    window.context.failed.disconnect()
+    window.context.failed.connect(window._show_error)
     wrong = tmp_path / "wrong.league"
     wrong.write_bytes(b"not a league at all")
     window.leagues.open_path(wrong)
     qtbot.waitUntil(lambda: bool(window.toasts.shown))
     assert "wrong.league" in window.toasts.shown[0].text
-    assert window.desk.state is None
+    assert window.context.state is None
 
 
 # Pages and actions
 
 
-def test_no_menu_has_two_entries_of_one_name(window: Window) -> None:
+def test_menu_entries_are_unique(window: MainWindow) -> None:
     for menu in window.menuBar().findChildren(QMenu):
         told = [one.text() for one in menu.actions() if one.text()]
         assert len(told) == len(set(told)), told
 
 
-def test_every_page_is_shown_by_its_action(playing: Window) -> None:
+def test_every_page_is_shown_by_its_action(playing: MainWindow) -> None:
     for name, (title, _) in PAGES.items():
         playing.show_page(name)
         page = playing.stack.currentWidget()
@@ -145,32 +145,32 @@ def test_every_page_is_shown_by_its_action(playing: Window) -> None:
             assert page.title == title == playing.tabs.tabText(playing.tabs.currentIndex())
 
 
-def test_every_action_calls_something_that_is_there(window: Window) -> None:
+def test_every_action_calls_an_existing_method(window: MainWindow) -> None:
     for one in ACTIONS:
         part, _, method = one.run.partition(".")
-        assert callable(getattr(window.part(part), method)), one.run
+        assert callable(getattr(window.component(part), method)), one.run
 
 
-def test_no_two_actions_share_a_shortcut(window: Window) -> None:
+def test_no_two_actions_share_a_shortcut(window: MainWindow) -> None:
     shortcuts = [one.shortcut for one in ACTIONS if one.shortcut]
     assert len(shortcuts) == len(set(shortcuts))
 
 
-def test_every_condition_of_an_action_is_known(playing: Window) -> None:
+def test_every_condition_of_an_action_is_known(playing: MainWindow) -> None:
     known = {**playing.view.conditions(), **playing.conditions()}
     assert {one.when for one in ACTIONS if one.when} <= set(known)
     assert {one.checked for one in ACTIONS if one.checked} <= set(known)
 
 
-def test_what_needs_a_league_waits_for_one(window: Window, playing: Window) -> None:
-    assert playing.acts.named("tournaments.new").isEnabled()
-    assert not playing.acts.named("run.stop_now").isEnabled()
+def test_what_needs_a_league_waits_for_one(window: MainWindow, playing: MainWindow) -> None:
+    assert playing.menu_actions.find("tournaments.new").isEnabled()
+    assert not playing.menu_actions.find("run.stop_now").isEnabled()
 
 
-def test_the_palette_finds_by_a_few_letters_and_runs_it(playing: Window, qtbot: QtBot) -> None:
+def test_the_palette_finds_by_a_few_letters_and_runs_it(playing: MainWindow, qtbot: QtBot) -> None:
     playing.help.palette()
-    found = sheet(PaletteSheet)
-    assert isinstance(found, PaletteSheet)
+    found = find_dialog(CommandPalette)
+    assert isinstance(found, CommandPalette)
     field = found.findChild(QLineEdit)
     assert field is not None
     qtbot.keyClicks(field, "histo")
@@ -182,42 +182,42 @@ def test_the_palette_finds_by_a_few_letters_and_runs_it(playing: Window, qtbot: 
 @pytest.mark.parametrize(
     ("typed", "text", "found"), [("", "Anything", True), ("ntr", "New tournament", True), ("xyz", "New", False)]
 )
-def test_letters_count_in_their_order(typed: str, text: str, found: bool) -> None:
+def test_the_palette_matches_letters_in_order(typed: str, text: str, found: bool) -> None:
     assert (rank(typed, text) is not None) == found
 
 
-def test_words_from_the_start_of_a_word_come_first() -> None:
+def test_matches_at_the_start_of_a_word_come_first() -> None:
     assert rank("stop", "Stop now") < rank("stop", "Unstoppable") < rank("stop", "Show the operations")  # type: ignore[operator]
 
 
-def test_the_game_selector_scopes_what_is_seen(playing: Window, qtbot: QtBot) -> None:
-    usual = [one for one in range(playing.bar.games.count()) if playing.bar.games.itemData(one) != QUICK]
+def test_the_game_selector_filters_agents_and_standings(playing: MainWindow, qtbot: QtBot) -> None:
+    usual = [one for one in range(playing.toolbar.games.count()) if playing.toolbar.games.itemData(one) != QUICK]
     assert usual, "the game with its usual options is a pool of its own"
-    playing.bar.games.setCurrentIndex(usual[0])
-    playing.bar.games.activated.emit(usual[0])
-    assert playing.desk.pool != QUICK
-    assert playing.desk.pool == playing.bar.games.itemData(usual[0])
+    playing.toolbar.games.setCurrentIndex(usual[0])
+    playing.toolbar.games.activated.emit(usual[0])
+    assert playing.context.pool != QUICK
+    assert playing.context.pool == playing.toolbar.games.itemData(usual[0])
 
 
 # The toggle
 
 
-def test_f5_switches_visual_mode_wherever_it_is_pressed(playing: Window, qtbot: QtBot) -> None:
+def test_visual_mode_can_be_toggled_on_any_page(playing: MainWindow, qtbot: QtBot) -> None:
     playing.show_page("history")
-    state = playing.desk.league
-    qtbot.waitUntil(lambda: playing.bar.words.text() == "the next tournament runs on 2 workers")
+    state = playing.context.league
+    qtbot.waitUntil(lambda: playing.toolbar.status_text.text() == "the next tournament runs on 2 workers")
     playing.toggle_visual()
     qtbot.waitUntil(lambda: state.show_visuals)
-    qtbot.waitUntil(lambda: playing.bar.words.text() == "the next tournament will be shown")
-    assert playing.bar.switch.isChecked()
-    assert playing.acts.named("window.toggle_visual").isChecked()
+    qtbot.waitUntil(lambda: playing.toolbar.status_text.text() == "the next tournament will be shown")
+    assert playing.toolbar.switch.isChecked()
+    assert playing.menu_actions.find("window.toggle_visual").isChecked()
 
 
-def test_twenty_presses_in_a_run_leave_the_same_records(playing: Window, qtbot: QtBot) -> None:
-    from engine.league import standings as tables
+def test_toggling_visual_mode_twenty_times_leaves_the_same_records(playing: MainWindow, qtbot: QtBot) -> None:
+    from engine.league import played_matches
 
-    state = playing.desk.league
-    state.stage(2).speed = 0.0
+    state = playing.context.league
+    state.runner(2).speed = 0.0
     plan = {"game": QUICK, "agents": BOTS, "options": {"rounds": 8}}
     job = state.start_tournament(name="pressed", **plan, seed=77)  # type: ignore[arg-type]
     pressed = 0
@@ -231,34 +231,34 @@ def test_twenty_presses_in_a_run_leave_the_same_records(playing: Window, qtbot: 
     timer = QTimer(playing)
     timer.timeout.connect(press)
     timer.start(30)
-    qtbot.waitUntil(lambda: not state.running and pressed == 20, timeout=120_000)
+    qtbot.waitUntil(lambda: not state.running and pressed == 20)
     timer.stop()
-    qtbot.waitUntil(lambda: not playing.desk.orders.waiting)
+    qtbot.waitUntil(lambda: not playing.context.command_queue.waiting)
     assert state.show_visuals is False, "twenty is even"
-    told, played = tables.digest(state.league, job.number)
+    told, played = played_matches.digest(state.league, job.number)
     path = state.league.path.with_name("plain.league")
     with LeagueState.new(path, lanes=4) as plain:
         plain.add_samples("pong", BOTS)
         plain.use_concurrent = False
         plain.start_tournament(name="plain", **plan, seed=77).wait()  # type: ignore[arg-type]
-        assert tables.digest(plain.league, 1) == (told, played)
+        assert played_matches.digest(plain.league, 1) == (told, played)
 
 
 # Errors
 
 
-def test_what_a_person_can_mend_is_a_toast_and_what_should_not_be_is_a_report(window: Window, qtbot: QtBot) -> None:
-    window.desk.failed.disconnect()
-    window.desk.failed.connect(window._fail)
-    window.desk.failed.emit(BadValue("points", "<b>many</b>", "a number"))
+def test_expected_errors_are_toasts_and_unexpected_ones_open_a_report(window: MainWindow, qtbot: QtBot) -> None:
+    window.context.failed.disconnect()
+    window.context.failed.connect(window._show_error)
+    window.context.failed.emit(BadValue("points", "<b>many</b>", "a number"))
     assert "<b>many</b>" in window.toasts.shown[0].text
-    assert window.toasts.shown[0].words.textFormat() == Qt.TextFormat.PlainText
+    assert window.toasts.shown[0].label.textFormat() == Qt.TextFormat.PlainText
     try:
         raise ZeroDivisionError("by nothing")
     except ZeroDivisionError as error:
-        window.desk.failed.emit(error)
-    found = sheet(Trouble)
-    assert isinstance(found, Trouble)
+        window.context.failed.emit(error)
+    found = find_dialog(ErrorDialog)
+    assert isinstance(found, ErrorDialog)
     assert "ZeroDivisionError: by nothing" in found.report.toPlainText()
     assert "PySide6-Essentials" in found.report.toPlainText()
     found._copy()
@@ -266,18 +266,18 @@ def test_what_a_person_can_mend_is_a_toast_and_what_should_not_be_is_a_report(wi
     found.close()
 
 
-def test_about_tells_the_versions(window: Window) -> None:
+def test_about_shows_the_versions(window: MainWindow) -> None:
     window.help.about()
-    found = sheet(About)
+    found = find_dialog(AboutDialog)
     assert found is not None
     assert "pyqtgraph" in texts(found)
     found.close()
 
 
-def test_an_offer_on_a_toast_can_be_taken(window: Window, qtbot: QtBot) -> None:
+def test_the_button_of_a_toast_works(window: MainWindow, qtbot: QtBot) -> None:
     taken: list[int] = []
-    window.desk.say("Something happened", "good", ("Do it", lambda: taken.append(1)))
-    qtbot.mouseClick(window.toasts.shown[0].offered, Qt.MouseButton.LeftButton)
+    window.context.notify("Something happened", "good", ("Do it", lambda: taken.append(1)))
+    qtbot.mouseClick(window.toasts.shown[0].action_button, Qt.MouseButton.LeftButton)
     assert taken == [1]
     assert window.toasts.shown == []
 
@@ -285,19 +285,19 @@ def test_an_offer_on_a_toast_can_be_taken(window: Window, qtbot: QtBot) -> None:
 # Arrangement
 
 
-def test_the_theme_changes_while_it_is_open(playing: Window) -> None:
+def test_the_theme_changes_while_the_window_is_open(playing: MainWindow) -> None:
     playing.show_page("standings")
     before = playing.grab().toImage()
     playing.view.set_theme("dark")
     try:
-        assert theme.current() is theme.DARK
+        assert theme.current() is DARK
         assert playing.grab().toImage() != before
-        assert playing.desk.settings.get("theme") == "dark"
+        assert playing.context.settings.get("theme") == "dark"
     finally:
         playing.view.set_theme("light")
 
 
-def test_panels_come_back_as_they_were_and_can_be_reset(playing: Window, settings: Settings) -> None:
+def test_the_layout_of_panels_is_restored_and_can_be_reset(playing: MainWindow, settings: Preferences) -> None:
     playing.show_page("standings")
     playing.view.toggle_dock("run")
     assert not playing.dock("run").isVisible()
@@ -315,7 +315,7 @@ def test_panels_come_back_as_they_were_and_can_be_reset(playing: Window, setting
     assert (playing.dock("run").isVisible(), playing.dock("log").isVisible()) == (True, False)
 
 
-def test_dropped_files_go_where_they_belong(playing: Window, tmp_path: Path, qtbot: QtBot) -> None:
+def test_dropped_files_are_opened_or_imported_by_type(playing: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     other = tmp_path / "other.league"
     LeagueState.new(other).close()
     data = QMimeData()
@@ -323,63 +323,63 @@ def test_dropped_files_go_where_they_belong(playing: Window, tmp_path: Path, qtb
     event = QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
                        Qt.KeyboardModifier.NoModifier)  # fmt: skip
     playing.dropEvent(event)
-    qtbot.waitUntil(lambda: playing.desk.state is not None and playing.desk.league.league.path == other)
+    qtbot.waitUntil(lambda: playing.context.state is not None and playing.context.league.league.path == other)
 
 
-def test_a_second_window_looks_only(window: Window, played: Path, qtbot: QtBot) -> None:
+def test_a_second_window_is_read_only(window: MainWindow, played: Path, qtbot: QtBot) -> None:
     with LeagueState(played):
         window.leagues.open_path(played)
-        qtbot.waitUntil(lambda: window.desk.state is not None)
-        assert window.desk.league.league.read_only
-        assert not window.acts.named("tournaments.new").isEnabled()
-        assert not window.bar.switch.isEnabled()
-        assert any("look, but not change" in one.text for one in window.toasts.shown)
+        qtbot.waitUntil(lambda: window.context.state is not None)
+        assert window.context.league.league.read_only
+        assert not window.menu_actions.find("tournaments.new").isEnabled()
+        assert not window.toolbar.switch.isEnabled()
+        assert any("open read-only: another process" in one.text for one in window.toasts.shown)
 
 
 # Closing
 
 
-def test_closing_in_a_run_asks_once_saves_and_leaves_no_process(playing: Window, qtbot: QtBot) -> None:
-    state = playing.desk.league
+def test_closing_during_a_run_asks_once_saves_and_leaves_no_process(playing: MainWindow, qtbot: QtBot) -> None:
+    state = playing.context.league
     job = state.start_tournament(game=QUICK, agents=BOTS, options={"rounds": 400}, seed=5)
-    qtbot.waitUntil(lambda: job.progress().played > 20, timeout=30_000)
+    qtbot.waitUntil(lambda: job.progress().played > 20)
     playing.close()
-    found = sheet(Question)
-    assert isinstance(found, Question)
-    assert "is being played" in texts(found)
+    found = find_dialog(ConfirmDialog)
+    assert isinstance(found, ConfirmDialog)
+    assert "is running" in texts(found)
     found.reject()
     assert state.running, "to stay is to go on"
     playing.close()
-    asked = sheet(Question)
-    assert isinstance(asked, Question)
+    asked = find_dialog(ConfirmDialog)
+    assert isinstance(asked, ConfirmDialog)
     qtbot.mouseClick(asked.yes, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: not playing.isVisible(), timeout=30_000)
+    qtbot.waitUntil(lambda: not playing.isVisible())
     assert not worker_pids()
     with LeagueState(state.league.path) as again:
         found_again = again.league.tournament(job.number)
-        assert found_again.state is State.STOPPED
+        assert found_again.state is RunState.STOPPED
         assert 20 < found_again.played < 400 * 30
 
 
-def test_after_a_crash_it_offers_to_resume(window: Window, played: Path, qtbot: QtBot) -> None:
+def test_after_a_crash_it_offers_to_resume(window: MainWindow, played: Path, qtbot: QtBot) -> None:
     with LeagueState(played) as state:
         state.use_concurrent = False
         job = state.start_tournament(name="Unfinished", game=QUICK, agents=BOTS, options={"rounds": 2000}, seed=9)
         while job.progress().played < 10:
             time.sleep(0.01)
         job.stop()
-        job.ended()
+        job.join()
         state.use_concurrent = True
     window.leagues.open_path(played)
-    qtbot.waitUntil(lambda: any("Unfinished" in one.text for one in window.toasts.shown), timeout=10_000)
-    qtbot.waitUntil(lambda: window.acts.named("run.resume").isEnabled())
+    qtbot.waitUntil(lambda: any("Unfinished" in one.text for one in window.toasts.shown))
+    qtbot.waitUntil(lambda: window.menu_actions.find("run.resume").isEnabled())
     qtbot.waitUntil(lambda: window.welcome.resume.isVisible() and window.welcome.resume.text() == "Resume Unfinished")
     window.dock("run").resume()
-    qtbot.waitUntil(lambda: window.desk.league.running, timeout=30_000)
+    qtbot.waitUntil(lambda: window.context.league.running)
 
 
-def test_the_count_of_none_stays_the_same() -> None:
-    """A Qt that miscounts it ends in an abort after some thousand calls."""
+def test_qt_does_not_leak_references_to_none() -> None:
+    """A binding that miscounts them aborts after some thousand calls."""
     timer = QTimer()
     before = sys.getrefcount(None)
     for _ in range(500):

@@ -1,4 +1,4 @@
-"""A match before a watcher: where it stands, how it moves, and that nothing that comes is lost."""
+"""Playback of recorded and live matches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.play.live import LiveMatch
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.replay import verified
 from engine.registry import KINDS, new_game
-from league_app.gui.match.player import FASTEST, SPEEDS, Show
+from league_app.gui.match.player import FASTEST, SPEEDS, MatchPlayer
 
 FRAME = 1 / 60
 PONG = new_game("pong", points=3)
@@ -31,193 +31,193 @@ def played() -> tuple[MatchSpec, MatchResult, list[int]]:
 
 
 class Stub(LiveMatch):
-    """Played by the test: nobody is told to pause, and nothing need be closed."""
+    """A live match that is played by the test."""
 
     def __init__(self, spec: MatchSpec) -> None:
         super().__init__(spec, 60.0, lambda live, words: None, lambda live: None)
 
 
-def growing(played: tuple[MatchSpec, MatchResult, list[int]], steps: int = 0) -> tuple[Show, Stub, list[int]]:
-    """A live match of which so many steps have come, and the actions that have not."""
+def growing(played: tuple[MatchSpec, MatchResult, list[int]], steps: int = 0) -> tuple[MatchPlayer, Stub, list[int]]:
+    """A live match with this many steps, and the actions that are still to come."""
     spec, _, actions = played
     live = Stub(spec)
     live.add(actions[: 2 * steps])
-    return Show(spec, "live", live=live), live, actions[2 * steps :]
+    return MatchPlayer(spec, "live", live=live), live, actions[2 * steps :]
 
 
-def replaying(played: tuple[MatchSpec, MatchResult, list[int]]) -> Show:
+def replaying(played: tuple[MatchSpec, MatchResult, list[int]]) -> MatchPlayer:
     spec, result, _ = played
-    return Show(spec, playback=verified(spec, result), result=result)
+    return MatchPlayer(spec, playback=verified(spec, result), result=result)
 
 
 @pytest.mark.parametrize("speed", SPEEDS)
 def test_a_replay_runs_at_the_pace_of_its_game_times_the_speed(
     played: tuple[MatchSpec, MatchResult, list[int]], speed: float
 ) -> None:
-    show = replaying(played)
-    show.speed = speed
+    player = replaying(played)
+    player.speed = speed
     for _ in range(30):
-        show.advance(FRAME)
-    assert show.step == pytest.approx(min(30 * speed, show.steps), abs=1)
+        player.advance(FRAME)
+    assert player.step == pytest.approx(min(30 * speed, player.steps), abs=1)
 
 
 def test_a_replay_ends_and_begins_again_when_it_is_played(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
-    show = replaying(played)
-    assert (show.badge, show.step, show.moving) == ("REPLAY", 0, True)
-    show.advance(1e6)
-    assert (show.step, show.at_end, show.moving, show.paused) == (played[1].steps, True, False, True)
-    assert show.playback.stats() == played[1].stats
-    show.play()
-    show.advance(FRAME)
-    assert (show.step, show.moving) == (1, True)
+    player = replaying(played)
+    assert (player.badge, player.step, player.moving) == ("REPLAY", 0, True)
+    player.advance(1e6)
+    assert (player.step, player.at_end, player.moving, player.paused) == (played[1].steps, True, False, True)
+    assert player.playback.stats() == played[1].stats
+    player.play()
+    player.advance(FRAME)
+    assert (player.step, player.moving) == (1, True)
 
 
 def test_steps_and_jumps_stay_within_the_match(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
-    show = replaying(played)
-    show.by(-1)
-    assert (show.step, show.paused) == (0, True)
-    show.by(5)
-    show.by(-2)
-    assert show.step == 3
-    show.advance(10.0)
-    assert show.step == 3, "who goes step by step has stopped the clock"
-    show.seek(10**9)
-    assert show.step == show.steps
-    show.seek(-4)
-    assert show.step == 0
+    player = replaying(played)
+    player.step_by(-1)
+    assert (player.step, player.paused) == (0, True)
+    player.step_by(5)
+    player.step_by(-2)
+    assert player.step == 3
+    player.advance(10.0)
+    assert player.step == 3, "stepping stops playback"
+    player.seek(10**9)
+    assert player.step == player.steps
+    player.seek(-4)
+    assert player.step == 0
 
 
-def test_points_are_marked_alike_live_and_replayed(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
-    show, live, _ = growing(played, played[1].steps)
+def test_scores_are_marked_alike_live_and_replayed(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
+    player, live, _ = growing(played, played[1].steps)
     live.end(played[1])
-    while not show.complete:
-        show.advance(FRAME)
-    assert len(show.marks) == sum(played[1].scores) == len(replaying(played).marks)
-    assert show.marks == replaying(played).marks
+    while not player.complete:
+        player.advance(FRAME)
+    assert len(player.marks) == sum(played[1].scores) == len(replaying(played).marks)
+    assert player.marks == replaying(played).marks
 
 
 def test_a_live_match_is_followed_closely_and_evenly(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
-    show, live, rest = growing(played)
+    player, live, rest = growing(played)
     seen = []
     for frame in range(120):
-        if frame % 3 == 0:  # it comes in lumps
+        if frame % 3 == 0:  # steps arrive three at a time
             live.add(rest[frame * 2 : frame * 2 + 6])
-        show.advance(FRAME)
-        seen.append(show.step)
-    assert show.badge == "LIVE"
-    assert show.following
-    assert show.steps - show.step <= 6
-    assert max(after - before for before, after in pairwise(seen[12:])) <= 2, "never in lumps"
+        player.advance(FRAME)
+        seen.append(player.step)
+    assert player.badge == "LIVE"
+    assert player.following
+    assert player.steps - player.step <= 6
+    assert max(after - before for before, after in pairwise(seen[12:])) <= 2, "steps are shown evenly"
 
 
-def test_what_has_fallen_behind_is_caught_up_with_smoothly(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
-    show, live, rest = growing(played, 180)
+def test_playback_catches_up_smoothly(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
+    player, live, rest = growing(played, 180)
     seen = []
     for frame in range(240):
         live.add(rest[frame * 2 : frame * 2 + 2])
-        show.advance(FRAME)
-        seen.append(show.step)
-    assert seen[0] <= FASTEST, "it begins at the start"
+        player.advance(FRAME)
+        seen.append(player.step)
+    assert seen[0] <= FASTEST, "playback begins at the start"
     assert max(after - before for before, after in pairwise(seen)) <= FASTEST + 1
-    assert show.steps - show.step < 12
+    assert player.steps - player.step < 12
 
 
-def test_whoever_was_away_for_long_sees_the_newest_step(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
-    show, live, rest = growing(played, 100)
-    show.advance(FRAME)
+def test_playback_far_behind_jumps_to_the_newest_step(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
+    player, live, rest = growing(played, 100)
+    player.advance(FRAME)
     live.add(rest[:4])
-    show.speed = SPEEDS[0]  # a hundred steps are too many seconds now
+    player.speed = SPEEDS[0]  # a hundred steps take longer than TOO_FAR now
     for _ in range(10):
-        show.advance(5.0)
-    assert show.step == show.steps == 102
+        player.advance(5.0)
+    assert player.step == player.steps == 102
 
 
-def test_scrubbing_back_is_free_and_new_actions_are_still_taken(
+def test_new_actions_are_received_while_scrubbing_back(
     played: tuple[MatchSpec, MatchResult, list[int]],
 ) -> None:
-    show, live, rest = growing(played, 200)
-    show.follow()
-    show.advance(FRAME)
-    show.by(-100)
-    at = show.step
+    player, live, rest = growing(played, 200)
+    player.follow()
+    player.advance(FRAME)
+    player.step_by(-100)
+    at = player.step
     live.add(rest[:200])
     for _ in range(20):
-        show.advance(FRAME)
-    assert (show.step, show.steps, show.following) == (at, 300, False)
-    show.play()
-    show.advance(0.5)
-    assert show.step == pytest.approx(at + 30, abs=1), "it plays on from there"
+        player.advance(FRAME)
+    assert (player.step, player.steps, player.following) == (at, 300, False)
+    player.play()
+    player.advance(0.5)
+    assert player.step == pytest.approx(at + 30, abs=1), "it plays on from there"
     for _ in range(20):
-        show.advance(0.5)
-    assert (show.step, show.following) == (300, True), "until it has caught up"
-    show.by(-5)
-    show.follow()
-    assert (show.step, show.following) == (300, True)
+        player.advance(0.5)
+    assert (player.step, player.following) == (300, True), "until it has caught up"
+    player.step_by(-5)
+    player.follow()
+    assert (player.step, player.following) == (300, True)
 
 
-def test_the_result_is_known_only_with_all_that_led_to_it(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
-    show, live, rest = growing(played, 10)
+def test_the_result_is_known_only_after_all_actions(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
+    player, live, rest = growing(played, 10)
     live.add(rest)
     live.end(played[1])
-    assert show.result is None
-    assert not show.complete
-    show.skip()
+    assert player.result is None
+    assert not player.complete
+    player.skip()
     for _ in range(1000):
-        show.advance(FRAME)
-        if show.complete:
+        player.advance(FRAME)
+        if player.complete:
             break
-    assert show.result == played[1]
-    assert show.at_end
-    assert (show.playback.scores(), show.playback.stats()) == (played[1].scores, played[1].stats)
-    show.by(-1)
-    assert show.badge == "REPLAY"
+    assert player.result == played[1]
+    assert player.at_end
+    assert (player.playback.scores(), player.playback.stats()) == (played[1].scores, played[1].stats)
+    player.step_by(-1)
+    assert player.badge == "REPLAY"
 
 
-def test_a_match_that_stands_still_says_so(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
-    show, live, _ = growing(played, 10)
-    show.follow()
-    show.advance(FRAME)
+def test_a_paused_match_has_a_badge(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
+    player, live, _ = growing(played, 10)
+    player.follow()
+    player.advance(FRAME)
     live.pause()
-    assert (show.badge, show.paused, show.silent) == ("PAUSED", True, 0.0)
+    assert (player.badge, player.paused, player.idle_seconds) == ("PAUSED", True, 0.0)
     live.resume()
-    assert (show.badge, show.paused) == ("LIVE", False)
-    assert Show(played[0], "exhibition", live=Stub(played[0])).badge == "EXHIBITION"
+    assert (player.badge, player.paused) == ("LIVE", False)
+    assert MatchPlayer(played[0], "exhibition", live=Stub(played[0])).badge == "EXHIBITION"
 
 
 @pytest.mark.parametrize("nonsense", [[7], [0, 1, -5], [None], ["up"], [10**30, 0]])
-def test_nonsense_is_told_and_nothing_more_is_shown(
+def test_invalid_actions_are_reported_and_stop_playback(
     played: tuple[MatchSpec, MatchResult, list[int]], nonsense: list[int]
 ) -> None:
-    show, live, _ = growing(played, 20)
-    show.advance(FRAME)
-    show.follow()
+    player, live, _ = growing(played, 20)
+    player.advance(FRAME)
+    player.follow()
     live.add(nonsense)
     live.add([0, 0])
-    show.advance(FRAME)
-    assert "makes no sense" in show.trouble
-    assert not show.moving
-    at = show.step
+    player.advance(FRAME)
+    assert "not valid" in player.error
+    assert not player.moving
+    at = player.step
     live.add([0, 0, 0, 0])
-    assert show.advance(1.0) is False
-    assert show.step == at
-    show.by(-3)
-    assert show.step == at - 3, "what was played can still be looked at"
+    assert player.advance(1.0) is False
+    assert player.step == at
+    player.step_by(-3)
+    assert player.step == at - 3, "earlier steps can still be shown"
 
 
-def test_who_takes_over_gets_what_the_seat_did_until_then(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
-    show = replaying(played)
-    show.seek(50)
-    assert show.actions_of(1) == played[2][1:100:2]
-    assert show.choices(0) == [], "it is over"
+def test_taking_over_gets_the_actions_of_the_seat_so_far(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
+    player = replaying(played)
+    player.seek(50)
+    assert player.actions_of(1) == played[2][1:100:2]
+    assert player.legal_actions(0) == [], "it is over"
     fresh, _, _ = growing(played)
-    assert fresh.choices(0) == [0, 1, 2]
+    assert fresh.legal_actions(0) == [0, 1, 2]
 
 
-def test_a_result_of_another_kind_changes_nothing_of_what_was_seen(
+def test_a_different_result_does_not_change_the_shown_steps(
     played: tuple[MatchSpec, MatchResult, list[int]],
 ) -> None:
-    show, live, _ = growing(played, 30)
+    player, live, _ = growing(played, 30)
     live.end(replace(played[1], steps=30))
     for _ in range(100):
-        show.advance(FRAME)
-    assert (show.at_end, show.step) == (True, 30)
+        player.advance(FRAME)
+    assert (player.at_end, player.step) == (True, 30)

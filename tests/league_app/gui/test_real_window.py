@@ -20,16 +20,16 @@ from typing import Any
 import psutil
 import pytest
 
-from engine.league.records import State
-from engine.league.storage.sessions import Sessions
+from engine.league.records import RunState
 from engine.league.storage.league import League
-from league_app.core import sample_league as sample
+from engine.league.storage.sessions import SessionStore
+from league_app.core import sample_league
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NEEDED = ("Xvfb", "openbox", "xdotool")
 MISSING = [name for name in NEEDED if shutil.which(name) is None]
-PATIENCE = 60.0
-OWN = len(sample.games()) + 1  # the first tournament that is not the sample league's own
+PATIENCE = 120.0
+OWN = len(sample_league.games()) + 1  # the first tournament that is not the sample league's own
 
 pytestmark = pytest.mark.skipif(
     bool(MISSING) and os.environ.get("RINGSIDE_TESTS") != "all", reason=f"not installed: {', '.join(MISSING)}"
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def screen() -> Iterator[str]:
-    """A display that nobody sees, with a window manager."""
+    """A virtual display with a window manager."""
     read, write = os.pipe()
     command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1600x900x24", "-nolisten", "tcp"]
     server = subprocess.Popen(command, pass_fds=[write], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -58,12 +58,12 @@ def screen() -> Iterator[str]:
 
 
 class Person:
-    """Somebody at that screen."""
+    """Sends mouse and keyboard events to the window on that display."""
 
     def __init__(self, display: str, home: Path, league: Path | None = None) -> None:
         self._variables = {**os.environ, "DISPLAY": display, "RINGSIDE_HOME": str(home), "PYTHONPATH": str(ROOT)}
         self._variables.pop("QT_QPA_PLATFORM", None)
-        command = [sys.executable, "-m", "tests.gui.probed", *([str(league)] if league else [])]
+        command = [sys.executable, "-m", "tests.league_app.gui.probed_app", *([str(league)] if league else [])]
         self.app = subprocess.Popen(
             command,
             cwd=ROOT,
@@ -82,7 +82,7 @@ class Person:
 
     def _do(self, *words: str, check: bool = True) -> str:
         done = subprocess.run(
-            ["xdotool", *words], env=self._variables, capture_output=True, text=True, check=False, timeout=30
+            ["xdotool", *words], env=self._variables, capture_output=True, text=True, check=False, timeout=PATIENCE
         )
         assert done.returncode == 0 or not check, done.stderr
         return done.stdout
@@ -106,7 +106,7 @@ class Person:
         raise AssertionError(f"{what} did not come: {self.ask('state')}")
 
     def state(self, **wanted: Any) -> dict[str, Any]:
-        """Wait until it is like this."""
+        """Waits until the state has these values."""
 
         def like_this() -> dict[str, Any] | None:
             now: dict[str, Any] = self.ask("state")
@@ -136,7 +136,7 @@ class Person:
 
 
 def gone(processes: list[psutil.Process]) -> bool:
-    _, alive = psutil.wait_procs(processes, timeout=15)
+    _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
     return not alive
 
 
@@ -145,7 +145,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def test_a_person_watches_plays_and_trains(screen: str, home: Path) -> None:
+def test_watching_playing_and_training_with_mouse_and_keyboard(screen: str, home: Path) -> None:
     person = Person(screen, home)
     try:
         # 1. The sample league is made, and plays a first tournament of each game by itself.
@@ -164,7 +164,7 @@ def test_a_person_watches_plays_and_trains(screen: str, home: Path) -> None:
         person.press("F5")
         person.state(visual=True)
         person.press("ctrl+t")
-        person.state(sheet="TournamentSheet")
+        person.state(dialog="TournamentDialog")
         person.press("Return")
         person.state(running=True, live=True, page="MatchPage")
         person.wait("the live match", lambda: person.sees("LIVE"))
@@ -175,7 +175,7 @@ def test_a_person_watches_plays_and_trains(screen: str, home: Path) -> None:
         person.state(page="StandingsPage")
         # 4. Training: the preset that is filled in, for a few generations.
         person.press("ctrl+shift+t")
-        person.state(sheet="SessionSheet")
+        person.state(dialog="NewSessionDialog")
         person.wait("the trainers", lambda: person.ask("where", text="Start"))
         person.press("Return")
         person.wait("a session", lambda: person.ask("state")["training"] == [1])
@@ -186,17 +186,17 @@ def test_a_person_watches_plays_and_trains(screen: str, home: Path) -> None:
         assert not _with_qt(family), "workers know no window"
         # Closing asks once, saves, and leaves no process.
         person.press("ctrl+q")
-        person.state(sheet="Question")
+        person.state(dialog="ConfirmDialog")
         person.click("Stop and quit")
         assert person.app.wait(60) == 0
         assert gone(family)
     finally:
         person.leave()
     with League(home / "Sample.league") as league:
-        [session] = Sessions(league).every()
-        assert session.state is State.STOPPED
-        assert Sessions(league).steps(1) >= 2
-        assert [one.state for one in league.tournaments()] == [State.FINISHED] * OWN
+        [session] = SessionStore(league).all()
+        assert session.state is RunState.STOPPED
+        assert SessionStore(league).steps(1) >= 2
+        assert [one.state for one in league.tournaments()] == [RunState.FINISHED] * OWN
 
 
 def test_a_killed_window_leaves_nothing_running_and_resumes(screen: str, home: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_killed_window_leaves_nothing_running_and_resumes(screen: str, home: P
     try:
         person.wait("the first tournaments", lambda: _finished(person, OWN - 1))
         person.click("Run a tournament")
-        person.state(sheet="TournamentSheet")
+        person.state(dialog="TournamentDialog")
         person.click("Rounds")
         person.press("ctrl+a", *"3000")
         person.press("Return")
@@ -237,7 +237,7 @@ def _finished(person: Person, number: int) -> int:
 
 
 def _with_qt(family: list[psutil.Process]) -> list[str]:
-    """Processes that have loaded Qt or pygame, by what is mapped into their memory."""
+    """Processes that have loaded Qt or pygame, according to their memory maps."""
     found = []
     for one in family:
         try:

@@ -1,4 +1,4 @@
-"""The panel at the right, the log and the switch: live while something runs, and holding what came of it."""
+"""The run panel, the log panel and the visual mode switch, during and after a run."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from agents.training.events import Level, Log
-from engine.league.records import State
+from engine.league.records import RunState
 from engine.telemetry import Event, Machine, RunView, WorkerStatus
+from league_app.core.run_monitor import RunMonitor, RunSnapshot, TrainingView
 from league_app.gui import theme
-from league_app.gui.context import Desk
-from league_app.gui.docks.log import KEPT, Gatherer, LogDock
+from league_app.gui.context import AppContext
+from league_app.gui.docks.log import MAX_ENTRIES, LogCollector, LogDock
 from league_app.gui.docks.run import RunDock
-from league_app.core.run_monitor import Look, Pulse, TrainingView
 from league_app.gui.widgets import meters
 from league_app.gui.widgets.meters import Cores, TimeLine
 from league_app.gui.widgets.switch import Switch
-from tests.gui.conftest import BOTS, QUICK
+from tests.league_app.gui.conftest import BOTS, QUICK
 
 LONG = {"game": QUICK, "agents": BOTS, "options": {"rounds": 400}, "seed": 9}
 SHORT = {"game": QUICK, "agents": BOTS[:4], "options": {"rounds": 1}, "seed": 9}
@@ -31,9 +31,9 @@ Shown = Callable[[], RunDock]
 
 
 @pytest.fixture
-def shown(desk: Desk, qtbot: QtBot) -> Shown:
+def shown(context: AppContext, qtbot: QtBot) -> Shown:
     def made() -> RunDock:
-        dock = RunDock(desk)
+        dock = RunDock(context)
         qtbot.addWidget(dock)
         dock.resize(300, 700)
         dock.show()
@@ -42,135 +42,137 @@ def shown(desk: Desk, qtbot: QtBot) -> Shown:
     return made
 
 
-def stop(desk: Desk, qtbot: QtBot) -> None:
-    if desk.league.job is not None:
-        desk.league.job.stop()
-    qtbot.waitUntil(lambda: not desk.league.running, timeout=30_000)
+def stop(context: AppContext, qtbot: QtBot) -> None:
+    if context.league.job is not None:
+        context.league.job.stop()
+    qtbot.waitUntil(lambda: not context.league.running)
 
 
-def test_with_nothing_running_it_shows_the_machine_alone(shown: Shown, qtbot: QtBot) -> None:
+def test_while_idle_only_system_load_is_shown(shown: Shown, qtbot: QtBot) -> None:
     dock = shown()
-    qtbot.waitUntil(lambda: len(dock.cpu.past) > 0)
-    assert dock.run.name.text() == "Nothing is played"
-    assert dock.run.begin.isVisible()
-    assert not dock.run.flip.isVisible()
-    assert not dock.queue.isVisible()
-    assert dock.memory.past[0][0] >= dock.memory.past[0][1] > 0
-    with qtbot.waitSignal(dock.asked_for_new):
-        dock.run.begin.click()
+    qtbot.waitUntil(lambda: len(dock.cpu.samples) > 0)
+    assert dock.run_card.name.text() == "Idle"
+    assert dock.run_card.new_button.isVisible()
+    assert not dock.run_card.pause_button.isVisible()
+    assert not dock.queue_card.isVisible()
+    assert dock.memory.samples[0][0] >= dock.memory.samples[0][1] > 0
+    with qtbot.waitSignal(dock.new_requested):
+        dock.run_card.new_button.click()
 
 
-def test_nothing_is_looked_at_while_it_is_hidden(shown: Shown, desk: Desk, qtbot: QtBot) -> None:
+def test_a_hidden_panel_takes_no_samples(shown: Shown, context: AppContext, qtbot: QtBot) -> None:
     dock = shown()
-    qtbot.waitUntil(lambda: len(dock.cpu.past) > 0)
+    qtbot.waitUntil(lambda: len(dock.cpu.samples) > 0)
     dock.hide()
     assert not dock._timer.isActive()
     dock.show()
     assert dock._timer.isActive()
 
 
-def test_a_run_is_shown_paused_resumed_and_stopped_from_the_panel(shown: Shown, desk: Desk, qtbot: QtBot) -> None:
+def test_a_run_is_shown_paused_resumed_and_stopped_from_the_panel(
+    shown: Shown, context: AppContext, qtbot: QtBot
+) -> None:
     dock = shown()
-    job = desk.league.start_tournament(**LONG)  # type: ignore[arg-type]
-    qtbot.waitUntil(lambda: dock.run.bar.value() > 0, timeout=30_000)
-    assert dock.run.name.text() == job.name
-    assert dock.run.count.text().endswith(" of 12,000")
-    assert dock.run.rate.text().endswith((" a second", " a minute"))
-    assert dock.run.left.text().endswith(" left")
-    qtbot.waitUntil(lambda: [one.worker.slot for one in dock.workers.model.rows] == [0, 1], timeout=20_000)
-    assert all(one.worker.pid for one in dock.workers.model.rows)
-    dock.run.flip.click()
-    qtbot.waitUntil(lambda: dock.run.text.text() == "Paused", timeout=20_000)
-    assert dock.run.flip.text() == "Go on"
-    assert dock.run.rate.text() == ""
-    dock.run.flip.click()
-    qtbot.waitUntil(lambda: dock.run.text.text() == "Playing", timeout=20_000)
-    dock.run.halt.click()
-    qtbot.waitUntil(lambda: dock.summary is not None, timeout=20_000)
+    job = context.league.start_tournament(**LONG)  # type: ignore[arg-type]
+    qtbot.waitUntil(lambda: dock.run_card.bar.value() > 0)
+    assert dock.run_card.name.text() == job.name
+    assert dock.run_card.count.text().endswith(" of 12,000")
+    assert dock.run_card.rate.text().endswith((" a second", " a minute"))
+    assert dock.run_card.left.text().endswith(" left")
+    qtbot.waitUntil(lambda: [one.worker.slot for one in dock.workers_card.model.rows] == [0, 1])
+    assert all(one.worker.pid for one in dock.workers_card.model.rows)
+    dock.run_card.pause_button.click()
+    qtbot.waitUntil(lambda: dock.run_card.text.text() == "Paused")
+    assert dock.run_card.pause_button.text() == "Resume"
+    assert dock.run_card.rate.text() == ""
+    dock.run_card.pause_button.click()
+    qtbot.waitUntil(lambda: dock.run_card.text.text() == "Playing")
+    dock.run_card.stop_button.click()
+    qtbot.waitUntil(lambda: dock.summary is not None)
     assert dock.summary is not None
-    assert dock.summary.state is State.STOPPED
-    assert "stopped after" in dock.done.figures.text()
-    qtbot.waitUntil(lambda: bool(dock.waiting.lines) and dock.waiting.lines[0].button.isEnabled())
-    dock.waiting.lines[0].button.click()
-    qtbot.waitUntil(lambda: desk.league.job is not None and desk.league.job.number == job.number, timeout=20_000)
-    qtbot.waitUntil(lambda: not dock.done.isVisible(), timeout=20_000)
+    assert dock.summary.state is RunState.STOPPED
+    assert "stopped after" in dock.summary_card.figures.text()
+    qtbot.waitUntil(lambda: bool(dock.unfinished_card.lines) and dock.unfinished_card.lines[0].button.isEnabled())
+    dock.unfinished_card.lines[0].button.click()
+    qtbot.waitUntil(lambda: context.league.job is not None and context.league.job.number == job.number)
+    qtbot.waitUntil(lambda: not dock.summary_card.isVisible())
     dock.finish()
-    qtbot.waitUntil(lambda: not desk.league.running, timeout=30_000)
+    qtbot.waitUntil(lambda: not context.league.running)
 
 
-def test_the_number_of_workers_changes_while_it_runs(shown: Shown, desk: Desk, qtbot: QtBot) -> None:
+def test_the_number_of_workers_can_change_during_a_run(shown: Shown, context: AppContext, qtbot: QtBot) -> None:
     dock = shown()
-    desk.league.start_tournament(**LONG)  # type: ignore[arg-type]
-    qtbot.waitUntil(lambda: len(dock.workers.model.rows) == 2, timeout=30_000)
-    dock.run.cores.setValue(1)
-    qtbot.waitUntil(lambda: desk.league.budget.cores == 1)
-    qtbot.waitUntil(lambda: len(dock.workers.model.rows) == 1, timeout=30_000)
-    assert desk.settings.get("workers") == 1
-    stop(desk, qtbot)
+    context.league.start_tournament(**LONG)  # type: ignore[arg-type]
+    qtbot.waitUntil(lambda: len(dock.workers_card.model.rows) == 2)
+    dock.run_card.cores.setValue(1)
+    qtbot.waitUntil(lambda: context.league.budget.cores == 1)
+    qtbot.waitUntil(lambda: len(dock.workers_card.model.rows) == 1)
+    assert context.settings.get("workers") == 1
+    stop(context, qtbot)
 
 
-def test_after_a_short_run_its_figures_stay(shown: Shown, desk: Desk, qtbot: QtBot) -> None:
+def test_the_figures_of_a_run_stay_after_its_end(shown: Shown, context: AppContext, qtbot: QtBot) -> None:
     dock, said, wanted = shown(), list[str](), list[tuple[str, object]]()
-    desk.said.connect(lambda text, tone, offer: said.append(text))
-    desk.wanted.connect(lambda page, what: wanted.append((page, what)))
-    desk.league.start_tournament(**SHORT)  # type: ignore[arg-type]
-    qtbot.waitUntil(lambda: dock.summary is not None, timeout=30_000)
+    context.notified.connect(lambda text, tone, offer: said.append(text))
+    context.navigation_requested.connect(lambda page, what: wanted.append((page, what)))
+    context.league.start_tournament(**SHORT)  # type: ignore[arg-type]
+    qtbot.waitUntil(lambda: dock.summary is not None)
     assert dock.summary is not None
     assert (dock.summary.matches, dock.summary.watched) == (12, 0)
-    assert dock.done.isVisible()
-    assert dock.done.sentence.text() == dock.summary.sentence
-    assert dock.done.sentence.text().startswith("12 matches in ")
+    assert dock.summary_card.isVisible()
+    assert dock.summary_card.sentence.text() == dock.summary.sentence
+    assert dock.summary_card.sentence.text().startswith("12 matches in ")
     assert said == [f"Pong round robin 3: {dock.summary.sentence}"]
-    seen = len(dock.cpu.past)
-    qtbot.waitUntil(lambda: len(dock.cpu.past) > seen, timeout=10_000)
-    assert dock.done.isVisible(), "it must not flash by"
-    assert sum(one.worker.done for one in dock.workers.model.rows) == 12
-    dock.done.shown.click()
+    seen = len(dock.cpu.samples)
+    qtbot.waitUntil(lambda: len(dock.cpu.samples) > seen)
+    assert dock.summary_card.isVisible(), "it must not flash by"
+    assert sum(one.worker.done for one in dock.workers_card.model.rows) == 12
+    dock.summary_card.shown.click()
     assert wanted == [("standings", 3)]
 
 
-def test_an_upset_can_be_played_and_failures_can_be_looked_at(shown: Shown, desk: Desk, qtbot: QtBot) -> None:
+def test_upsets_can_be_watched_and_failures_can_be_listed(shown: Shown, context: AppContext, qtbot: QtBot) -> None:
     from dataclasses import replace
 
     from league_app.core.queries import highlights
     from league_app.gui.docks.run_cards import UpsetLine
 
     dock, wanted = shown(), list[tuple[str, object]]()
-    desk.wanted.connect(lambda page, what: wanted.append((page, what)))
-    one = highlights.summary(desk.league.league, 1)
+    context.navigation_requested.connect(lambda page, what: wanted.append((page, what)))
+    one = highlights.summary(context.league.league, 1)
     assert one.upsets
-    dock.done.show_summary(replace(one, failures=2, failing=("Lazy",), overload="too busy"))
-    line = dock.done.findChildren(UpsetLine)[0]
+    dock.summary_card.show_summary(replace(one, failures=2, failing=("Lazy",), overload="too busy"))
+    line = dock.summary_card.findChildren(UpsetLine)[0]
     line.play.click()
-    assert dock.done.failed.text() == "2 failures"
-    dock.done.failed.click()
-    assert dock.done.notes.text() == "too busy"
+    assert dock.summary_card.failed.text() == "2 failures"
+    dock.summary_card.failed.click()
+    assert dock.summary_card.notes.text() == "too busy"
     assert wanted == [("match", one.upsets[0].match), ("history", {"failed": True, "tournament": 1})]
 
 
-def test_what_was_not_finished_is_offered_once(shown: Shown, desk: Desk, qtbot: QtBot) -> None:
-    desk.league.start_tournament(**LONG)  # type: ignore[arg-type]
-    qtbot.waitUntil(lambda: desk.league.league.tournament(3).played > 0, timeout=30_000)
-    stop(desk, qtbot)
+def test_unfinished_tournaments_are_offered_once(shown: Shown, context: AppContext, qtbot: QtBot) -> None:
+    context.league.start_tournament(**LONG)  # type: ignore[arg-type]
+    qtbot.waitUntil(lambda: context.league.league.tournament(3).played > 0)
+    stop(context, qtbot)
     dock, said = shown(), list[tuple[str, object]]()
-    desk.said.connect(lambda text, tone, offer: said.append((text, offer)))
+    context.notified.connect(lambda text, tone, offer: said.append((text, offer)))
     dock.offer_resume()
 
     def offers() -> list[tuple[str, object]]:
-        return [one for one in said if one[0].startswith("Pong round robin 3 was not finished: ")]
+        return [one for one in said if one[0].startswith("Pong round robin 3 is unfinished: ")]
 
     qtbot.waitUntil(lambda: bool(offers()))
     [(_, offer)] = offers()
     assert isinstance(offer, tuple)
     assert offer[0] == "Resume"
     offer[1]()
-    qtbot.waitUntil(lambda: desk.league.running, timeout=20_000)
-    stop(desk, qtbot)
+    qtbot.waitUntil(lambda: context.league.running)
+    stop(context, qtbot)
     assert len(offers()) == 1
 
 
 def test_pressing_pause_does_not_wait_for_the_run(shown: Shown, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
-    """A worker that does not answer holds up whoever asks: that must not be the window."""
+    """A worker that does not answer must not block the GUI thread."""
     gate, paused, asked = threading.Event(), threading.Event(), list[threading.Thread]()
 
     class Stuck:
@@ -191,11 +193,11 @@ def test_pressing_pause_does_not_wait_for_the_run(shown: Shown, monkeypatch: pyt
     assert threading.main_thread() not in asked
 
 
-def test_training_sessions_have_lines_that_stay_under_the_finger(shown: Shown, qtbot: QtBot) -> None:
+def test_the_rows_of_training_sessions_are_updated_in_place(shown: Shown, qtbot: QtBot) -> None:
     from agents.training.events import Progress
 
     dock = shown()
-    card = dock.training
+    card = dock.training_card
     card.show_training([TrainingView(4, "<b>Runner</b>", False, Progress(3, 10, "generation 3", 7.0), "")])
     line = card.lines[4]
     assert (line.name.text(), line.bar.value(), line.text.text()) == ("<b>Runner</b>", 3, "generation 3, 7.0 s left")
@@ -209,77 +211,77 @@ def test_training_sessions_have_lines_that_stay_under_the_finger(shown: Shown, q
     assert card.isHidden()
 
 
-def look_of(workers: int = 2, cores: int = 2) -> Look:
+def look_of(workers: int = 2, cores: int = 2) -> RunSnapshot:
     machine = Machine((50.0,) * cores, 4 << 30, 8 << 30)
     rows = tuple(WorkerStatus(n, 100 + n, "playing", "A - B", 7, n, 40.0, 80 << 20) for n in range(workers))
     queue = RunView(100, 20, failures=2, playing=6, waiting=8, suspects=1, quarantined=("x",))
-    return Look(0.0, machine, 50.0, 20.0, 300 << 20, rows, queue, ("<i>Bad</i>",), None, (), "")
+    return RunSnapshot(0.0, machine, 50.0, 20.0, 300 << 20, rows, queue, ("<i>Bad</i>",), None, (), "")
 
 
-def test_the_queue_names_who_is_quarantined(shown: Shown) -> None:
+def test_the_queue_names_quarantined_agents(shown: Shown) -> None:
     dock = shown()
-    dock._take(look_of())
-    figures = [dock.queue.figure(name) for name in ("Playing", "Waiting", "Suspects", "Failures")]
+    dock._show_sample(look_of())
+    figures = [dock.queue_card.figure(name) for name in ("Playing", "Waiting", "Suspects", "Failures")]
     assert figures == ["6", "8", "1", "2"]
-    assert dock.queue.quarantined.text() == "Quarantined: <i>Bad</i>"
-    assert dock.queue.quarantined.textFormat() is Qt.TextFormat.PlainText
+    assert dock.queue_card.quarantined.text() == "Quarantined: <i>Bad</i>"
+    assert dock.queue_card.quarantined.textFormat() is Qt.TextFormat.PlainText
 
 
 @pytest.mark.parametrize("theme_name", ["light", "dark"])
-def test_it_never_gets_wider_than_it_is(shown: Shown, desk: Desk, theme_name: str) -> None:
-    state, name = desk.league, "<b>W</b>" * 15
+def test_the_panel_never_requires_more_width(shown: Shown, context: AppContext, theme_name: str) -> None:
+    state, name = context.league, "<b>W</b>" * 15
     state.league.change_agent("Tracker", name=name)
     theme.apply(theme_name)
     dock = shown()
     from league_app.core.queries import highlights
 
-    dock.done.show_summary(highlights.summary(state.league, 1))
-    dock._take(look_of(workers=12, cores=64))
+    dock.summary_card.show_summary(highlights.summary(state.league, 1))
+    dock._show_sample(look_of(workers=12, cores=64))
     dock.grab()
-    inner = dock.run.parentWidget()
+    inner = dock.run_card.parentWidget()
     assert inner is not None
     assert inner.width() <= dock.widget().width()
     assert all(one.textFormat() is not Qt.TextFormat.RichText for one in dock.findChildren(QLabel))
     theme.apply("light")
 
 
-def test_the_workers_are_a_sound_model(shown: Shown) -> None:
+def test_the_worker_list_is_a_valid_qt_model(shown: Shown) -> None:
     dock = shown()
-    QAbstractItemModelTester(dock.workers.model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    QAbstractItemModelTester(dock.workers_card.model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     for count in (1, 3, 0, 2):
-        dock.workers.show_workers(look_of(count).workers)
-    assert dock.workers.model.data(dock.workers.model.index(1, 0)) == (
+        dock.workers_card.show_workers(look_of(count).workers)
+    assert dock.workers_card.model.data(dock.workers_card.model.index(1, 0)) == (
         "worker 2, playing, 40 %, pid 101, 80 MB, 7 matches, 1 restart"
     )
 
 
-def test_the_pulse_knows_what_is_ours(desk: Desk) -> None:
-    pulse = Pulse()
-    one = pulse.look(desk.league)
+def test_samples_separate_ringside_from_the_system(context: AppContext) -> None:
+    pulse = RunMonitor()
+    one = pulse.sample(context.league)
     assert one.run is None
-    assert one.toggle == desk.league.toggle_text
+    assert one.toggle == context.league.toggle_text
     assert 0 < one.our_memory < one.machine.memory_total
     assert len(one.machine.cpu) >= 1
-    assert pulse.look(None).workers == ()
+    assert pulse.sample(None).workers == ()
 
 
-def test_lines_of_time_keep_the_last_minutes_only(qtbot: QtBot) -> None:
+def test_load_charts_keep_only_the_last_minutes(qtbot: QtBot) -> None:
     line, cores = TimeLine("CPU", lambda share: f"{share:.0f} %"), Cores()
     for widget in (line, cores):
         qtbot.addWidget(widget)
         widget.resize(260, 80)
-    for number in range(meters.KEPT + 10):
+    for number in range(meters.MAX_SAMPLES + 10):
         line.add(number, 1.0)
         cores.add([float(number % 100)] * 7)
-    assert len(line.past) == meters.KEPT
-    assert line.past[0][0] == 10
-    assert line.accessibleDescription() == f"system {meters.KEPT + 9} %, ours 1 %"
+    assert len(line.samples) == meters.MAX_SAMPLES
+    assert line.samples[0][0] == 10
+    assert line.accessibleDescription() == f"total {meters.MAX_SAMPLES + 9} %, Ringside 1 %"
     assert cores.heightForWidth(260) > cores.heightForWidth(1000)
     assert not line.grab().isNull()
     assert not cores.grab().isNull()
 
 
-def test_the_switch_is_toggled_by_the_keyboard_and_says_what_it_is(qtbot: QtBot) -> None:
+def test_the_switch_works_by_keyboard_and_has_an_accessible_state(qtbot: QtBot) -> None:
     one = Switch("Visual")
     qtbot.addWidget(one)
     one.show()
@@ -287,53 +289,53 @@ def test_the_switch_is_toggled_by_the_keyboard_and_says_what_it_is(qtbot: QtBot)
     with qtbot.waitSignal(one.toggled):
         QTest.keyClick(one, Qt.Key.Key_Space)
     assert one.isChecked()
-    qtbot.waitUntil(lambda: one._at == 1.0)
+    qtbot.waitUntil(lambda: one._position == 1.0)
     assert one.grab().toImage() != off
     assert one.accessibleName() == "Visual"
     one.setChecked(False)
-    qtbot.waitUntil(lambda: one._at == 0.0)
+    qtbot.waitUntil(lambda: one._position == 0.0)
 
 
-def test_the_log_tells_of_a_run_from_begin_to_end(desk: Desk, qtbot: QtBot) -> None:
-    log = LogDock(desk)
+def test_the_log_covers_a_run_from_start_to_end(context: AppContext, qtbot: QtBot) -> None:
+    log = LogDock(context)
     qtbot.addWidget(log)
     assert log.isHidden()
-    desk.said.connect(log.add)
-    desk.league.start_tournament(**SHORT)  # type: ignore[arg-type]
-    qtbot.waitUntil(lambda: not desk.league.running, timeout=30_000)
-    qtbot.waitUntil(lambda: any("finished: 12 of 12" in one.text for one in log.lines), timeout=10_000)
-    desk.say("Something <b>bold</b>", "warn")
+    context.notified.connect(log.add)
+    context.league.start_tournament(**SHORT)  # type: ignore[arg-type]
+    qtbot.waitUntil(lambda: not context.league.running)
+    qtbot.waitUntil(lambda: any("finished: 12 of 12" in one.text for one in log.lines))
+    context.notify("Something <b>bold</b>", "warn")
     qtbot.waitUntil(lambda: not log._timer.isActive())
     texts = [one.text for one in log.lines]
     assert texts[0] == "Opened played.league"
-    assert "Pong round robin 3 began" in texts
+    assert "Pong round robin 3 started" in texts
     assert texts[-1] == "Something <b>bold</b>"
     qtbot.waitUntil(lambda: len(log.model.rows) == len(log.lines))
     assert log.model.data(log.model.index(len(texts) - 1, 1)) == "warning"
 
 
-def test_the_log_is_capped_filtered_and_cleared(desk: Desk, qtbot: QtBot) -> None:
-    log = LogDock(desk)
+def test_the_log_is_capped_filtered_and_cleared(context: AppContext, qtbot: QtBot) -> None:
+    log = LogDock(context)
     qtbot.addWidget(log)
     QAbstractItemModelTester(log.model, QAbstractItemModelTester.FailureReportingMode.Fatal)
-    for number in range(KEPT + 20):
+    for number in range(MAX_ENTRIES + 20):
         log.add(f"line {number}")
-    qtbot.waitUntil(lambda: len(log.model.every) == KEPT)
+    qtbot.waitUntil(lambda: len(log.model.all_rows) == MAX_ENTRIES)
     assert log.lines[0].text == "line 20"
     log.filtered.field.setText("line 77")
     assert "line 77" in [one.text for one in log.model.rows]
-    found = sum("77" in str(number) for number in range(20, KEPT + 20))
+    found = sum("77" in str(number) for number in range(20, MAX_ENTRIES + 20))
     assert len(log.model.rows) == found
     log.add("line 77 again", "bad")
     log.add("line 77 again", "bad")
     qtbot.waitUntil(lambda: len(log.model.rows) == found + 1)  # told twice, but one piece of news
     assert log.model.rows[-1].text == "line 77 again"
-    log.clearing.click()
+    log.clear_button.click()
     assert log.model.rows == []
 
 
-def test_deaths_and_restarts_of_workers_are_worth_a_line_but_not_every_result() -> None:
-    gatherer = Gatherer()
+def test_worker_deaths_and_restarts_are_logged_but_results_are_not() -> None:
+    gatherer = LogCollector()
     events = [
         Event(0.0, 0, "start", ""),
         Event(0.0, 0, "results", "9"),
@@ -343,28 +345,28 @@ def test_deaths_and_restarts_of_workers_are_worth_a_line_but_not_every_result() 
         Event(0.0, -2, "died", "gone"),
         Event(0.0, -1, "failed", "no memory"),
     ]
-    assert [told for one in events if (told := gatherer._told(one)) is not None] == [
+    assert [told for one in events if (told := gatherer._entry(one)) is not None] == [
         ("warn", "Worker 1 died: killed by signal 9"),
-        ("info", "Worker 1 is started again"),
-        ("warn", "Worker 2 left 3 matches that are played again, one by one"),
+        ("info", "Worker 1 was restarted"),
+        ("warn", "Worker 2 lost 3 matches, which are played again one by one"),
         ("warn", "The worker of the live match died: gone"),
         ("bad", "The run failed: no memory"),
     ]
 
 
-def test_what_a_trainer_remarks_is_told_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_of_a_trainer_are_logged_once(context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
     class Session:
         name, end, error = "Runner", None, None
         logs = (Log("a remark"), Log("a warning", Level.WARNING))
-        remarks = 2
+        log_count = 2
 
     session = Session()
-    monkeypatch.setattr(type(desk.league.training), "jobs", property(lambda trainings: [session]))
-    gatherer = Gatherer()
-    found = [(tone, text) for _, tone, text in gatherer.gather(desk.league, None)]
+    monkeypatch.setattr(type(context.league.training), "jobs", property(lambda trainings: [session]))
+    gatherer = LogCollector()
+    found = [(tone, text) for _, tone, text in gatherer.collect(context.league, None)]
     assert sorted(found) == [
         ("info", "Runner: a remark"),
-        ("info", "Training Runner began"),
+        ("info", "Training session Runner started"),
         ("warn", "Runner: a warning"),
     ]
-    assert gatherer.gather(desk.league, None) == []
+    assert gatherer.collect(context.league, None) == []

@@ -1,4 +1,4 @@
-"""The sheets of training: filled in at first, remembered later, and plain about what is wrong."""
+"""Dialogs of training sessions: defaults, remembered settings and errors."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from league_app.gui.context import Desk
-from league_app.gui.dialogs.training_session import ResumeSheet, SessionSheet
-from tests.gui.conftest import QUICK
-from tests.gui.training import our_trainers, page_of, until, with_trainers
+from league_app.gui.context import AppContext
+from league_app.gui.dialogs.training_session import NewSessionDialog, ResumeSessionDialog
+from tests.league_app.gui.conftest import QUICK
+from tests.league_app.gui.training_helpers import our_trainers, page_of, until, with_trainers
 
 
 @pytest.fixture(autouse=True)
@@ -21,87 +21,87 @@ def trainers() -> Iterator[None]:
 
 
 @pytest.fixture
-def desk(bare: Desk, played: Path) -> Desk:
+def context(bare: AppContext, played: Path) -> AppContext:
     return with_trainers(bare, played)
 
 
-# Sheets
+# Dialogs
 
 
-def test_the_first_preset_is_chosen_and_the_last_settings_are_remembered(desk: Desk, qtbot: QtBot) -> None:
-    sheet = SessionSheet(desk)
-    qtbot.addWidget(sheet)
-    sheet.show()
-    until(qtbot, sheet.start.isEnabled)
-    sheet.trainer.setCurrentIndex(sheet.trainer.findData("neat"))
-    assert sheet.form is not None
-    assert sheet.form.preset.currentText() == "60 seconds"
-    sheet.form.set_values({"population": 77, "seed": 5})
-    sheet.keep()
-    again = SessionSheet(desk)
+def test_the_first_preset_is_chosen_and_the_last_settings_are_remembered(context: AppContext, qtbot: QtBot) -> None:
+    dialog = NewSessionDialog(context)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    until(qtbot, dialog.start.isEnabled)
+    dialog.trainer.setCurrentIndex(dialog.trainer.findData("neat"))
+    assert dialog.form is not None
+    assert dialog.form.preset.currentText() == "60 seconds"
+    dialog.form.set_values({"population": 77, "seed": 5})
+    dialog.remember()
+    again = NewSessionDialog(context)
     qtbot.addWidget(again)
     until(qtbot, again.start.isEnabled)
     assert again.trainer.currentData() == "neat"
     assert again.form is not None
     assert again.form.values()["population"] == 77
-    assert again.form.values()["seed"] == 1, "another evolution each time"
-    desk.settings.set("session/neat", {"population": "many", "no such": 1})
-    third = SessionSheet(desk)
+    assert again.form.values()["seed"] == 1, "a new seed each time"
+    context.settings.set("session/neat", {"population": "many", "no such": 1})
+    third = NewSessionDialog(context)
     qtbot.addWidget(third)
     until(qtbot, third.start.isEnabled)
     assert third.form is not None
-    assert third.form.preset.currentText() == "60 seconds", "what no longer fits is passed over"
+    assert third.form.preset.currentText() == "60 seconds", "invalid settings are ignored"
 
 
-@pytest.mark.parametrize(("setting", "value", "told"), [
+@pytest.mark.parametrize(("setting", "value", "expected"), [
     ("neat_config", "/no/such/file", "file"), ("validate_bots", "Nobody", "Nobody"), ("bots", "Goliath", "Goliath"),
 ])  # fmt: skip
-def test_what_the_trainer_refuses_is_told_on_the_sheet_and_nothing_is_kept(
-    desk: Desk, qtbot: QtBot, setting: str, value: str, told: str
+def test_an_error_of_the_trainer_is_shown_and_nothing_is_saved(
+    context: AppContext, qtbot: QtBot, setting: str, value: str, expected: str
 ) -> None:
-    sheet = SessionSheet(desk)
-    qtbot.addWidget(sheet)
-    sheet.show()
-    until(qtbot, sheet.start.isEnabled)
-    assert sheet.form is not None
-    sheet.trainer.setCurrentIndex(sheet.trainer.findData("neat"))
-    sheet.form.set_values({setting: value})
-    sheet.start.click()
-    until(qtbot, lambda: sheet.wrong.isVisible() and sheet.start.isEnabled())
-    assert told in sheet.wrong.text()
-    assert desk.league.training.sessions.every() == []
-    assert desk.settings.get("session/neat") is None
-    assert sheet.isVisible()
+    dialog = NewSessionDialog(context)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    until(qtbot, dialog.start.isEnabled)
+    assert dialog.form is not None
+    dialog.trainer.setCurrentIndex(dialog.trainer.findData("neat"))
+    dialog.form.set_values({setting: value})
+    dialog.start.click()
+    until(qtbot, lambda: dialog.error.isVisible() and dialog.start.isEnabled())
+    assert expected in dialog.error.text()
+    assert context.league.training.sessions.all() == []
+    assert context.settings.get("session/neat") is None
+    assert dialog.isVisible()
 
 
-def test_a_wrong_number_on_the_sheet_starts_nothing(desk: Desk, qtbot: QtBot) -> None:
-    sheet = SessionSheet(desk)
-    qtbot.addWidget(sheet)
-    sheet.show()
-    until(qtbot, sheet.start.isEnabled)
-    sheet.trainer.setCurrentIndex(sheet.trainer.findData("counting"))
-    sheet.workers.lineEdit().setText("0")
-    sheet.start.click()
-    until(qtbot, lambda: "orkers = 0" in sheet.wrong.text())
-    assert sheet.form is not None
-    sheet.form.control("steps").lineEdit().setText("0")  # type: ignore[attr-defined]
-    sheet.start.click()
-    assert "steps = 0" in sheet.wrong.text().lower()
-    assert desk.league.training.sessions.every() == []
+def test_an_invalid_number_starts_no_session(context: AppContext, qtbot: QtBot) -> None:
+    dialog = NewSessionDialog(context)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    until(qtbot, dialog.start.isEnabled)
+    dialog.trainer.setCurrentIndex(dialog.trainer.findData("counting"))
+    dialog.workers.lineEdit().setText("0")
+    dialog.start.click()
+    until(qtbot, lambda: "orkers = 0" in dialog.error.text())
+    assert dialog.form is not None
+    dialog.form.control("steps").lineEdit().setText("0")  # type: ignore[attr-defined]
+    dialog.start.click()
+    assert "steps = 0" in dialog.error.text().lower()
+    assert context.league.training.sessions.all() == []
 
 
-def test_a_finished_session_goes_on_with_more_to_do(desk: Desk, qtbot: QtBot) -> None:
-    state = desk.league
+def test_a_finished_session_resumes_with_a_higher_limit(context: AppContext, qtbot: QtBot) -> None:
+    state = context.league
     job = state.training.start("counting", {"steps": 2}, game=QUICK)
-    page = page_of(desk, qtbot)
-    until(qtbot, lambda: page.head.word.text() == "Finished")
+    page = page_of(context, qtbot)
+    until(qtbot, lambda: page.header.status.text() == "Finished")
     assert job.number == 1
-    assert page.head.main.text() == "Go on\u2026"
-    page.head.main.click()
-    sheet = page.window().findChildren(ResumeSheet)[0]
-    assert sheet.form is not None
-    sheet.start.click()
-    until(qtbot, lambda: "finished" in sheet.wrong.text())
-    sheet.form.set_values({"steps": 4})
-    sheet.start.click()
-    until(qtbot, lambda: page.glance and page.glance.step == 4 and page.head.word.text() == "Finished")
+    assert page.header.main_button.text() == "Resume..."
+    page.header.main_button.click()
+    dialog = page.window().findChildren(ResumeSessionDialog)[0]
+    assert dialog.form is not None
+    dialog.start.click()
+    until(qtbot, lambda: "finished" in dialog.error.text())
+    dialog.form.set_values({"steps": 4})
+    dialog.start.click()
+    until(qtbot, lambda: page.summary and page.summary.step == 4 and page.header.status.text() == "Finished")

@@ -1,4 +1,4 @@
-"""Tables as a person uses them: sorting, filtering, copying, columns, selections; and names that mean no good."""
+"""Tables: sorting, filtering, copying, columns, selection and hostile names."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QDialog, QMenu, QPushButton, QVBoxLayout
 from pytestqt.qtbot import QtBot
 
+from league_app.core.preferences import Preferences
 from league_app.gui import theme
-from league_app.gui.widgets.table.model import Column, TableModel
-from league_app.core.preferences import Settings
 from league_app.gui.widgets.table.delegates import AgentCell, BarCell, RankCell, RatingCell, RecordCell, ToneCell
-from league_app.gui.widgets.table.view import Filtered, Table
+from league_app.gui.widgets.table.model import Column, TableModel
+from league_app.gui.widgets.table.view import FilteredTable, TableView
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")  # no screen, so no keyboard to grab either
 HOSTILE = (
@@ -64,8 +64,8 @@ def model() -> TableModel:
     return made
 
 
-def shown(qtbot: QtBot, model: TableModel, settings: Settings | None = None) -> Table:
-    table = Table(model, "test", settings)
+def shown(qtbot: QtBot, model: TableModel, settings: Preferences | None = None) -> TableView:
+    table = TableView(model, "test", settings)
     qtbot.addWidget(table)
     table.resize(600, 400)
     table.show()
@@ -85,7 +85,7 @@ def test_a_model_keeps_its_promises_whatever_is_done_to_it(qtbot: QtBot) -> None
         rows = [One(n, f"Agent {n % 7}", draws.random()) for n in draws.sample(range(20), draws.randint(0, 20))]
         model.set_rows(rows)
         model.sort(draws.randint(-1, 2), draws.choice(list(Qt.SortOrder)))
-        model.set_filter(draws.choice(["", "agent", "3", "nobody at all"]))
+        model.set_filter(draws.choice(["", "agent", "3", "no such name"]))
         model.set_rows([One(one.number, one.name, draws.random()) for one in rows])
     assert tester.model() is model
 
@@ -99,13 +99,13 @@ def test_columns_sort_by_what_they_mean_and_back_to_what_was_given(model: TableM
     assert numbers(model) == [0, 1, 2, 3, 4]
 
 
-def test_names_sort_as_a_person_would(model: TableModel) -> None:
+def test_numbers_in_names_sort_by_value(model: TableModel) -> None:
     model.set_rows([One(n, name, 0) for n, name in enumerate(("bot 10", "Bot 9", "alpha", "Bot 100", "Zed", "²"))])
     model.sort(1)
     assert [one.name for one in model.rows] == ["alpha", "Bot 9", "bot 10", "Bot 100", "Zed", "²"]
 
 
-def test_the_first_click_on_figures_puts_the_largest_first(model: TableModel, qtbot: QtBot) -> None:
+def test_the_first_click_on_a_number_column_sorts_descending(model: TableModel, qtbot: QtBot) -> None:
     table = shown(qtbot, model)
     header = table.horizontalHeader()
     for number, first in ((2, 2), (0, 0)):
@@ -114,21 +114,21 @@ def test_the_first_click_on_figures_puts_the_largest_first(model: TableModel, qt
         assert numbers(model)[0] == first
 
 
-def test_a_filter_wants_all_words_and_shows_how_many_there_are(model: TableModel, qtbot: QtBot) -> None:
-    filtered = Filtered(shown(qtbot, model))
+def test_a_filter_matches_all_words_and_shows_the_count(model: TableModel, qtbot: QtBot) -> None:
+    filtered = FilteredTable(shown(qtbot, model))
     qtbot.addWidget(filtered)
     model.set_rows([One(n, name, 0) for n, name in enumerate(("Red Fox", "red hen", "blue fox"))])
     assert filtered.count.text() == "3 rows"
     filtered.field.setText("FOX red")
     assert [one.name for one in model.rows] == ["Red Fox"]
     assert filtered.count.text() == "1 of 3"
-    model.set_rows([*model.every, One(9, "green hen", 0)])  # hidden, but there
+    model.set_rows([*model.all_rows, One(9, "green hen", 0)])  # hidden by the filter
     assert filtered.count.text() == "1 of 4"
     filtered.field.setText("")
     assert len(model.rows) == 4
 
 
-def test_a_copied_name_is_never_a_formula_a_column_or_a_line(model: TableModel, qtbot: QtBot) -> None:
+def test_a_copied_name_is_never_a_formula_a_column_or_a_row(model: TableModel, qtbot: QtBot) -> None:
     model.set_rows([One(n, name, -1.5) for n, name in enumerate((*HOSTILE, "tab\there", "line\nbreak", "\r\n=x"))])
     table = shown(qtbot, model)
     table.copy()
@@ -138,10 +138,10 @@ def test_a_copied_name_is_never_a_formula_a_column_or_a_line(model: TableModel, 
     assert [len(line) for line in cells] == [3] * (1 + len(HOSTILE) + 3)
     assert not any(line[1][0] in "=+-@" for line in cells[1:])
     assert cells[1][1] == "'=1+1"
-    assert cells[1][2] == "-1.50", "a figure stays a figure"
+    assert cells[1][2] == "-1.50", "a number stays a number"
 
 
-def test_only_what_is_selected_is_copied_in_the_order_of_the_columns(model: TableModel, qtbot: QtBot) -> None:
+def test_only_selected_rows_are_copied_in_column_order(model: TableModel, qtbot: QtBot) -> None:
     table = shown(qtbot, model)
     table.horizontalHeader().moveSection(2, 0)
     table.setColumnHidden(0, True)
@@ -150,8 +150,8 @@ def test_only_what_is_selected_is_copied_in_the_order_of_the_columns(model: Tabl
     assert QGuiApplication.clipboard().text() == "Value\tName\n0.25\tAgent 1"
 
 
-def drag(qtbot: QtBot, table: Table, number: int, by: int) -> None:
-    """A person takes hold of the right edge of a column."""
+def drag(qtbot: QtBot, table: TableView, number: int, by: int) -> None:
+    """Drags the right edge of a column with the mouse."""
     header = table.horizontalHeader()
     at = QPoint(header.sectionViewportPosition(number) + header.sectionSize(number) - 2, 10)
     view, left = header.viewport(), Qt.MouseButton.LeftButton
@@ -161,7 +161,7 @@ def drag(qtbot: QtBot, table: Table, number: int, by: int) -> None:
     qtbot.mouseRelease(view, left, pos=at + QPoint(by, 0))
 
 
-def test_widths_places_and_hidden_columns_are_remembered(model: TableModel, qtbot: QtBot, settings: Settings) -> None:
+def test_widths_positions_and_hidden_columns_are_saved(model: TableModel, qtbot: QtBot, settings: Preferences) -> None:
     table = shown(qtbot, model, settings)
     before = table.columnWidth(1)
     table.header_menu().actions()[-3].trigger()  # the last column goes
@@ -183,32 +183,30 @@ def test_widths_places_and_hidden_columns_are_remembered(model: TableModel, qtbo
     assert settings.get("columns/test") is None
 
 
-def test_a_window_that_changes_its_size_is_not_a_persons_choice(
-    model: TableModel, qtbot: QtBot, settings: Settings
-) -> None:
+def test_resizing_the_window_does_not_save_widths(model: TableModel, qtbot: QtBot, settings: Preferences) -> None:
     table = shown(qtbot, model, settings)
     table.resize(900, 400)
     table.resize(500, 300)
-    table._remember_soon()
-    assert not table._soon.isActive()
+    table._on_header_changed()
+    assert not table._save_timer.isActive()
     assert settings.get("columns/test") is None
 
 
 @pytest.mark.parametrize("kept", [[], "wide", {"Name": ["a", 1, 2]}, {"Name": [10**9, False, 99]}, {"Name": 5}])
-def test_settings_that_were_spoilt_cost_nothing(model: TableModel, qtbot: QtBot, tmp_path: Path, kept: object) -> None:
-    settings = Settings(tmp_path / "window.json")
+def test_damaged_settings_are_ignored(model: TableModel, qtbot: QtBot, tmp_path: Path, kept: object) -> None:
+    settings = Preferences(tmp_path / "window.json")
     settings.set("columns/test", kept)
     table = shown(qtbot, model, settings)
     assert 20 <= table.columnWidth(1) <= 2000
 
 
-def test_columns_use_the_room_there_is(qtbot: QtBot) -> None:
+def test_columns_fill_the_table(qtbot: QtBot) -> None:
     columns = (
-        Column("Name", lambda one: one.name, width=150, least=90, grow=1),
+        Column("Name", lambda one: one.name, width=150, min_width=90, grow=1),
         Column("Value", lambda one: "0.25", right=True, width=60),
     )
     model = TableModel(columns, key)
-    model.set_rows([One(1, "somebody", 0)])
+    model.set_rows([One(1, "agent", 0)])
     table = shown(qtbot, model)
     for width in (160, 400, 900):
         table.resize(width, 300)
@@ -217,7 +215,7 @@ def test_columns_use_the_room_there_is(qtbot: QtBot) -> None:
         assert table.columnWidth(1) == table.sizeHintForColumn(1) + 4 or table.columnWidth(1) == 60
 
 
-def test_the_selection_stays_with_its_rows_when_others_come_and_go(model: TableModel, qtbot: QtBot) -> None:
+def test_the_selection_follows_its_rows(model: TableModel, qtbot: QtBot) -> None:
     table = shown(qtbot, model)
     table.selectRow(1)
     table.selectionModel().select(
@@ -232,17 +230,17 @@ def test_the_selection_stays_with_its_rows_when_others_come_and_go(model: TableM
         [One(n, "with more", 1) for n in (7, 4, 3, 2, 1, 0, 9)],
     ):
         model.set_rows(rows)
-        assert sorted(one.number for one in table.picked()) == [1, 3]
+        assert sorted(one.number for one in table.selected_rows()) == [1, 3]
         assert model.rows[table.currentIndex().row()].number == 1
     model.set_rows([One(7, "the last", 1)])
-    assert table.picked() == []
-    assert seen[-1] is None, "who shows the current row hears that there is none"
+    assert table.selected_rows() == []
+    assert seen[-1] is None, "listeners are notified that no row is current"
 
 
 def test_enter_and_a_double_click_open_a_row_and_nothing_else(model: TableModel, qtbot: QtBot) -> None:
     dialog = QDialog()
     qtbot.addWidget(dialog)
-    table, button = Table(model, "test"), QPushButton("OK")
+    table, button = TableView(model, "test"), QPushButton("OK")
     dialog.setLayout(QVBoxLayout())
     dialog.layout().addWidget(table)
     dialog.layout().addWidget(button)
@@ -255,14 +253,14 @@ def test_enter_and_a_double_click_open_a_row_and_nothing_else(model: TableModel,
     table.selectRow(2)
     qtbot.keyClick(table, Qt.Key.Key_Return)
     assert [one.number for one in opened] == [2]
-    assert dialog.isVisible(), "Enter was for the row"
+    assert dialog.isVisible(), "Enter opened the row, not the default button"
     at = table.visualRect(model.index(4, 1)).center()
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=at)
     qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=at)
     assert [one.number for one in opened] == [2, 4]
 
 
-def test_everything_a_header_does_can_be_done_by_keys(model: TableModel, qtbot: QtBot) -> None:
+def test_the_header_menu_works_with_the_keyboard(model: TableModel, qtbot: QtBot) -> None:
     table = shown(qtbot, model)
     table.setFocus()
     qtbot.keyClick(table, Qt.Key.Key_Down, Qt.KeyboardModifier.AltModifier)
@@ -279,7 +277,7 @@ def test_everything_a_header_does_can_be_done_by_keys(model: TableModel, qtbot: 
     assert isinstance(again, QMenu)
     assert again.actions()[2].isChecked()
     again.actions()[2].trigger()
-    assert numbers(model)[0] == 3, "and the other way round"
+    assert numbers(model)[0] == 3, "the order is reversed"
 
 
 def test_the_last_column_cannot_be_hidden(model: TableModel, qtbot: QtBot) -> None:
@@ -292,7 +290,7 @@ def test_the_last_column_cannot_be_hidden(model: TableModel, qtbot: QtBot) -> No
     assert not table.isColumnHidden(2)
 
 
-def test_hostile_names_are_shown_as_they_are_and_widen_nothing(qtbot: QtBot) -> None:
+def test_hostile_names_are_plain_text_and_do_not_widen_columns(qtbot: QtBot) -> None:
     columns = (
         Column("#", lambda one: str(one.number), paint="rank", value=lambda one: RankCell(str(one.number), 2)),
         Column("Who", lambda one: one.name, cell_tip=lambda one: one.name, paint="agent",
@@ -313,7 +311,7 @@ def test_hostile_names_are_shown_as_they_are_and_widen_nothing(qtbot: QtBot) -> 
     assert "<b>" not in tip
     assert "&lt;b&gt;bold" in tip
     table.selectRow(2)
-    assert table.grab().toImage() != before, "what is selected can be seen"
+    assert table.grab().toImage() != before, "the selection is visible"
 
 
 def test_a_table_of_other_delegates_is_painted_by_qt(model: TableModel, qtbot: QtBot) -> None:
@@ -329,24 +327,24 @@ def test_a_table_of_other_delegates_is_painted_by_qt(model: TableModel, qtbot: Q
     assert usual.viewport().grab().toImage() != other.viewport().grab().toImage()
 
 
-def test_nothing_that_matches_is_said(model: TableModel, qtbot: QtBot) -> None:
+def test_a_filter_without_matches_shows_a_message(model: TableModel, qtbot: QtBot) -> None:
     table = shown(qtbot, model)
     model.set_rows([])
     empty = table.viewport().grab().toImage()
     model.set_rows([One(1, "a", 1)])
-    model.set_filter("nobody")
+    model.set_filter("no such")
     assert table.viewport().grab().toImage() != empty
 
 
-def test_a_hundred_thousand_rows_are_sorted_filtered_and_followed(qtbot: QtBot) -> None:
+def test_a_hundred_thousand_rows_can_be_sorted_and_filtered(qtbot: QtBot) -> None:
     model = TableModel(COLUMNS, key)
     table = shown(qtbot, model)
     model.set_rows([One(n, f"Agent {n % 1000}", n * 7919 % 100_003) for n in range(100_000)])
     table.selectRow(77)
     model.sort(2, Qt.SortOrder.DescendingOrder)
-    assert model.rows[0].value == max(one.value for one in model.every)
-    assert [one.number for one in table.picked()] == [77]
+    assert model.rows[0].value == max(one.value for one in model.all_rows)
+    assert [one.number for one in table.selected_rows()] == [77]
     model.set_filter("agent 77 ")
     assert {one.name for one in model.rows} >= {"Agent 77", "Agent 770"}
-    assert [one.number for one in table.picked()] == [77]
+    assert [one.number for one in table.selected_rows()] == [77]
     assert not table.grab().isNull()

@@ -1,4 +1,4 @@
-"""The palettes against the rules of how Ringside looks: contrast, colour vision, icons, fonts, and a live change."""
+"""The theme: contrast, colour vision deficiencies, icons, fonts, and a change while the window is open."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pytestqt.qtbot import QtBot
 
 import league_app
 from league_app.gui import theme
-from league_app.gui.context import Desk
+from league_app.gui.context import AppContext
 from league_app.gui.pages.standings import StandingsPage
-from league_app.gui.stylesheet import SHEET, stylesheet
-from league_app.gui.theme import DARK, LIGHT, Palette
-from league_app.gui.widgets.matrix import shades
+from league_app.gui.palette import DARK, LIGHT, Palette
+from league_app.gui.stylesheet import TEMPLATE, stylesheet
+from league_app.gui.widgets.matrix import heat_colours
 
 Floats = npt.NDArray[np.float64]
 both = pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
@@ -75,14 +75,14 @@ def difference(one: str, other: str, seen: Floats) -> float:
     return float(np.linalg.norm(lab(seen @ linear(one)) - lab(seen @ linear(other))))
 
 
-def test_the_measures_are_right() -> None:
+def test_contrast_and_colour_distance_match_known_values() -> None:
     assert contrast("000000", "FFFFFF") == pytest.approx(21)
     assert contrast("777777", "FFFFFF") == pytest.approx(4.478, abs=1e-3)
     assert difference("000000", "FFFFFF", np.eye(3)) == pytest.approx(100, abs=1e-3)
     assert lab(linear("FF0000")) == pytest.approx((53.24, 80.09, 67.20), abs=0.02)
 
 
-def test_both_palettes_are_the_ones_that_were_decided() -> None:
+def test_both_palettes_have_the_specified_colours() -> None:
     for row in DECIDED.strip().splitlines():
         words = row.split()
         roles = words[: len(words) // 3]
@@ -93,7 +93,7 @@ def test_both_palettes_are_the_ones_that_were_decided() -> None:
 
 
 @both
-def test_text_can_be_read_on_every_ground(palette: Palette) -> None:
+def test_text_has_enough_contrast_on_every_background(palette: Palette) -> None:
     low = {
         (role, ground): round(contrast(getattr(palette, role), getattr(palette, ground)), 2)
         for role in ("text", "muted")
@@ -105,13 +105,13 @@ def test_text_can_be_read_on_every_ground(palette: Palette) -> None:
 
 @both
 @pytest.mark.parametrize("role", ["accent", "good", "warn", "bad"])
-def test_words_with_a_meaning_can_be_read(palette: Palette, role: str) -> None:
+def test_status_colours_have_enough_contrast(palette: Palette, role: str) -> None:
     for ground in ("window", "surface", "raised"):
         assert contrast(getattr(palette, role), getattr(palette, ground)) >= 4.5, ground
 
 
 @both
-def test_what_stands_on_the_accent_can_be_read(palette: Palette) -> None:
+def test_text_on_the_accent_has_enough_contrast(palette: Palette) -> None:
     assert contrast(palette.on_accent, palette.accent) >= 4.5
 
 
@@ -123,7 +123,7 @@ def test_borders_and_lines_stand_out_from_the_surface(palette: Palette) -> None:
 
 @both
 @pytest.mark.parametrize("deficiency", [None, *DEFICIENCIES])
-def test_series_are_told_apart_by_everybody(palette: Palette, deficiency: str | None) -> None:
+def test_series_differ_under_colour_vision_deficiencies(palette: Palette, deficiency: str | None) -> None:
     seen = np.array(DEFICIENCIES[deficiency]) if deficiency else np.eye(3)
     near = {
         (one, other): round(difference(one, other, seen), 1)
@@ -134,19 +134,21 @@ def test_series_are_told_apart_by_everybody(palette: Palette, deficiency: str | 
 
 
 @both
-def test_the_number_on_every_tint_of_a_heat_map_can_be_read(
+def test_numbers_on_heat_map_colours_have_enough_contrast(
     palette: Palette, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(theme, "_current", palette)
     for strength in (0.45, 1.0):
-        for red, green, blue in shades(np.linspace(0, 1, 101), strength).tolist():
+        for red, green, blue in heat_colours(np.linspace(0, 1, 101), strength).tolist():
             tint = f"{red:02X}{green:02X}{blue:02X}"
             assert contrast(palette.text, tint) >= 4.5, tint
 
 
 @both
 @pytest.mark.parametrize("deficiency", [None, *DEFICIENCIES])
-def test_the_ends_of_a_heat_map_are_told_apart_by_everybody(palette: Palette, deficiency: str | None) -> None:
+def test_the_ends_of_a_heat_map_differ_under_colour_vision_deficiencies(
+    palette: Palette, deficiency: str | None
+) -> None:
     seen = np.array(DEFICIENCIES[deficiency]) if deficiency else np.eye(3)
     for one, other in itertools.combinations((palette.cold, palette.surface, palette.hot), 2):
         assert difference(one, other, seen) >= 20, (one, other)
@@ -156,9 +158,9 @@ def test_the_ends_of_a_heat_map_are_told_apart_by_everybody(palette: Palette, de
 
 
 def named_icons() -> Iterator[tuple[str, str]]:
-    """Every literal that the window's code gives where an icon is asked for, with where that is."""
+    """Every icon name in the window's code, with its file and line."""
     folder = Path(league_app.__file__).parent
-    first = {"Icon", "IconButton", "Empty", "icon", "pixmap", "set_icon", "_svg"}
+    first = {"Icon", "IconButton", "EmptyState", "icon", "pixmap", "set_icon", "_svg"}
     for path in sorted(folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             given: list[ast.expr] = []
@@ -182,14 +184,14 @@ def literals(one: ast.expr) -> Iterator[str]:
         yield one.value
 
 
-def test_every_icon_that_the_code_names_is_there() -> None:
+def test_every_icon_named_in_the_code_exists() -> None:
     known = {path.stem for path in (Path(league_app.__file__).parent.parent / "assets" / "icons").glob("*.svg")}
     named = list(named_icons())
     assert len(named) > 5
     assert [(name, where) for name, where in named if re.fullmatch("[a-z-]+", name) and name not in known] == []
 
 
-def test_every_icon_is_drawn_and_takes_the_colour_it_is_given(qtbot: QtBot) -> None:
+def test_every_icon_is_drawn_in_the_given_colour(qtbot: QtBot) -> None:
     for path in (Path(league_app.__file__).parent.parent / "assets" / "icons").glob("*.svg"):
         if path.stem in ("app", "ringside"):
             continue  # they have colours of their own
@@ -203,7 +205,7 @@ def test_every_icon_is_drawn_and_takes_the_colour_it_is_given(qtbot: QtBot) -> N
         assert all(colour.red() > 200 and colour.green() < 50 for colour in inked), path.stem
 
 
-def test_an_icon_that_is_not_there_is_named(qtbot: QtBot) -> None:
+def test_the_error_for_a_missing_icon_names_it(qtbot: QtBot) -> None:
     with pytest.raises(LookupError, match="no-such-icon"):
         theme.icon("no-such-icon")
 
@@ -211,7 +213,7 @@ def test_an_icon_that_is_not_there_is_named(qtbot: QtBot) -> None:
 # Type and style
 
 
-def test_the_font_that_comes_with_it_is_used_with_figures_of_one_width(qtbot: QtBot) -> None:
+def test_the_bundled_font_is_used_with_tabular_figures(qtbot: QtBot) -> None:
     theme.load_fonts()
     assert theme.FAMILY in QFontDatabase.families()
     for role, size in theme.SIZES.items():
@@ -222,7 +224,7 @@ def test_the_font_that_comes_with_it_is_used_with_figures_of_one_width(qtbot: Qt
         assert metrics.horizontalAdvance("1111") == pytest.approx(metrics.horizontalAdvance("8888"))
 
 
-def test_a_font_or_a_colour_that_somebody_changes_stays_its_own(qtbot: QtBot) -> None:
+def test_fonts_and_colours_are_returned_as_copies(qtbot: QtBot) -> None:
     font, colour = theme.font(), theme.colour("text")
     font.setPixelSize(99)
     colour.setAlpha(1)
@@ -232,9 +234,9 @@ def test_a_font_or_a_colour_that_somebody_changes_stays_its_own(qtbot: QtBot) ->
 
 @both
 def test_the_style_sheet_is_filled_in(palette: Palette, qtbot: QtBot) -> None:
-    assert SHEET.is_valid()
-    assert set(SHEET.get_identifiers()) <= {*vars(palette), "icons"}
-    made = stylesheet(palette)
+    assert TEMPLATE.is_valid()
+    assert set(TEMPLATE.get_identifiers()) <= {*vars(palette), "icons"}
+    made = stylesheet(palette, theme.drawn_icons(palette))
     assert "$" not in made
     assert made.count("{") == made.count("}")
     for path in re.findall(r'url\("([^"]+)"\)', made):
@@ -246,8 +248,8 @@ def test_the_style_sheet_is_filled_in(palette: Palette, qtbot: QtBot) -> None:
 # Live
 
 
-def test_another_theme_changes_a_page_that_is_shown(desk: Desk, qtbot: QtBot) -> None:
-    page = StandingsPage(desk)
+def test_a_theme_change_updates_a_visible_page(context: AppContext, qtbot: QtBot) -> None:
+    page = StandingsPage(context)
     qtbot.addWidget(page)
     page.resize(730, 560)
     page.show()
@@ -268,7 +270,7 @@ def test_another_theme_changes_a_page_that_is_shown(desk: Desk, qtbot: QtBot) ->
             pictures[choice] = picture
 
 
-def test_a_label_has_the_colour_of_its_tone(bare: Desk, qtbot: QtBot) -> None:
+def test_a_label_has_the_colour_of_its_tone(bare: AppContext, qtbot: QtBot) -> None:
     from league_app.gui.widgets.basics import label, set_tone
 
     made: QLabel = label("x", tone="good")

@@ -1,4 +1,4 @@
-"""The charts of training: what is shown of which sessions, what is read for it, what can be taken away."""
+"""The charts of training: grouping, comparison of sessions, incremental reading, export."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from engine.league.storage.sessions import Sessions
-from league_app.gui.context import Desk
-from league_app.gui.training.sessions_model import news
-from league_app.gui.training.queries import export
-from league_app.gui.training.charts import Curve, panels
-from tests.gui.training import Ear, chart_of, our_trainers, page_of, recorded, until, with_trainers
+from engine.league.storage.sessions import SessionStore
+from league_app.core.queries.sessions import load_metric_updates
+from league_app.gui.context import AppContext
+from league_app.gui.training.charts import MetricCurve, chart_specs
+from league_app.gui.training.page import export
+from tests.league_app.gui.training_helpers import (
+    Notifications,
+    chart_of,
+    our_trainers,
+    page_of,
+    recorded,
+    until,
+    with_trainers,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -25,25 +33,25 @@ def trainers() -> Iterator[None]:
 
 
 @pytest.fixture
-def desk(bare: Desk, played: Path) -> Desk:
+def context(bare: AppContext, played: Path) -> AppContext:
     return with_trainers(bare, played)
 
 
 # Charts
 
 
-def test_charts_are_grouped_validation_first_with_a_line_for_what_is_beaten(desk: Desk, qtbot: QtBot) -> None:
-    recorded(desk.league)
-    page = page_of(desk, qtbot)
-    until(qtbot, lambda: page.curves.cards)
-    titles = [panel.title for panel in page.curves.cards]
+def test_charts_are_grouped_and_validation_comes_first(context: AppContext, qtbot: QtBot) -> None:
+    recorded(context.league)
+    page = page_of(context, qtbot)
+    until(qtbot, lambda: page.charts.cards)
+    titles = [spec.title for spec in page.charts.cards]
     assert titles == ["All opponents", "Against Random", "Best and mean", "Matches"]
     until(qtbot, lambda: chart_of(page, "Against Random").shown)
-    assert [one.text for one in chart_of(page, "Against Random")._references] == ["beats Random"]
+    assert [reference.text for reference in chart_of(page, "Against Random")._references] == ["beats Random"]
     whole = chart_of(page, "All opponents")
     assert whole._references[0].text == "even"
     assert whole.lines[0].low is not None
-    assert [one.name for one in chart_of(page, "Best and mean").lines] == ["best", "mean"]
+    assert [line.name for line in chart_of(page, "Best and mean").lines] == ["best", "mean"]
     page.smoothing.setValue(0)
     until(qtbot, lambda: whole.shown[0].smooth is None)
     page.smoothing.setValue(80)
@@ -52,96 +60,96 @@ def test_charts_are_grouped_validation_first_with_a_line_for_what_is_beaten(desk
     until(qtbot, lambda: whole.plot.left.log)
     page.axis.setCurrentIndex(1)
     until(qtbot, lambda: whole.plot.bottom.kind == "elapsed")
-    assert desk.settings.get("training/axis") == "elapsed"
+    assert context.settings.get("training/axis") == "elapsed"
 
 
-def test_metrics_of_a_trainer_that_nobody_knows_are_shown_too() -> None:
-    made = panels(["train/loss", "train/value_loss", "odd/<b>", "trouble/failed"], {})
-    assert [(one.group, one.title) for one in made] == [
+def test_metrics_without_descriptions_are_shown_too() -> None:
+    specs = chart_specs(["train/loss", "train/value_loss", "odd/<b>", "trouble/failed"], {})
+    assert [(spec.group, spec.title) for spec in specs] == [
         ("odd", "<b>"), ("train", "Loss"), ("train", "Value loss"), ("trouble", "Failed")]  # fmt: skip
-    assert not any(one.percent or one.reference for one in made)
+    assert not any(spec.percent or spec.reference for spec in specs)
 
 
-def test_several_sessions_lie_over_each_other(desk: Desk, qtbot: QtBot) -> None:
-    first, second = recorded(desk.league, "one"), recorded(desk.league, "two", 60)
-    page = page_of(desk, qtbot)
+def test_checked_sessions_share_the_charts(context: AppContext, qtbot: QtBot) -> None:
+    first, second = recorded(context.league, "one"), recorded(context.league, "two", 60)
+    page = page_of(context, qtbot)
     until(qtbot, lambda: page.number == second)
-    until(qtbot, lambda: page.curves.cards and chart_of(page, "Matches").shown)
-    assert [one.name for one in chart_of(page, "Matches").lines] == [""]
+    until(qtbot, lambda: page.charts.cards and chart_of(page, "Matches").shown)
+    assert [line.name for line in chart_of(page, "Matches").lines] == [""]
     page.list.setFocus()
     qtbot.keyClick(page.list, Qt.Key.Key_Down)
-    assert page.model.marked == [first], "a look at another one"
+    assert page.model.checked == [first], "selecting another session unchecks the first"
     page.model.toggle(second)
-    until(qtbot, lambda: [one.name for one in chart_of(page, "Matches").lines] == ["one", "two"])
-    colours = [one.colour for one in chart_of(page, "Best and mean").lines]
-    assert [one.name for one in chart_of(page, "Best and mean").lines][:2] == ["one, best", "one, mean"]
+    until(qtbot, lambda: [line.name for line in chart_of(page, "Matches").lines] == ["one", "two"])
+    colours = [line.colour for line in chart_of(page, "Best and mean").lines]
+    assert [line.name for line in chart_of(page, "Best and mean").lines][:2] == ["one, best", "one, mean"]
     assert colours == [0, 6, 1, 7], "a colour for each session, dashes for its other metrics"
-    assert page.compared.text() == "2 sessions"
+    assert page.comparison.text() == "Comparing 2 sessions"
     qtbot.keyClick(page.list, Qt.Key.Key_Space)
-    until(qtbot, lambda: [one.name for one in chart_of(page, "Matches").lines] == [""])
+    until(qtbot, lambda: [line.name for line in chart_of(page, "Matches").lines] == [""])
 
 
-def test_only_what_is_new_is_read_and_what_was_forgotten_is_read_again(desk: Desk) -> None:
-    number, league, sessions = recorded(desk.league), desk.league.league, Sessions(desk.league.league)
-    curves: dict[str, Curve] = {}
+def test_only_new_values_are_read_and_a_rewound_metric_is_read_again(context: AppContext) -> None:
+    number, league, sessions = recorded(context.league), context.league.league, SessionStore(context.league.league)
+    curves: dict[str, MetricCurve] = {}
 
-    def look() -> dict[str, Any]:
-        parts = news(league, number, {name: curve.known for name, curve in curves.items()})
-        for name, part in parts.items():
-            if part is None:
+    def update() -> dict[str, Any]:
+        updates = load_metric_updates(league, number, {name: curve.last_point for name, curve in curves.items()})
+        for name, new in updates.items():
+            if new is None:
                 curves.pop(name)
             else:
-                curves.setdefault(name, Curve()).take(part)
-        return parts
+                curves.setdefault(name, MetricCurve()).update(new)
+        return updates
 
-    assert all(part.afresh for part in look().values())
-    assert look() == {}
+    assert all(new.replace for new in update().values())
+    assert update() == {}
     sessions.record(number, 31, [("fitness/best", 5.0)])
-    assert [(name, part.series.steps.tolist(), part.afresh) for name, part in look().items()] == [
+    assert [(name, new.series.steps.tolist(), new.replace) for name, new in update().items()] == [
         ("fitness/best", [31], False)
     ]
     assert curves["fitness/best"].steps.tolist() == list(range(1, 32))
     sessions.forget_after(number, 10)
     sessions.record(number, 11, [("fitness/best", 7.0)], at=1.0)
-    assert look()["fitness/best"].afresh
+    assert update()["fitness/best"].replace
     assert curves["fitness/best"].steps.tolist() == list(range(1, 12))
     assert curves["fitness/best"].values[-1] == 7.0
     sessions.forget_after(number, 0)
-    assert set(look().values()) == {None}
+    assert set(update().values()) == {None}
     assert curves == {}
 
 
-def test_what_comes_into_sight_is_drawn(desk: Desk, qtbot: QtBot) -> None:
-    """Whether the others are drawn before that depends on how Qt lays them out at first."""
-    recorded(desk.league)
-    page = page_of(desk, qtbot)
+def test_a_chart_is_drawn_when_it_is_scrolled_into_view(context: AppContext, qtbot: QtBot) -> None:
+    """Qt's first layout decides whether it was drawn before, so that is not checked."""
+    recorded(context.league)
+    page = page_of(context, qtbot)
     page.resize(560, 500)
-    until(qtbot, lambda: page.curves.cards and chart_of(page, "All opponents").shown)
-    bar = page.curves.verticalScrollBar()
+    until(qtbot, lambda: page.charts.cards and chart_of(page, "All opponents").shown)
+    bar = page.charts.verticalScrollBar()
     bar.setValue(bar.maximum())
     until(qtbot, lambda: chart_of(page, "Matches").shown)
 
 
-def test_groups_fold_and_stay_folded(desk: Desk, qtbot: QtBot) -> None:
-    recorded(desk.league)
-    page = page_of(desk, qtbot)
-    until(qtbot, lambda: page.curves.cards)
-    page.curves._groups["validation"].heading.click()
+def test_groups_fold_and_stay_folded(context: AppContext, qtbot: QtBot) -> None:
+    recorded(context.league)
+    page = page_of(context, qtbot)
+    until(qtbot, lambda: page.charts.cards)
+    page.charts._groups["validation"].heading.click()
     assert not chart_of(page, "All opponents").isVisible()
-    assert desk.settings.get("training/folded") == ["validation"]
-    again = page_of(desk, qtbot)
-    until(qtbot, lambda: again.curves.cards and chart_of(again, "Matches").isVisible())
+    assert context.settings.get("training/folded") == ["validation"]
+    again = page_of(context, qtbot)
+    until(qtbot, lambda: again.charts.cards and chart_of(again, "Matches").isVisible())
     assert not chart_of(again, "All opponents").isVisible()
 
 
-def test_all_values_are_saved_for_a_spreadsheet_and_for_tensorboard(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
-    number = recorded(desk.league)
-    page, ear = page_of(desk, qtbot), Ear(desk)
+def test_metrics_are_exported_as_csv_and_for_tensorboard(context: AppContext, qtbot: QtBot, tmp_path: Path) -> None:
+    number = recorded(context.league)
+    page, notes = page_of(context, qtbot), Notifications(context)
     until(qtbot, lambda: page.number == number)
     page._save_csv(str(tmp_path / "all.csv"))
-    until(qtbot, lambda: "Saved all.csv" in ear.text)
+    until(qtbot, lambda: "Saved all.csv" in notes.text)
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1 + 7 * 30
     page._save_events(str(tmp_path / "board"))
-    until(qtbot, lambda: len(ear.said) == 2)
-    assert [one.name.startswith("events.out.tfevents") for one in (tmp_path / "board").iterdir()] == [True]
-    assert export(desk.league, number, str(tmp_path / "more.csv"), False) == str(tmp_path / "more.csv")
+    until(qtbot, lambda: len(notes.messages) == 2)
+    assert [path.name.startswith("events.out.tfevents") for path in (tmp_path / "board").iterdir()] == [True]
+    assert export(context.league, number, str(tmp_path / "more.csv"), False) == str(tmp_path / "more.csv")

@@ -1,4 +1,4 @@
-"""The training page: sessions begin on their sheet, go on and end, and are there again after a restart."""
+"""The Training page: sessions start in the dialog, pause, stop, resume and finish, and survive a restart."""
 
 from __future__ import annotations
 
@@ -12,17 +12,26 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from engine.league.records import State
-from engine.league.storage.sessions import Sessions
-from league_app.gui import placement_matches as placement
-from league_app.gui.context import Desk
-from league_app.gui.training.sessions_model import Glance, SessionsModel, glances, places
-from league_app.gui.dialogs.training_session import SessionSheet
-from league_app.core.state import LeagueState
+from engine.league.records import RunState
+from engine.league.storage.sessions import SessionStore
 from league_app.core.formatting import ordinal
-from tests.agents.sessions import FOREVER, OURS, PLUGINS
-from tests.gui.conftest import BOTS, QUICK
-from tests.gui.training import Ear, chart_of, our_trainers, page_of, recorded, until, with_trainers
+from league_app.core.queries.sessions import SessionSummary, load_ranks, load_sessions
+from league_app.core.state import LeagueState
+from league_app.gui import placement_matches
+from league_app.gui.context import AppContext
+from league_app.gui.dialogs.training_session import NewSessionDialog
+from league_app.gui.training.sessions_model import SessionsModel
+from tests.agents.training.session_helpers import FOREVER, OURS, PLUGINS
+from tests.league_app.gui.conftest import BOTS, QUICK
+from tests.league_app.gui.training_helpers import (
+    Notifications,
+    chart_of,
+    our_trainers,
+    page_of,
+    recorded,
+    until,
+    with_trainers,
+)
 
 SLOW = {"steps": FOREVER, "nap": 0.02, "every": 3}
 
@@ -34,167 +43,167 @@ def trainers() -> Iterator[None]:
 
 
 @pytest.fixture
-def desk(bare: Desk, played: Path) -> Desk:
+def context(bare: AppContext, played: Path) -> AppContext:
     return with_trainers(bare, played)
 
 
-# Nothing yet
+# Empty state
 
 
-def test_without_a_league_or_a_session_there_is_one_button(bare: Desk, played: Path, qtbot: QtBot) -> None:
-    page, ear = page_of(bare, qtbot), Ear(bare)
+def test_the_empty_page_has_one_button(bare: AppContext, played: Path, qtbot: QtBot) -> None:
+    page, notes = page_of(bare, qtbot), Notifications(bare)
     assert page.empty.isVisible()
     page.new_session()
-    assert ear.said[-1][0] == "Open a league first"
+    assert notes.messages[-1][0] == "Open a league first"
     bare.adopt(LeagueState(played))
-    until(qtbot, lambda: not bare.reads.waiting)
+    until(qtbot, lambda: not bare.read_queue.waiting)
     assert page.empty.isVisible()
-    assert "60-second run" in page.empty.sentence.text()
+    assert "60 seconds" in page.empty.sentence.text()
     qtbot.mouseClick(page.empty.button, Qt.MouseButton.LeftButton)
-    sheet = next(one for one in page.findChildren(SessionSheet))
-    until(qtbot, sheet.start.isEnabled)
-    sheet.reject()
+    dialog = page.findChildren(NewSessionDialog)[0]
+    until(qtbot, dialog.start.isEnabled)
+    dialog.reject()
 
 
-# A session from its sheet to its end
+# The life of a session
 
 
-def test_a_session_begins_on_the_sheet_grows_pauses_stops_and_goes_on(desk: Desk, qtbot: QtBot) -> None:
-    page, ear = page_of(desk, qtbot), Ear(desk)
-    sheet = SessionSheet(desk, page)
-    sheet.started.connect(page._started)
-    sheet.open()
-    until(qtbot, sheet.start.isEnabled)
-    assert {sheet.trainer.itemData(place) for place in range(sheet.trainer.count())} >= {"neat", *OURS}
-    sheet.trainer.setCurrentIndex(sheet.trainer.findData("counting"))
-    assert sheet.about.text() == "Counts."
-    assert sheet.form is not None
-    assert sheet.form.preset.currentText() == "short"
-    sheet.form.set_values(SLOW)
-    sheet.name.setText("<b>first</b>")
-    assert sheet.rules is not None
-    assert sheet.rules.values()["points"] == 2, "the rules that are looked at"
-    qtbot.keyClick(sheet, Qt.Key.Key_Return)
+def test_a_session_starts_in_the_dialog_grows_pauses_stops_and_resumes(context: AppContext, qtbot: QtBot) -> None:
+    page, notes = page_of(context, qtbot), Notifications(context)
+    dialog = NewSessionDialog(context, page)
+    dialog.started.connect(page._on_started)
+    dialog.open()
+    until(qtbot, dialog.start.isEnabled)
+    assert {dialog.trainer.itemData(place) for place in range(dialog.trainer.count())} >= {"neat", *OURS}
+    dialog.trainer.setCurrentIndex(dialog.trainer.findData("counting"))
+    assert dialog.about.text() == "Counts."
+    assert dialog.form is not None
+    assert dialog.form.preset.currentText() == "short"
+    dialog.form.set_values(SLOW)
+    dialog.name.setText("<b>first</b>")
+    assert dialog.rules is not None
+    assert dialog.rules.values()["points"] == 2, "the rules of the selected pool"
+    qtbot.keyClick(dialog, Qt.Key.Key_Return)
     until(qtbot, lambda: page.number == 1)
-    assert ear.shown == [("training", 1)]
-    until(qtbot, lambda: page.curves.cards and chart_of(page, "Value").shown)
+    assert notes.shown == [("training", 1)]
+    until(qtbot, lambda: page.charts.cards and chart_of(page, "Value").shown)
     before = len(chart_of(page, "Value").shown[0].x)
     until(qtbot, lambda: len(chart_of(page, "Value").shown[0].x) > before)
-    assert page.head.name.text() == "<b>first</b>"
-    assert page.head.word.text() == "Running"
+    assert page.header.name.text() == "<b>first</b>"
+    assert page.header.status.text() == "Running"
 
-    page.head.main.click()
-    until(qtbot, lambda: page.head.word.text() == "Paused")
-    assert desk.league.training.sessions.session(1).state is State.PAUSED
-    assert page.head.main.text() == "Go on"
+    page.header.main_button.click()
+    until(qtbot, lambda: page.header.status.text() == "Paused")
+    assert context.league.training.sessions.session(1).state is RunState.PAUSED
+    assert page.header.main_button.text() == "Resume"
     page.pause_resume()
-    until(qtbot, lambda: page.head.word.text() == "Running")
-    page.head.stop.click()
-    until(qtbot, lambda: page.head.word.text() == "Stopped")
-    until(qtbot, lambda: "was stopped and can be resumed" in ear.text)
-    assert not desk.league.training.jobs
-    steps = Sessions(desk.league.league).steps(1)
-    page.head.main.click()
-    until(qtbot, lambda: page.head.word.text() == "Running" and page.glance and page.glance.step > steps)
-    page.order("kill")
-    until(qtbot, lambda: page.head.word.text() == "Stopped")
-    assert "on request" in page.head.remark.text()
+    until(qtbot, lambda: page.header.status.text() == "Running")
+    page.header.stop_button.click()
+    until(qtbot, lambda: page.header.status.text() == "Stopped")
+    until(qtbot, lambda: "was stopped and can be resumed" in notes.text)
+    assert not context.league.training.jobs
+    steps = SessionStore(context.league.league).steps(1)
+    page.header.main_button.click()
+    until(qtbot, lambda: page.header.status.text() == "Running" and page.summary and page.summary.step > steps)
+    page.run_command("kill")
+    until(qtbot, lambda: page.header.status.text() == "Stopped")
+    assert "on request" in page.header.message.text()
 
 
-def test_a_finished_session_tells_and_its_champion_can_be_placed(
-    desk: Desk, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+def test_a_finished_session_notifies_and_its_champion_can_be_placed(
+    context: AppContext, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(placement, "MATCHES", 12)
-    page, ear = page_of(desk, qtbot), Ear(desk)
-    desk.league.training.start("counting", {"steps": 3}, game=QUICK, name="Counter")
-    until(qtbot, lambda: "Counter has finished: Counter has entered the league" in ear.text)
-    text, place = next(offer for told, _, offer in ear.said if "has finished" in told)
-    assert text == "Place it"
+    monkeypatch.setattr(placement_matches, "MATCHES", 12)
+    page, notes = page_of(context, qtbot), Notifications(context)
+    context.league.training.start("counting", {"steps": 3}, game=QUICK, name="Counter")
+    until(qtbot, lambda: "Counter has finished: Counter joined the league" in notes.text)
+    text, place = next(offer for text, _, offer in notes.messages if "has finished" in text)
+    assert text == "Rate it"
     place()
-    until(qtbot, lambda: any("new, " in told for told, *_ in ear.said))
-    told, tone, (offer, _) = ear.said[-1]
-    agent = desk.league.league.agent("Counter", "pong")
-    rank, matches, rating, error = places(desk.league, QUICK, {agent.id})[agent.id]
-    assert told == f"Counter: new, {ordinal(rank)}, {rating:.0f} \u00b1 {error:.0f}"
+    until(qtbot, lambda: any(": placed " in text for text, *_ in notes.messages))
+    text, tone, (offer, _) = notes.messages[-1]
+    agent = context.league.league.agent("Counter", "pong")
+    rank, matches, rating, error = load_ranks(context.league, QUICK, {agent.id})[agent.id]
+    assert text == f"Counter: placed {ordinal(rank)}, {rating:.0f} \u00b1 {error:.0f}"
     assert (tone, matches) == ("good", 12)
     assert offer == "Play it"
-    gauntlet = desk.league.league.tournaments()[-1]
+    gauntlet = context.league.league.tournaments()[-1]
     assert gauntlet.settings.format == "gauntlet"
     assert gauntlet.name == "Placement of Counter"
-    assert set(gauntlet.entrants) == {agent.id, *(desk.league.league.agent(one, "pong").id for one in BOTS)}
-    assert page.trainees.placements.word(agent.id) == ""
+    assert set(gauntlet.entrants) == {agent.id, *(context.league.league.agent(one, "pong").id for one in BOTS)}
+    assert page.players.placements.status_text(agent.id) == ""
 
 
-# Opened again, or only looked at
+# Restart and read-only leagues
 
 
-def test_sessions_are_there_again_after_a_restart(desk: Desk, played: Path, qtbot: QtBot) -> None:
-    number = recorded(desk.league, "kept")
-    page = page_of(desk, qtbot)
+def test_sessions_are_listed_after_a_restart(context: AppContext, played: Path, qtbot: QtBot) -> None:
+    number = recorded(context.league, "kept")
+    page = page_of(context, qtbot)
     until(qtbot, lambda: page.number == number)
-    state = desk.release()
+    state = context.release()
     assert state is not None
     state.close()
     assert page.empty.isVisible()
-    desk.adopt(LeagueState(played, plugins=PLUGINS))
+    context.adopt(LeagueState(played, plugins=PLUGINS))
     until(qtbot, lambda: page.number == number)
-    assert page.head.word.text() == "Stopped"
-    assert page.head.main.text() == "Resume"
-    assert page.head.main.isEnabled()
-    until(qtbot, lambda: page.curves.cards and chart_of(page, "Matches").shown)
+    assert page.header.status.text() == "Stopped"
+    assert page.header.main_button.text() == "Resume"
+    assert page.header.main_button.isEnabled()
+    until(qtbot, lambda: page.charts.cards and chart_of(page, "Matches").shown)
     assert len(chart_of(page, "Matches").shown[0].x) == 30
 
 
-def test_a_read_only_league_is_only_looked_at(bare: Desk, played: Path, qtbot: QtBot) -> None:
+def test_a_read_only_league_can_be_viewed_but_not_trained_in(bare: AppContext, played: Path, qtbot: QtBot) -> None:
     with LeagueState(played) as state:
         number = recorded(state)
     bare.adopt(LeagueState(played, read_only=True))
-    page, ear = page_of(bare, qtbot), Ear(bare)
-    until(qtbot, lambda: page.number == number and page.trainees.view.cards)
+    page, notes = page_of(bare, qtbot), Notifications(bare)
+    until(qtbot, lambda: page.number == number and page.players.view.cards)
     assert not page.new.isEnabled()
-    assert not page.head.main.isEnabled()
-    assert not page.trainees.view.cards[0].main.isEnabled()
-    assert page.trainees.view.cards[0].watch_button.isEnabled()
+    assert not page.header.main_button.isEnabled()
+    assert not page.players.view.cards[0].main_button.isEnabled()
+    assert page.players.view.cards[0].watch_button.isEnabled()
     page.new_session()
-    assert "read-only" in ear.text
-    until(qtbot, lambda: page.curves.cards and chart_of(page, "Matches").shown)
+    assert "read-only" in notes.text
+    until(qtbot, lambda: page.charts.cards and chart_of(page, "Matches").shown)
 
 
-def test_the_list_is_a_proper_model_and_says_what_it_shows(desk: Desk, qtbot: QtBot) -> None:
+def test_the_session_list_is_a_sound_model_with_accessible_texts(context: AppContext, qtbot: QtBot) -> None:
     model = SessionsModel()
     tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
-    numbers = [recorded(desk.league, "one"), recorded(desk.league, "two", begun=False)]
-    rows = glances(desk.league)
-    assert [one.number for one in rows] == numbers[::-1]
+    numbers = [recorded(context.league, "one"), recorded(context.league, "two", stopped=False)]
+    rows = load_sessions(context.league)
+    assert [summary.number for summary in rows] == numbers[::-1]
     model.set_rows(rows[1:])
     model.set_rows(rows)
     first = model.index(0)
     assert first.data(Qt.ItemDataRole.AccessibleTextRole) == "two, neat, finished, step 30 of 30, best 100 %"
     assert model.setData(first, Qt.CheckState.Checked, Qt.ItemDataRole.CheckStateRole)
-    assert model.marked == [numbers[1]]
-    assert model.place(numbers[0]) is None
+    assert model.checked == [numbers[1]]
+    assert model.colour_index(numbers[0]) is None
     model.set_rows(rows[1:])
-    assert model.marked == []
+    assert model.checked == []
     model.set_rows([])
     assert model.rowCount(QModelIndex()) == 0
     del tester
 
 
-def test_a_hostile_session_changes_no_layout(desk: Desk, qtbot: QtBot) -> None:
+def test_hostile_names_and_notes_do_not_widen_the_page(context: AppContext, qtbot: QtBot) -> None:
     name = "<b>\u05d0\U0001f3d3" + "W" * 115
-    sessions = Sessions(desk.league.league)
+    sessions = SessionStore(context.league.league)
     number = sessions.add(name, "gone trainer", QUICK, [("note", "<i>" + "x" * 500)]).number
     sessions.record(number, 1, [("odd/" + "y" * 100, float("nan")), ("odd/z", np.inf), ("odd/a", 1.0)])
-    sessions.update(number, State.STOPPED, "failed: <b>" + "z" * 900)
-    page = page_of(desk, qtbot)
+    sessions.update(number, RunState.STOPPED, "failed: <b>" + "z" * 900)
+    page = page_of(context, qtbot)
     page.resize(706, 536)
-    until(qtbot, lambda: page.number == number and page.curves.cards)
+    until(qtbot, lambda: page.number == number and page.charts.cards)
     for place in range(page.tabs.count()):
         page.tabs.setCurrentIndex(place)
         QApplication.processEvents()
         page.grab()
     assert page.minimumSizeHint().width() <= 706
-    assert page.head.word.text() == "Failed"
-    one = page.glance
-    assert isinstance(one, Glance)
-    assert one.resumable
+    assert page.header.status.text() == "Failed"
+    summary = page.summary
+    assert isinstance(summary, SessionSummary)
+    assert summary.resumable

@@ -1,4 +1,4 @@
-"""The visual toggle as the window shows it: what only a page, a badge, a pill or a toast can tell."""
+"""The visual mode in the window: switch, status, badges, buttons and toasts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from engine.registry import new_game
-from league_app.gui.match.page import MatchPage
 from league_app.core.state import LeagueState
-from league_app.core.training_jobs import Trainings
-from league_app.gui.main_window import Window
-from tests.agents.sessions import PLUGINS
+from league_app.core.training_jobs import TrainingManager
+from league_app.gui.main_window import MainWindow
+from league_app.gui.match.page import MatchPage
+from tests.agents.training.session_helpers import PLUGINS
 from tests.faults.league import worker_pids
-from tests.gui.conftest import BOTS, QUICK
-from tests.gui.training import our_trainers
+from tests.league_app.gui.conftest import BOTS, QUICK
+from tests.league_app.gui.training_helpers import our_trainers
 
 LONG = new_game("pong", step_limit=4000, paddle_height=300.0, top_speed=7.0).spec
 SHOWN = {"game": LONG, "agents": ("Predictor", "Tracker")}
@@ -24,79 +24,79 @@ MANY = {"game": QUICK, "agents": BOTS, "options": {"rounds": 1000}}
 
 
 @pytest.fixture
-def window(hall: Window, played: Path, qtbot: QtBot) -> Iterator[Window]:
-    """With the league that has been played in."""
+def window(hall: MainWindow, played: Path, qtbot: QtBot) -> Iterator[MainWindow]:
+    """The window with a league that has matches."""
     hall.leagues.open_path(played)
-    qtbot.waitUntil(lambda: hall.desk.state is not None, timeout=20_000)
-    hall.desk.league.budget.cores = 2
+    qtbot.waitUntil(lambda: hall.context.state is not None)
+    hall.context.league.budget.cores = 2
     hall.show_page("dashboard")
     yield hall
-    hall.leagues.leave_silently(lambda: None)
-    qtbot.waitUntil(lambda: not hall.leagues.unsettled, timeout=30_000)
+    hall.leagues.close_without_asking(lambda: None)
+    qtbot.waitUntil(lambda: not hall.leagues.switching)
     assert not worker_pids()
 
 
-def press(window: Window, qtbot: QtBot) -> None:
-    """F5, and whatever comes of it has come."""
-    window.acts.named("window.toggle_visual").trigger()
-    qtbot.waitUntil(lambda: not window.desk.orders.waiting, timeout=10_000)
+def press(window: MainWindow, qtbot: QtBot) -> None:
+    """Press F5 and wait until its commands have run."""
+    window.menu_actions.find("window.toggle_visual").trigger()
+    qtbot.waitUntil(lambda: not window.context.command_queue.waiting)
 
 
-def live(window: Window, qtbot: QtBot) -> MatchPage:
-    """A tournament whose first match is on the page."""
+def live(window: MainWindow, qtbot: QtBot) -> MatchPage:
+    """Start a tournament and open its first match."""
     press(window, qtbot)
-    window.desk.league.start_tournament(**SHOWN, seed=31)
+    window.context.league.start_tournament(**SHOWN, seed=31)
     window.show_page("match")
     page = window.page("match")
     assert isinstance(page, MatchPage)
-    qtbot.waitUntil(lambda: page.shown is not None and page.shown.steps > 5, timeout=20_000)
+    qtbot.waitUntil(lambda: page.shown is not None and page.shown.steps > 5)
     return page
 
 
-def says(window: Window, qtbot: QtBot, text: str) -> None:
-    """What stands beside the switch."""
-    qtbot.waitUntil(lambda: window.bar.words.text() == text, timeout=10_000)
+def says(window: MainWindow, qtbot: QtBot, text: str) -> None:
+    """Wait for this status beside the switch."""
+    qtbot.waitUntil(lambda: window.toolbar.status_text.text() == text)
 
 
 # Idle
 
 
-def test_idle_the_words_beside_the_switch_tell_of_the_next_tournament(window: Window, qtbot: QtBot) -> None:
+def test_while_idle_the_status_describes_the_next_tournament(window: MainWindow, qtbot: QtBot) -> None:
     says(window, qtbot, "the next tournament runs on 2 workers")
     press(window, qtbot)
     says(window, qtbot, "the next tournament will be shown")
-    assert window.bar.switch.isChecked()
-    assert type(window.stack.currentWidget()).__name__ == "DashboardPage", "nothing is played, so nothing is shown"
+    assert window.toolbar.switch.isChecked()
+    assert type(window.stack.currentWidget()).__name__ == "DashboardPage", "no match is live, so the page stays"
 
 
 # Running
 
 
-def test_turned_off_in_a_live_match_the_words_say_so_and_the_page_goes_to_its_end(window: Window, qtbot: QtBot) -> None:
+def test_turning_it_off_in_a_live_match_skips_to_the_end(window: MainWindow, qtbot: QtBot) -> None:
     page = live(window, qtbot)
     says(window, qtbot, "showing match 1 of 2")
-    show = page.shown
-    assert show is not None
-    assert show.badge == "LIVE"
+    player = page.shown
+    assert player is not None
+    assert player.badge == "LIVE"
     press(window, qtbot)
-    assert not window.bar.switch.isChecked()
-    qtbot.waitUntil(lambda: show.complete and show.at_end, timeout=20_000)
+    assert not window.toolbar.switch.isChecked()
+    qtbot.waitUntil(lambda: player.complete and player.at_end)
 
 
-def test_turned_on_in_a_headless_run_the_match_page_comes_by_itself(window: Window, qtbot: QtBot) -> None:
-    job = window.desk.league.start_tournament(**MANY, seed=32)
-    qtbot.waitUntil(lambda: job.progress().played > 10, timeout=20_000)
+def test_turning_it_on_in_a_headless_run_opens_the_match_page(window: MainWindow, qtbot: QtBot) -> None:
+    job = window.context.league.start_tournament(**MANY, seed=32)
+    qtbot.waitUntil(lambda: job.progress().played > 10)
     press(window, qtbot)
     page = window.page("match")
     assert window.stack.currentWidget() is page
-    qtbot.waitUntil(lambda: page.shown is not None and page.shown.badge == "LIVE", timeout=20_000)
-    qtbot.waitUntil(lambda: window.bar.words.text().startswith("showing match "), timeout=10_000)
-    state = window.desk.league
-    qtbot.waitUntil(lambda: _states(state) == {"idle: visual mode"}, timeout=10_000)
+    qtbot.waitUntil(lambda: page.shown is not None and page.shown.badge == "LIVE")
+    qtbot.waitUntil(lambda: window.toolbar.status_text.text().startswith("showing match "))
+    state = window.context.league
+    qtbot.waitUntil(lambda: _states(state) == {"idle: visual mode"})
 
 
 def _states(state: LeagueState) -> set[str]:
-    """Of the workers that play batches, as the panel shows them."""
+    """The states of the batch workers, as the panel shows them."""
     status = state.status()
     return {one.state for one in status.workers if one.slot >= 0} if status is not None else set()
 
@@ -104,126 +104,126 @@ def _states(state: LeagueState) -> set[str]:
 # Paused
 
 
-def test_a_paused_match_stays_paused_whichever_way_it_is_flipped(window: Window, qtbot: QtBot) -> None:
+def test_a_paused_match_stays_paused_when_the_mode_changes(window: MainWindow, qtbot: QtBot) -> None:
     page = live(window, qtbot)
-    show = page.shown
-    assert show is not None
+    player = page.shown
+    assert player is not None
     page.play_pause()
-    qtbot.waitUntil(lambda: show.badge == "PAUSED", timeout=10_000)
+    qtbot.waitUntil(lambda: player.badge == "PAUSED")
     for on in (False, True):
         press(window, qtbot)
-        assert window.bar.switch.isChecked() is on
+        assert window.toolbar.switch.isChecked() is on
         says(window, qtbot, "paused")
-        assert show.badge == "PAUSED"
+        assert player.badge == "PAUSED"
         assert window.conditions()["paused"]
-    steps = show.steps
+    steps = player.steps
     page.play_pause()
-    qtbot.waitUntil(lambda: show.badge == "LIVE" and show.steps > steps, timeout=10_000)
+    qtbot.waitUntil(lambda: player.badge == "LIVE" and player.steps > steps)
 
 
-def test_pausing_stops_the_clocks_of_those_who_play(window: Window, qtbot: QtBot) -> None:
+def test_pausing_stops_the_clocks_of_the_players(window: MainWindow, qtbot: QtBot) -> None:
     page = live(window, qtbot)
-    show = page.shown
-    assert show is not None
-    assert show.live is not None
+    player = page.shown
+    assert player is not None
+    assert player.live is not None
     page.play_pause()
-    qtbot.waitUntil(lambda: show.live.paused, timeout=10_000)
-    qtbot.wait(300)  # what was on its way comes
-    before = show.steps
+    qtbot.waitUntil(lambda: player.live.paused)
+    qtbot.wait(300)  # for steps that are still being sent
+    before = player.steps
     qtbot.wait(600)
-    assert show.steps == before, "nobody is asked for a move, so nobody's time runs"
-    assert show.silent == 0.0, "and nobody is said to be late"
+    assert player.steps == before, "no player is asked for an action"
+    assert player.idle_seconds == 0.0, "and no waiting time is shown"
 
 
 # A replay is open
 
 
-def test_a_replay_stays_and_a_pill_offers_the_live_match(window: Window, qtbot: QtBot) -> None:
+def test_an_open_replay_stays_and_a_button_offers_the_live_match(window: MainWindow, qtbot: QtBot) -> None:
     window.show_page("match", "1.1")
     page = window.page("match")
-    qtbot.waitUntil(lambda: page.shown is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: page.shown is not None)
     replay = page.shown
     press(window, qtbot)
-    window.desk.league.start_tournament(**SHOWN, seed=33)
-    qtbot.waitUntil(page.ring.pill.isVisible, timeout=20_000)
-    assert page.ring.pill.text() == "Live: Predictor \u2013 Tracker, watch"
+    window.context.league.start_tournament(**SHOWN, seed=33)
+    qtbot.waitUntil(page.view.live_button.isVisible)
+    assert page.view.live_button.text() == "Watch live: Predictor \u2013 Tracker"
     assert (page.shown, replay.badge) == (replay, "REPLAY")
     press(window, qtbot)
-    assert (page.shown, replay.badge) == (replay, "REPLAY"), "turned off it stays as well"
+    assert (page.shown, replay.badge) == (replay, "REPLAY"), "the replay stays after turning it off"
 
 
-def test_the_pill_leads_to_the_live_match(window: Window, qtbot: QtBot) -> None:
+def test_the_button_opens_the_live_match(window: MainWindow, qtbot: QtBot) -> None:
     window.show_page("match", "1.1")
     page = window.page("match")
-    qtbot.waitUntil(lambda: page.shown is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: page.shown is not None)
     press(window, qtbot)
-    window.desk.league.start_tournament(**SHOWN, seed=34)
-    qtbot.waitUntil(page.ring.pill.isVisible, timeout=20_000)
-    page.ring.pill.click()
-    qtbot.waitUntil(lambda: page.shown.badge == "LIVE", timeout=10_000)
-    qtbot.waitUntil(lambda: not page.ring.pill.isVisible())
+    window.context.league.start_tournament(**SHOWN, seed=34)
+    qtbot.waitUntil(page.view.live_button.isVisible)
+    page.view.live_button.click()
+    qtbot.waitUntil(lambda: page.shown.badge == "LIVE")
+    qtbot.waitUntil(lambda: not page.view.live_button.isVisible())
 
 
 # Training and exhibitions
 
 
-def test_training_does_not_hear_of_it(window: Window, qtbot: QtBot) -> None:
-    state = window.desk.league
-    state.training = Trainings(state, PLUGINS)
+def test_training_is_not_affected(window: MainWindow, qtbot: QtBot) -> None:
+    state = window.context.league
+    state.training = TrainingManager(state._context, PLUGINS, state.start)
     with our_trainers():
         job = state.training.start("counting", {"steps": 100_000, "nap": 0.01, "every": 1000}, game=QUICK)
         steps = state.training.sessions.steps
         for _ in range(2):
             press(window, qtbot)
             before = steps(job.number)
-            qtbot.waitUntil(lambda before=before: steps(job.number) > before, timeout=20_000)
+            qtbot.waitUntil(lambda before=before: steps(job.number) > before)
             assert not job.paused
         says(window, qtbot, "the next tournament runs on 2 workers")
 
 
-def test_an_exhibition_goes_on_whatever_the_toggle_says(window: Window, qtbot: QtBot) -> None:
-    shown = window.desk.league.exhibit(["Predictor", "Tracker"], LONG)
+def test_an_exhibition_is_not_affected(window: MainWindow, qtbot: QtBot) -> None:
+    shown = window.context.league.exhibit(["Predictor", "Tracker"], LONG)
     window.show_page("match", shown)
     page = window.page("match")
-    qtbot.waitUntil(lambda: page.shown is not None and page.shown.steps > 5, timeout=20_000)
-    show = page.shown
+    qtbot.waitUntil(lambda: page.shown is not None and page.shown.steps > 5)
+    player = page.shown
     for _ in range(2):
         press(window, qtbot)
-        assert (page.shown, show.badge, shown.paused, shown.result) == (show, "EXHIBITION", False, None)
-    steps = show.steps
-    qtbot.waitUntil(lambda: show.steps > steps, timeout=10_000)
+        assert (page.shown, player.badge, shown.paused, shown.result) == (player, "EXHIBITION", False, None)
+    steps = player.steps
+    qtbot.waitUntil(lambda: player.steps > steps)
 
 
 # A person is seated
 
 
-def test_while_you_have_to_play_it_is_refused_in_a_toast_and_the_switch_goes_back(window: Window, qtbot: QtBot) -> None:
-    state = window.desk.league
+def test_with_a_human_entrant_it_cannot_be_turned_off(window: MainWindow, qtbot: QtBot) -> None:
+    state = window.context.league
     state.add_agent("You", "pong", "human", b"")
     state.start_tournament(game=QUICK, agents=("Lazy", "Still", "You"), swap=False, seed=35)
-    qtbot.waitUntil(lambda: state.live is not None, timeout=20_000)
-    qtbot.waitUntil(window.bar.switch.isChecked)  # it is on, whatever was set
+    qtbot.waitUntil(lambda: state.live is not None)
+    qtbot.waitUntil(window.toolbar.switch.isChecked)  # a human entrant turns it on
     press(window, qtbot)
-    told = [one.text for one in window.toasts.shown]
-    assert any(one.startswith("you play in 2 remaining matches") for one in told), told
-    assert window.bar.switch.isChecked()
-    assert window.acts.named("window.toggle_visual").isChecked()
+    texts = [one.text for one in window.toasts.shown]
+    assert any("while you play in 2 remaining matches" in one for one in texts), texts
+    assert window.toolbar.switch.isChecked()
+    assert window.menu_actions.find("window.toggle_visual").isChecked()
     assert state.show_visuals
 
 
 # Out of sight
 
 
-def test_leaving_the_match_tab_stops_the_painting_and_not_the_play(window: Window, qtbot: QtBot) -> None:
+def test_leaving_the_match_page_stops_painting_and_not_the_match(window: MainWindow, qtbot: QtBot) -> None:
     page = live(window, qtbot)
-    show = page.shown
-    assert show is not None
+    player = page.shown
+    assert player is not None
     window.show_page("history")
     assert not page._timer.isActive(), "nothing is drawn"
-    shown = show.step
+    shown = player.step
     qtbot.wait(500)
-    assert show.step == shown
+    assert player.step == shown
     window.show_page("match")
-    assert page.shown is show
-    qtbot.waitUntil(lambda: show.steps > shown + 20, timeout=10_000)
-    assert show.badge == "LIVE"
+    assert page.shown is player
+    qtbot.waitUntil(lambda: player.steps > shown + 20)
+    assert player.badge == "LIVE"

@@ -1,4 +1,4 @@
-"""What the tests of training in the window have in common: a desk with our trainers, sessions without a process."""
+"""Helpers of the training tests: a context with test trainers, and recorded sessions without a process."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
-from engine.league.records import State
+from engine.league.records import RunState
 from engine.league.storage.session_rows import Measured
-from engine.league.storage.sessions import Sessions
+from engine.league.storage.sessions import SessionStore
 from engine.play.match import AgentSpec
 from engine.registry import TRAINERS
-from league_app.gui.context import Desk
-from league_app.gui.training.page import TrainingPage
 from league_app.core.state import LeagueState
-from tests.agents.sessions import OURS, PLUGINS
-from tests.gui.conftest import QUICK
+from league_app.gui.context import AppContext
+from league_app.gui.training.page import TrainingPage
+from tests.agents.training.session_helpers import OURS, PLUGINS
+from tests.league_app.gui.conftest import QUICK
 
 
 @contextmanager
@@ -31,46 +31,46 @@ def our_trainers() -> Iterator[None]:
         TRAINERS.remove(name)
 
 
-def with_trainers(desk: Desk, path: Path) -> Desk:
-    """With the league open, in which sessions know our trainers."""
+def with_trainers(context: AppContext, path: Path) -> AppContext:
+    """Opens the league, with the test trainers available to sessions."""
     state = LeagueState(path, lanes=4, plugins=PLUGINS)
     state.budget.cores, state.batch_size = 2, 4
-    desk.adopt(state)
-    return desk
+    context.adopt(state)
+    return context
 
 
-class Ear(QObject):
-    """What is told to the person."""
+class Notifications(QObject):
+    """Records notifications and navigation."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: AppContext) -> None:
         super().__init__()
-        self.said: list[tuple[str, str, Any]] = []
+        self.messages: list[tuple[str, str, Any]] = []
         self.shown: list[tuple[str, object]] = []
-        desk.said.connect(self.hear)
-        desk.wanted.connect(self.show)
+        context.notified.connect(self._on_notified)
+        context.navigation_requested.connect(self._on_navigated)
 
-    def hear(self, text: str, tone: str, offer: object) -> None:
-        self.said.append((text, tone, offer))
+    def _on_notified(self, text: str, tone: str, offer: object) -> None:
+        self.messages.append((text, tone, offer))
 
-    def show(self, page: str, what: object) -> None:
+    def _on_navigated(self, page: str, what: object) -> None:
         self.shown.append((page, what))
 
     @property
     def text(self) -> str:
-        return "\n".join(text for text, *_ in self.said)
+        return "\n".join(text for text, *_ in self.messages)
 
 
-def page_of(desk: Desk, qtbot: QtBot) -> TrainingPage:
-    page = TrainingPage(desk)
+def page_of(context: AppContext, qtbot: QtBot) -> TrainingPage:
+    page = TrainingPage(context)
     qtbot.addWidget(page)
-    page.resize(1200, 1100)  # all groups are seen
+    page.resize(1200, 1100)  # all groups are visible
     page.show()
     return page
 
 
-def recorded(state: LeagueState, name: str = "one", steps: int = 30, begun: bool = True) -> int:
+def recorded(state: LeagueState, name: str = "one", steps: int = 30, stopped: bool = True) -> int:
     """A session as a trainer would have left it, without running one."""
-    sessions = Sessions(state.league)
+    sessions = SessionStore(state.league)
     number = sessions.add(name, "neat", QUICK, [("generations", steps), ("seed", 1)]).number
     batch = [
         Measured(step, [("fitness/best", 1200.0 + step), ("fitness/mean", 1200.0), ("validation/share", step / steps),
@@ -82,13 +82,13 @@ def recorded(state: LeagueState, name: str = "one", steps: int = 30, begun: bool
     for step in (10, 20, 30):
         best = AgentSpec("x", "dice", b"best of %d" % (step // 20), 1)
         sessions.add_checkpoint(number, step, b"state", best, f"validated at {step} %")
-    sessions.update(number, State.STOPPED if begun else State.FINISHED, "as told")
+    sessions.update(number, RunState.STOPPED if stopped else RunState.FINISHED, "for a test")
     return number
 
 
 def chart_of(page: TrainingPage, title: str) -> Any:
-    return next(card.chart for panel, card in page.curves.cards.items() if panel.title == title)
+    return next(card.chart for spec, card in page.charts.cards.items() if spec.title == title)
 
 
-def until(qtbot: QtBot, true: Callable[[], object]) -> None:
-    qtbot.waitUntil(lambda: bool(true()), timeout=30_000)
+def until(qtbot: QtBot, condition: Callable[[], object]) -> None:
+    qtbot.waitUntil(lambda: bool(condition()))

@@ -1,4 +1,4 @@
-"""Scenes become pictures: the right things in the right places."""
+"""The painter draws the items of a scene at their positions."""
 
 from __future__ import annotations
 
@@ -74,6 +74,6 @@ def test_a_dashed_line_has_gaps() -> None:
     assert image.get_at((15, 50))[0] == 0
 
 
-def test_nothing_of_pygame_beyond_fonts_is_started() -> None:
+def test_only_the_font_module_of_pygame_is_initialised() -> None:
     assert not pygame.display.get_init()
     assert pygame.mixer.get_init() is None

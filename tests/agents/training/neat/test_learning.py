@@ -1,4 +1,4 @@
-"""Learning itself: from nothing to a champion, in every mode, and in a game that nobody prepared anything for."""
+"""Training from scratch produces strong champions: in every mode, and in a game without its own configuration."""
 
 from __future__ import annotations
 
@@ -9,21 +9,31 @@ import pytest
 
 from agents.training.concurrent import ConcurrentTrainingExecutor
 from agents.training.events import Champion, Checkpoint, Event, Player
-from agents.training.neat.modes import MODES, outcomes_of
-from agents.training.neat.trainer import Neuroevolution
 from agents.training.matchmaking import Encounter, matches, ready_bots
+from agents.training.neat.modes import MODES
+from agents.training.neat.trainer import Neuroevolution
+from agents.training.scoring import outcomes_of
 from engine.checks import check_game, check_kind
 from engine.league.statistics import interval
 from engine.play.match import AgentSpec, GameSpec, Limits
 from engine.registry import GAMES, KINDS, game_of, new_game
 from engine.seeding import derive
-from tests.agents.training import QUICK, last_state, measured, mode_of, of, stay_in_process, trained, written
+from tests.agents.training.fake_context import (
+    QUICK,
+    last_state,
+    measured,
+    mode_of,
+    of,
+    stay_in_process,
+    trained,
+    write_config,
+)
 
 PAIRS = 100
 
 
 def strength(players: dict[str, Player], bot: str, game: GameSpec) -> dict[str, tuple[float, float]]:
-    """The 95 % interval of the share that each takes from a bot, over side-swapped pairs on seeds nobody has seen."""
+    """95 % interval of the share of points of each player against a bot, in side-swapped pairs on unseen seeds."""
     opponent = ready_bots(game_of(game), bot)[0]
     agents = {name: AgentSpec(name, one.kind, one.payload, one.version) for name, one in players.items()}
     met = [
@@ -40,14 +50,14 @@ def strength(players: dict[str, Player], bot: str, game: GameSpec) -> dict[str, 
 
 
 def first_and_champion(events: list[Event]) -> dict[str, Player]:
-    """The best of the very first generation, and of all."""
+    """The best genome of the first generation, and the champion."""
     checkpoints = of(Checkpoint, events)
     assert checkpoints[0].step == 1
     return {"first": checkpoints[0].best, "champion": of(Champion, events)[-1].player}
 
 
 def learns(**settings: Any) -> None:
-    """Whether the champion beats the tracker, beyond doubt, and the best of the first generation does not."""
+    """Asserts that the champion beats the tracker significantly, and the best of the first generation does not."""
     game = new_game("pong").spec
     own = {"validate_bots": "Tracker", "checkpoint_every": 1, "steps": 2000, **settings}
     events = trained(Neuroevolution(**own), game=game, workers=2)
@@ -57,8 +67,8 @@ def learns(**settings: Any) -> None:
     assert found["champion"][0] > found["first"][1]
 
 
-def test_treasure_hunt_is_learned_as_any_other_game() -> None:
-    """Of what a champion could not do at first: hunt better than somebody who walks about."""
+def test_treasure_hunt_can_be_learned() -> None:
+    """The champion becomes better than a random walker."""
     game = new_game("treasure-hunt", seats=2, turns=60, radius=1).spec
     settings = {"bots": "Drifter", "validate_bots": "Drifter", "games": 2, "checkpoint_every": 1, "validate_every": 3}
     one = Neuroevolution(mode="against-bots", seed=1, population=60, generations=14, validate_pairs=6, **settings)
@@ -88,12 +98,12 @@ def test_in_competition_a_champion_learns_to_beat_the_tracker_that_it_never_met(
     learns(mode="competitive", seed=3, population=120, generations=19, opponents=5, validate_every=3)
 
 
-# A game of somebody else's
+# A game of a plug-in
 
 
 @pytest.fixture
 def trio() -> Iterator[GameSpec]:
-    """Registered for these tests alone; worker processes import the module for themselves."""
+    """Registered for these tests only; worker processes import the module themselves."""
     from tests.plugins import trio as module
 
     GAMES.add("trio", module.Trio)
@@ -112,7 +122,7 @@ def test_the_game_for_three_keeps_the_promises_of_a_game(trio: GameSpec) -> None
 def test_a_game_for_three_is_learned_without_special_cases(
     mode: str, trio: GameSpec, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = {"bots": "Shy,Greedy", "validate_bots": "Greedy", "neat_config": written(tmp_path / "crowd.txt")}
+    names = {"bots": "Shy,Greedy", "validate_bots": "Greedy", "neat_config": write_config(tmp_path / "crowd.txt")}
     one = Neuroevolution(**{**QUICK, **names, "mode": mode, "mastery": 0.4})
     one.check(game_of(trio), None, False)
     events = trained(one, game=trio, workers=2, plugins=("tests.plugins.trio",))
@@ -127,15 +137,15 @@ def test_a_game_for_three_is_learned_without_special_cases(
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
-def test_everybody_sits_at_each_of_three_seats_equally_often(mode: str, trio: GameSpec, tmp_path: Any) -> None:
-    from agents.training.neat.state import Course
+def test_each_genome_has_each_of_three_seats_equally_often(mode: str, trio: GameSpec, tmp_path: Any) -> None:
+    from agents.training.neat.state import EvolutionRun
 
-    names = {"bots": "Shy,Greedy", "validate_bots": "Greedy", "neat_config": written(tmp_path / "crowd.txt")}
+    names = {"bots": "Shy,Greedy", "validate_bots": "Greedy", "neat_config": write_config(tmp_path / "crowd.txt")}
     one = Neuroevolution(**{**QUICK, **names, "mode": mode, "population": 9})
     game = game_of(trio)
-    course = Course.begun(one, game, None)
-    specs = matches(mode_of(one, game).encounters(course), Limits())
-    for key in course.evolution.genomes:
+    run = EvolutionRun.start(one, game, None)
+    specs = matches(mode_of(one, game).encounters(run), Limits())
+    for key in run.evolution.genomes:
         seats = [sum(spec.players[seat].id == str(key) for spec in specs) for seat in range(3)]
         assert seats[0] == seats[1] == seats[2] > 0
 
@@ -143,9 +153,9 @@ def test_everybody_sits_at_each_of_three_seats_equally_often(mode: str, trio: Ga
 def test_a_game_for_three_is_played_by_groups_of_neat_pythons_genomes(trio: GameSpec, tmp_path: Any) -> None:
     import neat
 
-    from tests.agents.breeding import plain_config, seeded
+    from tests.agents.neat.sample_genomes import plain_config, seeded
 
-    place = written(tmp_path / "trio.txt", num_inputs=7, num_outputs=4, pop_size=6)
+    place = write_config(tmp_path / "trio.txt", num_inputs=7, num_outputs=4, pop_size=6)
     with seeded(1), open(place, encoding="utf-8") as file:
         genomes = list(neat.Population(plain_config(file.read())).population.values())
     plugins = ("tests.plugins.trio",)

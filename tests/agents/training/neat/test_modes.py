@@ -1,4 +1,4 @@
-"""Who meets whom in each mode, and what results are worth: on results that were made up."""
+"""Matches and fitness of each mode, with fabricated results."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from agents.training.neat.state import Course
-from agents.training.neat.modes import MODES, Judgement, merits_of, outcomes_of
+from agents.training.matchmaking import curriculum, groups, matches, ready_bots, share_of, shuffled
+from agents.training.neat.modes import MODES
+from agents.training.neat.state import Evaluation, EvolutionRun
 from agents.training.neat.trainer import Neuroevolution
 from agents.training.novelty import Archive
-from agents.training.matchmaking import curriculum, groups, matches, ready_bots, share_of, shuffled
+from agents.training.scoring import merits_of, outcomes_of
 from engine.errors import BadValue, UnknownName
 from engine.league.ratings import START, rerate
 from engine.league.statistics import interval
 from engine.play.match import Ending, EndingKind, Limits, MatchResult, MatchSpec
 from engine.play.results import ResultBatch
 from engine.registry import new_game
-from tests.agents.training import GAME, mode_of, trainer, written
+from tests.agents.training.fake_context import GAME, mode_of, trainer, write_config
 
 FINISHED = Ending(EndingKind.FINISHED)
 STATS = GAME.info.stats
@@ -30,7 +31,7 @@ STATS = GAME.info.stats
 
 @pytest.fixture
 def crowd(tmp_path: Path) -> str:
-    return written(tmp_path / "crowd.txt")
+    return write_config(tmp_path / "crowd.txt")
 
 
 def result(
@@ -40,7 +41,7 @@ def result(
     stats: Any = None,
     steps: int = 50,
 ) -> MatchResult:
-    """As a match would give it; who forfeits is last."""
+    """A match result; a seat that forfeits is last."""
     keyed = [(seat in ending.seats, -score) for seat, score in enumerate(scores)]
     ranks = tuple(1 + sum(other < one for other in keyed) for one in keyed)
     players = tuple(one.id for one in spec.players) if spec else tuple(str(seat) for seat in range(len(scores)))
@@ -52,26 +53,26 @@ def in_columns(specs: Sequence[MatchSpec], play: Callable[[MatchSpec], MatchResu
     return ResultBatch.of(specs, [play(spec) for spec in specs])
 
 
-def judged(
+def evaluated(
     one: Neuroevolution,
     play: Callable[[MatchSpec], MatchResult],
-    prepare: Callable[[Course], None] = lambda course: None,
-) -> tuple[Course, Judgement]:
-    """A first generation with results that somebody made up."""
-    course, mode = Course.begun(one, GAME, None), mode_of(one)
-    prepare(course)
-    met = mode.encounters(course)
-    return course, mode.judge(course, met, in_columns(matches(met, Limits()), play))
+    prepare: Callable[[EvolutionRun], None] = lambda run: None,
+) -> tuple[EvolutionRun, Evaluation]:
+    """A first generation evaluated with fabricated results."""
+    run, mode = EvolutionRun.start(one, GAME, None), mode_of(one)
+    prepare(run)
+    met = mode.encounters(run)
+    return run, mode.evaluate(run, met, in_columns(matches(met, Limits()), play))
 
 
 def by_number(spec: MatchSpec) -> MatchResult:
-    """Who has the larger key wins by as much; bots and the famous are 5."""
+    """The larger key wins by the difference; bots and the hall of fame count as 5."""
     worth = [float(one.id) if one.id.isdigit() else 5.0 for one in spec.players]
     return result(worth, spec=spec, stats=[[value] * len(STATS) for value in worth])
 
 
 def failing(key: str, play: Callable[[MatchSpec], MatchResult] = by_number) -> Callable[[MatchSpec], MatchResult]:
-    """The same, except that somebody breaks in every match."""
+    """The same, except that this genome fails in every match."""
 
     def played(spec: MatchSpec) -> MatchResult:
         ids = [one.id for one in spec.players]
@@ -85,7 +86,7 @@ def failing(key: str, play: Callable[[MatchSpec], MatchResult] = by_number) -> C
 # Results
 
 
-def test_an_outcome_is_the_share_of_the_others_that_somebody_did_better_than() -> None:
+def test_an_outcome_is_the_share_of_opponents_beaten() -> None:
     assert outcomes_of(result([3, 1])) == [1.0, 0.0]
     assert outcomes_of(result([2, 2])) == [0.5, 0.5]
     assert outcomes_of(result([5, 1, 3])) == [1.0, 0.0, 0.5]
@@ -93,18 +94,18 @@ def test_an_outcome_is_the_share_of_the_others_that_somebody_did_better_than() -
 
 
 @pytest.mark.parametrize("kind", [EndingKind.EXCEPTION, EndingKind.CRASH, EndingKind.CANNOT_START, EndingKind.TIMEOUT])
-def test_who_fails_has_shown_nothing_and_the_other_has_won(kind: EndingKind) -> None:
+def test_a_failed_seat_has_no_outcome_and_the_other_wins(kind: EndingKind) -> None:
     assert outcomes_of(result([3, 0], Ending(kind, (0,)))) == [None, 1.0]
     assert merits_of(result([0, 0], Ending(kind, (1,))))[1] is None
 
 
 @pytest.mark.parametrize("kind", [EndingKind.VOID, EndingKind.CANCELLED, EndingKind.QUARANTINED])
-def test_what_was_not_played_shows_nothing_of_anybody(kind: EndingKind) -> None:
+def test_a_match_that_was_not_played_has_no_outcomes(kind: EndingKind) -> None:
     assert outcomes_of(result([3, 0], Ending(kind))) == [None, None]
     assert merits_of(result([3, 0], Ending(kind))) == [None, None]
 
 
-def test_merit_is_half_who_won_and_half_by_how_much() -> None:
+def test_merit_is_half_outcome_and_half_margin() -> None:
     assert merits_of(result([5, 0])) == [1.0, 0.0]
     assert merits_of(result([2, 2])) == [0.5, 0.5]
     close, clear = merits_of(result([5, 4])), merits_of(result([5, 1]))
@@ -121,7 +122,7 @@ def test_merit_is_half_who_won_and_half_by_how_much() -> None:
 @pytest.mark.parametrize(
     ("count", "size", "meetings"), [(10, 2, 5), (11, 2, 5), (7, 3, 5), (9, 3, 4), (3, 3, 1), (2, 2, 3)]
 )
-def test_everybody_meets_enough_others_and_nobody_meets_itself(count: int, size: int, meetings: int) -> None:
+def test_each_player_meets_enough_others_and_never_itself(count: int, size: int, meetings: int) -> None:
     found = [group for pairs in groups(count, size, meetings, 77) for group in pairs]
     met = Counter(one for group in found for one in group for _ in range(size - 1))
     assert set(met) == set(range(count))
@@ -138,7 +139,7 @@ def test_pairings_are_drawn_anew_each_round_and_each_generation() -> None:
 
 
 @pytest.mark.parametrize("count", range(2, 22))
-def test_nobody_meets_another_twice_before_everybody_has_met(count: int) -> None:
+def test_no_pair_meets_twice_before_all_pairs_have_met(count: int) -> None:
     rounds = groups(count, 2, count - 1 + count % 2, 3)
     for pairs in rounds:
         assert {one for pair in pairs for one in pair} == set(range(count))
@@ -148,10 +149,10 @@ def test_nobody_meets_another_twice_before_everybody_has_met(count: int) -> None
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
-def test_every_genome_sits_at_every_seat_equally_often_with_the_same_seeds(mode: str, crowd: str) -> None:
+def test_each_genome_has_each_seat_equally_often_with_the_same_seeds(mode: str, crowd: str) -> None:
     one = trainer(crowd, mode=mode, opponents=5)
-    course = Course.begun(one, GAME, None)
-    specs = matches(mode_of(one).encounters(course), Limits())
+    run = EvolutionRun.start(one, GAME, None)
+    specs = matches(mode_of(one).encounters(run), Limits())
     seats: dict[str, Counter[int]] = {}
     seeds: dict[str, Counter[int]] = {}
     for spec in specs:
@@ -159,17 +160,17 @@ def test_every_genome_sits_at_every_seat_equally_often_with_the_same_seeds(mode:
             seats.setdefault(player.id, Counter())[seat] += 1
         for player in {player.id for player in spec.players}:
             seeds.setdefault(player, Counter())[spec.seed] += 1
-    own = [str(key) for key in course.evolution.genomes]
+    own = [str(key) for key in run.evolution.genomes]
     assert set(own) <= set(seats)
     for name in own:
         assert seats[name][0] == seats[name][1] > 0
-        assert seeds[name] == seeds[own[0]], "nobody is luckier"
+        assert seeds[name] == seeds[own[0]], "all genomes have the same seeds"
 
 
-def test_five_opponents_is_what_a_genome_meets_unless_told_otherwise(crowd: str) -> None:
+def test_a_genome_meets_five_opponents_by_default(crowd: str) -> None:
     one = Neuroevolution(mode="competitive", neat_config=crowd, population=20)
     assert (one.opponents, one.neighbours, one.archive, one.hall_share, one.hall_every) == (5, 15, 500, 0.2, 5)
-    met = mode_of(one).encounters(Course.begun(one, GAME, None))
+    met = mode_of(one).encounters(EvolutionRun.start(one, GAME, None))
     counts = Counter(player.id for encounter in met for player in encounter.players)
     assert set(counts.values()) == {5}
 
@@ -178,13 +179,13 @@ def test_five_opponents_is_what_a_genome_meets_unless_told_otherwise(crowd: str)
 
 
 @pytest.mark.parametrize("mode", ["competitive", "self-play"])
-def test_who_wins_more_is_fitter_and_the_mean_is_1200(mode: str, crowd: str) -> None:
-    _, judgement = judged(trainer(crowd, mode=mode, opponents=9, novelty=0.0), by_number)
-    ordered = sorted(judgement.fitness, key=judgement.fitness.__getitem__)
-    assert ordered[-1] == max(judgement.fitness)
-    assert ordered[0] == min(judgement.fitness)
-    assert np.mean(list(judgement.fitness.values())) == pytest.approx(1200)
-    assert judgement.failed == 0
+def test_more_wins_mean_more_fitness_and_the_mean_is_1200(mode: str, crowd: str) -> None:
+    _, evaluation = evaluated(trainer(crowd, mode=mode, opponents=9, novelty=0.0), by_number)
+    ordered = sorted(evaluation.fitness, key=evaluation.fitness.__getitem__)
+    assert ordered[-1] == max(evaluation.fitness)
+    assert ordered[0] == min(evaluation.fitness)
+    assert np.mean(list(evaluation.fitness.values())) == pytest.approx(1200)
+    assert evaluation.failed == 0
 
 
 def test_ratings_are_the_most_likely_ones() -> None:
@@ -206,7 +207,7 @@ def test_ratings_are_the_most_likely_ones() -> None:
     assert rerate(before, second, first, 1 - points, 200.0) == pytest.approx(found, abs=1e-6)
 
 
-def test_ratings_without_games_stay_and_stay_finite_with_a_clean_sheet() -> None:
+def test_ratings_without_games_stay_and_perfect_scores_stay_finite() -> None:
     none = np.zeros(0, np.int64)
     assert rerate(np.array([1200.0, 1300.0]), none, none, np.zeros(0), 200.0).tolist() == [1200.0, 1300.0]
     wins = np.zeros(500, np.int64), np.ones(500, np.int64), np.ones(500)
@@ -227,41 +228,41 @@ def test_the_interval_of_a_share_is_wilsons() -> None:
 
 
 @pytest.mark.parametrize("mode", ["against-bots", "self-play", "competitive"])
-def test_who_fails_everywhere_comes_last_and_its_matches_are_counted(mode: str, crowd: str) -> None:
+def test_a_genome_that_always_fails_is_last_and_its_failures_are_counted(mode: str, crowd: str) -> None:
     # level 0 scores shares of 1: with fitness below 0.0 nowhere, a failure that were scored 0 would show
     one = trainer(crowd, mode=mode, opponents=9, novelty=0.0)
-    _, well = judged(one, by_number)
-    _, judgement = judged(one, failing("7"))
-    others = [value for key, value in judgement.fitness.items() if key != 7]
-    assert judgement.fitness[7] == min(others)
-    assert judgement.fitness[7] != 0.0
+    _, well = evaluated(one, by_number)
+    _, evaluation = evaluated(one, failing("7"))
+    others = [value for key, value in evaluation.fitness.items() if key != 7]
+    assert evaluation.fitness[7] == min(others)
+    assert evaluation.fitness[7] != 0.0
     assert well.failed == 0
-    assert judgement.failed == {"against-bots": 2, "self-play": 18, "competitive": 18}[mode]
+    assert evaluation.failed == {"against-bots": 2, "self-play": 18, "competitive": 18}[mode]
 
 
-def test_who_fails_now_and_then_is_judged_by_its_other_matches(crowd: str) -> None:
+def test_a_genome_that_fails_sometimes_is_evaluated_by_its_other_matches(crowd: str) -> None:
     one = trainer(crowd, mode="against-bots", games=2)
 
     def at_times(spec: MatchSpec) -> MatchResult:
         return failing("7")(spec) if spec.id.endswith(".1") else by_number(spec)
 
-    _, judgement = judged(one, at_times)
-    assert judgement.fitness == judged(one, by_number)[1].fitness
-    assert judgement.failed == 2
+    _, evaluation = evaluated(one, at_times)
+    assert evaluation.fitness == evaluated(one, by_number)[1].fitness
+    assert evaluation.failed == 2
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
-def test_if_all_matches_fail_everybody_is_equal(mode: str, crowd: str) -> None:
+def test_if_all_matches_fail_all_genomes_are_equal(mode: str, crowd: str) -> None:
     one = trainer(crowd, mode=mode, novelty=0.0)
     void = Ending(EndingKind.VOID)
-    course, judgement = judged(one, lambda spec: result([0.0, 0.0], void, spec))
-    assert len(set(judgement.fitness.values())) == 1
-    assert judgement.failed == len(matches(mode_of(one).encounters(course), Limits()))
+    run, evaluation = evaluated(one, lambda spec: result([0.0, 0.0], void, spec))
+    assert len(set(evaluation.fitness.values())) == 1
+    assert evaluation.failed == len(matches(mode_of(one).encounters(run), Limits()))
 
 
-def test_who_fails_is_not_rewarded_for_being_unlike_the_others(crowd: str) -> None:
-    _, judgement = judged(trainer(crowd, mode="competitive", opponents=9, novelty=400.0), failing("7"))
-    assert judgement.fitness[7] == min(judgement.fitness.values())
+def test_a_failing_genome_gets_no_novelty_bonus(crowd: str) -> None:
+    _, evaluation = evaluated(trainer(crowd, mode="competitive", opponents=9, novelty=400.0), failing("7"))
+    assert evaluation.fitness[7] == min(evaluation.fitness.values())
 
 
 # Novelty
@@ -280,7 +281,7 @@ def test_novelty_is_the_mean_distance_to_the_nearest_neighbours() -> None:
         assert found[place] == pytest.approx(sum(apart[:15]) / 15)
 
 
-def test_the_archive_takes_the_most_novel_ones_and_forgets_the_oldest() -> None:
+def test_the_archive_adds_the_most_novel_and_drops_the_oldest() -> None:
     archive = Archive(12, 3)
     for turn in range(4):
         seen = np.arange(20.0).reshape(10, 2) + 100 * turn
@@ -291,26 +292,26 @@ def test_the_archive_takes_the_most_novel_ones_and_forgets_the_oldest() -> None:
     assert min(row[0] for row in archive.rows) >= 100, "the first ones have left"
 
 
-def test_nobody_is_novel_among_equals_or_alone() -> None:
+def test_novelty_is_zero_among_equals_and_alone() -> None:
     assert Archive(500, 15).novelty(np.ones((6, 3))).tolist() == [0.0] * 6
     assert Archive(500, 15).novelty(np.ones((1, 3))).tolist() == [0.0]
 
 
-def test_in_a_game_without_statistics_nobody_is_novel() -> None:
+def test_novelty_is_zero_in_a_game_without_statistics() -> None:
     assert Archive(500, 15).novelty(np.zeros((6, 0))).tolist() == [0.0] * 6
 
 
-def test_novelty_looks_at_what_a_genome_did_itself(crowd: str) -> None:
+def test_novelty_uses_a_genomes_own_statistics(crowd: str) -> None:
     def own(spec: MatchSpec) -> MatchResult:
         stats = [[int(one.id) * 10 + at for at in range(len(STATS))] for one in spec.players]
         return result([1.0, 1.0], spec=spec, stats=stats)
 
-    _, judgement = judged(trainer(crowd, mode="competitive"), own)
-    wanted = {tuple(float(key * 10 + at) for at in range(len(STATS))) for key in judgement.fitness}
-    assert len(judgement.behaviours) == 5
-    assert set(judgement.behaviours) <= wanted, "the means of its own statistics: no opponent's are mixed in"
-    assert judgement.fitness[1] > judgement.fitness[5] < judgement.fitness[10], "those at the ends are the most novel"
-    _, chosen = judged(trainer(crowd, mode="competitive", behaviour="distance, hits"), own)
+    _, evaluation = evaluated(trainer(crowd, mode="competitive"), own)
+    wanted = {tuple(float(key * 10 + at) for at in range(len(STATS))) for key in evaluation.fitness}
+    assert len(evaluation.behaviours) == 5
+    assert set(evaluation.behaviours) <= wanted, "the means of its own statistics: no opponent's are mixed in"
+    assert evaluation.fitness[1] > evaluation.fitness[5] < evaluation.fitness[10], "the ends are most novel"
+    _, chosen = evaluated(trainer(crowd, mode="competitive", behaviour="distance, hits"), own)
     assert {len(row) for row in chosen.behaviours} == {2}
     assert all(distance == hits + 2 for distance, hits in chosen.behaviours)
 
@@ -320,27 +321,27 @@ def test_novelty_looks_at_what_a_genome_did_itself(crowd: str) -> None:
 
 def test_the_curriculum_rises_when_the_newest_bot_is_mastered(crowd: str) -> None:
     one = trainer(crowd, mode="against-bots", mastery=0.75)
-    course, judgement = judged(one, by_number)
-    assert (course.level, judgement.level, judgement.measures["population/level"]) == (0, 1, 0.0)
-    assert "takes 100% from Still, now meets Lazy" in judgement.remarks[0]
-    _, beaten = judged(one, lambda spec: result([1.0, 1.0], spec=spec))
-    assert (beaten.level, beaten.remarks) == (0, [])
+    run, evaluation = evaluated(one, by_number)
+    assert (run.level, evaluation.level, evaluation.metrics["population/level"]) == (0, 1, 0.0)
+    assert "wins 100% of the points against Still; next: Lazy" in evaluation.messages[0]
+    _, beaten = evaluated(one, lambda spec: result([1.0, 1.0], spec=spec))
+    assert (beaten.level, beaten.messages) == (0, [])
 
-    def at_top(course: Course) -> None:
-        course.level = 2
+    def at_top(run: EvolutionRun) -> None:
+        run.level = 2
 
-    _, top = judged(one, by_number, at_top)
-    assert (top.level, top.remarks) == (2, [])
+    _, top = evaluated(one, by_number, at_top)
+    assert (top.level, top.messages) == (2, [])
     assert min(top.fitness.values()) >= 2.0, "a level is worth more than all that can be won below it"
-    assert max(judgement.fitness.values()) <= 1.0
+    assert max(evaluation.fitness.values()) <= 1.0
 
 
 def test_a_level_meets_its_bot_and_the_one_before(crowd: str) -> None:
     one = trainer(crowd, mode="against-bots")
-    course, mode = Course.begun(one, GAME, None), mode_of(one)
+    run, mode = EvolutionRun.start(one, GAME, None), mode_of(one)
     for level, wanted in enumerate([{"Still"}, {"Still", "Lazy"}, {"Lazy", "Tracker"}]):
-        course.level = level
-        assert {encounter.players[1].id for encounter in mode.encounters(course)} == wanted
+        run.level = level
+        assert {encounter.players[1].id for encounter in mode.encounters(run)} == wanted
 
 
 def test_options_of_the_game_approach_their_values_level_by_level() -> None:
@@ -367,8 +368,8 @@ def test_options_of_the_game_approach_their_values_level_by_level() -> None:
 
 
 def test_rewards_are_added_for_each_match(crowd: str) -> None:
-    plain = judged(trainer(crowd, mode="against-bots"), by_number)[1].fitness
-    rewarded = judged(trainer(crowd, mode="against-bots", rewards="hits=0.1,steps=0.01"), by_number)[1].fitness
+    plain = evaluated(trainer(crowd, mode="against-bots"), by_number)[1].fitness
+    rewarded = evaluated(trainer(crowd, mode="against-bots", rewards="hits=0.1,steps=0.01"), by_number)[1].fitness
     for key, value in plain.items():
         assert rewarded[key] == pytest.approx(value + 0.1 * key + 0.01 * 50)
 
@@ -385,27 +386,27 @@ def test_a_share_of_meetings_is_met_on_average() -> None:
     assert {share_of(4, 1.0, seed, 0) for seed in range(50)} == {4}
 
 
-def test_the_champion_enters_the_hall_every_few_generations_and_is_met(crowd: str) -> None:
+def test_the_champion_enters_the_hall_periodically_and_is_an_opponent(crowd: str) -> None:
     one = trainer(crowd, mode="self-play", opponents=5, hall_every=2, hall_size=3)
-    course, mode = Course.begun(one, GAME, None), mode_of(one)
+    run, mode = EvolutionRun.start(one, GAME, None), mode_of(one)
     for generation in range(12):
-        met = mode.encounters(course)
-        judgement = mode.judge(course, met, in_columns(matches(met, Limits()), by_number))
+        met = mode.encounters(run)
+        evaluation = mode.evaluate(run, met, in_columns(matches(met, Limits()), by_number))
         famous = [each for each in met if each.players[1].id.startswith("hall ")]
-        assert len(famous) == (len(course.evolution.genomes) if generation >= 2 else 0), "one meeting of five"
-        assert len(met) - len(famous) == (4 if generation >= 2 else 5) * len(course.evolution.genomes) // 2
-        assert judgement.measures["population/hall"] == min(generation // 2, 3)
-        assert ("hall/share" in judgement.measures) == (generation >= 2)
-        champion = max(judgement.fitness, key=judgement.fitness.__getitem__)
-        before = list(course.hall)
-        genome = course.evolution.genome(champion)
-        course.advance(judgement, one)
+        assert len(famous) == (len(run.evolution.genomes) if generation >= 2 else 0), "one meeting of five"
+        assert len(met) - len(famous) == (4 if generation >= 2 else 5) * len(run.evolution.genomes) // 2
+        assert evaluation.metrics["population/hall"] == min(generation // 2, 3)
+        assert ("hall/share" in evaluation.metrics) == (generation >= 2)
+        champion = max(evaluation.fitness, key=evaluation.fitness.__getitem__)
+        before = list(run.hall)
+        genome = run.evolution.genome(champion)
+        run.advance(evaluation, one)
         if generation % 2:
-            assert course.hall == [*before, course.hall[-1]][-3:]
-            assert (course.hall[-1].key, course.hall[-1].generation, course.hall[-1].genome) == (
+            assert run.hall == [*before, run.hall[-1]][-3:]
+            assert (run.hall[-1].key, run.hall[-1].generation, run.hall[-1].genome) == (
                 champion,
                 generation,
                 genome,
             )
         else:
-            assert course.hall == before
+            assert run.hall == before

@@ -1,4 +1,4 @@
-"""Stopped at any moment and resumed, with any number of workers: generation by generation the same run."""
+"""A run that is stopped at any moment and resumed, with any number of workers, is identical."""
 
 from __future__ import annotations
 
@@ -9,29 +9,38 @@ import pytest
 from agents.training.events import Checkpoint, Ended, Event, How
 from agents.training.neat.modes import MODES
 from agents.training.neat.trainer import Neuroevolution
-from tests.agents.training import Pretended, last_state, measured, of, stay_in_process, trained, trainer, written
+from tests.agents.training.fake_context import (
+    FakeContext,
+    last_state,
+    measured,
+    of,
+    stay_in_process,
+    trained,
+    trainer,
+    write_config,
+)
 
 
 @pytest.fixture
-def one_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+def trainer_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
     """A trainer of a mode that plays in this process."""
     stay_in_process(monkeypatch)
-    crowd = written(tmp_path / "crowd.txt")
+    crowd = write_config(tmp_path / "crowd.txt")
     return lambda mode, **settings: trainer(crowd, mode=mode, mastery=0.3, **settings)
 
 
-def looks_of(one: Neuroevolution) -> int:
-    """How often a whole run looks up."""
-    context = Pretended()
+def attend_calls(one: Neuroevolution) -> int:
+    """Number of calls of `attend` in a whole run."""
+    context = FakeContext()
     assert list(one.train(context))[-1].how is How.FINISHED
-    return context.looks
+    return context.calls
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
-def test_stopped_at_any_moment_and_resumed_it_is_the_same_run(mode: str, one_of) -> None:
-    one = one_of(mode)
+def test_a_run_stopped_at_any_moment_resumes_identically(mode: str, trainer_in_process) -> None:
+    one = trainer_in_process(mode)
     whole = trained(one)
-    wanted, looks = measured(whole), looks_of(one)
+    wanted, looks = measured(whole), attend_calls(one)
     moments = sorted({0, 1, looks // 7, looks // 3, looks // 2, looks - 1, *range(5, looks, looks // 4)})
     for moment in moments:
         begun = trained(one, stop_after=moment)
@@ -46,9 +55,9 @@ def test_stopped_at_any_moment_and_resumed_it_is_the_same_run(mode: str, one_of)
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
-def test_stopped_again_and_again_it_gets_there_all_the_same(mode: str, one_of) -> None:
-    one = one_of(mode)
-    wanted, looks = measured(trained(one)), looks_of(one)
+def test_a_run_stopped_many_times_has_the_same_end(mode: str, trainer_in_process) -> None:
+    one = trainer_in_process(mode)
+    wanted, looks = measured(trained(one)), attend_calls(one)
     found: dict[int, dict[str, float]] = {}
     state, stops = None, 0
     events: list[Event] = []
@@ -61,8 +70,8 @@ def test_stopped_again_and_again_it_gets_there_all_the_same(mode: str, one_of) -
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
-def test_every_checkpoint_leads_to_the_same_end(mode: str, one_of) -> None:
-    one = one_of(mode, checkpoint_every=1)
+def test_every_checkpoint_leads_to_the_same_end(mode: str, trainer_in_process) -> None:
+    one = trainer_in_process(mode, checkpoint_every=1)
     events = trained(one)
     wanted = measured(events)
     checkpoints = of(Checkpoint, events)
@@ -72,8 +81,8 @@ def test_every_checkpoint_leads_to_the_same_end(mode: str, one_of) -> None:
         assert rest == {step: values for step, values in wanted.items() if step > checkpoint.step}
 
 
-def test_a_finished_run_goes_on_with_more_generations(one_of) -> None:
-    short, long = one_of("self-play", generations=4), one_of("self-play", generations=6)
+def test_a_finished_run_can_be_resumed_with_more_generations(trainer_in_process) -> None:
+    short, long = trainer_in_process("self-play", generations=4), trainer_in_process("self-play", generations=6)
     wanted = measured(trained(long))
     first = trained(short)
     rest = measured(trained(long, state=last_state(first)))
@@ -83,16 +92,16 @@ def test_a_finished_run_goes_on_with_more_generations(one_of) -> None:
         assert {name: values.get(name) for name in names} == {name: wanted[step].get(name) for name in names}
 
 
-def test_a_checkpoint_is_the_same_for_the_same_run(one_of) -> None:
-    one = one_of("competitive")
+def test_a_checkpoint_is_the_same_for_the_same_run(trainer_in_process) -> None:
+    one = trainer_in_process("competitive")
     assert last_state(trained(one)) == last_state(trained(one))
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
-def test_one_worker_two_workers_and_none_give_the_same_run(
+def test_the_number_of_workers_does_not_change_a_run(
     mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = trainer(written(tmp_path / "crowd.txt"), mode=mode, generations=3, mastery=0.3)
+    one = trainer(write_config(tmp_path / "crowd.txt"), mode=mode, generations=3, mastery=0.3)
     runs = [trained(one, workers=workers) for workers in (1, 2)]
     stopped = trained(one, workers=2, stop_after=2)
     assert stopped[-1].how is How.STOPPED

@@ -1,4 +1,4 @@
-"""The trainer `neat` from its first event to its last: what it tells, when it ends, what it refuses."""
+"""The trainer `neat`: its events, when it ends, and what it refuses."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from agents.neat.genome import dump, load
+from agents.neat.payload import dump, load
 from agents.neat.pilot import KIND
-from agents.training.neat import trainer as neuroevolution
-from agents.training.neat.state import Course
 from agents.training.events import Champion, Checkpoint, Ended, How, Log, Metrics, Progress
+from agents.training.neat import trainer as neuroevolution
 from agents.training.neat.modes import MODES
+from agents.training.neat.state import EvolutionRun
 from agents.training.neat.trainer import Neuroevolution
 from engine.errors import BadValue, RingsideError, UnknownName
 from engine.options import build
 from engine.play.match import AgentSpec
 from engine.registry import TRAINERS, new_game
-from tests.agents.breeding import all_of, bred
-from tests.agents.training import (
+from tests.agents.neat.sample_genomes import all_of, bred
+from tests.agents.training.fake_context import (
     GAME,
     QUICK,
     last_state,
@@ -34,7 +34,7 @@ from tests.agents.training import (
     stay_in_process,
     trained,
     trainer,
-    written,
+    write_config,
 )
 
 
@@ -45,14 +45,14 @@ def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def crowd(tmp_path: Path) -> str:
-    return written(tmp_path / "crowd.txt")
+    return write_config(tmp_path / "crowd.txt")
 
 
 # What it tells
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
-def test_a_run_repeats_itself_and_tells_only_what_is_documented(mode: str, crowd: str) -> None:
+def test_a_run_is_repeatable_and_its_metrics_are_documented(mode: str, crowd: str) -> None:
     one = trainer(crowd, mode=mode)
     random.seed(5)
     before = random.getstate()
@@ -72,7 +72,7 @@ def test_a_run_repeats_itself_and_tells_only_what_is_documented(mode: str, crowd
     assert all({"validation/Lazy", "validation/Tracker"} <= set(found[step]) for step in (1, 3, 5))
 
 
-def test_every_documented_metric_is_told_by_some_mode(crowd: str) -> None:
+def test_every_documented_metric_is_reported_by_some_mode(crowd: str) -> None:
     told = {
         name for mode in MODES for event in of(Metrics, trained(trainer(crowd, mode=mode))) for name, _ in event.values
     }
@@ -95,7 +95,7 @@ def test_the_last_events_are_a_checkpoint_a_champion_and_an_end(crowd: str) -> N
     assert f"validated at {best:.0%}" in champion.player.about
 
 
-def test_progress_says_how_far_it_is(crowd: str) -> None:
+def test_progress_has_step_total_and_time_left(crowd: str) -> None:
     events = trained(trainer(crowd))
     found = of(Progress, events)
     assert [(one.step, one.total) for one in found] == [(step, 5) for step in range(1, 6)]
@@ -104,23 +104,23 @@ def test_progress_says_how_far_it_is(crowd: str) -> None:
     assert "validated" in found[0].text
 
 
-def test_checkpoints_come_as_often_as_asked_for(crowd: str) -> None:
+def test_checkpoints_come_every_checkpoint_every_generations(crowd: str) -> None:
     events = trained(trainer(crowd, checkpoint_every=2))
     assert [one.step for one in of(Checkpoint, events)] == [2, 4, 5]
 
 
-def test_a_bot_that_is_mastered_is_told(crowd: str) -> None:
+def test_a_new_level_is_logged(crowd: str) -> None:
     events = trained(trainer(crowd, mode="against-bots", bots="Still,Lazy", mastery=0.1, games=2))
     levels = [values["population/level"] for values in measured(events).values()]
     assert levels == [0.0, 1.0, 1.0, 1.0, 1.0]
-    assert [one.text for one in of(Log, events) if "now meets Lazy" in one.text]
+    assert [one.text for one in of(Log, events) if "next: Lazy" in one.text]
 
 
-def test_all_dying_out_is_told_and_it_goes_on(tmp_path: Path) -> None:
-    dying = written(tmp_path / "dying.txt", max_stagnation=1, species_elitism=0)
+def test_extinction_is_logged_and_training_continues(tmp_path: Path) -> None:
+    dying = write_config(tmp_path / "dying.txt", max_stagnation=1, species_elitism=0)
     one = trainer(
         dying, mode="against-bots", generations=6, bots="Predictor", steps=20
-    )  # nobody scores: nothing improves
+    )  # no genome scores: nothing improves
     events = trained(one)
     assert [log.text for log in of(Log, events) if "died out" in log.text]
     assert list(measured(events)) == list(range(1, 7))
@@ -129,23 +129,23 @@ def test_all_dying_out_is_told_and_it_goes_on(tmp_path: Path) -> None:
 # When it ends
 
 
-def test_it_ends_when_a_fitness_is_reached(crowd: str) -> None:
+def test_training_ends_at_the_target_fitness(crowd: str) -> None:
     events = trained(trainer(crowd, mode="against-bots", target_fitness=0.1))
     assert events[-1].how is How.FINISHED
     assert "reached 0.1" in events[-1].reason
     assert list(measured(events)) == [1]
 
 
-def test_the_configurations_own_threshold_counts_if_it_says_so(tmp_path: Path) -> None:
+def test_training_ends_at_the_fitness_threshold_of_the_configuration(tmp_path: Path) -> None:
     own = {"no_fitness_termination": False, "fitness_threshold": 0.1}
-    events = trained(trainer(written(tmp_path / "a.txt", **own), mode="against-bots"))
+    events = trained(trainer(write_config(tmp_path / "a.txt", **own), mode="against-bots"))
     assert list(measured(events)) == [1]
-    events = trained(trainer(written(tmp_path / "b.txt", **own), mode="against-bots", target_fitness=1000.0))
+    events = trained(trainer(write_config(tmp_path / "b.txt", **own), mode="against-bots", target_fitness=1000.0))
     assert list(measured(events)) == [1, 2, 3, 4, 5], "the trainer's setting comes first"
 
 
-def test_it_ends_when_validation_gets_no_better(crowd: str) -> None:
-    # against an opponent that nobody beats, the first validation stays the best
+def test_training_ends_when_validation_does_not_improve(crowd: str) -> None:
+    # against an opponent that no genome beats, the first validation stays the best
     one = trainer(crowd, generations=30, patience=3, validate_bots="Predictor", validate_every=1)
     events = trained(one)
     shares = [values["validation/share"] for values in measured(events).values()]
@@ -155,7 +155,7 @@ def test_it_ends_when_validation_gets_no_better(crowd: str) -> None:
     assert shares.index(max(shares)) == len(shares) - 4
 
 
-def test_it_ends_when_its_time_is_over(crowd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_ends_after_the_given_minutes(crowd: str, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count(0.0, 3.0)
     monkeypatch.setattr(neuroevolution, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     events = trained(trainer(crowd, generations=1000, minutes=1.0))
@@ -165,7 +165,7 @@ def test_it_ends_when_its_time_is_over(crowd: str, monkeypatch: pytest.MonkeyPat
     assert left == sorted(left, reverse=True), "the clock runs out before the generations do"
 
 
-def test_told_to_stop_it_leaves_a_checkpoint(crowd: str) -> None:
+def test_a_stopped_run_yields_a_checkpoint(crowd: str) -> None:
     events = trained(trainer(crowd), stop_after=0)
     assert [type(one) for one in events] == [Checkpoint, Ended]
     assert events[-1].how is How.STOPPED
@@ -180,10 +180,10 @@ def ancestor(**changes: object) -> AgentSpec:
     return replace(AgentSpec("old hand", KIND.name, dump(genome), KIND.version), **changes)
 
 
-def test_it_begins_with_an_ancestor_and_its_copies(crowd: str) -> None:
+def test_the_first_generation_has_the_ancestor_and_its_copies(crowd: str) -> None:
     one, old = trainer(crowd, generations=2), ancestor()
-    course = Course.begun(one, GAME, old)
-    payloads = [spec.payload for spec in course.specs().values()]
+    run = EvolutionRun.start(one, GAME, old)
+    payloads = [spec.payload for spec in run.specs().values()]
     assert payloads[0] == old.payload
     assert len(set(payloads)) > 5
     found = measured(trained(one, ancestor=old))
@@ -193,10 +193,10 @@ def test_it_begins_with_an_ancestor_and_its_copies(crowd: str) -> None:
 
 
 def test_an_ancestor_of_another_kind_is_refused_by_name(crowd: str) -> None:
-    with pytest.raises(BadValue, match="ancestor = 'old hand': must be an agent of kind neat, and it is a pong-bot"):
-        Course.begun(trainer(crowd), GAME, ancestor(kind="pong-bot"))
+    with pytest.raises(BadValue, match="ancestor = 'old hand': must be an agent of kind neat, but it is a pong-bot"):
+        EvolutionRun.start(trainer(crowd), GAME, ancestor(kind="pong-bot"))
     with pytest.raises(RingsideError):
-        Course.begun(trainer(crowd), GAME, ancestor(payload=b"\x80\x04pickle"))
+        EvolutionRun.start(trainer(crowd), GAME, ancestor(payload=b"\x80\x04pickle"))
 
 
 @pytest.mark.parametrize(
@@ -214,23 +214,23 @@ def test_an_ancestor_of_another_kind_is_refused_by_name(crowd: str) -> None:
 def test_a_checkpoint_that_does_not_fit_is_refused(changes: dict[str, object], words: str, crowd: str) -> None:
     one = trainer(crowd, generations=2)
     raw = json.loads(last_state(trained(one)))
-    assert Course.of(json.dumps(raw).encode(), one, GAME).evolution.generation == 2
+    assert EvolutionRun.from_checkpoint(json.dumps(raw).encode(), one, GAME).evolution.generation == 2
     with pytest.raises(BadValue, match=words):
-        Course.of(json.dumps({**raw, **changes}).encode(), one, GAME)
+        EvolutionRun.from_checkpoint(json.dumps({**raw, **changes}).encode(), one, GAME)
 
 
 def test_a_checkpoint_of_another_game_is_refused(crowd: str) -> None:
     one = trainer(crowd, generations=1)
     state = last_state(trained(one))
     with pytest.raises(BadValue, match="checkpoint"):
-        Course.of(state, one, new_game("tictactoe"))
+        EvolutionRun.from_checkpoint(state, one, new_game("tictactoe"))
 
 
 HOSTILE = "a checkpoint's hall, best, level and behaviours are not looked at closely"
 
 
 @pytest.mark.parametrize("field", ["level", "stale", "best", "hall", "behaviours"])
-def test_whatever_a_checkpoint_says_is_looked_at(field: str, crowd: str) -> None:
+def test_every_field_of_a_checkpoint_is_checked(field: str, crowd: str) -> None:
     one = trainer(crowd, mode="self-play", generations=3)
     raw = json.loads(last_state(trained(one)))
     other = {**raw["hall"][0]["genome"], "inputs": 9}
@@ -242,7 +242,7 @@ def test_whatever_a_checkpoint_says_is_looked_at(field: str, crowd: str) -> None
         "behaviours": [[1.0]],
     }[field]
     with pytest.raises(BadValue, match=field):
-        Course.of(json.dumps(raw).encode(), one, GAME)
+        EvolutionRun.from_checkpoint(json.dumps(raw).encode(), one, GAME)
 
 
 # Settings
@@ -308,9 +308,9 @@ def test_a_setting_that_does_not_fit_the_game_is_named(settings: dict[str, Any],
         build(Neuroevolution, settings).check(new_game("pong"), None, False)
 
 
-def test_a_configuration_gives_advice_that_settings_come_before(tmp_path: Path) -> None:
+def test_settings_override_the_ringside_section_of_a_configuration(tmp_path: Path) -> None:
     advised = tmp_path / "advised.txt"
-    place = written(tmp_path / "plain.txt")
+    place = write_config(tmp_path / "plain.txt")
     text = Path(place).read_text(encoding="utf-8")
     advised.write_text(f"[Ringside]\nrewards = hits=50\n\n{text}", encoding="utf-8")
     plain = measured(trained(trainer(place, mode="against-bots")))
@@ -324,12 +324,12 @@ def test_a_configuration_gives_advice_that_settings_come_before(tmp_path: Path) 
 
 
 def test_a_game_for_one_cannot_be_learned() -> None:
-    with pytest.raises(BadValue, match="game = 'bids': must be one of two or more seats"):
+    with pytest.raises(BadValue, match="game = 'bids': must be a game with two or more seats"):
         Neuroevolution().check(new_game("bids", seats=1), None, False)
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
-def test_a_game_with_masks_and_turns_is_learned_as_well(mode: str, crowd: str) -> None:
+def test_a_game_with_masks_and_turns_can_be_learned(mode: str, crowd: str) -> None:
     names = {"bots": "Anyhow,Perfect", "validate_bots": "Anyhow"}
     found = measured(trained(trainer(crowd, mode=mode, **names), game=new_game("tictactoe").spec))
     assert list(found) == list(range(1, QUICK["generations"] + 1))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agents.usi.approvals import approve
-from agents.usi.engine_spec import Engine, agent
+from agents.usi.engine_spec import EngineSpec, agent
 from engine.play.match import AgentSpec
 
 FAULTY = str(Path(__file__).parent / "faulty.py")
@@ -21,12 +21,12 @@ needs_fairy = pytest.mark.skipif(
 )
 
 
-def faulty(*fault: str, **more: object) -> Engine:
-    """A program that behaves but for this."""
-    made = Engine(sys.executable, ("-I", "-S", FAULTY, *fault), nodes=10, startup=20.0, patience=20.0)
+def faulty(*fault: str, **more: object) -> EngineSpec:
+    """An engine with this fault only."""
+    made = EngineSpec(sys.executable, ("-I", "-S", FAULTY, *fault), nodes=10, startup=20.0, patience=20.0)
     return replace(made, **more)  # type: ignore[arg-type]
 
 
-def confirmed(engine: Engine, name: str = "Engine") -> AgentSpec:
+def confirmed(engine: EngineSpec, name: str = "Engine") -> AgentSpec:
     approve(engine)
     return agent(name, engine)

@@ -32,7 +32,7 @@ def flood(number: int) -> None:
 
 
 def linger() -> None:
-    """Its processes are told in a file: this one, a child, and a child that has left the family."""
+    """Writes the ids of its processes to a file: itself, a child, and a child in a session of its own."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sleep = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"]
     pids = [os.getpid()]
