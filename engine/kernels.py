@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, cast
 
 import numba
 
+IMPORT = re.compile(r"^[ \t]*(?:from (?P<package>[\w.]+) )?import (?P<names>\([^)]*\)|[^\n]*)", re.M)
 Compiled = Callable[..., Any]  # numba works out the types from the arguments
 NO_ALLOCATION: dict[str, Any] = {"_nrt": False}  # the option is numba's own and not in its type stubs
 
@@ -222,16 +223,11 @@ def _cache_folder(packages: frozenset[str]) -> Path | None:
     """Returns a folder for the current state of the sources; None if it cannot be written.
 
     numba checks only the file of the function itself, so a change to an inlined function of another module would go
-    unnoticed. The folder's name is therefore a hash of the sources of all packages that the kernel uses.
+    unnoticed. The folder's name is therefore a hash of all sources of these packages that a kernel may use.
     """
     sources = hashlib.blake2b(digest_size=8)
-    for name in sorted(packages - {"__main__"}):
-        found = find_spec(name)
-        files = [Path(found.origin)] if found and found.origin and found.origin.endswith(".py") else []
-        for place in (found.submodule_search_locations or []) if found else []:
-            files += sorted(Path(place).rglob("*.py"))
-        for file in files:
-            sources.update(file.read_bytes())
+    for text in _kernel_sources(_read_packages(packages - {"__main__"})):
+        sources.update(text)
     folder = cache_root() / sources.hexdigest()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -239,3 +235,49 @@ def _cache_folder(packages: frozenset[str]) -> Path | None:
     except OSError:
         return None
     return folder if os.access(folder, os.W_OK) else None
+
+
+def _read_packages(packages: Iterable[str]) -> dict[str, bytes]:
+    """Returns the source of every module in these packages, by its dotted name."""
+    modules: dict[str, bytes] = {}
+    for name in sorted(packages):
+        found = find_spec(name)
+        if found and found.origin and found.origin.endswith(".py"):
+            modules[name] = Path(found.origin).read_bytes()
+        for place in (found.submodule_search_locations or []) if found else []:
+            for file in sorted(Path(place).rglob("*.py")):
+                path = file.relative_to(place).with_suffix("").parts
+                modules[".".join((name, *path)).removesuffix(".__init__")] = file.read_bytes()
+    return modules
+
+
+def _kernel_sources(modules: dict[str, bytes]) -> list[bytes]:
+    """Returns the sources that define kernels, or that these import: functions and constants come from nowhere else.
+
+    So a change to the storage or to the worker processes compiles nothing again. Modules are compared by the last two
+    parts of their names, which finds relative imports too, and may find more than are imported.
+    """
+    imports = {name: _imported(source) for name, source in modules.items()}
+    used = {name for name, names in imports.items() if names & {"numba", "engine.kernels"} or name == "engine.kernels"}
+    waiting = list(used)
+    while waiting:
+        names = imports[waiting.pop()]
+        found = {name for name in modules.keys() - used if _ending(name) in names or name.rpartition(".")[2] in names}
+        used |= found
+        waiting += found
+    return [modules[name] for name in modules if name in used]
+
+
+@functools.cache
+def _imported(source: bytes) -> set[str]:
+    """Returns the last two parts of each name that could be a module in the import statements of a source."""
+    found = set()
+    for match in IMPORT.finditer(source.decode(errors="replace")):
+        package, names = match["package"] or "", re.findall(r"[\w.]+", match["names"])
+        found |= {_ending(package.strip(".")), *(_ending(f"{package}.{name}".strip(".")) for name in names)}
+    return found
+
+
+@functools.cache
+def _ending(name: str) -> str:
+    return ".".join(name.split(".")[-2:])

@@ -128,3 +128,25 @@ def test_generated_kernels_distinguish_functions_of_the_same_name() -> None:
         return kernels.generated("add", "def add(x):\n    return more(x)\n", {"more": more})
 
     assert [adding(amount)(1) for amount in (1, 100)] == [2, 101]  # type: ignore[operator]
+
+
+def test_only_modules_that_a_kernel_may_use_decide_whether_it_is_compiled_again() -> None:
+    modules = {
+        "game.rules": b"from engine.kernels import kernel\nfrom game.sizes import (\n    WIDTH,\n    HEIGHT,\n)\n",
+        "game.sizes": b"from . import more\nWIDTH = 3\n",
+        "game.more": b"from .deep.last import LAST\n",
+        "game.deep.last": b"def late():\n    from game import local\n",
+        "game.local": b"LOCAL = 1\n",
+        "game.window": b"from game.rules import WIDTH\nimport os\n",
+    }
+    used = kernels._kernel_sources(modules)
+    assert [name for name in modules if modules[name] in used] == [*modules][:-1]
+
+
+def test_storage_and_processes_are_no_part_of_kernels_and_rules_are() -> None:
+    modules = kernels._read_packages({"engine"})
+    used = kernels._kernel_sources(modules)
+    for name in ("engine.league.storage.tournaments", "engine.processes.child", "engine.play.workers.dispatcher"):
+        assert modules[name] not in used
+    for name in ("engine.kernels", "engine.game", "engine.games.pong.game", "engine.games.shogi.tables"):
+        assert modules[name] in used
