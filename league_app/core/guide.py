@@ -29,7 +29,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Page:
+class GuidePage:
     """One file of the guide."""
 
     name: str
@@ -51,7 +51,7 @@ class Hit:
 
 
 @functools.cache
-def load_pages() -> dict[str, Page]:
+def load_pages() -> dict[str, GuidePage]:
     """All pages by file name: the index first, then in the order in which the index links to them."""
     index = asset(f"guide/{INDEX}")
     if index is None:
@@ -62,9 +62,9 @@ def load_pages() -> dict[str, Page]:
     return {name: _load(files[name]) for name in names}
 
 
-def _load(path: Path) -> Page:
+def _load(path: Path) -> GuidePage:
     markdown = path.read_text(encoding="utf-8")
-    return Page(path.name, path, markdown, tuple(_sections(path.name, markdown)))
+    return GuidePage(path.name, path, markdown, tuple(_sections(path.name, markdown)))
 
 
 def _sections(page: str, markdown: str) -> Iterator[Section]:

@@ -24,7 +24,7 @@ class RatedAgent:
 
 
 @dataclass(frozen=True)
-class RatingCurve:
+class RatingHistory:
     """The rating of one agent after each tournament in which it has one."""
 
     name: str
@@ -38,7 +38,7 @@ class RatingCurve:
 class DashboardData:
     agents: int
     top: tuple[RatedAgent, ...]
-    history: tuple[RatingCurve, ...]
+    history: tuple[RatingHistory, ...]
     results: tuple[Result, ...]
     upsets: tuple[Upset, ...]
 
@@ -58,7 +58,7 @@ def load_dashboard(state: LeagueState, pool: GameSpec | None) -> DashboardData:
     )
 
 
-def _curves(league: League, pool: GameSpec, rated: list[RatedAgent]) -> tuple[RatingCurve, ...]:
+def _curves(league: League, pool: GameSpec, rated: list[RatedAgent]) -> tuple[RatingHistory, ...]:
     """Return a curve for each agent that has at least two points."""
     snapshots = standings.rating_history(league, pool)
     curves = []
@@ -71,5 +71,5 @@ def _curves(league: League, pool: GameSpec, rated: list[RatedAgent]) -> tuple[Ra
         ]
         if len(points) > 1:
             numbers, ratings, errors = (list(part) for part in zip(*points, strict=True))
-            curves.append(RatingCurve(agent.name, place, numbers, ratings, errors))
+            curves.append(RatingHistory(agent.name, place, numbers, ratings, errors))
     return tuple(curves)

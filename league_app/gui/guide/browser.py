@@ -47,14 +47,14 @@ class GuideBrowser(QTextBrowser):
         self.setStyleSheet("#guide-page, #guide-page:focus { border: 0; border-radius: 0; padding: 0; }")
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # everything wraps or is scaled
         self.anchorClicked.connect(self._follow)
-        self._page: guide.Page | None = None
+        self._page: guide.GuidePage | None = None
         self._pictures: dict[tuple[str, float], QImage] = {}  # by path and device pixel ratio
 
     @property
-    def page(self) -> guide.Page | None:
+    def page(self) -> guide.GuidePage | None:
         return self._page
 
-    def show_page(self, page: guide.Page, anchor: str = "") -> None:
+    def show_page(self, page: guide.GuidePage, anchor: str = "") -> None:
         """Show a page from its top, or from one of its headings."""
         if page is not self._page:
             self._page = page

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.league.standings import Row
 from league_app.gui.widgets.crosstable import CrosstableData, format_points
-from league_app.gui.widgets.matrix import AgentLabel
+from league_app.gui.widgets.matrix import MatrixLabel
 
 
 def crosstable_data(rows: Sequence[Row]) -> CrosstableData:
@@ -27,4 +27,4 @@ def crosstable_data(rows: Sequence[Row]) -> CrosstableData:
             counts[index, others] = [(tally.wins, tally.draws, tally.losses, *tally.pairs) for _, tally in met]
             scores[index, others] = [tally.score for _, tally in met]
             most = max(most, *(tally.played for _, tally in met), 0)
-    return CrosstableData(tuple(AgentLabel(row.agent, row.name) for row in rows), tuple(texts), scores, counts, most)
+    return CrosstableData(tuple(MatrixLabel(row.agent, row.name) for row in rows), tuple(texts), scores, counts, most)

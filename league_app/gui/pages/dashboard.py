@@ -11,7 +11,7 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QProgressBar, QScrollArea, QSizePolicy, QWidget
 
 from league_app.core.formatting import chance, duration, outcome, shorten
-from league_app.core.queries.dashboard import DashboardData, RatingCurve, load_dashboard
+from league_app.core.queries.dashboard import DashboardData, RatingHistory, load_dashboard
 from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext
 from league_app.gui.page import Page
@@ -260,7 +260,7 @@ def _running_jobs(state: LeagueState) -> list[tuple[str, str, float | None]]:
     return lines
 
 
-def _chart_lines(curves: Sequence[RatingCurve]) -> list[ChartLine]:
+def _chart_lines(curves: Sequence[RatingHistory]) -> list[ChartLine]:
     """Return the lines of the chart; only the leader's has an error band, because several would overlap."""
     lines = []
     for curve in curves:

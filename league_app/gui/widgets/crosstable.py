@@ -10,7 +10,7 @@ from PySide6.QtGui import QFontMetrics
 
 from engine.game import Floats, Ints
 from league_app.gui import theme
-from league_app.gui.widgets.matrix import AgentLabel, Matrix, MatrixModel
+from league_app.gui.widgets.matrix import Matrix, MatrixLabel, MatrixModel
 
 PAIR_RESULTS = ("both lost", "a loss and a draw", "a win each or both drawn", "a win and a draw", "both won")
 
@@ -19,7 +19,7 @@ PAIR_RESULTS = ("both lost", "a loss and a draw", "a win each or both drawn", "a
 class CrosstableData:
     """Results of all pairs of agents as arrays, because there may be tens of thousands of pairs."""
 
-    agents: tuple[AgentLabel, ...]
+    agents: tuple[MatrixLabel, ...]
     texts: tuple[tuple[str, ...], ...]
     scores: Floats  # [i, j]: share of the possible points that i won against j; NaN if they have not met
     counts: Ints  # [i, j]: wins, draws, losses, and the five results of side-swapped pairs

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from engine.game import Floats
 from league_app.gui import theme
-from league_app.gui.widgets.matrix import AgentLabel, Matrix, MatrixModel, heat_image
+from league_app.gui.widgets.matrix import Matrix, MatrixLabel, MatrixModel, heat_image
 
 MIN_CELL, MAX_CELL, MIN_TEXT_CELL = 18, 64, 34
 
@@ -27,7 +27,7 @@ class SuperiorityModel(MatrixModel):
         super().__init__()
         self._values: Floats = np.zeros((0, 0))
 
-    def set_values(self, agents: Sequence[AgentLabel], superiority: Floats) -> None:
+    def set_values(self, agents: Sequence[MatrixLabel], superiority: Floats) -> None:
         """`who` are the agents that have played, in the order of the table."""
         self._values = superiority
         self.set_agents(agents)

@@ -16,7 +16,7 @@ from league_app.gui.widgets.checklist import ID, dot_icon
 ROW_HEIGHT, MAX_ROWS = 28, 12  # of a row; rows before it scrolls
 
 
-class Relative(Protocol):
+class LineageNode(Protocol):
     """An agent in the tree, with its own parents in `parents`."""
 
     @property
@@ -26,10 +26,10 @@ class Relative(Protocol):
     @property
     def colour(self) -> str: ...
     @property
-    def parents(self) -> Sequence[Relative]: ...
+    def parents(self) -> Sequence[LineageNode]: ...
 
 
-def _size(relative: Relative) -> int:
+def _size(relative: LineageNode) -> int:
     return sum(1 + _size(parent) for parent in relative.parents)
 
 
@@ -51,7 +51,7 @@ class LineageTree(QTreeWidget):
         self.itemClicked.connect(self._choose)
         self.itemActivated.connect(self._choose)
 
-    def show_lineage(self, parents: Sequence[Relative], children: Sequence[Relative]) -> None:
+    def show_lineage(self, parents: Sequence[LineageNode], children: Sequence[LineageNode]) -> None:
         self.clear()
         for title, relatives in (("Parents", parents), ("Children", children)):
             if not relatives:
@@ -68,7 +68,7 @@ class LineageTree(QTreeWidget):
         rows = sum(1 + _size(relative) for relative in (*parents, *children)) + bool(parents) + bool(children)
         self.setFixedHeight(min(rows, MAX_ROWS) * ROW_HEIGHT + 4)
 
-    def _add(self, under: QTreeWidgetItem, relative: Relative) -> None:
+    def _add(self, under: QTreeWidgetItem, relative: LineageNode) -> None:
         item = QTreeWidgetItem(under, [relative.name if relative.id else f"{relative.name}  (not in this league)"])
         item.setToolTip(0, tooltip_html(relative.name))
         item.setData(0, ID, relative.id)

@@ -49,7 +49,7 @@ UPRIGHT_HEIGHT = 96  # pixels, for names rotated by 90 degrees
 
 
 @dataclass(frozen=True)
-class AgentLabel:
+class MatrixLabel:
     agent: str  # its id
     name: str
 
@@ -83,7 +83,7 @@ class MatrixModel(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.agents: tuple[AgentLabel, ...] = ()
+        self.agents: tuple[MatrixLabel, ...] = ()
 
     def text(self, row: int, column: int) -> str:
         raise NotImplementedError
@@ -95,7 +95,7 @@ class MatrixModel(QAbstractTableModel):
         """From 0 to 1, for the backgrounds of the cells."""
         raise NotImplementedError
 
-    def set_agents(self, agents: Sequence[AgentLabel]) -> None:
+    def set_agents(self, agents: Sequence[MatrixLabel]) -> None:
         """Notifies views of new values, and of new agents if these have changed."""
         if tuple(agents) == self.agents:
             last = len(self.agents) - 1

@@ -16,7 +16,7 @@ from league_app.gui.context import AppContext
 from league_app.gui.models.crosstable import crosstable_data
 from league_app.gui.widgets.crosstable import Crosstable
 from league_app.gui.widgets.heatmap import Heatmap, percent
-from league_app.gui.widgets.matrix import AgentLabel, Matrix
+from league_app.gui.widgets.matrix import Matrix, MatrixLabel
 from tests.league_app.gui.conftest import QUICK
 from tests.league_app.gui.test_standings import NASTY, shown, wanted
 
@@ -93,7 +93,7 @@ def test_crosstable_and_heat_map_scale_to_two_hundred_agents(bare: AppContext, q
     testers = [QAbstractItemModelTester(view.cells, fatal) for view in checked]  # a large one takes seconds
     table.cells.set_data(crosstable_data(rows))
     values = np.random.default_rng(1).random((count, count))
-    heat.cells.set_values([AgentLabel(row.agent, row.name) for row in rows], values)
+    heat.cells.set_values([MatrixLabel(row.agent, row.name) for row in rows], values)
     for view in (table, heat):
         qtbot.addWidget(view)
         view.resize(700, 480)
