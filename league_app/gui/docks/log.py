@@ -109,9 +109,9 @@ class LogModel(TableModel):
 
     def __init__(self) -> None:
         columns = [
-            Column("Time", _time, sort=_number),
-            Column("Kind", _kind, min_width=50),
-            Column("Message", _text, cell_tip=_text, grow=1, min_width=200),
+            Column("time", "Time", _time, sort=_number),
+            Column("kind", "Kind", _kind, min_width=50),
+            Column("message", "Message", _text, cell_tip=_text, grow=1, min_width=200),
         ]
         super().__init__(columns, _number)
 

@@ -66,7 +66,7 @@ class WorkersCard(Card):
         self.body.setSpacing(4)
         self._loads: dict[int, deque[float]] = {}
         self.model = TableModel(
-            [Column("Worker", _text, sort=_slot, value=_itself, cell_tip=_tip, grow=1)], _slot, self
+            [Column("worker", "Worker", _text, sort=_slot, value=_itself, cell_tip=_tip, grow=1)], _slot, self
         )
         self.table = TableView(self.model, "worker processes")
         self.table.setItemDelegateForColumn(0, _Painter(self.table))

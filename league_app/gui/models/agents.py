@@ -41,9 +41,18 @@ def _tip(agent: AgentRow) -> str:
 def agent_columns() -> tuple[Column, ...]:
     return (
         Column(
-            "Agent", lambda agent: agent.name, paint="agent", value=_cell, cell_tip=_tip, width=90, min_width=60, grow=1
+            "agent",
+            "Agent",
+            lambda agent: agent.name,
+            paint="agent",
+            value=_cell,
+            cell_tip=_tip,
+            width=90,
+            min_width=60,
+            grow=1,
         ),
         Column(
+            "rating",
             "Rating",
             _rating,
             sort=lambda agent: agent.rating if agent.rating is not None else float("-inf"),
@@ -60,6 +69,7 @@ def agent_columns() -> tuple[Column, ...]:
 def opponent_columns() -> tuple[Column, ...]:
     return (
         Column(
+            "opponent",
             "Opponent",
             lambda opponent: opponent.name,
             paint="agent",
@@ -70,6 +80,7 @@ def opponent_columns() -> tuple[Column, ...]:
             grow=2,
         ),
         Column(
+            "score",
             "Score",
             lambda opponent: percent(opponent.score),
             sort=lambda opponent: opponent.score,
@@ -82,6 +93,7 @@ def opponent_columns() -> tuple[Column, ...]:
             tip="Points won as a share of the possible points",
         ),
         Column(
+            "record",
             "W / D / L",
             lambda opponent: f"{opponent.wins:,} / {opponent.draws:,} / {opponent.losses:,}",
             sort=lambda opponent: opponent.wins + opponent.draws + opponent.losses,

@@ -37,11 +37,16 @@ class MatchModel(TableModel):
         self.loading = False
         self._known_ids: set[int] = set()
         columns = (
-            Column("Match", _reference, tip="Number of the tournament and of the match in it"),
+            Column("match", "Match", _reference, tip="Number of the tournament and of the match in it"),
             Column(
-                "When", lambda row: matches.short_time(row[1]), cell_tip=lambda row: full_time(row[1]), descending=True
+                "time",
+                "When",
+                lambda row: matches.short_time(row[1]),
+                cell_tip=lambda row: full_time(row[1]),
+                descending=True,
             ),
             Column(
+                "players",
                 "Players",
                 lambda row: self.players(row).text,
                 value=self.players,
@@ -50,9 +55,11 @@ class MatchModel(TableModel):
                 min_width=250,
                 grow=3,
             ),
-            Column("Ending", lambda row: matches.ending_text(row[6]), cell_tip=self._ending_tip),
-            Column("Steps", lambda row: f"{row[5]:,}", right=True),
-            Column("Tournament", self._tournament_name, cell_tip=self._tournament_name, min_width=90, grow=1),
+            Column("ending", "Ending", lambda row: matches.ending_text(row[6]), cell_tip=self._ending_tip),
+            Column("steps", "Steps", lambda row: f"{row[5]:,}", right=True),
+            Column(
+                "tournament", "Tournament", self._tournament_name, cell_tip=self._tournament_name, min_width=90, grow=1
+            ),
         )
         super().__init__(columns, lambda row: row[0], parent)
 
@@ -195,11 +202,20 @@ def _played_cell(row: TournamentRow) -> FitCell:
 
 def tournament_columns() -> tuple[Column, ...]:
     return (
-        Column("#", lambda row: str(row.number), sort=lambda row: row.number, right=True, width=36, descending=True),
-        Column("Name", lambda row: row.name, cell_tip=lambda row: row.name, width=150, min_width=120, grow=2),
-        Column("Format", _format, cell_tip=_format, min_width=70),
-        Column("State", lambda row: row.state.value),
         Column(
+            "number",
+            "#",
+            lambda row: str(row.number),
+            sort=lambda row: row.number,
+            right=True,
+            width=36,
+            descending=True,
+        ),
+        Column("name", "Name", lambda row: row.name, cell_tip=lambda row: row.name, width=150, min_width=120, grow=2),
+        Column("format", "Format", _format, cell_tip=_format, min_width=70),
+        Column("state", "State", lambda row: row.state.value),
+        Column(
+            "played",
             "Played",
             _played,
             sort=lambda row: row.played,
@@ -210,6 +226,7 @@ def tournament_columns() -> tuple[Column, ...]:
             min_width=92,
         ),
         Column(
+            "progress",
             "Progress",
             lambda row: percent(row.share),
             sort=lambda row: row.share,
@@ -219,15 +236,16 @@ def tournament_columns() -> tuple[Column, ...]:
             min_width=84,
             grow=1,
         ),
-        Column("Agents", lambda row: str(len(row.entrants)), sort=lambda row: len(row.entrants), right=True),
+        Column("agents", "Agents", lambda row: str(len(row.entrants)), sort=lambda row: len(row.entrants), right=True),
         Column(
+            "started",
             "Started",
             lambda row: matches.short_time(row.created),
             sort=lambda row: row.created,
             cell_tip=lambda row: full_time(row.created),
             descending=True,
         ),
-        Column("Note", lambda row: row.note, cell_tip=lambda row: row.note, min_width=40, grow=2),
+        Column("note", "Note", lambda row: row.note, cell_tip=lambda row: row.note, min_width=40, grow=2),
     )
 
 
@@ -237,6 +255,7 @@ def tournament_columns() -> tuple[Column, ...]:
 def failure_columns() -> tuple[Column, ...]:
     return (
         Column(
+            "agent",
             "Agent",
             lambda row: row.name,
             paint="agent",
@@ -246,10 +265,16 @@ def failure_columns() -> tuple[Column, ...]:
             min_width=130,
             grow=1,
         ),
-        Column("Ending", lambda row: matches.ending_text(row.ending)),
-        Column("Count", lambda row: f"{row.times:,}", sort=lambda row: row.times, right=True, descending=True),
-        Column("Latest match", lambda row: matches.reference(row.number), sort=lambda row: row.number, descending=True),
-        Column("Reason", _reason, cell_tip=_reason, min_width=160, grow=3),
+        Column("ending", "Ending", lambda row: matches.ending_text(row.ending)),
+        Column("count", "Count", lambda row: f"{row.times:,}", sort=lambda row: row.times, right=True, descending=True),
+        Column(
+            "latest",
+            "Latest match",
+            lambda row: matches.reference(row.number),
+            sort=lambda row: row.number,
+            descending=True,
+        ),
+        Column("reason", "Reason", _reason, cell_tip=_reason, min_width=160, grow=3),
     )
 
 

@@ -214,10 +214,10 @@ def columns(changes: RankChanges) -> tuple[Column, ...]:
         return f"{word} {abs(gained)} {'place' if abs(gained) == 1 else 'places'}, just now" if gained else ""
 
     return (
-        Column("#", _rank, _by_rank, True, "Rank by rating", "rank", rank, moved, 52),
-        Column("Agent", _name, None, False, "", "agent", _agent, _name_tip, 150, min_width=92, grow=3),
+        Column("rank", "#", _rank, _by_rank, True, "Rank by rating", "rank", rank, moved, 52),
+        Column("agent", "Agent", _name, None, False, "", "agent", _agent, _name_tip, 150, min_width=92, grow=3),
         Column(
-            "Rating",
+            "rating", "Rating",
             _rating,
             _by_rating,
             False,
@@ -230,15 +230,16 @@ def columns(changes: RankChanges) -> tuple[Column, ...]:
             96,
             3,
         ),
-        Column("Score", _score, _by_score, True, "Points won as a share of the possible points",
+        Column("score", "Score", _score, _by_score, True, "Points won as a share of the possible points",
                cell_tip=_score_tip, width=74, descending=True),
-        Column("W / D / L", _record, _by_wins, False, RECORD_TIP, "record", _record_cell,
+        Column("record", "W / D / L", _record, _by_wins, False, RECORD_TIP, "record", _record_cell,
                record_tip, 170, True, 140, 2),
-        Column("Points", _points, _by_points, True, "Average score in a game, for and against", "tone",
+        Column("points", "Points", _points, _by_points, True, "Average score in a game, for and against", "tone",
                _points_cell, _points_tip, 80, True),
-        Column("Forfeits", _forfeits, _by_forfeits, True, "Games lost by resigning or by a failure", "fit",
+        Column("forfeits", "Forfeits", _forfeits, _by_forfeits, True, "Games lost by resigning or by a failure", "fit",
                _forfeit_cell, forfeits_tip, 68, True, 62),
-        Column("Games", _games, _by_games, True, "Matches played", "fit", _games_cell, _games_tip, 74, True, 58),
+        Column("games", "Games", _games, _by_games, True, "Matches played", "fit",
+               _games_cell, _games_tip, 74, True, 58),
     )  # fmt: skip
 
 

@@ -112,9 +112,11 @@ class AgentPage(Page):
         self.course.body.addWidget(self.chart)
         self.opponents = _SmallTable(opponent_columns(), "opponents", lambda one: one.id, self.context)
         self.statistics = _SmallTable(_statistics(), "statistics", lambda one: one.name, self.context)
-        self.failures = _SmallTable(failure_columns()[1:], "its failures", lambda one: one.ending, self.context)
+        self.failures = _SmallTable(
+            failure_columns()[1:], "failures of the agent", lambda one: one.ending, self.context
+        )
         self.model = MatchModel(self)
-        self.matches = MatchTable(self.model, "its matches", self.context)
+        self.matches = MatchTable(self.model, "matches of the agent", self.context)
         self.family = LineageTree()
         self.cards = {
             "opponents": self._card("Results by opponent", self.opponents),
@@ -361,9 +363,11 @@ def _agent_row(profile: AgentProfile) -> AgentRow:
 
 def _statistics() -> tuple[Column, ...]:
     return (
-        Column("Statistic", lambda one: one.name.replace("_", " ").capitalize(), min_width=80, grow=2),
-        Column("Own", lambda one: _figure(one.own), sort=lambda one: one.own, right=True, grow=1),
-        Column("Opponents", lambda one: _figure(one.others), sort=lambda one: one.others, right=True, grow=1),
+        Column("statistic", "Statistic", lambda one: one.name.replace("_", " ").capitalize(), min_width=80, grow=2),
+        Column("own", "Own", lambda one: _figure(one.own), sort=lambda one: one.own, right=True, grow=1),
+        Column(
+            "opponents", "Opponents", lambda one: _figure(one.others), sort=lambda one: one.others, right=True, grow=1
+        ),
     )
 
 

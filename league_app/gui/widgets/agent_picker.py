@@ -59,14 +59,16 @@ class PickModel(TableModel):
     def __init__(self) -> None:
         columns = [
             Column(
+                "order",
                 "#",
                 self._position_text,
                 sort=self._position,
                 width=64,
                 tip="Ticked agents take part, in this order",
             ),
-            Column("Agent", _name, paint="agent", value=_cell, cell_tip=_tip, width=210, min_width=90, grow=1),
+            Column("agent", "Agent", _name, paint="agent", value=_cell, cell_tip=_tip, width=210, min_width=90, grow=1),
             Column(
+                "rating",
                 "Rating",
                 _rating,
                 sort=_rating_key,
@@ -147,9 +149,8 @@ class _PickTable(TableView):
     """Space toggles the selected rows; a click anywhere in a row toggles it."""
 
     def __init__(self, model: PickModel) -> None:
-        super().__init__(model, "agents who take part")  # the key of saved column widths
+        super().__init__(model, "Entrants")
         self._model = model
-        self.setAccessibleName("Entrants")
         self.clicked.connect(self._click)
 
     @Slot(QModelIndex)

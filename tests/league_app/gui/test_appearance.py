@@ -195,9 +195,15 @@ def test_names_keep_their_ampersands_and_scores_their_place(context: AppContext,
 
 def test_narrow_columns_hide_bars_before_names(qtbot: QtBot) -> None:
     columns = (
-        Column("Name", lambda one: one, width=200, min_width=60, grow=1),
+        Column("name", "Name", lambda one: one, width=200, min_width=60, grow=1),
         Column(
-            "Share", lambda one: "50 %", paint="bar", value=lambda one: BarCell(0.5, "50 %"), width=200, min_width=90
+            "share",
+            "Share",
+            lambda one: "50 %",
+            paint="bar",
+            value=lambda one: BarCell(0.5, "50 %"),
+            width=200,
+            min_width=90,
         ),
     )
     model = TableModel(columns, lambda one: one)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,9 @@ class One:
 
 
 COLUMNS = (
-    Column("Number", lambda one: str(one.number), lambda one: one.number, True, "What it is called"),
-    Column("Name", lambda one: one.name, cell_tip=lambda one: one.name),
-    Column("Value", lambda one: f"{one.value:.2f}", lambda one: one.value, True, descending=True),
+    Column("number", "Number", lambda one: str(one.number), lambda one: one.number, True, "What it is called"),
+    Column("name", "Name", lambda one: one.name, cell_tip=lambda one: one.name),
+    Column("value", "Value", lambda one: f"{one.value:.2f}", lambda one: one.value, True, descending=True),
 )
 
 
@@ -59,9 +60,13 @@ def _looks(qtbot: QtBot) -> None:
 
 @pytest.fixture
 def model() -> TableModel:
-    made = TableModel(COLUMNS, key)
-    made.set_rows([One(n, f"Agent {n}", value) for n, value in enumerate((0.5, 0.25, 2.0, -1.0, 0.75))])
-    return made
+    return filled(COLUMNS)
+
+
+def filled(columns: Sequence[Column]) -> TableModel:
+    model = TableModel(columns, key)
+    model.set_rows([One(n, f"Agent {n}", value) for n, value in enumerate((0.5, 0.25, 2.0, -1.0, 0.75))])
+    return model
 
 
 def shown(qtbot: QtBot, model: TableModel, settings: Preferences | None = None) -> TableView:
@@ -166,10 +171,10 @@ def test_widths_positions_and_hidden_columns_are_saved(model: TableModel, qtbot:
     before = table.columnWidth(1)
     table.header_menu().actions()[-3].trigger()  # the last column goes
     drag(qtbot, table, 1, 40)
-    table.horizontalHeader().held = True
+    table.horizontalHeader().dragging = True
     table.horizontalHeader().moveSection(1, 0)
-    table.horizontalHeader().held = False
-    qtbot.waitUntil(lambda: settings.get("columns/test", {}).get("Name", [0, 0, 1])[2] == 0)
+    table.horizontalHeader().dragging = False
+    qtbot.waitUntil(lambda: settings.get("columns/test", {}).get("name", [0, 0, 1])[2] == 0)
     width = table.columnWidth(1)
     assert width > before
     again = shown(qtbot, model, settings)
@@ -183,6 +188,24 @@ def test_widths_positions_and_hidden_columns_are_saved(model: TableModel, qtbot:
     assert settings.get("columns/test") is None
 
 
+def test_a_column_with_a_new_title_keeps_its_saved_width(qtbot: QtBot, settings: Preferences) -> None:
+    settings.set("columns/test", {"name": [171, False, 1], "value": [83, False, 0]})
+    renamed = [replace(one, title=f"New {one.title}") for one in COLUMNS]
+    table = shown(qtbot, filled(renamed), settings)
+    assert (table.columnWidth(1), table.columnWidth(2)) == (171, 83)
+    assert table.horizontalHeader().visualIndex(2) == 0
+
+
+def test_widths_saved_by_title_in_older_versions_are_ignored(
+    model: TableModel, qtbot: QtBot, settings: Preferences
+) -> None:
+    before = shown(qtbot, model).columnWidth(1)
+    settings.set("columns/test", {"Name": [before + 100, True, 0]})
+    table = shown(qtbot, model, settings)
+    assert table.columnWidth(1) == before
+    assert not table.isColumnHidden(1)
+
+
 def test_resizing_the_window_does_not_save_widths(model: TableModel, qtbot: QtBot, settings: Preferences) -> None:
     table = shown(qtbot, model, settings)
     table.resize(900, 400)
@@ -192,7 +215,7 @@ def test_resizing_the_window_does_not_save_widths(model: TableModel, qtbot: QtBo
     assert settings.get("columns/test") is None
 
 
-@pytest.mark.parametrize("kept", [[], "wide", {"Name": ["a", 1, 2]}, {"Name": [10**9, False, 99]}, {"Name": 5}])
+@pytest.mark.parametrize("kept", [[], "wide", {"name": ["a", 1, 2]}, {"name": [10**9, False, 99]}, {"name": 5}])
 def test_damaged_settings_are_ignored(model: TableModel, qtbot: QtBot, tmp_path: Path, kept: object) -> None:
     settings = Preferences(tmp_path / "window.json")
     settings.set("columns/test", kept)
@@ -202,8 +225,8 @@ def test_damaged_settings_are_ignored(model: TableModel, qtbot: QtBot, tmp_path:
 
 def test_columns_fill_the_table(qtbot: QtBot) -> None:
     columns = (
-        Column("Name", lambda one: one.name, width=150, min_width=90, grow=1),
-        Column("Value", lambda one: "0.25", right=True, width=60),
+        Column("name", "Name", lambda one: one.name, width=150, min_width=90, grow=1),
+        Column("value", "Value", lambda one: "0.25", right=True, width=60),
     )
     model = TableModel(columns, key)
     model.set_rows([One(1, "agent", 0)])
@@ -292,14 +315,16 @@ def test_the_last_column_cannot_be_hidden(model: TableModel, qtbot: QtBot) -> No
 
 def test_hostile_names_are_plain_text_and_do_not_widen_columns(qtbot: QtBot) -> None:
     columns = (
-        Column("#", lambda one: str(one.number), paint="rank", value=lambda one: RankCell(str(one.number), 2)),
-        Column("Who", lambda one: one.name, cell_tip=lambda one: one.name, paint="agent",
+        Column("number", "#", lambda one: str(one.number), paint="rank",
+               value=lambda one: RankCell(str(one.number), 2)),
+        Column("who", "Who", lambda one: one.name, cell_tip=lambda one: one.name, paint="agent",
                value=lambda one: AgentCell(one.name, one.name, "1F5FD6")),
-        Column("R", lambda one: "1", paint="rating", value=lambda one: RatingCell(1200 + one.value, 40, 1100, 1300)),
-        Column("W", lambda one: "1", paint="record", value=lambda one: RecordCell(one.number, 1, 10**6)),
-        Column("B", lambda one: "1", paint="bar", value=lambda one: BarCell(one.value, one.name)),
-        Column("T", lambda one: one.name, paint="tone", value=lambda one: ToneCell(one.name, "warn")),
-        Column("Plain", lambda one: one.name),
+        Column("r", "R", lambda one: "1", paint="rating",
+               value=lambda one: RatingCell(1200 + one.value, 40, 1100, 1300)),
+        Column("w", "W", lambda one: "1", paint="record", value=lambda one: RecordCell(one.number, 1, 10**6)),
+        Column("b", "B", lambda one: "1", paint="bar", value=lambda one: BarCell(one.value, one.name)),
+        Column("t", "T", lambda one: one.name, paint="tone", value=lambda one: ToneCell(one.name, "warn")),
+        Column("plain", "Plain", lambda one: one.name),
     )  # fmt: skip
     model = TableModel(columns, key)
     model.set_rows([One(n, name, n / 5) for n, name in enumerate(HOSTILE)])

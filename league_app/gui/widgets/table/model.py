@@ -24,6 +24,7 @@ DIGITS = re.compile("[0-9]+")
 class Column:
     """How a column shows a row."""
 
+    name: str  # unique in its table, and stable: saved widths are stored under it
     title: str
     text: Callable[[Any], str]
     sort: Callable[[Any], Any] | None = None  # sort key; by default the text, with numbers in it in numerical order
@@ -46,6 +47,7 @@ class TableModel(QAbstractTableModel):
     ) -> None:
         super().__init__(parent)
         self.columns, self._key = tuple(columns), key
+        assert len({column.name for column in columns}) == len(columns), "column names must be unique"
         self._all_rows: list[Any] = []
         self._shown: list[Any] = []
         self._sorted: tuple[int, Qt.SortOrder] | None = None

@@ -94,7 +94,7 @@ class TableView(QTableView):
         places: dict[int, int] = {}
         self._ideal_widths = {}
         for number, spec in enumerate(columns):
-            state = column_state(saved.get(spec.title))
+            state = column_state(saved.get(spec.name))
             header.setSectionHidden(number, False)
             title = metrics.horizontalAdvance(spec.title) + 20
             self._ideal_widths[number] = max(spec.width, title, min(self.sizeHintForColumn(number) + 4, MAX_AUTO_WIDTH))
@@ -163,9 +163,9 @@ class TableView(QTableView):
         before = self._settings.get(name, {})
         state = {}
         for number, spec in enumerate(self._rows.columns):
-            hidden, saved = header.isSectionHidden(number), column_state(before.get(spec.title))
+            hidden, saved = header.isSectionHidden(number), column_state(before.get(spec.name))
             size = header.sectionSize(number) if not hidden else saved[0] if saved else 0
-            state[spec.title] = [size, hidden, header.visualIndex(number)]
+            state[spec.name] = [size, hidden, header.visualIndex(number)]
         self._settings.set(name, state)
 
     @Slot()
