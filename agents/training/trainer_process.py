@@ -97,7 +97,7 @@ class TrainerProcess:
                     pass
         finally:
             self._kill_tree()
-            self._conclude(Ended(How.FAILED, "its process could not be watched"))  # unless it has ended properly
+            self._conclude(Ended(How.FAILED, "its process could not be monitored"))  # unless it has ended properly
             if (process := self._process) is not None:
                 process.join(GRACE)
             kill_all(self._children, GRACE)

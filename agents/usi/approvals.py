@@ -124,5 +124,5 @@ def admit(spec: AgentSpec) -> None:
             spec.id,
             f"the engine {spec.id!r} is not confirmed on this machine, or its file has changed since. It would run: "
             f"{engine.line} ({', '.join(engine.terms)}). If you trust that: "
-            f"`ringside agents approve LEAGUE {spec.id!r}`, or, in the window, Agents > Confirm an engine",
+            f"`ringside agents approve LEAGUE {spec.id!r}`, or, in the window, Agents > Confirm engine",
         )

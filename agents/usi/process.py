@@ -169,7 +169,7 @@ class EngineProcess:
             return "closed its standard output"
         if code > 128:
             with suppress(ValueError):
-                return f"died of {signal.Signals(code - 128).name}"
+                return f"was killed by {signal.Signals(code - 128).name}"
         return f"ended with status {code}"
 
     def close(self, politely: bool = False) -> None:

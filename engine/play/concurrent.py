@@ -106,7 +106,7 @@ class ConcurrentMatchExecutor(MatchExecutor):
     ) -> Iterator[ResultBatch]:
         """Play one run; `validator` checks each match as it is taken."""
         if self._run is not None:
-            raise RingsideError("this executor plays another run: finish or close that one first")
+            raise RingsideError("this executor already has a run: finish or close it first")
         run = self._run = self._dispatcher.begin(len(specs) if isinstance(specs, Sized) else None)
         self._recalled = False
         coming = check_distinct(specs) if validator is not None else iter(specs)

@@ -124,7 +124,7 @@ class LaneLog:
     ) -> None:
         """Void the matches that have more actions than a result may hold."""
         for index in np.flatnonzero(sizes > RESULT_CAP).tolist():
-            reason = f"its actions take {int(sizes[index]) >> 20} MB, {RESULT_CAP >> 20} are allowed"
+            reason = f"its actions take {int(sizes[index]) >> 20} MB; the limit is {RESULT_CAP >> 20} MB"
             pieces[index], endings[index] = b"", Ending(EndingKind.VOID, (), reason)
             sizes[index], kinds[index] = 0, CODES[EndingKind.VOID]
 

@@ -211,7 +211,7 @@ def describe_illegal(answer: int, actions: int) -> str:
     """The reason of an ending by an answer that is not a legal action."""
     if 0 <= answer < actions:
         return f"answered {answer}, which was not legal"
-    return f"answered {answer if abs(answer) < 2**62 else 'something else'}; actions are 0 to {actions - 1}"
+    return f"answered {answer if abs(answer) < 2**62 else 'a number that is too large'}; actions are 0 to {actions - 1}"
 
 
 def has_room(pilots: list[LoadedPilot | BaseException], used: dict[str, int], by_slot: Indices) -> bool:

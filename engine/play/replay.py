@@ -103,7 +103,7 @@ class Playback:
         if style is None:
             return self.boards.scene(VIEW)
         if style not in self.game.info.styles:
-            known = ", ".join(map(repr, self.game.info.styles)) or "left out: this game has only one style"
+            known = ", ".join(map(repr, self.game.info.styles)) or "omitted: this game has only one style"
             raise BadValue("style", style, f"one of {known}" if self.game.info.styles else known)
         return cast(StyledBoards, self.boards).scene(VIEW, style)
 
@@ -111,7 +111,7 @@ class Playback:
         """The whole match as text, in one of `game.info.notations`."""
         known = self.game.info.notations
         if notation not in known:
-            offered = f"one of {', '.join(known)}" if known else f"left out: {self.game.info.title} has no notation"
+            offered = f"one of {', '.join(known)}" if known else f"omitted: {self.game.info.title} has no notation"
             raise BadValue("notation", notation, offered)
         return cast(NotedBoards, self.boards).written(HEAD, notation, names, ending)
 

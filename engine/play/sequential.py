@@ -53,7 +53,7 @@ class SequentialMatchExecutor(MatchExecutor):
 
     def _batches(self, coming: Iterator[MatchSpec], checked: bool) -> Iterator[ResultBatch]:
         if self._open:
-            raise RingsideError("this executor plays another run: finish or close that one first")
+            raise RingsideError("this executor already has a run: finish or close it first")
         self._open, self._recalled = True, False
         self._failures = FailureTracker(self._quarantine_after)
         self._retried.clear()

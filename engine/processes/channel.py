@@ -96,7 +96,7 @@ class Channel:
                 messages = self._parse()
                 if messages:
                     return messages  # the next call raises Disconnected
-                raise Disconnected("is gone")
+                raise Disconnected("closed the connection")
             self._in += piece
             if len(piece) < CHUNK:
                 break

@@ -67,11 +67,11 @@ def summarize_output(text: str, length: int) -> str:
 
 def describe_exit(code: int | None) -> str:
     if code is None:
-        return "is gone"
+        return "has exited"
     if code < 0:
         with suppress(ValueError):
-            return f"died of {signal.Signals(-code).name}"
-    return f"exited with status {code}" if code >= 0 else f"died of signal {-code}"
+            return f"was killed by {signal.Signals(-code).name}"
+    return f"exited with status {code}" if code >= 0 else f"was killed by signal {-code}"
 
 
 def resident_memory(pid: int) -> int | None:

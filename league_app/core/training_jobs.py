@@ -151,7 +151,7 @@ class TrainingJob:
                 case Log():
                     self._log(event)
                 case Champion() if self._duplicate_of:
-                    self._log(Log(f"the best player equals {self._duplicate_of}, an agent of the league: not added"))
+                    self._log(Log(f"the best player is identical to {self._duplicate_of}: not added to the league"))
                 case Ended():
                     self.end = event
         self._notify()

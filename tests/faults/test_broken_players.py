@@ -132,7 +132,9 @@ def test_a_player_that_fails_on_one_side_fails_only_there(kind: str, healthy: di
 def test_the_result_of_a_crash_says_how_and_where() -> None:
     spec = sick_matches(sick("segfault"), 1)[0]
     reason = play([spec])[spec.id].ending.reason
-    assert reason.startswith("its process died of SIGSEGV; it last printed: Fatal Python error: Segmentation fault | ")
+    assert reason.startswith(
+        "its process was killed by SIGSEGV; it last printed: Fatal Python error: Segmentation fault | "
+    )
     assert re.search(r" \| ringside_faults.py, line \d+, in _segfault \| ", reason), "without the frames of the engine"
     assert "plain.py" not in reason
 

@@ -33,7 +33,7 @@ def rounds(entrants: Sequence[str], played: Sequence[Round], board: Board, optio
             "entrants", f"{len(entrants)} agents at {seats} seats", f"at most {MOST_GROUPS[1]:,} boards a round"
         )
     if any(not set(meeting.group) & set(challengers) for one in played for meeting in one):
-        raise BadValue("entrants", tuple(entrants), "such that challengers stay the same; others may leave")
+        raise BadValue("entrants", tuple(entrants), "a list with the same challengers; only other entrants may leave")
     met = Counter(frozenset(meeting.group) for one in played for meeting in one)
     boards = [[(one, *others) for others in itertools.combinations(field, seats - 1)] for one in challengers]
     turns = [
@@ -47,4 +47,4 @@ def rounds(entrants: Sequence[str], played: Sequence[Round], board: Board, optio
                 yield left
 
 
-FORMAT = Format("gauntlet", "challengers meet all other entrants", Options, rounds)
+FORMAT = Format("gauntlet", "each challenger plays all other entrants", Options, rounds)

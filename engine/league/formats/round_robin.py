@@ -61,4 +61,4 @@ def turned(group: Group, by: int) -> Group:
     return (*group[by:], *group[:by])
 
 
-FORMAT = Format("round-robin", "all entrants meet each other", Options, rounds)
+FORMAT = Format("round-robin", "every entrant plays every other", Options, rounds)

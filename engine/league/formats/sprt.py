@@ -56,4 +56,10 @@ def evaluate(counts: Sequence[int], options: Options) -> Sprt:
     return sprt(counts, options.elo0, options.elo1, options.alpha, options.beta, options.model)  # type: ignore[arg-type]
 
 
-FORMAT = Format("sequential-test", "two agents meet until it is clear which is stronger (SPRT)", Options, rounds, True)
+FORMAT = Format(
+    "sequential-test",
+    "sequential probability ratio test (SPRT) of two agents",
+    Options,
+    rounds,
+    True,
+)

@@ -218,7 +218,7 @@ class WorkerHandle:
             return ""
         self._base = size if self._base is None else self._base
         taken = size - self._base
-        return f"its process took {taken >> 20:,} MB, {limit >> 20:,} are allowed" if taken > limit else ""
+        return f"its process used {taken >> 20:,} MB; the limit is {limit >> 20:,} MB" if taken > limit else ""
 
     def kill(self, kind: EndingKind | None = None, reason: str = "") -> None:
         if kind is not None and self.kill_reason is None:

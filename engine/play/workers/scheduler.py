@@ -274,7 +274,7 @@ class Scheduler:
                 continue
             if (snapshot := worker.overdue(now, self._limits.call, self._limits.row)) is not None:
                 what = "its rules" if snapshot.call is PilotCall.NONE else f"its call of {snapshot.call.name.lower()}()"
-                worker.kill(EndingKind.TIMEOUT, f"{what} did not come back within {snapshot.time_limit:.3g} s")
+                worker.kill(EndingKind.TIMEOUT, f"{what} did not return within {snapshot.time_limit:.3g} s")
             if self._limits.memory is not None and (taken := worker.memory_excess(self._limits.memory)):
                 worker.kill(EndingKind.MEMORY, taken)
 

@@ -60,7 +60,7 @@ def test_the_text_of_a_ringside_error_is_the_reason() -> None:
         ("scribble", "its process sent a frame of 8,589,934,590 bytes"),
         ("close_line", "its process closed its connection but did not exit"),
         ("exit", r"its process exited with status 3; it last printed: x+ \| the last straw"),
-        ("segfault", r"its process died of SIGSEGV; it last printed: Fatal Python error: Segm.*counting.py"),
+        ("segfault", r"its process was killed by SIGSEGV; it last printed: Fatal Python error: Segm.*counting.py"),
     ],
 )
 def test_every_failure_ends_the_session_with_its_reason(does: str, words: str) -> None:
@@ -83,7 +83,7 @@ def test_a_process_killed_from_outside_differs_from_one_killed_on_request() -> N
         one.start()
         events_until(one, is_log("hanging"))
         os.kill(one.pid, signal.SIGKILL)
-        assert events_until(one)[-1] == Ended(How.FAILED, "its process died of SIGKILL")
+        assert events_until(one)[-1] == Ended(How.FAILED, "its process was killed by SIGKILL")
 
 
 def test_a_child_that_holds_the_connection_does_not_delay_the_end() -> None:

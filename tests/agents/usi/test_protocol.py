@@ -195,7 +195,7 @@ def test_options_are_checked_against_those_announced(options: tuple[tuple[str, s
         ("floods-at-start", {}, EndingKind.PROTOCOL, r"65,536 bytes to its standard output without a line break"),
         ("endless-lines", {}, EndingKind.PROTOCOL, r"4,096 lines without 'usiok'; it last wrote: .*option name more"),
         ("stalls", {"patience": 0.3}, EndingKind.TIMEOUT, r"did not answer 'go' within 0.3 s; .*let me see\?"),
-        ("crashes", {}, EndingKind.CRASH, r"died of SIGSEGV; it last wrote: .*boom: out of ideas"),
+        ("crashes", {}, EndingKind.CRASH, r"was killed by SIGSEGV; it last wrote: .*boom: out of ideas"),
         ("exits", {}, EndingKind.CRASH, r"ended with status 5"),
         ("floods-output", {}, EndingKind.PROTOCOL, r"standard output without a line break; it last wrote: .*xxxx"),
         ("floods-errors", {}, EndingKind.PROTOCOL, r"standard error without a line break; it last wrote: .*xxxx"),

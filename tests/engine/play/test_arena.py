@@ -238,7 +238,7 @@ def test_results_of_a_closed_run_do_not_appear_in_the_next(pong: Game) -> None:
     with SequentialMatchExecutor(8) as executor:
         first = executor.run(specs_of(quick, [("fast", "fast", n) for n in range(30)]))
         next(first)
-        with pytest.raises(RingsideError, match="plays another run"):
+        with pytest.raises(RingsideError, match="already has a run"):
             next(executor.run([]))
         first.close()
         again = [result.id for result in executor.run([MatchSpec("z", quick.spec, (agent("fast"), agent("fast")), 1)])]

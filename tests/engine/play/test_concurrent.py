@@ -208,7 +208,7 @@ def test_a_second_concurrent_run_is_refused_and_a_closed_one_leaves_no_trace(
 ) -> None:
     stream = two.run(all_sorts(400))
     next(stream)
-    with pytest.raises(RingsideError, match="plays another run"):
+    with pytest.raises(RingsideError, match="already has a run"):
         next(two.run(all_sorts(5)))
     stream.close()
     assert run_digest(two.execute_matches(all_sorts(400))) == run_digest(expected)

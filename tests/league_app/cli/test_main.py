@@ -317,7 +317,9 @@ def test_failing_agents_are_listed_below_the_standings() -> None:
     )
     assert done.returncode == 0, done.stderr
     output = " ".join(done.stdout.split())
-    assert re.search(r"fault:segfault: crash \d times: its process died of SIGSEGV; .*, in _segfault", output), output
+    assert re.search(r"fault:segfault: crash \d times: its process was killed by SIGSEGV; .*, in _segfault", output), (
+        output
+    )
     assert re.search(r"fault:segfault: quarantined \d+ times: fault:segfault has failed \d times in this run", output)
     assert re.search(r"digest \w+, not repeatable: \d+ matches depend on", output)
 

@@ -120,7 +120,7 @@ def test_a_finished_session_resumes_with_other_settings_without_duplicate_agents
     assert other.wait().state is RunState.FINISHED
     assert (again.champions, other.champions) == ([], [])
     assert [agent.name for agent in state.agents() if agent.kind == "dice"] == ["counting 1"]
-    assert "the best player equals counting 1" in again.logs[-1].text
+    assert "the best player is identical to counting 1" in again.logs[-1].text
 
 
 def champions(monkeypatch: Patch, *payloads: bytes) -> None:
@@ -223,7 +223,7 @@ def test_a_resumed_evolution_has_the_same_champion_as_an_uninterrupted_one(state
     assert [step for step, _ in curves(state.league, 2)["fitness/best"]] == [1, 2, 3, 4]
     assert state.training.sessions.state(1) == state.training.sessions.state(2), "to the bit"
     assert never.champions == []
-    assert "the best player equals against-bots 1" in never.logs[-1].text
+    assert "the best player is identical to against-bots 1" in never.logs[-1].text
 
 
 # Refusals
@@ -310,7 +310,7 @@ def test_a_trainer_that_fails_or_dies_is_stopped_with_a_reason(state: LeagueStat
         "raise": "failed: ZeroDivisionError: by design (counting.py, line ",
         "complain": "failed: the board is too small for this: choose a larger one",
         "exit": "failed: its process exited with status 3; it last printed: ",
-        "segfault": "failed: its process died of",
+        "segfault": "failed: its process was killed by",
     }.items():
         job = count(state, does=does, at=2)
         ended = job.wait()
