@@ -159,7 +159,7 @@ def comparison_text(comparison: Comparison) -> str:
     """The difference in strength between two agents, with its uncertainty."""
     if max(comparison.counts) == sum(comparison.counts) and comparison.counts[len(comparison.counts) // 2] == 0:
         return (
-            f"all {comparison.unit} ended alike: likelihood of superiority {comparison.superiority:.2%}, "
+            f"all {comparison.unit} have the same result: likelihood of superiority {comparison.superiority:.2%}, "
             "Elo difference unbounded"
         )
     return (

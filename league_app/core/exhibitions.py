@@ -52,7 +52,7 @@ def taken_over(spec: MatchSpec, seat: int, actions: Sequence[int]) -> MatchSpec:
     others = [one for place, one in enumerate(spec.players) if place != seat]
     for one in others:
         if not kind_of(one).repeats(one):
-            raise BadSpec(f"{one.id!r} does not play the same way twice, so this position cannot be reached again")
+            raise BadSpec(f"{one.id!r} is not deterministic, so this position cannot be reached again")
     you = _distinct(person(script=actions), others)
     return replace(spec, id=EXHIBITION, players=(*spec.players[:seat], you, *spec.players[seat + 1 :]))
 

@@ -269,7 +269,7 @@ class LeagueState(Closing):
         same = fingerprint(settings, entrants)
         for one in before:
             if fingerprint(one.settings, one.lineups[0].entrants) == same:
-                needed = f"another one: tournament {one.number} ({one.name}) has the same matches, which count once"
+                needed = f"a different one: tournament {one.number} ({one.name}) already has these matches"
                 raise BadValue("seed", settings.seed, needed)
 
     def start_tournament(self, tournament: int | str | None = None, **plan: object) -> TournamentJob:

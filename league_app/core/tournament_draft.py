@@ -26,8 +26,8 @@ MANY_AGENTS = 40  # from here on one round is the default
 class MatchTerms:
     """The fields of the form that apply to every meeting."""
 
-    games_per_meeting: int = option(1, low=1, high=100_000, help="encounters each time two agents meet")
-    swap_sides: bool = option(True, help="play each encounter from every seat, with the same seed")
+    games_per_meeting: int = option(1, low=1, high=100_000, help="encounters per pairing")
+    swap_sides: bool = option(True, help="play each encounter once per seat order, with the same seed")
     most_steps: int = option(0, low=0, high=2**31 - 1, help="end matches after this many steps; 0 for no limit")
     clock: float = option(0.0, low=0.0, high=1e6, help="seconds of real time for each player; 0 for no clock")
     increment: float = option(0.0, low=0.0, high=1e6, help="seconds added after each move")

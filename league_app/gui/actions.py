@@ -96,7 +96,7 @@ ACTIONS = (
     Action("View", "Reset layout", "view.reset_layout", "", "restore",
            tip="Restore the default panels, columns and window size"),
     Action("Help", "Command palette...", "help.palette", "Ctrl+K", "palette"),
-    Action("Help", "Guide", "help.guide", "F1", "help", tip="The page of the guide about what is on the screen"),
+    Action("Help", "Guide", "help.guide", "F1", "help", tip="Open the guide at the page for the current view"),
     Action("Help", "Keyboard shortcuts", "help.shortcuts", "Ctrl+/", "keyboard"),
     Action("Help", "About Ringside", "help.about", "", "info"),
 )  # fmt: skip

@@ -88,7 +88,7 @@ class AgentActions(QObject):
         elif len(choices) == 1:
             self.confirm(choices[0].id, parent)
         else:
-            ChooseAgentDialog("Confirm an engine", "Show its command", choices, self._picked, parent).open()
+            ChooseAgentDialog("Confirm engine", "Show command", choices, self._picked, parent).open()
 
     def _picked(self, agent: str) -> None:
         if self._confirming is not None:
@@ -190,5 +190,5 @@ def _add_person(state: LeagueState, game: str) -> tuple[str, str]:
     KINDS.get(PERSON)  # raises if the kind is not installed
     taken = [agent.name for agent in state.league.agents(game, archived=True)]
     name = free_name(YOU, taken)
-    agent = state.add_agent(name, game, PERSON, b"", origin="plays at this screen")
+    agent = state.add_agent(name, game, PERSON, b"", origin="plays at this keyboard")
     return agent.id, agent.name

@@ -77,7 +77,7 @@ class StatusPoller(QObject):
     def _receive(self, now: AppStatus) -> None:
         before, self.status = self.status, now
         if now.trouble and not before.trouble:
-            self._context.notify(f"Paused because nothing can be saved: {now.trouble}", "bad")
+            self._context.notify(f"Paused because results cannot be saved: {now.trouble}", "bad")
         elif before.trouble and now.progress is not None and not now.trouble:
             self._context.notify("Saving works again: the tournament continues", "good")
         self.updated.emit(now)

@@ -126,7 +126,7 @@ class WindowLayout(QObject):
             self._window.addDockWidget(SIDES[name], dock)
         self.show_panels(self._panels_shown)
         self._size_docks()
-        self._context.notify("Layout reset; table columns follow at the next start")
+        self._context.notify("Layout reset; table columns are reset at the next start")
 
     def _size_docks(self) -> None:
         if len(self._docks) < len(SIDES):

@@ -132,8 +132,8 @@ class AddAgentDialog(QDialog):
         self.description = AgentDescriptionForm()
         self._kind, self._name = Field("Kind", self.kind), Field("Name", self.name)
         self._payload = Field("Payload (parameters or weights, in the format of the kind)", self.payload)
-        self.file_button = button("Read from file...", self._choose_file, icon="open")
-        self.text_button = button("Type it instead", self._use_text, link=True)
+        self.file_button = button("Load from file...", self._choose_file, icon="open")
+        self.text_button = button("Enter as text", self._use_text, link=True)
         self.text_button.hide()
         self.add_button = button("Add", self.add, primary=True)
         self.add_button.setDefault(True)
@@ -177,7 +177,7 @@ class AddAgentDialog(QDialog):
 
     @Slot()
     def _choose_file(self) -> None:
-        open_file(self, "Read payload", self.use_file)
+        open_file(self, "Load payload", self.use_file)
 
     @Slot(str)
     def use_file(self, path: str) -> None:

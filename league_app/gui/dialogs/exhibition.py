@@ -72,7 +72,7 @@ class ExhibitionDialog(QDialog):
 
     def _chooser(self, seat: int, agents: Sequence[Agent], person: bool, last: Sequence[str]) -> QComboBox:
         combo = Combo()
-        combo.setAccessibleName(f"Player of seat {seat + 1}")
+        combo.setAccessibleName(f"Player for seat {seat + 1}")
         combo.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         combo.setMinimumWidth(200)
         names = [shorten(one.name, LONGEST) for one in agents]

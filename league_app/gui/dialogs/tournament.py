@@ -305,7 +305,7 @@ class TournamentDialog(QDialog):
             return ""
         if self._count.engine:
             return "Confirm engine..."
-        return f"Use {self._count.free_seed}" if field == "seed" else ""
+        return f"Use seed {self._count.free_seed}" if field == "seed" else ""
 
     def _apply_fix(self) -> None:
         count = self._count

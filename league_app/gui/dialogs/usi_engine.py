@@ -29,16 +29,16 @@ from league_app.gui.widgets.form import Form
 OURS = ("UCI_Variant", "Protocol", "Ponder", "USI_Ponder")  # set by Ringside, or not supported
 FIRST = 8  # fields that are visible at first
 LIMITS = (  # the same for every engine and seldom changed, so they come last
-    ("patience", EngineSpec.patience, 0.1, LONGEST_MOVE, "seconds without an answer after which it forfeits"),
-    ("startup", EngineSpec.startup, 0.1, LONGEST_START, "seconds it may take to start"),
+    ("patience", EngineSpec.patience, 0.1, LONGEST_MOVE, "forfeit after this many seconds without an answer"),
+    ("startup", EngineSpec.startup, 0.1, LONGEST_START, "time limit for starting, in seconds"),
     ("memory", EngineSpec.memory, 64, 1 << 22, "memory limit in MB"),
 )
 
 
 def settings_type(identity: Identity) -> type[Any]:
     """Return a dataclass for `Form`, with fields for the search limits and for each option that has a value."""
-    nodes = option(1000, low=0, high=10**12, help="positions searched for each move (reproducible); 0 uses seconds")
-    seconds = option(1.0, low=0.01, high=3600.0, help="time for each move if nodes is 0 (not reproducible)")
+    nodes = option(1000, low=0, high=10**12, help="nodes to search per move (repeatable); 0: limit the time instead")
+    seconds = option(1.0, low=0.01, high=3600.0, help="time per move if nodes is 0 (not repeatable)")
     fields: list[tuple[str, type, Any]] = [("nodes", int, nodes), ("seconds", float, seconds)]
     for place, one in enumerate(identity.options):
         if one.kind != "button" and one.name not in OURS:

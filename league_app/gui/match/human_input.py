@@ -71,7 +71,7 @@ class HumanInputBar(QWidget):
         side = f" as {info.seat_names[seat]}" if 0 <= seat < len(info.seat_names) else ""
         turn = f"Your move{whose}{side}." if seat >= 0 else "Waiting for the other players."
         if info.simultaneous and len(bindings.seats) > 1:
-            turn = "Your moves: the match waits for all of you."
+            turn = "Your moves: the match waits for all players."
         help = f"Keys for {'; '.join(keys)}" if keys else ""
         self._uses_keys = bool(keys)
         self.turn.setText(help if bindings.hold_to_act and bindings.covers_all_actions else f"{turn} {help}".strip())

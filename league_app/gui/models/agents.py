@@ -32,7 +32,7 @@ def _rating_cell(agent: AgentRow) -> NotedCell:
 
 
 def _tip(agent: AgentRow) -> str:
-    rating = f"{agent.rating:z.0f} \u00b1{agent.error:.0f}" if agent.rating is not None else "no matches here yet"
+    rating = f"{agent.rating:z.0f} \u00b1{agent.error:.0f}" if agent.rating is not None else "not rated yet"
     archived = "\narchived" if agent.archived else ""
     warning = f"\n{agent.warning}" if agent.warning else ""
     return f"{agent.name}\n{agent.kind}, {rating}{archived}{warning}"

@@ -211,7 +211,7 @@ def columns(changes: RankChanges) -> tuple[Column, ...]:
     def moved(line: StandingsRow) -> str:
         gained = changes.places_gained(line.agent)
         word = "up" if gained > 0 else "down"
-        return f"{word} {abs(gained)} {'place' if abs(gained) == 1 else 'places'}, just now" if gained else ""
+        return f"moved {word} {plural(abs(gained), 'place')}" if gained else ""
 
     return (
         Column("rank", "#", _rank, _by_rank, True, "Rank by rating", "rank", rank, moved, 52),
@@ -234,9 +234,9 @@ def columns(changes: RankChanges) -> tuple[Column, ...]:
                cell_tip=_score_tip, width=74, descending=True),
         Column("record", "W / D / L", _record, _by_wins, False, RECORD_TIP, "record", _record_cell,
                record_tip, 170, True, 140, 2),
-        Column("points", "Points", _points, _by_points, True, "Average score in a game, for and against", "tone",
+        Column("points", "Points", _points, _by_points, True, "Average score per game, for and against", "tone",
                _points_cell, _points_tip, 80, True),
-        Column("forfeits", "Forfeits", _forfeits, _by_forfeits, True, "Games lost by resigning or by a failure", "fit",
+        Column("forfeits", "Forfeits", _forfeits, _by_forfeits, True, "Games lost by resignation or failure", "fit",
                _forfeit_cell, forfeits_tip, 68, True, 62),
         Column("games", "Games", _games, _by_games, True, "Matches played", "fit",
                _games_cell, _games_tip, 74, True, 58),
@@ -282,7 +282,7 @@ def _rating_cell(line: StandingsRow) -> RatingCell:
 
 def rating_tip(line: StandingsRow) -> str:
     if line.rank is None:
-        return f"{line.name} has no matches here yet"
+        return f"{line.name} has no matches in this table yet"
     low, high = (format_rating(line, line.rating + side * line.error) for side in (-1, 1))
     text = f"{line.name}: rated {format_rating(line, line.rating)}, between {low} and {high} with 95 % confidence"
     return f"{text}\n{line.warning}" if line.warning else text

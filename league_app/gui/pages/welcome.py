@@ -270,7 +270,7 @@ class _RecentLeague(QWidget):
         name.setMaximumWidth(320)
         name.setEnabled(not here)
         where = ElidedLabel(str(path.parent), "caption")
-        note = "open now" if here else "sample" if path == places.sample_league() else ""
+        note = "open" if here else "sample" if path == places.sample_league() else ""
         inner = row(name, where, label(note, "caption"), gap=12)
         inner.setStretch(1, 1)
         self.setLayout(inner)

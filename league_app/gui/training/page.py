@@ -279,7 +279,7 @@ class TrainingPage(Page):
         assert isinstance(end, SessionEnd)
         action: tuple[str, Callable[[], object]] = ("Show", partial(self.context.navigate, "training", end.number))
         if end.champion and self._writable():
-            action = ("Rate it", partial(self.players.place_agent, *end.champion))
+            action = ("Rate", partial(self.players.place_agent, *end.champion))
         self.context.notify(end.text, end.tone, action)
 
     @Slot(str)

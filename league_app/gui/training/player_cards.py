@@ -28,7 +28,7 @@ from league_app.gui.widgets.fields import ChoiceBox
 MIN_CARD_WIDTH = 380
 TOOLTIPS = {
     "Show": "Opens the page of this agent",
-    "Rate it": "Plays a gauntlet against other agents to give it a rating",
+    "Rate": "Plays a gauntlet against other agents to give it a rating",
     "Add to league": "Adds it to the league as an agent and plays its placement matches",
 }
 
@@ -102,7 +102,7 @@ class PlayerCard(Card):
         self.status.setText(status.text)
         self.status.setVisible(bool(status.text))
         set_tone(self.status, "good" if status.placed else "")
-        text = "Show" if status.placed else "Rate it" if player.agent else "Add to league"
+        text = "Show" if status.placed else "Rate" if player.agent else "Add to league"
         usable = writable or status.placed
         self.main_button.setText(text)
         self.main_button.setEnabled(usable and not status.busy)

@@ -202,7 +202,7 @@ class TrainedPlayers(QObject):
         newcomer = placed.newcomer
         action: tuple[str, Callable[[], object]] = ("Show", partial(self._context.navigate, "agent", newcomer.agent))
         if placed.rank and _playable_by_humans(newcomer.pool):
-            action = ("Play it", partial(self.play_against, newcomer.agent, newcomer.pool))
+            action = ("Play against it", partial(self.play_against, newcomer.agent, newcomer.pool))
         self._context.notify(placed.text, "good" if placed.rank else "warn", action)
         if self._session is not None:
             self.show_session(self._session)

@@ -40,10 +40,10 @@ class SuperiorityModel(MatrixModel):
             return ""
         share, first, second = float(self._values[row, column]), self.agents[row].name, self.agents[column].name
         if abs(share - 0.5) < 0.005:
-            return f"{first} and {second} are about equally likely to be the stronger one"
+            return f"{first} and {second} are about equally likely to be stronger"
         if share < 0.5:
             first, second, share = second, first, 1 - share
-        return f"{first} is stronger than {second} with a likelihood of {percent(share)} %"
+        return f"Likelihood that {first} is stronger than {second}: {percent(share)} %"
 
     def values(self) -> npt.NDArray[np.float64]:
         return self._values

@@ -92,7 +92,7 @@ def test_the_same_plan_is_rejected_the_second_time(league: str, capsys: pytest.C
     digests = [run_json(capsys, "tournament", "show", league, number)["digest"] for number in ("1", "2")]
     assert digests[0] != digests[1], "without --seed each tournament has its own seed"
     error = run_rejected(capsys, "tournament", "run", league, "--rounds", "2", "--seed", "1", *QUICK)
-    assert "tournament 1 (First) has the same matches" in error
+    assert "tournament 1 (First) already has these matches" in error
 
 
 def test_the_error_for_a_missing_game_says_how_to_give_one(

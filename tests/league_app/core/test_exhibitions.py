@@ -173,7 +173,7 @@ def test_a_seat_of_a_turn_based_game_can_be_taken_over(state: LeagueState) -> No
 
 def test_taking_over_is_refused_if_another_player_is_not_repeatable(state: LeagueState) -> None:
     spec = MatchSpec("original", QUICK, (person("Her"), BOTS["Shaky"]), 1)
-    with pytest.raises(BadSpec, match="'Her' does not play the same way twice"):
+    with pytest.raises(BadSpec, match="'Her' is not deterministic"):
         state.take_over(spec, 1, [], 0)
     with state.take_over(spec, 0, [1, 1], 2) as live:
         assert live.spec.players[0].id == "You", "but the seat of a person can be taken over"

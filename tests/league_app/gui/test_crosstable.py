@@ -67,7 +67,7 @@ def test_superiority_is_a_percentage_with_a_sentence_as_tooltip(context: AppCont
     assert cell(page.heatmap, 0, 1) == percent(share)
     assert page.heatmap.texts
     first, second = table.rows[0].name, table.rows[1].name
-    sentence = f"{first} is stronger than {second} with a likelihood of {percent(share)}".replace(">", "&gt;")
+    sentence = f"Likelihood that {first} is stronger than {second}: {percent(share)}".replace(">", "&gt;")
     for pair in ((0, 1), (1, 0)):
         assert sentence in cell(page.heatmap, *pair, Qt.ItemDataRole.ToolTipRole)
     assert percent(0.999) == ">99"

@@ -96,11 +96,11 @@ def test_a_used_seed_is_rejected_and_a_free_one_suggested(dialog: Open, qtbot: Q
     one = dialog()
     one.picks.model.set_chosen(BOTS)
     one.seed.set_value(2)
-    same = "tournament 2 (Pong round robin 2) has the same matches"
+    same = "tournament 2 (Pong round robin 2) already has these matches"
     qtbot.waitUntil(lambda: same in one.error.text())
     assert not one.start.isEnabled()
     assert one.seed.property("wrong")
-    assert one.fix.text() == "Use 3"
+    assert one.fix.text() == "Use seed 3"
     one.fix.click()
     settled(qtbot, one)
     assert one.error.text() == ""

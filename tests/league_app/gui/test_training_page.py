@@ -118,7 +118,7 @@ def test_a_finished_session_notifies_and_its_champion_can_be_placed(
     context.league.training.start("counting", {"steps": 3}, game=QUICK, name="Counter")
     until(qtbot, lambda: "Counter has finished: Counter joined the league" in notes.text)
     text, place = next(offer for text, _, offer in notes.messages if "has finished" in text)
-    assert text == "Rate it"
+    assert text == "Rate"
     place()
     until(qtbot, lambda: any(": placed " in text for text, *_ in notes.messages))
     text, tone, (offer, _) = notes.messages[-1]
@@ -126,7 +126,7 @@ def test_a_finished_session_notifies_and_its_champion_can_be_placed(
     rank, matches, rating, error = load_ranks(context.league, QUICK, {agent.id})[agent.id]
     assert text == f"Counter: placed {ordinal(rank)}, {rating:.0f} \u00b1 {error:.0f}"
     assert (tone, matches) == ("good", 12)
-    assert offer == "Play it"
+    assert offer == "Play against it"
     gauntlet = context.league.league.tournaments()[-1]
     assert gauntlet.settings.format == "gauntlet"
     assert gauntlet.name == "Placement of Counter"
