@@ -15,7 +15,7 @@ from engine.user_dirs import data_dir
 from league_app.core import agent_files
 from league_app.core.agent_files import ImportReport
 from league_app.core.formatting import plural
-from league_app.core.queries.matches import UNCONFIRMED, AgentRow, agent_rows
+from league_app.core.queries.agents import UNCONFIRMED, AgentRow, agent_rows
 from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext
 from league_app.gui.dialogs.add_agents import PERSON, AddAgentDialog, ReadyMadeDialog

@@ -12,7 +12,8 @@ from engine.league.storage.league import League
 from engine.play.match import GameSpec
 from engine.registry import new_game
 from league_app.core.queries import matches as match_queries
-from league_app.core.queries.matches import FailureRow, MatchFilter, MatchRows, Statistics
+from league_app.core.queries.agents import Statistics, statistics
+from league_app.core.queries.matches import FailureRow, MatchFilter, MatchRows
 from league_app.core.state import LeagueState
 from league_app.core.usi_engines import engine_in
 from league_app.core.validation import game_info
@@ -116,7 +117,7 @@ def load_profile(state: LeagueState, pool: GameSpec | None, id: str) -> AgentPro
         load_rating_curve(league, game, agent),
         tuple(_relative(parent, known, 2) for parent in agent.parents),
         tuple(_children(agent, known)),
-        match_queries.statistics(league, game, id, names),
+        statistics(league, game, id, names),
         match_queries.matches(league, game, MatchFilter(agent=id), limit=LAST),
         tuple(match_queries.failures(league, game, id)),
     )

@@ -1,4 +1,4 @@
-"""Rows of matches, failures and agents for tables, without payloads, actions or specs.
+"""Rows of matches and failures for tables, without payloads, actions or specs.
 
 SQLite filters and sorts the matches; it releases Python's lock meanwhile, so a window stays responsive.
 """
@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from engine.league import played_matches, standings
 from engine.league.failure_report import NO_AGENT
 from engine.league.storage.league import League
-from engine.league.storage.match_rows import pack_players, unpack_players
+from engine.league.storage.match_rows import pack_players
 from engine.league.storage.schema import PLACES
 from engine.play.match import EndingKind, GameSpec
-from league_app.core.validation import unconfirmed
 
 PAGE = 500  # matches that are read at once
 UPSET = 100.0  # Elo that the winner of an upset is rated lower, at least
@@ -128,7 +127,7 @@ def _total(
     names: Mapping[int, str],
 ) -> int:
     if not filter.filtered:
-        sql = f"SELECT coalesce(sum(played), 0) FROM tournaments WHERE number IN ({_number_list(names)})"
+        sql = f"SELECT coalesce(sum(played), 0) FROM tournaments WHERE number IN ({number_list(names)})"
         return int(league.file.read(sql)[0][0])
     query = _Query(league, pool, filter, labels, names)
     return int(league.file.read(query.tables("count(*)"), *query.values)[0][0])
@@ -168,11 +167,9 @@ class _Query:
             self._limits = played_matches.span(min(self._names))[0], played_matches.span(max(self._names))[1]
         self.where.append("m.number BETWEEN ? AND ?")
         self.values += self._limits
-        others = league.file.read(
-            f"SELECT 1 FROM tournaments WHERE number NOT IN ({_number_list(self._names)}) LIMIT 1"
-        )
+        others = league.file.read(f"SELECT 1 FROM tournaments WHERE number NOT IN ({number_list(self._names)}) LIMIT 1")
         if others and not tournament:
-            self.where.append(f"m.number >> 32 IN ({_number_list(self._names)})")
+            self.where.append(f"m.number >> 32 IN ({number_list(self._names)})")
 
     def _filter_ending(self, league: League, pool: GameSpec | None, ending: str) -> None:
         if ending == "failed":
@@ -204,8 +201,8 @@ class _Query:
         called = [number for number, name in self._names.items() if word in name.casefold()]
         ended = [f"'{kind.value}'" for kind in EndingKind if word in ending_text(kind.value)]
         ways = [
-            f"m.number IN (SELECT match FROM seats WHERE agent IN ({_number_list(named)}))" if named else "",
-            f"m.number >> 32 IN ({_number_list(called)})" if called else "",
+            f"m.number IN (SELECT match FROM seats WHERE agent IN ({number_list(named)}))" if named else "",
+            f"m.number >> 32 IN ({number_list(called)})" if called else "",
             f"m.ending IN ({', '.join(ended)})" if ended else "",
         ]
         if set(word) <= set("0123456789."):
@@ -239,7 +236,7 @@ class _Query:
         return f"{given}SELECT {columns} FROM matches AS m {' '.join(self._joins)} WHERE {' AND '.join(self.where)}"
 
 
-def _number_list(numbers: Any) -> str:
+def number_list(numbers: Any) -> str:
     return ", ".join(str(int(number)) for number in numbers)
 
 
@@ -296,7 +293,7 @@ def failures(league: League, pool: GameSpec | None, agent: str = "") -> list[Fai
     """By agent and kind of ending, the latest first; resigning is not a failure."""
     names, labels = tournament_names(league, pool), agent_labels(league)
     sql = "SELECT f.agent, f.ending, m.reason, f.count, m.number FROM forfeits AS f JOIN matches AS m"
-    sql += f" ON m.number = f.tournament * {PLACES} + f.latest WHERE f.tournament IN ({_number_list(names)})"
+    sql += f" ON m.number = f.tournament * {PLACES} + f.latest WHERE f.tournament IN ({number_list(names)})"
     rows = league.file.read(f"{sql} AND f.ending != ? ORDER BY m.number", EndingKind.RESIGNED.value)
     found: dict[tuple[str, str], FailureRow] = {}
     for number, ending, reason, count, match in rows:
@@ -320,104 +317,3 @@ def failure_kinds(league: League, pool: GameSpec) -> int:
     sql = "SELECT DISTINCT f.agent, f.ending FROM forfeits AS f JOIN tournaments AS t ON t.number = f.tournament"
     found = league.file.read(f"{sql} WHERE t.pool = ? AND f.ending != ?", league.pool(pool), EndingKind.RESIGNED.value)
     return len(found)
-
-
-# Agents
-
-
-UNCONFIRMED = "Not confirmed on this machine: it does not run until you confirm its command"
-
-
-@dataclass(frozen=True)
-class AgentRow:
-    """An agent of a game with its rating, as the agents dock shows it."""
-
-    id: str
-    name: str
-    game: str
-    kind: str
-    colour: str
-    archived: bool
-    rating: float | None = None
-    error: float = 0.0
-    warning: str = ""  # why its rating is unreliable, or why it does not play
-
-
-def match_count(met: int, seats: int) -> int:
-    """Matches of an agent, from the meetings that standings count: one with each opponent in each match."""
-    return round(met / max(seats - 1, 1))
-
-
-def forfeit_warning(played: int, forfeits: Iterable[tuple[str, int]]) -> str:
-    """A warning if an agent has forfeited more than half of its matches; resigning does not count. `played` does not
-    include matches skipped by quarantine."""
-    counts = dict(forfeits)
-    broken = sum(counts.values()) - counts.get(EndingKind.RESIGNED.value, 0)
-    every = played + counts.get(EndingKind.QUARANTINED.value, 0)
-    if broken * 2 <= every:
-        return ""
-    return f"Forfeited {broken:,} of {every:,} matches: its rating rests on few games"
-
-
-def agent_rows(league: League, pool: GameSpec | None) -> list[AgentRow]:
-    """The agents of the pool's game, best first, archived ones at the end; without a pool, all agents."""
-    every = league.agents(pool.name if pool else None, archived=True)
-    rated: dict[str, tuple[float | None, float, str]] = {}
-    if pool is not None:
-        table = standings.standings(league, pool)
-        for row in table.rows:
-            played = row.total.played
-            warning = forfeit_warning(match_count(played, table.seats), row.forfeits.items())
-            rated[row.agent] = row.rating if played else None, row.error, warning
-    for one in unconfirmed(league, every):
-        rating, error, _ = rated.get(one.id, (None, 0.0, ""))
-        rated[one.id] = rating, error, UNCONFIRMED
-    found = [
-        AgentRow(
-            one.id, one.name, one.game, one.kind, one.colour, one.archived is not None, *rated.get(one.id, (None,))
-        )
-        for one in every
-    ]
-    return sorted(found, key=lambda one: (one.archived, one.rating is None, -(one.rating or 0.0), one.name.casefold()))
-
-
-@dataclass(frozen=True)
-class Mean:
-    """The mean of one statistic of a game, for an agent and for its opponents."""
-
-    name: str
-    own: float
-    others: float
-
-
-@dataclass(frozen=True)
-class Statistics:
-    matches: int = 0
-    means: tuple[Mean, ...] = field(default=())
-
-
-def statistics(league: League, pool: GameSpec, agent: str, names: Sequence[str], last: int = 200) -> Statistics:
-    """Means over the last matches that have begun."""
-    number, played = league.number(agent), tournament_names(league, pool)
-    if not played or not names:
-        return Statistics()
-    sql = "SELECT players, numbers FROM matches WHERE number IN (SELECT match FROM seats WHERE agent = ?"
-    sql += f" AND match >> 32 IN ({_number_list(played)}) ORDER BY match DESC LIMIT {int(last)})"
-    own, others, count = [0.0] * len(names), [0.0] * len(names), 0
-    seats = rivals = 0
-    for players, numbers in league.file.read(sql, number):
-        seated = unpack_players(players)
-        figures = struct.unpack(f"<{len(numbers) // 8}d", numbers)
-        n, each = len(seated), len(figures) // len(seated) - 1
-        if each != len(names):
-            continue  # not played, or recorded with other statistics
-        count += 1
-        for seat, one in enumerate(seated):
-            sums = own if one == number else others
-            seats, rivals = seats + (one == number), rivals + (one != number)
-            for place in range(each):
-                sums[place] += figures[n + seat * each + place]
-    if not count:
-        return Statistics()
-    shared = zip(names, own, others, strict=True)
-    return Statistics(count, tuple(Mean(name, a / seats, b / max(rivals, 1)) for name, a, b in shared))

@@ -8,7 +8,7 @@ from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QDialog, QLineEdit, QListWidget, QListWidgetItem, QWidget
 
-from league_app.core.queries.matches import AgentRow
+from league_app.core.queries.agents import AgentRow
 from league_app.gui.widgets.agent_colours import colour_of
 from league_app.gui.widgets.basics import ElidedLabel, button, column, row, tooltip_html
 from league_app.gui.widgets.checklist import ID, dot_icon

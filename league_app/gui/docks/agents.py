@@ -13,8 +13,7 @@ from PySide6.QtWidgets import QDockWidget, QLineEdit, QMenu, QStackedWidget, QWi
 from engine.play.match import GameSpec
 from league_app.core.changes import Change
 from league_app.core.formatting import plural
-from league_app.core.queries import matches
-from league_app.core.queries.matches import AgentRow
+from league_app.core.queries.agents import AgentRow, agent_rows
 from league_app.core.state import LeagueState
 from league_app.gui import theme
 from league_app.gui.agent_actions import AgentActions
@@ -330,4 +329,4 @@ def _key(one: AgentRow) -> str:
 
 
 def _load_rows(state: LeagueState, pool: GameSpec | None) -> list[AgentRow]:
-    return matches.agent_rows(state.league, pool)
+    return agent_rows(state.league, pool)

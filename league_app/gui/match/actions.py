@@ -20,7 +20,7 @@ from engine.play.match import GameSpec
 from engine.registry import game_of, is_person
 from league_app.core.exhibitions import random_seed
 from league_app.core.formatting import seat_label, shorten
-from league_app.core.queries.matches import agent_rows
+from league_app.core.queries.agents import agent_rows
 from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext
 from league_app.gui.dialogs.exhibition import ExhibitionDialog

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from engine.league.standings import Row
 from league_app.core.formatting import percent
-from league_app.core.queries.matches import AgentRow, ending_text, match_count
+from league_app.core.queries.agents import AgentRow, match_count
+from league_app.core.queries.matches import ending_text
 from league_app.gui.widgets.agent_colours import colour_of
 from league_app.gui.widgets.key_figures import AgentFigures
 from league_app.gui.widgets.table.delegates import NOTHING, AgentCell, BarCell, NotedCell

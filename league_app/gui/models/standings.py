@@ -16,7 +16,8 @@ from engine.league import standings
 from engine.league.ratings import START
 from engine.play.match import GameSpec
 from league_app.core.formatting import compact, meetings, percent, plural
-from league_app.core.queries.matches import forfeit_warning, match_count, tournament_label
+from league_app.core.queries.agents import forfeit_warning, match_count
+from league_app.core.queries.matches import tournament_label
 from league_app.core.state import LeagueState
 from league_app.gui.garbage_collection import gc_paused
 from league_app.gui.models.crosstable import crosstable_data

@@ -16,7 +16,8 @@ from league_app.core.exhibitions import random_seed
 from league_app.core.formatting import plural
 from league_app.core.queries import matches
 from league_app.core.queries.agent_profile import AgentProfile, Opponent, load_profile
-from league_app.core.queries.matches import AgentRow, FailureRow, Mean, Row
+from league_app.core.queries.agents import AgentRow, Mean, agent_rows
+from league_app.core.queries.matches import FailureRow, Row
 from league_app.core.state import LeagueState
 from league_app.gui.agent_actions import AgentActions
 from league_app.gui.context import AppContext
@@ -390,5 +391,5 @@ class _SmallTable(TableView):
 
 def _load_opponents(state: LeagueState, game: GameSpec, agent: str) -> list[AgentRow]:
     """Return the active agents of the game that are no human players, without `agent`."""
-    rows = matches.agent_rows(state.league, game)
+    rows = agent_rows(state.league, game)
     return [one for one in rows if not one.archived and one.id != agent and one.kind != PERSON]

@@ -16,6 +16,7 @@ from engine.league.storage import agent_file
 from league_app.core import agent_files
 from league_app.core.queries import matches
 from league_app.core.queries.agent_profile import load_profile
+from league_app.core.queries.agents import agent_rows
 from league_app.core.state import LeagueState
 from league_app.gui import theme
 from league_app.gui.context import AppContext
@@ -291,9 +292,7 @@ def test_an_agent_is_added_from_a_payload_or_its_error_shown(context: AppContext
 
 def test_an_opponent_is_chosen_by_typing(context: AppContext, qtbot: QtBot) -> None:
     picked: list[str] = []
-    dialog = ChooseAgentDialog(
-        "Against", "Watch", matches.agent_rows(context.league.league, QUICK), picked.append, None
-    )
+    dialog = ChooseAgentDialog("Against", "Watch", agent_rows(context.league.league, QUICK), picked.append, None)
     qtbot.addWidget(dialog)
     dialog.show()
     qtbot.keyClicks(dialog.field, "laz")

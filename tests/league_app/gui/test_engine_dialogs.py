@@ -17,7 +17,7 @@ from agents.usi.protocol import Identity, Option
 from agents.usi.transcript import FOLDER
 from engine.errors import BadValue
 from engine.registry import new_game
-from league_app.core.queries import matches
+from league_app.core.queries.agents import agent_rows
 from league_app.core.tournament_draft import DraftEstimator, TournamentDraft
 from league_app.gui.actions import ACTIONS
 from league_app.gui.agent_actions import AgentActions
@@ -149,7 +149,7 @@ def test_an_imported_engine_shows_its_command_before_it_may_run(
     stranger = state.add_agent("Stranger", "shogi", "usi", payload_of(engine), origin="imported")
     ids = (stranger.id, state.league.agent("Dice", "shogi").id)
     assert "not confirmed on this machine" in DraftEstimator().check(state, TournamentDraft("shogi", {}, ids)).error
-    [row] = [one for one in matches.agent_rows(state.league, None) if one.id == stranger.id]
+    [row] = [one for one in agent_rows(state.league, None) if one.id == stranger.id]
     assert "Not confirmed on this machine" in row.warning
     confirmation = confirm_engine_dialog(context, stranger.id)
     confirmation.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
@@ -168,7 +168,7 @@ def test_an_imported_engine_shows_its_command_before_it_may_run(
     confirmation.yes.click()
     assert approved(engine)
     assert recorder.messages[-1][0] == "Stranger is allowed to run on this machine"
-    assert not any(one.warning for one in matches.agent_rows(state.league, None))
+    assert not any(one.warning for one in agent_rows(state.league, None))
     assert not DraftEstimator().check(state, TournamentDraft("shogi", {}, ids)).error
     with pytest.raises(BadValue, match="not confirmed on this machine yet"):
         confirm_engine_dialog(context, "Stranger")

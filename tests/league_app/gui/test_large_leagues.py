@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from engine.league.standings import Tally
 from league_app.core.formatting import compact
-from league_app.core.queries import matches
+from league_app.core.queries.agents import forfeit_warning
 from league_app.core.state import LeagueState
 from league_app.gui import theme
 from league_app.gui.context import AppContext
@@ -189,9 +189,9 @@ def test_tournaments_fit_and_show_their_number(context: AppContext, qtbot: QtBot
 
 
 def test_agents_that_forfeit_most_matches_are_marked(context: AppContext, qtbot: QtBot) -> None:
-    assert not matches.forfeit_warning(10, [("crash", 5)])
-    assert not matches.forfeit_warning(10, [("resigned", 9)]), "resigning is playing"
-    assert matches.forfeit_warning(10, [("crash", 4), ("quarantined", 3)]).startswith("Forfeited 7 of 13 matches")
+    assert not forfeit_warning(10, [("crash", 5)])
+    assert not forfeit_warning(10, [("resigned", 9)]), "resigning is playing"
+    assert forfeit_warning(10, [("crash", 4), ("quarantined", 3)]).startswith("Forfeited 7 of 13 matches")
     page = big_table(context, qtbot)
     index = page.model.index(0, number_of(page.model, "Agent"))
     assert page.model.data(index, VALUE).warned
