@@ -214,7 +214,7 @@ def test_a_changed_record_is_detected_when_it_is_read(path: Path, written: Writt
 UNFOUNDED = [
     "UPDATE tallies SET wins = wins + 5 WHERE tournament = 1",
     "UPDATE tournaments SET played = played - 1",
-    "UPDATE agents SET name = 'Somebody' WHERE number = 1",
+    "UPDATE agents SET name = 'Changed' WHERE number = 1",
     "DELETE FROM seats WHERE agent = 1",
     "UPDATE matches SET digest = zeroblob(16) WHERE number % 7 = 0",
     "UPDATE matches SET number = -1 WHERE number = (SELECT max(number) FROM matches)",

@@ -32,7 +32,7 @@ def refused(text: str) -> str:
 def test_a_game_has_the_configuration_that_comes_with_it_or_the_default(pong: Game) -> None:
     assert config_text("", pong) == asset("neat/pong.txt").read_text(encoding="utf-8")
     assert config_text("", new_game("tictactoe")) == asset("neat/default.txt").read_text(encoding="utf-8")
-    assert asset("neat/nobody.txt") is None
+    assert asset("neat/missing.txt") is None
 
 
 @pytest.mark.parametrize("name", ["pong", "treasure-hunt", "tictactoe", "bids"])

@@ -166,7 +166,7 @@ def test_a_missing_key_is_named(missing: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"format": "somebody-else"}, "genome.format = 'somebody-else'"),
+        ({"format": "other-format"}, "genome.format = 'other-format'"),
         ({"version": 2}, "genome.version = 2"),
         ({"version": True}, "genome.version = True"),
         ({"version": 1.0}, "genome.version = 1.0"),

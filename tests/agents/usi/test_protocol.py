@@ -132,7 +132,7 @@ def test_the_go_command_has_the_limits_in_milliseconds() -> None:
 
 def test_an_engines_identity_is_read() -> None:
     found = ask_engine(sys.executable, ("-I", "-S", FAULTY))
-    assert (found.name, found.author) == ("Faulty 1.0", "nobody")
+    assert (found.name, found.author) == ("Faulty 1.0", "Test Author")
     assert [one.name for one in found.options] == [
         "USI_Hash", "Threads", "Book File", "Style", "Resign Early", "ClearHash",
     ]  # fmt: skip

@@ -35,7 +35,7 @@ class Moody(ParallelEnv, EzPickle):
 
     def observation_space(self, agent: str) -> Any:
         if self.mood == "blind":
-            raise RuntimeError("nobody can see")
+            raise RuntimeError("no observation")
         return spaces.Box(-1e9, 1e9, (0,) if self.mood == "small" else (2,), np.float32)
 
     def action_space(self, agent: str) -> Any:

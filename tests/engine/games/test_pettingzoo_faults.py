@@ -44,7 +44,7 @@ def playback(game: Any, steps: int) -> Playback:
 @pytest.mark.parametrize(
     ("mood", "sentence"),
     [
-        ("blind", r"a trial match fails \(RuntimeError: nobody can see\)"),
+        ("blind", r"a trial match fails \(RuntimeError: no observation\)"),
         ("nan", r"a trial match fails \(ValueError: the reward of left is nan\)"),
         ("dim", r"a trial match fails \(ValueError: the observation of right contains nan\)"),
         ("glare", r"a trial match fails \(ValueError: the observation of right contains inf\)"),

@@ -251,9 +251,9 @@ def test_a_player_joins_the_league_only_once(sessions: SessionStore) -> None:
         sessions.enter(saved.number, "Twice")
     sessions.add_checkpoint(1, 40, b"state", player(b"champion"))
     assert sessions.checkpoints(1)[0].agent == agent.id, "a repeated step gives the same player"
-    sessions.add_checkpoint(1, 40, b"state", player(b"somebody else"))
+    sessions.add_checkpoint(1, 40, b"state", player(b"another player"))
     assert sessions.checkpoints(1)[0].agent is None
-    assert sessions.enter(saved.number, "Somebody else").payload == content_hash(b"somebody else")
+    assert sessions.enter(saved.number, "Another player").payload == content_hash(b"another player")
     assert sessions.league.spec(agent.id).payload == b"champion", "the agent keeps its payload"
 
 
@@ -268,9 +268,9 @@ def test_an_agent_stays_when_the_state_of_its_checkpoint_is_deleted(sessions: Se
 
 
 def test_a_refused_player_changes_nothing(sessions: SessionStore) -> None:
-    nobody = sessions.add_checkpoint(1, 1, b"state")
+    without_player = sessions.add_checkpoint(1, 1, b"state")
     with pytest.raises(NotNow, match="there is no player to add"):
-        sessions.enter(nobody.number, "Champion")
+        sessions.enter(without_player.number, "Champion")
     strange = sessions.add_checkpoint(1, 2, b"state", player(kind="not-installed"))
     with pytest.raises(UnknownName, match="not-installed"):
         sessions.enter(strange.number, "Champion")

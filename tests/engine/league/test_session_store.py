@@ -169,7 +169,7 @@ def test_sessions_running_when_the_program_died_are_stopped_with_a_note(sessions
     with League(path, read_only=True) as looking:
         seen = [one.state for one in SessionStore(looking).all()]
         assert seen == [RunState.RUNNING, RunState.PAUSED, RunState.FINISHED, RunState.STOPPED], (
-            "somebody holds the file"
+            "another process holds the file"
         )
     sessions.league.close()
     with League(path, read_only=True) as looking:

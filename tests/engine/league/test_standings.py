@@ -100,7 +100,7 @@ def test_time_losses_of_many_agents_suggest_an_overload(league: League, losers: 
 
 def test_a_void_match_blames_no_agent_and_is_not_rated(league: League) -> None:
     def void(spec: MatchSpec) -> MatchResult:
-        return decided(spec, "nobody", Ending(EndingKind.VOID, (), "killed from outside, three times"))
+        return decided(spec, "none", Ending(EndingKind.VOID, (), "killed from outside, three times"))
 
     store = play(league, void, ["Lazy", "Still"])
     [failure] = failure_report.failures(league, store.tournament.number)

@@ -144,7 +144,7 @@ def test_a_failed_save_leaves_the_old_replay(tmp_path: Path, monkeypatch: pytest
         ({"ending": Ending(EndingKind.RESIGNED, (0,)), "ranks": (2, 1)}, "cannot have ended as resigned"),
         ({"ending": Ending(EndingKind.VOID)}, "cannot have ended as void"),
         ({"id": "other"}, "the result belongs to 'other'"),
-        ({"players": ("Tracker", "Somebody")}, "Tracker against Somebody"),
+        ({"players": ("Tracker", "Other")}, "Tracker against Other"),
     ],
 )
 def test_a_replay_with_a_different_result_is_refused(change: dict[str, object], message: str, tmp_path: Path) -> None:

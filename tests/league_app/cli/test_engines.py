@@ -34,7 +34,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 def test_ask_prints_the_name_and_options_of_an_engine(program: str, capsys: pytest.CaptureFixture[str]) -> None:
     main(["agents", "ask", program])
     shown = capsys.readouterr().out
-    assert shown.startswith("Faulty 1.0, by nobody")
+    assert shown.startswith("Faulty 1.0, by Test Author")
     assert "very wild" in shown
     main(["agents", "ask", program, "--json"])
     assert json.loads(capsys.readouterr().out)["options"][3]["choices"] == ["calm", "very wild"]

@@ -166,7 +166,7 @@ def test_every_setting_of_a_trainer_is_an_option_with_its_help(name: str, capsys
         (["--generations", "0"], "generations"),
         (["--mode", "alone"], "self-play"),
         (["--hall-share", "1.5"], "hall_share"),
-        (["--mode", "against-bots", "--bots", "Nobody"], "Nobody"),
+        (["--mode", "against-bots", "--bots", "Missing"], "Missing"),
         (["--neat-config", "nowhere.txt"], "nowhere.txt"),
         (["--preset", "an hour"], "'60 seconds', 'ten minutes'"),
         (["--workers", "0"], "--workers"),

@@ -66,8 +66,8 @@ def test_an_exhibition_works_without_a_tournament_and_read_only(state: LeagueSta
             assert live.spec.game == new_game("pong").spec, "the game of the players"
             until(lambda: live.take())
         assert live.result.ending.kind is EndingKind.CANCELLED
-        with pytest.raises(UnknownName, match="Nobody"):
-            looking.exhibit(("Lazy", "Nobody"))
+        with pytest.raises(UnknownName, match="Missing"):
+            looking.exhibit(("Lazy", "Missing"))
         with pytest.raises(BadSpec, match="needs 2 players, not 3"):
             looking.exhibit(("Lazy", "Tracker", "Shaky"))
     assert state.league.path.read_bytes() == before

@@ -270,7 +270,7 @@ def test_a_refused_resume_changes_nothing(state: LeagueState, path: Path) -> Non
         (1, {"steps": -1}, BadValue, "steps"),
         (1, {"stepz": 9}, RingsideError, "steps"),
         (2, {"steps": 9}, NotNow, r"session 2 \(counting 2\) is running"),
-        ("Nobody", None, UnknownName, "training session"),
+        ("Missing", None, UnknownName, "training session"),
     ):
         with pytest.raises(kind, match=words):
             state.training.resume(which, changes)

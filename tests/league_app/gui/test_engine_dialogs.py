@@ -72,7 +72,7 @@ def test_the_options_of_a_chosen_engine_become_a_form(
     assert "Starting the engine" in dialog.status.text()
     assert not dialog.add_button.isEnabled()
     qtbot.waitUntil(lambda: dialog.form is not None and dialog.add_button.isEnabled())
-    assert dialog.status.text().replace("\u200b", "") == "Faulty 1.0, by nobody. Plays Shogi."
+    assert dialog.status.text().replace("\u200b", "") == "Faulty 1.0, by Test Author. Plays Shogi."
     assert dialog.name.text() == "Faulty 1.0"
     form = dialog.form
     assert [one.field.title for one in form._rows] == [

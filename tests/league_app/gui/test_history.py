@@ -219,7 +219,7 @@ def test_filters_and_headers_query_the_database(context: AppContext, page: Histo
     settled(context, qtbot, page)
     assert len(view.model.rows) == 8
     assert view.count.text() == "8 matches"
-    view.field.setText("nobody at all")
+    view.field.setText("unknown name")
     settled(context, qtbot, page)
     assert view.stack.currentWidget() is view.empty
     view.empty.button.click()

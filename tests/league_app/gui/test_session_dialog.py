@@ -54,7 +54,7 @@ def test_the_first_preset_is_chosen_and_the_last_settings_are_remembered(context
 
 
 @pytest.mark.parametrize(("setting", "value", "expected"), [
-    ("neat_config", "/no/such/file", "file"), ("validate_bots", "Nobody", "Nobody"), ("bots", "Goliath", "Goliath"),
+    ("neat_config", "/no/such/file", "file"), ("validate_bots", "Missing", "Missing"), ("bots", "Goliath", "Goliath"),
 ])  # fmt: skip
 def test_an_error_of_the_trainer_is_shown_and_nothing_is_saved(
     context: AppContext, qtbot: QtBot, setting: str, value: str, expected: str

@@ -81,7 +81,7 @@ def main() -> None:
         words = line.split()
         if words[0] == "usi":
             say("id name Faulty 1.0")
-            say("id author nobody")
+            say("id author Test Author")
             for option in OPTIONS:
                 say(option)
             say("usiok")
