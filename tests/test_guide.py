@@ -175,7 +175,7 @@ def test_the_commands_of_the_console_have_known_options(line: str, capsys: pytes
 # Plug-ins
 
 
-def test_the_bot_keeps_its_promises() -> None:
+def test_the_bot_passes_the_conformance_checks() -> None:
     names = run_python(example("agents.md", "class Chaser"))
     KINDS.add("chaser", names["KIND"])
     try:
@@ -205,7 +205,7 @@ def test_the_searching_bot_mates_in_one() -> None:
     assert (result.steps, result.ranks) == (1, (1, 2))
 
 
-def test_the_game_keeps_its_promises() -> None:
+def test_the_game_passes_the_conformance_checks() -> None:
     names = run_python(example("own-game.md", "class Nim"))
     GAMES.add("nim", names["Nim"])
     try:
@@ -369,8 +369,8 @@ def test_the_readme_is_short() -> None:
 
 @pytest.mark.parametrize("name", screens.STILLS)
 def test_the_picture_of_a_match_is_up_to_date(tmp_path: Path, name: str) -> None:
-    made, height = screens.STILLS[name]
-    save_png(made().scene(), tmp_path / f"{name}.png", height)
+    make, height = screens.STILLS[name]
+    save_png(make().scene(), tmp_path / f"{name}.png", height)
     kept, fresh = (pygame.image.load(str(folder / f"{name}.png")) for folder in (screens.README, tmp_path))
     assert kept.get_size() == fresh.get_size()
     pixels = [np.frombuffer(pygame.image.tostring(image, "RGB"), np.uint8).astype(int) for image in (kept, fresh)]
@@ -379,7 +379,7 @@ def test_the_picture_of_a_match_is_up_to_date(tmp_path: Path, name: str) -> None
 
 def test_the_pictures_are_taken_by_the_script() -> None:
     shown = {(page.parent / path).resolve() for page in EVERY_PAGE for _, path in pictures(page)}
-    made = {screens.README / f"{name}.png" for name in (*screens.IN_README, *screens.STILLS)}
-    assert shown == made == set(screens.README.iterdir())
+    taken = {screens.README / f"{name}.png" for name in (*screens.IN_README, *screens.STILLS)}
+    assert shown == taken == set(screens.README.iterdir())
     for name, (_, size) in screens.IN_README.items():
         assert pygame.image.load(str(screens.README / f"{name}.png")).get_size() == size or name == "tournament"

@@ -93,8 +93,8 @@ def test_arguments_and_exit_codes_pass_through(ready: Checkout, tmp_path: Path) 
 
 
 def test_hints_use_the_command_that_the_user_typed(ready: Checkout) -> None:
-    told = ready.run("called").stderr
-    assert told == f'{Path(sys.executable).name} "{ready.source / "launch.py"}"\n'
+    errors = ready.run("called").stderr
+    assert errors == f'{Path(sys.executable).name} "{ready.source / "launch.py"}"\n'
 
 
 def test_check_with_names_is_passed_to_ringside(ready: Checkout) -> None:

@@ -146,7 +146,7 @@ def test_a_script_with_an_illegal_action_is_abandoned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("payload", "told"),
+    ("payload", "message"),
     [
         (b"no json", "JSON"),
         (b"{}", r"file\.script"),
@@ -162,10 +162,10 @@ def test_a_script_with_an_illegal_action_is_abandoned() -> None:
         (b'{"script": [' + b" " * 200 + b"]}", "at most 100 bytes"),
     ],
 )
-def test_an_invalid_script_is_refused(payload: bytes, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_script_is_refused(payload: bytes, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(human, "MOST_ACTIONS", 5)
     monkeypatch.setattr(human, "SIZE", 100)
-    with pytest.raises(BadValue, match=told):
+    with pytest.raises(BadValue, match=message):
         human.HumanPilot(PONG, 2).load(AgentSpec("You", "human", payload))
 
 
@@ -189,11 +189,11 @@ def test_a_live_kind_that_acts_without_input_fails_the_checks() -> None:
 
 def test_batches_refuse_human_players(executor: ConcurrentMatchExecutor) -> None:
     spec = MatchSpec("m7", PONG.spec, (person(), LAZY), 1)
-    told = "match 'm7': 'You' is a human player, so it must be played live"
+    message = "match 'm7': 'You' is a human player, so it must be played live"
     with SequentialMatchExecutor(2) as here:
         for one in (executor, here):
             for played in (lambda one=one: list(one.run([spec])), lambda one=one: one.execute_matches([spec])):
-                with pytest.raises(BadSpec, match=told):
+                with pytest.raises(BadSpec, match=message):
                     played()
     other = MatchSpec("m8", PONG.spec, (LAZY, LAZY), 1)
     assert executor.execute_match(other).steps > 0, "and go on with others"
@@ -267,7 +267,7 @@ def test_the_first_steps_can_be_played_at_full_speed(executor: ConcurrentMatchEx
 
 def test_only_human_seats_accept_actions(executor: ConcurrentMatchExecutor) -> None:
     with executor.watch(MatchSpec("m", PONG.spec, (TRACKER, person()), 1), pace=1) as live:
-        for seat, action, told in (
+        for seat, action, message in (
             (0, 1, "seat = 0: must be the seat of a human; 'Tracker' is not one"),
             (2, 1, "seat = 2"),
             (-1, 1, "seat = -1"),
@@ -276,5 +276,5 @@ def test_only_human_seats_accept_actions(executor: ConcurrentMatchExecutor) -> N
             (1, -1, "action = -1"),
             (1, 1.0, r"action = 1\.0"),
         ):
-            with pytest.raises(BadValue, match=told):
+            with pytest.raises(BadValue, match=message):
                 live.act(seat, action)

@@ -86,12 +86,12 @@ def child(home: Path, *arguments: object, first: Callable[[], object] = lambda: 
     env = surroundings(home, **more)
     with subprocess.Popen(command(*arguments), stdout=PIPE, stderr=PIPE, text=True, env=env) as one:
         assert one.stdout is not None
-        told = one.stdout.readline()
+        first_line = one.stdout.readline()
         first()
         rest, errors = one.communicate()
-    if one.returncode or not told:
+    if one.returncode or not first_line:
         raise AssertionError(f"{arguments[0]} ended with {one.returncode}: {errors}")
-    return json.loads((told + rest).splitlines()[-1])
+    return json.loads((first_line + rest).splitlines()[-1])
 
 
 # Start-up

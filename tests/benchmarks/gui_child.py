@@ -87,8 +87,8 @@ def settled(window: Any) -> bool:
     from league_app.gui.main_window import DOCKS, PAGES
 
     context = window.context
-    made = len(window.docks) == len(DOCKS) and len(window.pages) == len(PAGES)
-    return made and context.state is not None and not context.read_queue.waiting and not context.slow_queue.waiting
+    complete = len(window.docks) == len(DOCKS) and len(window.pages) == len(PAGES)
+    return complete and context.state is not None and not context.read_queue.waiting and not context.slow_queue.waiting
 
 
 class Opened:
@@ -248,7 +248,7 @@ def shown_in(found: dict[str, tuple[float, float]], pause: float) -> Callable[[s
         """Whether the model has changed since the request and the table is painted."""
         for_a_while(pause)
         model, news, times = view.model(), [], list[float]()  # type: ignore[var-annotated]
-        signals = [(one, lambda *told: news.append(told)) for one in (model.modelReset, model.dataChanged)]
+        signals = [(one, lambda *args: news.append(args)) for one in (model.modelReset, model.dataChanged)]
         for signal, hear in signals:
             signal.connect(hear)
         clock, since = Clock(5), time.perf_counter()

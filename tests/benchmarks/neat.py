@@ -226,8 +226,8 @@ def first_call(quick: bool) -> Iterator[Figure]:
     """A generation of 100 in a program that has just started: server, workers and kernels (compiled before) to load."""
     times = []
     for _ in range(1 if quick else 2):
-        told = subprocess.run([sys.executable, "-c", FIRST], check=True, capture_output=True, text=True).stdout
-        times.append([float(line) for line in told.split()])
+        output = subprocess.run([sys.executable, "-c", FIRST], check=True, capture_output=True, text=True).stdout
+        times.append([float(line) for line in output.split()])
     first, second = (statistics.median(column) for column in zip(*times, strict=True))
     yield Figure("first generation, 100 genomes", first, "s", second / first, "the same again", "2 workers to start")
 

@@ -123,9 +123,9 @@ class LockStep:
 
 @torch.inference_mode()
 def _check_equal(rollout: Rollout, lock_step: LockStep) -> None:
-    made = rollout.collect(16)
-    chances, values = lock_step.forward(torch.from_numpy(made.obs.reshape(-1, 8)))
-    log_probs = chances.gather(1, torch.from_numpy(made.actions.reshape(-1, 1)))[:, 0]
-    same = np.allclose(log_probs, made.log_probs.reshape(-1), atol=1e-5)
-    if not same or not np.allclose(values, made.values.reshape(-1), atol=1e-5):
+    batch = rollout.collect(16)
+    chances, values = lock_step.forward(torch.from_numpy(batch.obs.reshape(-1, 8)))
+    log_probs = chances.gather(1, torch.from_numpy(batch.actions.reshape(-1, 1)))[:, 0]
+    same = np.allclose(log_probs, batch.log_probs.reshape(-1), atol=1e-5)
+    if not same or not np.allclose(values, batch.values.reshape(-1), atol=1e-5):
         raise AssertionError("torch evaluates another network: the figures would mean nothing")

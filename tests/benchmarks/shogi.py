@@ -96,7 +96,7 @@ def random_play(cshogi: ModuleType | None, quick: bool) -> Iterator[Figure]:
     taken = in_turns(jobs, 3 if quick else 7)
     if OTHER in taken:
         taken[OTHER] = [4 * seconds for seconds in taken[OTHER]]
-    yield from _told("Shogi random plies", "million plies/s", plies / 1e6, taken)
+    yield from _ratios("Shogi random plies", "million plies/s", plies / 1e6, taken)
 
 
 def _play_lanes(plies: int, masks: bool) -> None:
@@ -180,10 +180,10 @@ def _whole(specs: list[MatchSpec], marching: Marching) -> list[MatchResult]:
 def _figures(
     what: str, unit: str, count: float, jobs: dict[str, Callable[[], object]], quick: bool
 ) -> Iterator[Figure]:
-    yield from _told(what, unit, count, in_turns(jobs, 3 if quick else 7))
+    yield from _ratios(what, unit, count, in_turns(jobs, 3 if quick else 7))
 
 
-def _told(what: str, unit: str, count: float, taken: dict[str, list[float]]) -> Iterator[Figure]:
+def _ratios(what: str, unit: str, count: float, taken: dict[str, list[float]]) -> Iterator[Figure]:
     for name in taken:
         compared = OTHER in taken and name != OTHER
         against = ratio(taken, name, OTHER) if compared else None

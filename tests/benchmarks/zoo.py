@@ -46,8 +46,8 @@ def figures(quick: bool) -> Iterator[Figure]:
 
 def check(plays: np.ndarray) -> None:
     """Checks that environment, plain Python and board give the same observations at every step."""
-    made, boards, match = env("pong"), GAME.boards(1), reference.Match(GAME.options, 1)
-    seen, _ = made.reset(seed=1)
+    environment, boards, match = env("pong"), GAME.boards(1), reference.Match(GAME.options, 1)
+    seen, _ = environment.reset(seed=1)
     boards.deal(np.zeros(1, np.uint32), np.ones(1, np.uint64), [None])
     match.serve()
     lanes, seats, out = np.zeros(2, np.uint32), np.arange(2, dtype=np.uint32), np.zeros((2, 8), np.float32)
@@ -60,21 +60,21 @@ def check(plays: np.ndarray) -> None:
         if not (shown, total.tolist()) == (plain, match.score) == ours:
             raise AssertionError(f"environment, plain Python and board differ at step {step}")
         row = plays[step & 15]
-        seen, rewards, *_ = made.step({"player_0": int(row[0, 0]), "player_1": int(row[0, 1])})
+        seen, rewards, *_ = environment.step({"player_0": int(row[0, 0]), "player_1": int(row[0, 1])})
         total += list(rewards.values())
         boards.apply(lanes[:1], row)
         match.advance((int(row[0, 0]), int(row[0, 1])))
 
 
 def _environment(steps: int, plays: np.ndarray):  # type: ignore[no-untyped-def]
-    made = env("pong")
+    environment = env("pong")
     actions = [{"player_0": int(row[0]), "player_1": int(row[1])} for row in plays[:, 0]]
 
     def job() -> None:
         for step in range(steps):
             if step % AGAIN == 0:
-                made.reset(seed=1)
-            made.step(actions[step & 15])
+                environment.reset(seed=1)
+            environment.step(actions[step & 15])
 
     return job
 

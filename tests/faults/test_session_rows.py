@@ -42,9 +42,9 @@ def path(tmp_path: Path) -> Path:
 def sessions(path: Path) -> Iterator[SessionStore]:
     """A store with one session, number 1."""
     with League.new(path) as league:
-        made = SessionStore(league)
-        made.add("First", "neat", GAME, ())
-        yield made
+        store = SessionStore(league)
+        store.add("First", "neat", GAME, ())
+        yield store
 
 
 def change(path: Path, sql: str, *values: object) -> None:

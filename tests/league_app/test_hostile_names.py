@@ -82,14 +82,14 @@ def dice(name: str) -> AgentSpec:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def league_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return play(tmp_path_factory.mktemp("made") / "x.league", ["Dice", "Other"], "Cup").read_bytes()
 
 
 @pytest.fixture
-def path(tmp_path: Path, made: bytes) -> Path:
+def path(tmp_path: Path, league_bytes: bytes) -> Path:
     """A league with two agents and a tournament between them."""
-    (tmp_path / "x.league").write_bytes(made)
+    (tmp_path / "x.league").write_bytes(league_bytes)
     return tmp_path / "x.league"
 
 
@@ -193,9 +193,9 @@ def test_agents_with_unusual_names_can_play_and_be_recorded(
 
 def test_a_name_is_found_in_any_unicode_normal_form(path: Path) -> None:
     with League(path) as league:
-        made = league.add_agent("Rene\u0301", "pong", dice("x"))
-        assert made.name == "Ren\u00e9"
-        assert league.agent("Rene\u0301") == league.agent("Ren\u00e9") == made
+        agent = league.add_agent("Rene\u0301", "pong", dice("x"))
+        assert agent.name == "Ren\u00e9"
+        assert league.agent("Rene\u0301") == league.agent("Ren\u00e9") == agent
         with pytest.raises(BadValue, match="taken"):
             league.add_agent("Ren\u00e9", "pong", dice("x"))
 

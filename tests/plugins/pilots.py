@@ -107,14 +107,16 @@ ANSWERS = {
 }
 
 
-def row_kind(name: str, made: list[RowPilot] | None = None, capacity: int | None = None, answer: str = "") -> AgentKind:
+def row_kind(
+    name: str, created: list[RowPilot] | None = None, capacity: int | None = None, answer: str = ""
+) -> AgentKind:
     """A kind for any game with at least three choices; `made` collects its pilots."""
 
     def pilot(game: Game, slots: int) -> RowPilot:
         one = RowPilot(ANSWERS[answer or name])
         one.capacity = capacity
-        if made is not None:
-            made.append(one)
+        if created is not None:
+            created.append(one)
         return one
 
     return AgentKind(name, 1, pilot, lambda game: True, lambda game: [agent(name)])

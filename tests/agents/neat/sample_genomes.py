@@ -107,9 +107,9 @@ def bred(feed_forward: bool, generations: int = 8, seed: int = 1, population: in
             genome.fitness = worth(key)
 
     with seeded(seed):
-        made = neat.Population(config)
-        made.run(judge, generations)
-    return made
+        evolved = neat.Population(config)
+        evolved.run(judge, generations)
+    return evolved
 
 
 def all_of(population: Any) -> list[Genome]:

@@ -64,12 +64,12 @@ def without(genome: Any, part: str) -> Any:
 
 def reordered(genome: Any, shuffles: random.Random) -> Any:
     """The same genes in another order; the genes themselves are shared."""
-    made = neat.DefaultGenome(genome.key)
+    copy = neat.DefaultGenome(genome.key)
     for part in ("nodes", "connections"):
         items = list(getattr(genome, part).items())
         shuffles.shuffle(items)
-        setattr(made, part, dict(items))
-    return made
+        setattr(copy, part, dict(items))
+    return copy
 
 
 # Distances
@@ -77,9 +77,9 @@ def reordered(genome: Any, shuffles: random.Random) -> Any:
 
 @given(st.lists(made_up(), min_size=1, max_size=5), COEFFICIENTS, COEFFICIENTS)
 @settings(max_examples=150)
-def test_any_genomes_have_neat_pythons_distances(made: list[Any], disjoint: float, weight: float) -> None:
+def test_any_genomes_have_neat_pythons_distances(genes: list[Any], disjoint: float, weight: float) -> None:
     config = config_for(disjoint, weight).genome_config
-    genomes = [to_neat(one, key) for key, one in enumerate(made)]
+    genomes = [to_neat(one, key) for key, one in enumerate(genes)]
     check_all_pairs(genomes, config)
 
 
@@ -96,8 +96,8 @@ def test_genomes_without_nodes_or_links_have_neat_pythons_distances(one: Any, ot
 @pytest.mark.parametrize("feed_forward", [True, False])
 def test_bred_genomes_have_neat_pythons_distances(feed_forward: bool, coefficients: tuple[float, float]) -> None:
     """After many crossovers and mutations: disjoint and excess genes, disabled links, every function."""
-    made = bred(feed_forward, generations=12, seed=3, **EVERYTHING)
-    genomes = list(made.population.values())
+    population = bred(feed_forward, generations=12, seed=3, **EVERYTHING)
+    genomes = list(population.population.values())
     assert any(not link.enabled for genome in genomes for link in genome.connections.values())
     assert len({key for genome in genomes for key in genome.connections}) > max(len(one.connections) for one in genomes)
     check_all_pairs(genomes, config_for(*coefficients).genome_config)
@@ -121,13 +121,13 @@ def sets_with(threshold: float, former: Sequence[tuple[int, Any]]) -> list[Any]:
     """Our species set and neat-python's, both with these representatives by species."""
     config = config_for().species_set_config
     config.compatibility_threshold = threshold
-    made = [kind(config, ReporterSet()) for kind in (DefaultSpeciesSet, neat.DefaultSpeciesSet)]
-    for one in made:
+    species_sets = [kind(config, ReporterSet()) for kind in (DefaultSpeciesSet, neat.DefaultSpeciesSet)]
+    for one in species_sets:
         one.indexer = itertools.count(max((key for key, _ in former), default=0) + 1)
         for key, genome in former:
             one.species[key] = neat.species.Species(key, 0)
             one.species[key].update(genome, {genome.key: genome})
-    return made
+    return species_sets
 
 
 def outcome(species: Any) -> Any:
@@ -141,13 +141,13 @@ def outcome(species: Any) -> Any:
 
 def variant(base: Any, key: int, shuffles: random.Random) -> Any:
     """One of a few genomes in a random order of genes: many are at distance 0 from each other."""
-    made = reordered(to_neat(base, key), shuffles)
+    genome = reordered(to_neat(base, key), shuffles)
     values = random.Random(shuffles.randrange(5))
-    for number in sorted(made.nodes):
-        made.nodes[number].bias += values.choice([0.0, 0.1, 0.3])
-    for pair in sorted(made.connections):
-        made.connections[pair].weight += values.choice([0.0, 0.1, 0.3])
-    return made
+    for number in sorted(genome.nodes):
+        genome.nodes[number].bias += values.choice([0.0, 0.1, 0.3])
+    for pair in sorted(genome.connections):
+        genome.connections[pair].weight += values.choice([0.0, 0.1, 0.3])
+    return genome
 
 
 @dataclass
@@ -174,10 +174,10 @@ def case(seed: int) -> Case:
 @given(st.integers(0, 10**6))
 @settings(max_examples=400)
 def test_genomes_join_the_same_species_as_in_neat_python(seed: int) -> None:
-    made = case(seed)
-    ours, theirs = sets_with(made.threshold, made.former)
+    sample = case(seed)
+    ours, theirs = sets_with(sample.threshold, sample.former)
     for one in (ours, theirs):
-        one.speciate(made.config, dict(made.population), 7)
+        one.speciate(sample.config, dict(sample.population), 7)
     assert outcome(ours) == outcome(theirs)
 
 
@@ -212,15 +212,15 @@ def test_the_same_distances_are_computed_in_the_same_direction(monkeypatch: pyte
     monkeypatch.setattr(neat.species, "GenomeDistanceCache", RecordedCache)
     reversed_ones = 0
     for seed in range(600):
-        made = case(seed)
+        sample = case(seed)
         Recorded.found.clear()
         RecordedCache.found.clear()
-        for one in sets_with(made.threshold, made.former):
-            one.speciate(made.config, dict(made.population), 7)
+        for one in sets_with(sample.threshold, sample.former):
+            one.speciate(sample.config, dict(sample.population), 7)
         assert Recorded.found == RecordedCache.found
-        known = made.population | {one.key: one for _, one in made.former}
+        known = sample.population | {one.key: one for _, one in sample.former}
         reversed_ones += sum(
-            known[one].distance(known[other], made.config.genome_config) != distance
+            known[one].distance(known[other], sample.config.genome_config) != distance
             for (one, other), distance in RecordedCache.found.items()
         )
     assert reversed_ones > 10
@@ -231,13 +231,13 @@ def test_distances_that_are_not_numbers_change_nothing() -> None:
     base = max((one for one in bred(False).population.values()), key=lambda one: len(one.connections))
     population = {}
     for key, bias in enumerate((1e308, -1e308, 0.0, 1e308, 2.0, -1e308)):
-        made = neat.DefaultGenome(key)
-        made.connections = base.connections
-        made.nodes[0] = DefaultNodeGene(0)
+        genome = neat.DefaultGenome(key)
+        genome.connections = base.connections
+        genome.nodes[0] = DefaultNodeGene(0)
         for name, value in (("bias", bias), ("response", 1.0), ("time_constant", 1.0)):
-            setattr(made.nodes[0], name, value)
-        made.nodes[0].activation, made.nodes[0].aggregation = "tanh", "sum"
-        population[key] = made
+            setattr(genome.nodes[0], name, value)
+        genome.nodes[0].activation, genome.nodes[0].aggregation = "tanh", "sum"
+        population[key] = genome
     config = config_for(1.0, 0.0)
     assert population[0].distance(population[1], config.genome_config) != 0.0  # nan
     for order in itertools.permutations(range(3)):

@@ -46,7 +46,7 @@ def configs(draw: Any) -> Any:
     return config
 
 
-def made(make: Callable[[], Any], values: dict[str, Any]) -> Any:
+def create_gene(make: Callable[[], Any], values: dict[str, Any]) -> Any:
     gene = make()
     for name, value in values.items():
         setattr(gene, name, value)
@@ -70,7 +70,7 @@ def mutated(gene: Any, config: Any) -> Any:
 @settings(max_examples=200)
 def test_mutation_is_neat_pythons(kind: str, data: st.DataObject, config: Any, seed: int) -> None:
     values = data.draw(VALUES[kind])
-    one, other = (made(make, values) for make in MAKERS[kind])
+    one, other = (create_gene(make, values) for make in MAKERS[kind])
     assert after(seed, lambda: mutated(one, config)) == after(seed, lambda: mutated(other, config))
 
 
@@ -78,7 +78,7 @@ def test_mutation_is_neat_pythons(kind: str, data: st.DataObject, config: Any, s
 @given(st.data(), st.integers(0, 10**6))
 def test_crossover_and_copies_are_neat_pythons(kind: str, data: st.DataObject, seed: int) -> None:
     values = [data.draw(VALUES[kind]) for _ in range(2)]
-    own, plain = ([made(make, one) for one in values] for make in MAKERS[kind])
+    own, plain = ([create_gene(make, one) for one in values] for make in MAKERS[kind])
     child = after(seed, lambda: plain[0].crossover(plain[1]))
     assert after(seed, lambda: own[0].crossover(own[1])) == child
     assert after(seed, lambda: own[0].crossover(plain[1])) == child

@@ -32,14 +32,14 @@ JUNK = st.recursive(
 
 def raw(**changes: object) -> dict[str, Any]:
     """A small genome as JSON with changed values; "nodes__key" changes a nested one."""
-    made = json.loads(dump(SMALL))
+    fields = json.loads(dump(SMALL))
     for name, value in changes.items():
         *above, last = name.split("__")
-        place = made
+        place = fields
         for step in above:
             place = place[step]
         place[last] = value
-    return made
+    return fields
 
 
 def refused(payload: object) -> str:
@@ -99,8 +99,8 @@ def test_exactly_the_functions_of_neat_python_are_known() -> None:
 @settings(max_examples=150)
 @given(st.data())
 def test_any_replaced_value_is_refused_or_read_unchanged(data: st.DataObject) -> None:
-    made = to_json(data.draw(made_up()))
-    text = json.loads(json.dumps(made))
+    fields = to_json(data.draw(made_up()))
+    text = json.loads(json.dumps(fields))
     paths = list(_paths(text))
     for _ in range(data.draw(st.integers(1, 2))):
         *above, last = data.draw(st.sampled_from(paths))
@@ -158,9 +158,9 @@ def test_a_changed_byte_is_refused_or_leaves_a_valid_genome(place: int, byte: in
 
 @pytest.mark.parametrize("missing", ["format", "version", "inputs", "outputs", "feed_forward", "nodes", "connections"])
 def test_a_missing_key_is_named(missing: str) -> None:
-    made = raw()
-    del made[missing]
-    assert f"genome.{missing}" in refused(made)
+    fields = raw()
+    del fields[missing]
+    assert f"genome.{missing}" in refused(fields)
 
 
 @pytest.mark.parametrize(

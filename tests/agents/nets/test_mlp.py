@@ -42,12 +42,12 @@ def observed(game: Game, rows: int, seed: int = 0) -> Observations:
 
 def test_tanh_exp_and_log_are_close() -> None:
     x = np.concatenate([np.linspace(-12, 12, 40_001), [1e-30, 0.0, -0.0, 3e38, -3e38]]).astype(np.float32)
-    made = x.copy()
-    tanh_row(made, len(made))
-    assert np.abs(made - np.tanh(x.astype(np.float64))).max() < 5e-7
-    assert np.abs(made).max() <= 1.0
+    result = x.copy()
+    tanh_row(result, len(result))
+    assert np.abs(result - np.tanh(x.astype(np.float64))).max() < 5e-7
+    assert np.abs(result).max() <= 1.0
     near = np.abs(x) < 1.0
-    np.testing.assert_allclose(made[near], np.tanh(x[near].astype(np.float64)), rtol=5e-7)
+    np.testing.assert_allclose(result[near], np.tanh(x[near].astype(np.float64)), rtol=5e-7)
     for value in np.linspace(0.0, 79.9, 997).tolist():
         assert exp_below(-value) == pytest.approx(math.exp(-value), rel=1e-11)
         assert log_above(1.0 + value**2) == pytest.approx(math.log(1.0 + value**2), rel=1e-11, abs=1e-12)
@@ -55,9 +55,9 @@ def test_tanh_exp_and_log_are_close() -> None:
 
 
 def test_nan_stays_nan() -> None:
-    made = np.array([np.nan, 1.0], np.float32)
-    tanh_row(made, 2)
-    assert np.isnan(made[0])
+    values = np.array([np.nan, 1.0], np.float32)
+    tanh_row(values, 2)
+    assert np.isnan(values[0])
 
 
 @pytest.mark.parametrize("hidden", [[], [1], [5], [64, 64], [9, 17, 33], [256]])
@@ -83,8 +83,8 @@ def test_actions_are_sampled_as_often_as_the_network_says() -> None:
     pilot, obs, rows = loaded(PONG, spec), observed(PONG, 1), 20_000
     chances = np.exp(exact(read(spec.payload), obs, ALL[None] != 0)[0][0])
     plies = np.arange(rows, dtype=np.uint32)
-    made = [pilot.act_row(pilot.arrays, np.uint32(0), np.uint32(0), ply, obs[0], ALL, ()) for ply in plies]
-    counts = np.bincount(made, minlength=3)
+    actions = [pilot.act_row(pilot.arrays, np.uint32(0), np.uint32(0), ply, obs[0], ALL, ()) for ply in plies]
+    counts = np.bincount(actions, minlength=3)
     spread = np.sqrt(rows * chances * (1 - chances))
     assert (np.abs(counts - rows * chances) < 4 * spread).all()
 

@@ -38,8 +38,8 @@ def test_merits_of_a_batch_equal_those_of_its_matches(results: list[MatchResult]
     found = Merits(batch)
     for place, result in enumerate(results):
         rows = zip(found.valid[place], found.outcomes[place], found.merits[place], strict=True)
-        told = [(float(outcome), float(merit)) if shown else (None, None) for shown, outcome, merit in rows]
-        assert told == list(zip(outcomes_of(result), merits_of(result), strict=True))
+        expected = [(float(outcome), float(merit)) if shown else (None, None) for shown, outcome, merit in rows]
+        assert expected == list(zip(outcomes_of(result), merits_of(result), strict=True))
         assert found.complete[place] == (None not in outcomes_of(result))
 
 

@@ -146,7 +146,7 @@ def test_closing_does_not_wait_for_a_trainer_blocked_on_sending() -> None:
         events = one.poll()
     assert one.over
     assert events[-1].how is How.STOPPED
-    assert steps(events) == list(range(1, len(steps(events)) + 1)), "what it had told is not lost"
+    assert steps(events) == list(range(1, len(steps(events)) + 1)), "no event is lost"
 
 
 def test_closing_wakes_a_waiting_thread() -> None:

@@ -56,7 +56,7 @@ def play(engine: EngineSpec, steps: int = 1, clock: Clock | None = None) -> Matc
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"command": "fairy-stockfish"}, "absolute path"),
         ({"command": ""}, "command"),
@@ -72,8 +72,8 @@ def play(engine: EngineSpec, steps: int = 1, clock: Clock | None = None) -> Matc
         ({"memory": 1}, "memory = 1"),
     ],
 )
-def test_an_invalid_payload_names_the_field(wrong: dict[str, object], told: str) -> None:
-    with pytest.raises(BadValue, match=told):
+def test_an_invalid_payload_names_the_field(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(BadValue, match=message):
         replace(EngineSpec("/bin/engine", nodes=1), **wrong)  # type: ignore[arg-type]
 
 
@@ -167,7 +167,7 @@ def test_a_long_log_is_truncated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ((("Stile", "calm"),), "did you mean 'Style'"),
         ((("Style", "mad"),), "one of calm, very wild"),
@@ -177,8 +177,8 @@ def test_a_long_log_is_truncated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ((("ClearHash", "1"),), "a button"),
     ],
 )
-def test_options_are_checked_against_those_announced(options: tuple[tuple[str, str]], told: str) -> None:
-    with pytest.raises(AgentFault, match=told) as caught:
+def test_options_are_checked_against_those_announced(options: tuple[tuple[str, str]], message: str) -> None:
+    with pytest.raises(AgentFault, match=message) as caught:
         Conversation(faulty(options=options))
     assert caught.value.kind is EndingKind.CANNOT_START
 
@@ -187,7 +187,7 @@ def test_options_are_checked_against_those_announced(options: tuple[tuple[str, s
 
 
 @pytest.mark.parametrize(
-    ("fault", "more", "kind", "told"),
+    ("fault", "more", "kind", "message"),
     [
         ("refuses", {}, EndingKind.CANNOT_START, r"ended with status 3; it last wrote: I play checkers"),
         ("silent", {"startup": 0.5}, EndingKind.CANNOT_START, r"did not answer 'usi' with 'usiok' within 0.5 s"),
@@ -208,12 +208,12 @@ def test_options_are_checked_against_those_announced(options: tuple[tuple[str, s
     ],
 )
 def test_each_failure_is_a_forfeit_with_its_own_reason(
-    fault: str, more: dict[str, object], kind: EndingKind, told: str
+    fault: str, more: dict[str, object], kind: EndingKind, message: str
 ) -> None:
     result = play(faulty(fault, **more))
     assert (result.ending.kind, result.ending.seats) == (kind, (0,)), result.ending.reason
     assert result.ranks == (2, 1)
-    assert re.search(told, result.ending.reason), result.ending.reason
+    assert re.search(message, result.ending.reason), result.ending.reason
 
 
 @pytest.mark.parametrize("what", ["missing", "not-executable", "not-a-program"])
@@ -228,10 +228,10 @@ def test_a_file_that_cannot_be_run_is_a_forfeit_too(what: str, tmp_path: Path) -
     spec = MatchSpec("m", GAME.spec, (agent("Engine", engine), DICE), 1)
     with SequentialMatchExecutor() as executor:
         ending = executor.execute_match(spec).ending
-    told = {"missing": "does not exist", "not-executable": "not executable",
+    message = {"missing": "does not exist", "not-executable": "not executable",
             "not-a-program": "status 127; it last wrote: Exec format error"}[what]  # fmt: skip
     assert ending.kind is EndingKind.CANNOT_START
-    assert told in ending.reason
+    assert message in ending.reason
 
 
 def test_an_engine_that_does_not_read_does_not_block(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,14 +269,14 @@ def test_an_engine_that_is_too_slow_loses_by_the_clock(tmp_path: Path, monkeypat
 def test_an_engine_gets_only_listed_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RINGSIDE_SECRET", "x")
     code = "import os; print(sorted(os.environ))"
-    told = EngineProcess(EngineSpec(sys.executable, ("-I", "-S", "-c", code), nodes=1))
+    engine = EngineProcess(EngineSpec(sys.executable, ("-I", "-S", "-c", code), nodes=1))
     heard: list[str] = []
     try:
-        told.await_line(lambda line: bool(heard.append(line)) or True, time.monotonic() + 20)
+        engine.await_line(lambda line: bool(heard.append(line)) or True, time.monotonic() + 20)
         with pytest.raises(BadValue, match="control characters"):
-            told.send("usi\nquit")
+            engine.send("usi\nquit")
     finally:
-        told.close()
+        engine.close()
     assert set(eval(heard[0])) <= {*process.PASSED, "LC_CTYPE"}
 
 

@@ -76,9 +76,9 @@ def test_it_receives_its_own_time_for_both_sides(tmp_path: Path, monkeypatch: py
     with SequentialMatchExecutor() as executor:
         executor.execute_match(spec)
     [log] = tmp_path.glob("*.log")
-    told = re.findall(r"> go btime (\d+) wtime (\d+) byoyomi 0\n", log.read_text())
-    assert len(told) == 2
-    assert all(black == white for black, white in told)
+    clocks = re.findall(r"> go btime (\d+) wtime (\d+) byoyomi 0\n", log.read_text())
+    assert len(clocks) == 2
+    assert all(black == white for black, white in clocks)
 
 
 def test_it_plays_tournaments_with_our_own_players_once_it_is_confirmed(

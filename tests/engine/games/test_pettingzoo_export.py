@@ -98,18 +98,18 @@ def test_aec_environments_pass_the_tests_of_pettingzoo(name: str) -> None:
 @unknown_options_are_fine
 @pytest.mark.usefixtures("relay")
 def test_agents_that_left_do_not_act_in_a_parallel_environment() -> None:
-    made = env("pettingzoo:relay_v0", length=3)  # one agent leaves at each step
-    assert isinstance(made, ParallelEnv)
-    assert made.metadata["is_parallelizable"]
-    assert not made.game.info.simultaneous
-    seen, infos = made.reset(seed=1)
+    wrapped = env("pettingzoo:relay_v0", length=3)  # one agent leaves at each step
+    assert isinstance(wrapped, ParallelEnv)
+    assert wrapped.metadata["is_parallelizable"]
+    assert not wrapped.game.info.simultaneous
+    seen, infos = wrapped.reset(seed=1)
     names, steps = ["player_0", "player_1", "player_2"], []
-    assert list(seen) == list(infos) == made.agents == names
-    while made.agents:
-        acting = made.agents
-        parts = made.step(dict.fromkeys(acting, 1))
+    assert list(seen) == list(infos) == wrapped.agents == names
+    while wrapped.agents:
+        acting = wrapped.agents
+        parts = wrapped.step(dict.fromkeys(acting, 1))
         assert [list(part) for part in parts] == [acting] * 5
-        steps.append((made.agents, list(parts[1].values()), list(parts[2].values()), list(parts[3].values())))
+        steps.append((wrapped.agents, list(parts[1].values()), list(parts[2].values()), list(parts[3].values())))
     assert steps == [
         (names[1:], [1, 1, 1], [True, False, False], [False] * 3),
         (names[2:], [1, 1], [True, False], [False] * 2),
@@ -125,36 +125,36 @@ def test_an_imported_environment_keeps_its_name_when_exported() -> None:
 
 
 def test_metadata_and_spaces_of_an_environment() -> None:
-    made = env("pong", points=3)
-    assert made.metadata["name"] == "pong_v1"
-    assert made.metadata["render_fps"] == 60.0
-    assert made.metadata["render_modes"] == ["human", "rgb_array", "ansi"]
-    assert made.metadata["is_parallelizable"]
+    wrapped = env("pong", points=3)
+    assert wrapped.metadata["name"] == "pong_v1"
+    assert wrapped.metadata["render_fps"] == 60.0
+    assert wrapped.metadata["render_modes"] == ["human", "rgb_array", "ansi"]
+    assert wrapped.metadata["is_parallelizable"]
     assert not env("tictactoe").metadata["is_parallelizable"]
-    assert made.possible_agents == ["player_0", "player_1"]
-    assert made.action_space("player_1").n == 3
-    assert made.observation_space("player_0").shape == (8,)
+    assert wrapped.possible_agents == ["player_0", "player_1"]
+    assert wrapped.action_space("player_1").n == 3
+    assert wrapped.observation_space("player_0").shape == (8,)
     assert set(env(new_game("tictactoe")).observation_space("player_0").spaces) == {"observation", "action_mask"}
-    assert made.game.spec == new_game("pong", points=3).spec
+    assert wrapped.game.spec == new_game("pong", points=3).spec
     seen = env("treasure-hunt").observation_space("player_0")
     assert (seen.low.min(), seen.high.max()) == (0.0, 1.0)
     assert env("tictactoe").observation_space("player_0")["observation"].high.max() > 1e38, "it declares no bounds"
 
 
 def test_exported_pong_equals_our_boards_to_the_bit() -> None:
-    made, boards = env("pong", points=2), new_game("pong", points=2).boards(1)
+    wrapped, boards = env("pong", points=2), new_game("pong", points=2).boards(1)
     lane, both = np.zeros(1, np.uint32), np.zeros(2, np.uint32)
     seats, kept = np.arange(2, dtype=np.uint32), []
-    seen, infos = made.reset(seed=11, options={"start": "left"})
+    seen, infos = wrapped.reset(seed=11, options={"start": "left"})
     boards.deal(lane, np.array([11], np.uint64), ["left"])
     total, ply = np.zeros(2), 0
-    while made.agents:
+    while wrapped.agents:
         out = np.zeros((2, 8), np.float32)
         boards.observe(both, seats, out)
-        assert [seen[agent].tobytes() for agent in made.possible_agents] == [row.tobytes() for row in out]
+        assert [seen[agent].tobytes() for agent in wrapped.possible_agents] == [row.tobytes() for row in out]
         kept.append((seen["player_0"], seen["player_0"].copy()))
         actions = [pick(3, 1, CHOICE, seat, ply) for seat in range(2)]
-        seen, rewards, over, cut, infos = made.step({"player_0": np.int64(actions[0]), "player_1": actions[1]})
+        seen, rewards, over, cut, infos = wrapped.step({"player_0": np.int64(actions[0]), "player_1": actions[1]})
         boards.apply(lane, np.array([actions]))
         total += [rewards["player_0"], rewards["player_1"]]
         ply += 1
@@ -164,52 +164,52 @@ def test_exported_pong_equals_our_boards_to_the_bit() -> None:
     assert all(np.array_equal(one, before) for one, before in kept)  # arrays are not overwritten
     assert total.max() == 2
     names = new_game("pong").info.stats
-    for seat, agent in enumerate(made.possible_agents):
+    for seat, agent in enumerate(wrapped.possible_agents):
         assert infos[agent]["stats"] == dict(zip(names, boards.stats(lane)[0, seat].tolist(), strict=True))
         assert infos[agent]["rank"] == (1 if total[seat] == 2 else 2)
         assert infos[agent]["score"] == total[seat]
-    assert made.step({}) == ({}, {}, {}, {}, {})
+    assert wrapped.step({}) == ({}, {}, {}, {}, {})
 
 
 def test_a_match_that_a_limit_ends_is_truncated() -> None:
-    made = env("pong", step_limit=60)
-    made.reset(seed=1)
+    wrapped = env("pong", step_limit=60)
+    wrapped.reset(seed=1)
     for _ in range(60):
-        _, _, over, cut, _ = made.step({"player_0": 0, "player_1": 0})
+        _, _, over, cut, _ = wrapped.step({"player_0": 0, "player_1": 0})
     assert (set(over.values()), set(cut.values())) == ({False}, {True})
-    assert made.agents == []
+    assert wrapped.agents == []
 
 
 def test_a_seed_determines_this_match_and_the_following_ones() -> None:
-    def deals(made: Any, seed: int | None) -> list[bytes]:
-        return [made.reset(seed=one)[0]["player_0"].tobytes() for one in (seed, None, None)]
+    def deals(wrapped: Any, seed: int | None) -> list[bytes]:
+        return [wrapped.reset(seed=one)[0]["player_0"].tobytes() for one in (seed, None, None)]
 
-    made, other = env("pong"), env("pong")
-    first = deals(made, 7)
+    wrapped, other = env("pong"), env("pong")
+    first = deals(wrapped, 7)
     assert len(set(first)) == 3
     assert deals(other, 7) == first
-    assert deals(made, 8) != first
-    assert deals(made, 7) == first
+    assert deals(wrapped, 8) != first
+    assert deals(wrapped, 7) == first
     assert deals(env("pong"), None) != deals(env("pong"), None)  # without a seed
     for seed in (-1, 2**64, 0.5):
         with pytest.raises(BadValue, match=r"seed = .*: must be a whole number from 0"):
-            made.reset(seed=seed)
+            wrapped.reset(seed=seed)
 
 
 def test_choices_of_one_step_stay_hidden_until_all_have_acted() -> None:
-    made = env("mixed")
+    wrapped = env("mixed")
     for first in (0, 2):
-        made.reset(seed=0)
-        assert made.agent_selection == "player_0"
-        before = made.observe("player_1")
-        made.step(first)
-        assert made.agent_selection == "player_1"
-        assert set(made.rewards.values()) == {0}
-        after, reward, *_ = made.last()
+        wrapped.reset(seed=0)
+        assert wrapped.agent_selection == "player_0"
+        before = wrapped.observe("player_1")
+        wrapped.step(first)
+        assert wrapped.agent_selection == "player_1"
+        assert set(wrapped.rewards.values()) == {0}
+        after, reward, *_ = wrapped.last()
         assert reward == 0
         assert all(np.array_equal(before[part], after[part]) for part in before)
-        made.step(1)
-        assert made.agent_selection == ("player_1" if first == 0 else "player_0")  # the higher bid begins
+        wrapped.step(1)
+        assert wrapped.agent_selection == ("player_1" if first == 0 else "player_0")  # the higher bid begins
 
 
 def test_an_illegal_action_raises_an_error_that_names_it() -> None:
@@ -228,22 +228,22 @@ def test_an_illegal_action_raises_an_error_that_names_it() -> None:
             pong.step({"player_0": 0, "player_1": wrong})
     with pytest.raises(BadValue, match="one for each of player_0, player_1"):
         pong.step({"player_0": 0})
-    for made in (env("pong"), env("tictactoe")):
+    for wrapped in (env("pong"), env("tictactoe")):
         with pytest.raises(NotNow, match=r"call reset\(\) before step\(\)"):
-            made.step(0)
+            wrapped.step(0)
 
 
 @pytest.mark.filterwarnings("ignore:.*render.. needs an environment")
 def test_render_modes() -> None:
-    made = env("pong", "rgb_array")
+    wrapped = env("pong", "rgb_array")
     with pytest.raises(NotNow):
-        made.render()
-    made.reset(seed=1)
-    before = made.render()
+        wrapped.render()
+    wrapped.reset(seed=1)
+    before = wrapped.render()
     assert (before.shape, before.dtype) == ((600, 800, 3), np.uint8)
     for _ in range(20):
-        made.step({"player_0": 1, "player_1": 2})
-    assert not np.array_equal(made.render(), before)
+        wrapped.step({"player_0": 1, "player_1": 2})
+    assert not np.array_equal(wrapped.render(), before)
     words = env("pong", "ansi")
     words.reset(seed=1)
     assert "0" in words.render()
@@ -266,10 +266,10 @@ def test_render_modes() -> None:
 def test_rendering_without_a_painter_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PAINTERS, "_points", {})
     monkeypatch.setattr(PAINTERS, "_loaded", {})
-    made = env("pong", "rgb_array")
-    made.reset(seed=1)
+    wrapped = env("pong", "rgb_array")
+    wrapped.reset(seed=1)
     with pytest.raises(RingsideError, match="no painter is installed"):
-        made.render()
+        wrapped.render()
 
 
 def test_a_missing_display_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,14 +306,14 @@ def test_the_global_state_of_the_process_is_unchanged() -> None:
 
 @pytest.mark.parametrize("name", ["pong", "bids", "tictactoe", "mixed", "pettingzoo:leduc_holdem_v4"])
 def test_a_copy_is_independent(name: str) -> None:
-    made = env(name, "ansi")
-    made.reset(seed=3)
-    moved(made, 0, 3)
+    wrapped = env(name, "ansi")
+    wrapped.reset(seed=3)
+    moved(wrapped, 0, 3)
     for copied in (copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))):
-        before = story(made)
-        twin, other = copied(made), copied(made)
+        before = story(wrapped)
+        twin, other = copied(wrapped), copied(wrapped)
         moved(twin, 5, 3)
-        assert story(made) == before
+        assert story(wrapped) == before
         moved(other, 5, 3)
         assert story(other) == story(twin)
         fresh = env(name, "ansi")
@@ -324,52 +324,58 @@ def test_a_copy_is_independent(name: str) -> None:
 
 
 def test_a_copy_does_not_share_the_painter() -> None:
-    made = env("pong", "rgb_array")
-    made.reset(seed=1)
-    shown = made.render()
-    assert np.array_equal(copy.deepcopy(made).render(), shown)
+    wrapped = env("pong", "rgb_array")
+    wrapped.reset(seed=1)
+    shown = wrapped.render()
+    assert np.array_equal(copy.deepcopy(wrapped).render(), shown)
 
 
-def moved(made: Any, first: int, steps: int) -> None:
+def moved(wrapped: Any, first: int, steps: int) -> None:
     """Actions that change from step to step and from seat to seat."""
     for ply in range(first, first + steps):
-        asked = made.agents if isinstance(made, ParallelEnv) else [made.agent_selection]
+        asked = wrapped.agents if isinstance(wrapped, ParallelEnv) else [wrapped.agent_selection]
         done = {}
         for agent in asked:
-            space = made.action_space(agent)
-            mask = made.observe(agent)["action_mask"] if isinstance(made, AECEnv) and made._masked else np.ones(space.n)
+            space = wrapped.action_space(agent)
+            mask = (
+                wrapped.observe(agent)["action_mask"]
+                if isinstance(wrapped, AECEnv) and wrapped._masked
+                else np.ones(space.n)
+            )
             legal = np.flatnonzero(mask).tolist()
-            done[agent] = legal[pick(len(legal), 1, CHOICE, made.possible_agents.index(agent), ply)] if legal else None
-        if made.agents:
-            made.step(done if isinstance(made, ParallelEnv) else done[made.agent_selection])
+            done[agent] = (
+                legal[pick(len(legal), 1, CHOICE, wrapped.possible_agents.index(agent), ply)] if legal else None
+            )
+        if wrapped.agents:
+            wrapped.step(done if isinstance(wrapped, ParallelEnv) else done[wrapped.agent_selection])
 
 
-def story(made: Any) -> object:
-    scores = made._boards.scores().tolist(), made._boards.over().tolist(), made._boards.acting().tolist()
-    return made.render(), made.agents, scores, made._boards.stats(np.zeros(1, np.uint32)).tolist()
+def story(wrapped: Any) -> object:
+    scores = wrapped._boards.scores().tolist(), wrapped._boards.over().tolist(), wrapped._boards.acting().tolist()
+    return wrapped.render(), wrapped.agents, scores, wrapped._boards.stats(np.zeros(1, np.uint32)).tolist()
 
 
 # Misuse
 
 
 def test_calls_before_reset_or_after_the_end_raise_errors() -> None:
-    made = env("tictactoe")
-    for asked in (made.last, lambda: made.observe("player_0"), lambda: made.step(0)):
+    wrapped = env("tictactoe")
+    for asked in (wrapped.last, lambda: wrapped.observe("player_0"), lambda: wrapped.step(0)):
         with pytest.raises(NotNow, match=r"call reset\(\) before"):
             asked()
-    made.reset(seed=1)
+    wrapped.reset(seed=1)
     for action in (0, 3, 1, 4, 2, None, None):
-        made.step(action)
-    for asked in (made.last, lambda: made.step(0)):
+        wrapped.step(action)
+    for asked in (wrapped.last, lambda: wrapped.step(0)):
         with pytest.raises(NotNow, match=r"the match is over: call reset\(\)"):
             asked()
 
 
 def test_unknown_options_are_reported() -> None:
-    made = env("pong")
+    wrapped = env("pong")
     with pytest.warns(UserWarning, match=r"reset\(\) ignores the option 'begin'; it accepts only 'start'"):
-        made.reset(options={"begin": "left"})
+        wrapped.reset(options={"begin": "left"})
     with pytest.raises(BadValue, match=r"options = \[1\]: must be a dict, or None"):
-        made.reset(options=[1])
+        wrapped.reset(options=[1])
     with pytest.raises(BadValue, match=r"options = {'points': 1}: must be empty: the given pong"):
         env(new_game("pong"), points=1)

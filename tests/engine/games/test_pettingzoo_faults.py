@@ -35,10 +35,10 @@ def registered() -> Iterator[None]:
 
 
 def playback(game: Any, steps: int) -> Playback:
-    made = Playback(MatchSpec("m", game.spec, (AgentSpec("A", "dice"), AgentSpec("B", "dice")), 3), game)
-    made.feed([(step * step + step // 3) % 3 for step in range(2 * steps)])
-    assert made.steps == steps
-    return made
+    playback = Playback(MatchSpec("m", game.spec, (AgentSpec("A", "dice"), AgentSpec("B", "dice")), 3), game)
+    playback.feed([(step * step + step // 3) % 3 for step in range(2 * steps)])
+    assert playback.steps == steps
+    return playback
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def playback(game: Any, steps: int) -> Playback:
     ],
 )
 def test_faults_of_an_environment_are_named_and_cached(mood: str, sentence: str) -> None:
-    made = []
+    counts = []
     for limit in (1, 2):
         with pytest.raises(BrokenPlugin, match=f"pettingzoo:moody_v0 cannot be used as a game: {sentence}"):
             moody(mood, step_limit=limit)  # the limit is not an option of the environment
-        made.append(Moody.made.count(mood))
-    assert made[0] == made[1] > 0
+        counts.append(Moody.made.count(mood))
+    assert counts[0] == counts[1] > 0
 
 
 def test_numeric_options_are_bounded_by_their_defaults() -> None:
@@ -97,9 +97,9 @@ def test_a_failing_game_is_left_out_and_reported(monkeypatch: pytest.MonkeyPatch
 
 def test_output_and_warnings_of_an_environment_are_suppressed(capsys: pytest.CaptureFixture[str]) -> None:
     game = moody("loud")
-    made = playback(game, 20)
-    made.seek(3)
-    made.scene()
+    played = playback(game, 20)
+    played.seek(3)
+    played.scene()
     assert capsys.readouterr().out == ""  # and warnings are errors here
     print("back")  # noqa: T201 - output works again
     assert capsys.readouterr().out == "back\n"
@@ -131,21 +131,21 @@ def test_a_stdout_replaced_meanwhile_stays(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_mask_that_appears_late_is_respected() -> None:
-    made = playback(moody("late"), LATE)
+    played = playback(moody("late"), LATE)
     with pytest.raises(BadReplay, match=f"step {LATE}: seat 0 cannot play 1"):
-        made.feed([1, 2])
-    assert made.game.info.masked
+        played.feed([1, 2])
+    assert played.game.info.masked
 
 
 def test_stepping_back_does_not_replay_the_whole_match() -> None:
-    made = playback(moody(), 100)
-    made.seek(100)
-    made.scene()
-    made.seek(99)
-    shown, Moody.steps = {99: made.scene()}, 0
+    played = playback(moody(), 100)
+    played.seek(100)
+    played.scene()
+    played.seek(99)
+    shown, Moody.steps = {99: played.scene()}, 0
     for step in range(98, 79, -1):
-        made.seek(step)
-        shown[step] = made.scene()
+        played.seek(step)
+        shown[step] = played.scene()
     assert Moody.steps < 300  # up to fifteen for the board and for its picture: all would be 3,400
     other = playback(moody(), 100)
     for step in sorted(shown):
@@ -188,16 +188,16 @@ def test_tables_that_share_something_are_not_copied(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Moody, "__deepcopy__", lambda self, memo: self, raising=False)
     game = moody(length=99)
     assert not game.can_copy()
-    made = playback(game, 99)
-    made.seek(50)
-    assert made.boards.scores()[KEYS - 2].tolist() != made.boards.scores()[KEYS - 1].tolist()
+    played = playback(game, 99)
+    played.seek(50)
+    assert played.boards.scores()[KEYS - 2].tolist() != played.boards.scores()[KEYS - 1].tolist()
 
 
 def test_the_caption_says_why_there_is_no_picture() -> None:
-    made = playback(moody("shy"), 2)
+    played = playback(moody("shy"), 2)
     for _ in range(2):
-        assert made.scene().caption.endswith("(no picture: OSError: no brush)")
-        made.seek(1)
+        assert played.scene().caption.endswith("(no picture: OSError: no brush)")
+        played.seek(1)
 
 
 def test_boards_can_be_pickled(registered: None) -> None:

@@ -140,14 +140,14 @@ def test_members_are_listed_and_suggested_without_loading_them() -> None:
 
 
 def test_every_installed_environment_is_a_game_or_says_why_not() -> None:
-    names, made = GAMES.members(), dict[str, object]()
+    names, games = GAMES.members(), dict[str, object]()
     for name in names:
         try:
-            made[name] = new_game(name)
+            games[name] = new_game(name)
         except BrokenPlugin as error:  # no other error may escape
             assert str(error).startswith(f"{name} cannot be")  # noqa: PT017
     butterflies = {f"pettingzoo:{member}" for member in ("knights_archers_zombies_v11", "cooperative_pong_v6")}
-    assert {f"pettingzoo:{member}" for member in CLASSICS} | butterflies <= set(made) <= set(names)
+    assert {f"pettingzoo:{member}" for member in CLASSICS} | butterflies <= set(games) <= set(names)
 
 
 def test_knights_archers_and_zombies_are_played() -> None:
@@ -357,21 +357,21 @@ def test_the_global_random_generators_are_unchanged() -> None:
 def test_a_copy_creates_no_environment_until_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     game = new_game("pettingzoo:tictactoe_v3")
     monkeypatch.setattr(game, "can_copy", bool)  # as if its tables could not be copied
-    boards, made = dealt(game, lanes=3), []
+    boards, actions = dealt(game, lanes=3), []
     whole = ZooGame.environment
-    monkeypatch.setattr(ZooGame, "environment", lambda *given: made.append(given) or whole(*given))
+    monkeypatch.setattr(ZooGame, "environment", lambda *given: actions.append(given) or whole(*given))
     for cell in (4, 0):
         boards.apply(LANE, np.full((3, 2), cell))
     boards.copy(0, 1)
     boards.copy(0, 2)
     assert boards.scores().shape == (3, 2)
-    assert not made
+    assert not actions
     boards.apply(LANE, np.full((3, 2), 1))
     boards.apply(np.array([2], np.uint32), np.full((3, 2), 8))
-    assert len(made) == 1
+    assert len(actions) == 1
     seen = np.zeros((3, 3, 3, 2), np.float32)
     boards.observe(np.arange(3, dtype=np.uint32), np.zeros(3, np.uint32), seen)
-    assert len(made) == 2
+    assert len(actions) == 2
     assert seen.sum((1, 2, 3)).tolist() == [3, 2, 3]
     assert not np.array_equal(seen[0], seen[2])
     boards.copy(2, 1)  # its own moves, not those of its source

@@ -61,10 +61,10 @@ def zipped(entries: Entries, method: int = zipfile.ZIP_STORED) -> bytes:
 
 def card(payload: bytes = b"", inline: bool = True, top: Changes = None, agent: Changes = None) -> bytes:
     """An agent.json with the right hash, and then some fields changed."""
-    told = {"payload": base64.b64encode(payload if inline else b"").decode()}
-    said = dataclasses.asdict(bundle()) | told | (agent or {})
+    encoded = {"payload": base64.b64encode(payload if inline else b"").decode()}
+    fields = dataclasses.asdict(bundle()) | encoded | (agent or {})
     right = hashlib.blake2b(payload, digest_size=16).hexdigest()
-    return json.dumps({"format": "ringside-agent", "version": 1, "agent": said, "hash": right} | (top or {})).encode()
+    return json.dumps({"format": "ringside-agent", "version": 1, "agent": fields, "hash": right} | (top or {})).encode()
 
 
 def alone(text: bytes) -> bytes:
@@ -85,10 +85,10 @@ def saved(folder: Path, one: AgentFile) -> bytes:
 
 
 def entry(**attributes: object) -> zipfile.ZipInfo:
-    made = zipfile.ZipInfo("agent.json")
+    info = zipfile.ZipInfo("agent.json")
     for attribute, value in attributes.items():
-        setattr(made, attribute, value)
-    return made
+        setattr(info, attribute, value)
+    return info
 
 
 def patched(data: bytes, at: int, layout: str, value: int, mark: bytes = b"PK\1\2", last: bool = False) -> bytes:
@@ -298,10 +298,10 @@ def test_a_hostile_file_is_refused_with_an_error_that_names_the_fault(tmp_path: 
     (path := tmp_path / "x.agent").write_bytes(data)
     with pytest.raises(BadAgentFile) as caught:
         agent_file.load(path)
-    told = str(caught.value)
-    assert told.startswith(f"{path}: ")
-    assert word in told.removeprefix(str(path))
-    assert "must be" in told
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert word in message.removeprefix(str(path))
+    assert "must be" in message
     with pytest.raises(BadAgentFile):
         agent_file.read(data)
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("x.agent", data)], "nothing is written"
@@ -368,11 +368,11 @@ damages = st.tuples(edits, st.just(0.0) | st.floats(0, 1), st.binary(max_size=3)
 
 def damaged(data: bytes, damage: Damage) -> bytes:
     """Changes some bytes, and inserts some or cuts off the end."""
-    made, (changes, share, inserted) = bytearray(data), damage
+    changed, (changes, share, inserted) = bytearray(data), damage
     for place, value in changes:
-        made[int(place * len(made))] = value
-    at = int(share * len(made))
-    return bytes(made[:at] + inserted + made[at:]) if inserted else bytes(made[: len(made) - at])
+        changed[int(place * len(changed))] = value
+    at = int(share * len(changed))
+    return bytes(changed[:at] + inserted + changed[at:]) if inserted else bytes(changed[: len(changed) - at])
 
 
 def taken(data: bytes) -> AgentFile | None:

@@ -37,9 +37,9 @@ def path(tmp_path: Path) -> Path:
 def sessions(path: Path) -> Iterator[SessionStore]:
     """A store with one session, number 1."""
     with League.new(path) as league:
-        made = SessionStore(league)
-        made.add("First", "neat", GAME, ())
-        yield made
+        store = SessionStore(league)
+        store.add("First", "neat", GAME, ())
+        yield store
 
 
 def stored(league: League) -> set[str]:
@@ -200,14 +200,14 @@ def test_states_can_be_read_while_others_are_being_saved(sessions: SessionStore)
 
 def test_everything_can_be_part_of_a_larger_transaction(sessions: SessionStore) -> None:
     def all_of_it() -> None:
-        made = sessions.add("Second", "neat", GAME, ())
-        sessions.record(made.number, 1, [("fitness/best", 1.0)])
-        saved = sessions.add_checkpoint(made.number, 1, b"state", player())
+        session = sessions.add("Second", "neat", GAME, ())
+        sessions.record(session.number, 1, [("fitness/best", 1.0)])
+        saved = sessions.add_checkpoint(session.number, 1, b"state", player())
         sessions.enter(saved.number, "Champion")
-        assert sessions.add_checkpoint(made.number, 1, b"state", player()).agent == "Champion"
+        assert sessions.add_checkpoint(session.number, 1, b"state", player()).agent == "Champion"
         with pytest.raises(NotNow, match="Champion"):
             sessions.enter(saved.number, "Another")
-        sessions.update(made.number, RunState.FINISHED)
+        sessions.update(session.number, RunState.FINISHED)
 
     def broken_off() -> None:
         with sessions.league.file.transaction():

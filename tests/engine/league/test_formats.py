@@ -207,11 +207,11 @@ def test_a_sequential_test_depends_on_results_alone(script: list[float], step: i
     first, second = [play_test(script, step=step, most=60)[0] for _ in range(2)]
     assert [one.spec.id for one in matches(first)] == [one.spec.id for one in matches(second)]
     scores = results_of(script)
-    made = [Meeting(names(2), 2, partial(scores, 1 + 2 * n, 2, names(2))) for n in range(first.length // 2)]
+    played = [Meeting(names(2), 2, partial(scores, 1 + 2 * n, 2, names(2))) for n in range(first.length // 2)]
     options = sprt.Options(step=step, most=60)
-    assert sprt.stand([made], options).verdict is not None or len(made) == 60
-    before = sprt.stand([made[: -max(step, len(made) // 9)]], options)
-    assert len(made) <= step or before.verdict is None, "it was undecided one step before"
+    assert sprt.stand([played], options).verdict is not None or len(played) == 60
+    before = sprt.stand([played[: -max(step, len(played) // 9)]], options)
+    assert len(played) <= step or before.verdict is None, "it was undecided one step before"
 
 
 def test_a_sequential_test_refuses_a_change_of_opponent() -> None:
@@ -341,7 +341,7 @@ print(*((one.spec.id, one.spec.seed, one.spec.start, players(one)) for one in ma
 
 def test_another_process_computes_the_same_schedule() -> None:
     """Hash randomisation must not affect it."""
-    told = [
+    plans = [
         subprocess.run(
             [sys.executable, "-c", f"import tests.conftest\n{SCRIPT}"],
             cwd=Path(__file__).parents[3],
@@ -352,8 +352,8 @@ def test_another_process_computes_the_same_schedule() -> None:
         ).stdout
         for seed in ("1", "2")
     ]
-    assert told[0] == told[1]
-    assert told[0].count("\n") > 80
+    assert plans[0] == plans[1]
+    assert plans[0].count("\n") > 80
 
 
 def test_a_million_matches_are_scheduled_in_little_memory() -> None:

@@ -35,32 +35,32 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def league(path: Path) -> Iterator[League]:
-    with League.new(path) as made:
-        yield made
+    with League.new(path) as league:
+        yield league
 
 
 @pytest.fixture
 def sessions(league: League) -> SessionStore:
     """A store with one session, number 1."""
-    made = SessionStore(league)
-    made.add("First", "neat", GAME, CONFIG)
-    return made
+    store = SessionStore(league)
+    store.add("First", "neat", GAME, CONFIG)
+    return store
 
 
 # Sessions
 
 
 def test_a_session_is_read_back_as_given(league: League, path: Path) -> None:
-    made = SessionStore(league).add("Erste Züge", "neat", GAME, CONFIG)
-    assert (made.number, made.state, made.finished, made.note) == (1, RunState.RUNNING, None, "")
-    assert (made.name, made.trainer, made.game, made.config) == ("Erste Züge", "neat", GAME, CONFIG)
-    assert SessionStore(league).all() == [made]
+    session = SessionStore(league).add("Erste Züge", "neat", GAME, CONFIG)
+    assert (session.number, session.state, session.finished, session.note) == (1, RunState.RUNNING, None, "")
+    assert (session.name, session.trainer, session.game, session.config) == ("Erste Züge", "neat", GAME, CONFIG)
+    assert SessionStore(league).all() == [session]
     done = SessionStore(league).update(1, RunState.FINISHED, "it had what it was after")
     league.close()
     with League(path) as again:
         assert SessionStore(again).session(1) == done
         assert done == dataclasses.replace(
-            made, state=RunState.FINISHED, note="it had what it was after", finished=done.finished
+            session, state=RunState.FINISHED, note="it had what it was after", finished=done.finished
         )
         assert done.finished is not None
         assert SessionStore(again).update(1, RunState.RUNNING).finished is None

@@ -63,8 +63,8 @@ def tallies(kept: Iterable[PlayedEntry], paired: bool) -> dict[tuple[str, str], 
             tally.add(standings.Tally(won, not won and not lost, lost, result.scores[a], result.scores[b]))
             if paired and place % 2 and place + 1 in rated:
                 other = rated[place + 1]
-                made = points(result.ranks, a) + points(other.ranks, other.players.index(result.players[a]))
-                pairs = tuple(int(step == made * 2) for step in range(5))
+                total = points(result.ranks, a) + points(other.ranks, other.players.index(result.players[a]))
+                pairs = tuple(int(step == total * 2) for step in range(5))
                 tally.add(standings.Tally(pairs=pairs))
     return dict(found)
 
@@ -139,13 +139,13 @@ class Books(RuleBasedStateMachine):
                 self.league.add_agent(name, game, agent(kind))
             return
         try:
-            made = self.league.add_agent(name, game, agent(kind))
+            created = self.league.add_agent(name, game, agent(kind))
         except BadValue:
             assert name in self.agents, "only the first name of another agent may be refused"
             return
-        assert made.id not in self.agents
-        self.agents[made.id] = [game, name, False]
-        assert self.league.spec(made.id).kind == kind
+        assert created.id not in self.agents
+        self.agents[created.id] = [game, name, False]
+        assert self.league.spec(created.id).kind == kind
 
     @precondition(lambda self: self.agents)
     @rule(data=st.data(), name=st.sampled_from(NAMES))
@@ -181,11 +181,11 @@ class Books(RuleBasedStateMachine):
             with pytest.raises(BadValue, match="entrants"):
                 self.league.add_tournament("too few", TournamentSettings(board.spec, seed=seed), entrants)
             return
-        made = self.league.add_tournament("one", TournamentSettings(board.spec, seed=seed, swap=swap), entrants)
-        plan = list(TournamentStore(self.league, made.number).missing())
-        assert made.total == len(plan)
-        self.plans[made.number] = (game, swap and board.info.seats == 2, plan)
-        self.kept[made.number] = {}
+        created = self.league.add_tournament("one", TournamentSettings(board.spec, seed=seed, swap=swap), entrants)
+        plan = list(TournamentStore(self.league, created.number).missing())
+        assert created.total == len(plan)
+        self.plans[created.number] = (game, swap and board.info.seats == 2, plan)
+        self.kept[created.number] = {}
 
     @precondition(lambda self: self.plans)
     @rule(which=st.integers(0, 3), seed=st.integers(0, 10**6), size=st.integers(1, 20))
@@ -317,10 +317,10 @@ def test_the_order_of_arrival_does_not_change_ratings(tmp_path: Path, game: str)
         with league_with(tmp_path / str(order), game=game) as league:
             entries = []
             for seed in (1, 2):
-                made = league.add_tournament("t", TournamentSettings(GAMES[game].spec, seed=seed), NAMES[:4])
+                tournament = league.add_tournament("t", TournamentSettings(GAMES[game].spec, seed=seed), NAMES[:4])
                 dice = random.Random(seed)
-                missing = TournamentStore(league, made.number).missing()
-                entries += [(made.number, outcome(one, dice)) for one in missing]
+                missing = TournamentStore(league, tournament.number).missing()
+                entries += [(tournament.number, outcome(one, dice)) for one in missing]
             random.Random(order).shuffle(entries)
             entries.sort(key=lambda one: one[0], reverse=bool(order % 2))  # one tournament after the other
             for number in dict.fromkeys(number for number, _ in entries):
@@ -337,8 +337,8 @@ def test_the_order_of_arrival_does_not_change_ratings(tmp_path: Path, game: str)
 
 def test_a_batch_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with league_with(tmp_path) as league:
-        made = league.add_tournament("t", TournamentSettings(GAMES["bids"].spec), NAMES[:4])
-        store, dice = TournamentStore(league, made.number), random.Random(1)
+        tournament = league.add_tournament("t", TournamentSettings(GAMES["bids"].spec), NAMES[:4])
+        store, dice = TournamentStore(league, tournament.number), random.Random(1)
         batch = [one for one in (outcome(one, dice) for one in store.missing()) if one.result.steps]
         with monkeypatch.context() as patched, pytest.raises(StorageFailed):  # noqa: PT012
             patched.setattr(store, "_forfeits", lambda *_: (_ for _ in ()).throw(StorageFailed("the disk is full")))
@@ -368,8 +368,8 @@ def test_after_lifting_a_quarantine_ratings_are_as_if_there_had_been_none(tmp_pa
 def test_games_with_different_starts_or_scores_are_not_identical(tmp_path: Path) -> None:
     with league_with(tmp_path, 2, "tictactoe") as league:
         chosen = TournamentSettings(GAMES["tictactoe"].spec, games=12, swap=False, starts=("0", "4"))
-        made = league.add_tournament("t", chosen, "AB")
-        store = TournamentStore(league, made.number)
+        tournament = league.add_tournament("t", chosen, "AB")
+        store = TournamentStore(league, tournament.number)
         plan = [one for one in store.missing() if one.spec.players[0].id == "A"]
         entries, ending = [], Ending(EndingKind.FINISHED)
         for planned in plan:

@@ -37,19 +37,19 @@ def test_a_match_gives_the_same_result_beside_any_others(cases: list, lanes: int
 @given(CASES, st.integers(1, 12))
 @settings(max_examples=25)
 def test_every_slot_begins_and_ends_exactly_once(cases: list, lanes: int) -> None:
-    made: list[pilots.RowPilot] = []
+    created: list[pilots.RowPilot] = []
     for name in FAIR:
-        KINDS.add(name, pilots.row_kind(name, made))
+        KINDS.add(name, pilots.row_kind(name, created))
     try:
         specs = specs_of(new_game("pong", **QUICK), cases)
         run(specs, lanes)
     finally:
         for name in FAIR:
             KINDS.add(name, pilots.row_kind(name))
-    begun = sum(event == "begin" for pilot in made for event, _ in pilot.log)
-    ended = sum(event == "end" for pilot in made for event, _ in pilot.log)
+    begun = sum(event == "begin" for pilot in created for event, _ in pilot.log)
+    ended = sum(event == "end" for pilot in created for event, _ in pilot.log)
     assert begun == ended == 2 * len(specs)  # RowPilot itself refuses a slot that begins twice or ends unbegun
-    assert [pilot.log[-1] for pilot in made] == [("close", 0)] * len(made), "closed while idle"
+    assert [pilot.log[-1] for pilot in created] == [("close", 0)] * len(created), "closed while idle"
 
 
 @pytest.mark.parametrize("lanes", [1, 7, 256])
@@ -79,19 +79,19 @@ def test_an_agent_may_play_itself_and_its_two_seats_differ(pong: Game) -> None:
 
 @pytest.mark.parametrize("capacity", [2, 3, 5])
 def test_a_pilot_never_holds_more_slots_than_its_capacity(capacity: int) -> None:
-    made: list[pilots.RowPilot] = []
-    KINDS.add("narrow", pilots.row_kind("narrow", made, capacity, "fast"))
+    created: list[pilots.RowPilot] = []
+    KINDS.add("narrow", pilots.row_kind("narrow", created, capacity, "fast"))
     try:
         game = new_game("pong", **QUICK)
         specs = [MatchSpec(f"m{n}", game.spec, (agent("narrow"), agent("narrow")), n) for n in range(9)]
         run(specs, 8)
-        KINDS.add("narrow", pilots.row_kind("narrow", made, 1, "fast"))
+        KINDS.add("narrow", pilots.row_kind("narrow", created, 1, "fast"))
         with pytest.raises(BadSpec, match="'m0' seats more players of one kind"):
             run(specs, 8)
     finally:
         KINDS.remove("narrow")
     held, most = 0, 0
-    for event, _ in made[0].log:
+    for event, _ in created[0].log:
         held += {"begin": 1, "end": -1, "close": 0}[event]
         most = max(most, held)
     assert most == capacity - capacity % 2

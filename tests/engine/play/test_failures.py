@@ -248,13 +248,13 @@ def test_a_plain_bot_with_an_invalid_answer_loses_only_that_match(
         act = staticmethod(answer)
 
     bots = {b"keeper": Keeper, b"nonsense": Nonsense}
-    made = plain_kind(
+    plain = plain_kind(
         "plain", 1, lambda payload: bots[payload](), ["pong"], {"Keeper": b"keeper", "Nonsense": b"nonsense"}
     )
-    KINDS.add("plain", made)
+    KINDS.add("plain", plain)
     try:
         game = new_game("pong", **QUICK)
-        keeper, nonsense = made.samples(game)
+        keeper, nonsense = plain.samples(game)
         good = [MatchSpec(f"g{n}", game.spec, (keeper, keeper), n) for n in range(12)]
         bad = [MatchSpec(f"b{n}", game.spec, (keeper, nonsense), n) for n in range(4)]
         results = run([*good[:6], *bad, *good[6:]], lanes)

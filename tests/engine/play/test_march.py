@@ -233,10 +233,10 @@ def test_a_driver_that_cannot_be_compiled_leaves_its_lanes_to_ticks(
         def typeof_pyval(self, value: object) -> None:
             return None
 
-    compiler, made = march.Compiler(), Driver(Refused())
+    compiler, driver = march.Compiler(), Driver(Refused())
     monkeypatch.setattr(march, "COMPILE_AFTER", 0.0)
     monkeypatch.setattr(march, "COMPILER", compiler)
-    monkeypatch.setattr(march, "_driver", lambda *arguments: made)
+    monkeypatch.setattr(march, "_driver", lambda *arguments: driver)
     monkeypatch.setattr(march, "compiled_once", lambda call: contextlib.nullcontext())
     specs = pong_matches(PONG, [DICE], 6, Limits(100))
     wanted = run_digest(play(specs, 3, Marching.NEVER))
@@ -302,19 +302,19 @@ def test_a_driver_is_cached_for_the_next_process(tmp_path: Path) -> None:
     assert counts() == "3 3 0"
 
 
-def test_a_driver_is_compiled_in_the_background_when_play_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_is_compiled_in_the_background_while_play_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     """With an empty cache no match waits: lanes are ticked until the thread has compiled the driver."""
-    compiler, made = march.Compiler(), dict[str, Driver]()
+    compiler, drivers = march.Compiler(), dict[str, Driver]()
     monkeypatch.setattr(march, "COMPILE_AFTER", 0.0)
     monkeypatch.setattr(march, "COMPILER", compiler)
     monkeypatch.setattr(march, "is_cached", lambda *arguments: False)
-    monkeypatch.setattr(march, "_driver", lambda *arguments: made.setdefault("it", Driver(march.driver(*arguments))))
+    monkeypatch.setattr(march, "_driver", lambda *arguments: drivers.setdefault("it", Driver(march.driver(*arguments))))
     specs = pong_matches(PONG, [DICE], 8, Limits(50))
     wanted = run_digest(play(specs, 4, Marching.NEVER))
     assert run_digest(play(specs, 4, Marching.WHEN_READY)) == wanted
     if (thread := compiler.thread) is not None:  # else it has ended already
         thread.join()
-    assert made["it"].ready
+    assert drivers["it"].ready
     assert run_digest(play(specs, 4, Marching.WHEN_READY)) == wanted
 
 

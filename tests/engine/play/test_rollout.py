@@ -129,30 +129,30 @@ def ticked(game: Game, plan: Plan, stream: int, steps: int) -> tuple[dict[str, n
 def test_a_rollout_equals_the_matches_of_an_arena(name: str) -> None:
     game = small_game(name)
     plan, steps, streams = plan_for(game), 400 if name == "pong" else 90, (0, 1, 2, 5)
-    made = rolled(game, plan, streams, [steps])
+    rollout = rolled(game, plan, streams, [steps])
     by_stream: list[bytes] = []
     for at, stream in enumerate(streams):
         found, digests = ticked(game, plan, stream, steps)
         by_stream += digests
         for key, expected in found.items():
-            assert np.array_equal(getattr(made, key)[at], expected), f"{key} of stream {stream}"
-    assert [result.digest() for result in made.results] == by_stream
-    assert set(np.unique(made.ends)) == ({0, 1, 2, 3} if name == "stones" else {0, 1, 2})
+            assert np.array_equal(getattr(rollout, key)[at], expected), f"{key} of stream {stream}"
+    assert [result.digest() for result in rollout.results] == by_stream
+    assert set(np.unique(rollout.ends)) == ({0, 1, 2, 3} if name == "stones" else {0, 1, 2})
 
 
 @pytest.mark.parametrize("name", ["pong", "treasure-hunt", "stones"])
 def test_log_probabilities_and_values_belong_to_the_observations(name: str) -> None:
     game = small_game(name)
     plan = plan_for(game)
-    made = rolled(game, plan, range(4), [60])
-    acted = np.nonzero(made.acted)
-    legal = np.ones((len(acted[0]), game.info.actions), np.bool_) if made.legal is None else made.legal[acted]
-    chances, values = nets.exact(nets.read(plan(0, 0).players[0].payload), made.obs[acted], legal)
-    chosen = chances[np.arange(len(legal)), made.actions[acted]]
-    np.testing.assert_allclose(made.log_probs[acted], chosen, atol=5e-6)
-    np.testing.assert_allclose(made.values[acted], values, atol=5e-6)
-    for array in (made.actions, made.log_probs, made.values, made.obs):
-        assert not array[~made.acted].any(), "nothing else is recorded"
+    rollout = rolled(game, plan, range(4), [60])
+    acted = np.nonzero(rollout.acted)
+    legal = np.ones((len(acted[0]), game.info.actions), np.bool_) if rollout.legal is None else rollout.legal[acted]
+    chances, values = nets.exact(nets.read(plan(0, 0).players[0].payload), rollout.obs[acted], legal)
+    chosen = chances[np.arange(len(legal)), rollout.actions[acted]]
+    np.testing.assert_allclose(rollout.log_probs[acted], chosen, atol=5e-6)
+    np.testing.assert_allclose(rollout.values[acted], values, atol=5e-6)
+    for array in (rollout.actions, rollout.log_probs, rollout.values, rollout.obs):
+        assert not array[~rollout.acted].any(), "nothing else is recorded"
 
 
 @pytest.mark.parametrize("name", ["pong", "treasure-hunt", "stones"])
@@ -218,11 +218,11 @@ def test_only_learners_are_recorded() -> None:
 
 
 def test_legal_actions_are_recorded_where_a_game_masks() -> None:
-    made = rolled(small_game("stones"), plan_for(small_game("stones")), range(4), [60])
-    assert made.legal is not None
-    acted = np.nonzero(made.acted)
-    assert made.legal[(*acted, made.actions[acted])].all()
-    assert not made.legal[acted].all()
+    rollout = rolled(small_game("stones"), plan_for(small_game("stones")), range(4), [60])
+    assert rollout.legal is not None
+    acted = np.nonzero(rollout.acted)
+    assert rollout.legal[(*acted, rollout.actions[acted])].all()
+    assert not rollout.legal[acted].all()
     assert rolled(small_game("pong"), plan_for(small_game("pong")), [0], [1]).legal is None
 
 
@@ -256,8 +256,8 @@ def test_a_match_that_is_over_at_its_start_is_skipped() -> None:
         empty = stream == 9 or k % 2 == 0
         return MatchSpec(f"{stream}.{k}", game.spec, (me, me), k, start="0" if empty else "2")
 
-    made = rolled(game, plan, [0], [6])
-    assert [(result.id, result.steps > 0) for result in made.results[:4]] == [
+    rollouts = rolled(game, plan, [0], [6])
+    assert [(result.id, result.steps > 0) for result in rollouts.results[:4]] == [
         ("0.0", False),
         ("0.1", True),
         ("0.2", False),

@@ -140,7 +140,7 @@ def test_matches_can_be_listed_replayed_and_reproduced(league: str, capsys: pyte
     assert "tournament 1 has 112 of 112" in run_rejected(capsys, "reproduce", league, "1.100000")
 
 
-def test_a_match_that_comes_out_differently_is_status_one(league: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_match_with_a_different_result_exits_with_status_one(league: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The payload of an agent is replaced in the database."""
     with League(league) as league_file, league_file.file.transaction() as db:
         other = league_file.agent("Still").payload

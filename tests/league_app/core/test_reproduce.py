@@ -16,10 +16,10 @@ from league_app.core.state import LeagueState
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[LeagueState]:
-    with LeagueState.new(tmp_path / "my.league") as made:
-        made.add_samples("shogi", ["Dice", "Pebble"])
-        made.start_tournament(game=new_game("shogi", move_limit=4).spec, seed=1).wait()
-        yield made
+    with LeagueState.new(tmp_path / "my.league") as state:
+        state.add_samples("shogi", ["Dice", "Pebble"])
+        state.start_tournament(game=new_game("shogi", move_limit=4).spec, seed=1).wait()
+        yield state
 
 
 def test_a_match_is_reproduced(state: LeagueState) -> None:

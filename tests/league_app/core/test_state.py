@@ -307,15 +307,15 @@ def test_observers_are_notified_in_batches(state: LeagueState) -> None:
     since = time.monotonic()
     state.start_tournament(**PLAN | {"options": {"rounds": 60}}).wait()
     assert len(heard) <= 20 * (time.monotonic() - since) + 3, "twenty per second, plus creation, last results and end"
-    told = [one for batch in heard for one in batch]
-    assert sum(one.count for one in told if one.what == "matches") == 6 * MATCHES
-    assert told[-1].what == "tournaments"
+    changes = [one for batch in heard for one in batch]
+    assert sum(one.count for one in changes if one.what == "matches") == 6 * MATCHES
+    assert changes[-1].what == "tournaments"
 
 
 def test_observers_are_notified_of_a_pause(state: LeagueState) -> None:
     """The last notification of a state must not wait for another change, which may never come."""
     texts: list[str] = []
-    state.notices.subscribe(lambda told: texts.append(state.toggle_text))
+    state.notices.subscribe(lambda changes: texts.append(state.toggle_text))
     job = state.start_tournament(**PLAN | {"options": {"rounds": 100}})
     for _ in range(4):
         job.pause()
@@ -379,7 +379,7 @@ def test_closing_at_the_very_end_of_a_run_is_safe(state: LeagueState, monkeypatc
     reached, go_on, remember = threading.Event(), threading.Event(), state.league.save_setting
     slowly = [lambda *_: reached.set(), lambda *_: go_on.wait(10), remember]
     monkeypatch.setattr(tournament_job, "ENOUGH", 1)
-    monkeypatch.setattr(state.league, "save_setting", lambda *told: [step(*told) for step in slowly])
+    monkeypatch.setattr(state.league, "save_setting", lambda *args: [step(*args) for step in slowly])
     job = state.start_tournament(**PLAN)
     reached.wait(30)
     threading.Timer(0.3, go_on.set).start()
@@ -400,12 +400,12 @@ def test_properties_are_consistent_while_a_job_ends(state: LeagueState, monkeypa
 
 @given(st.tuples(*[st.integers(1, 64)] * 2), st.lists(st.integers(1, 70) | st.none(), min_size=1, max_size=6))
 def test_cores_are_shared_evenly_and_none_is_left_over(cores: tuple[int, int], wishes: list[int | None]) -> None:
-    budget, told = CpuBudget(cores[0]), dict[int, int]()
-    leases = [budget.lease(most, lambda n, at=at: told.update({at: n})) for at, most in enumerate(wishes)]
+    budget, received = CpuBudget(cores[0]), dict[int, int]()
+    leases = [budget.lease(most, lambda n, at=at: received.update({at: n})) for at, most in enumerate(wishes)]
     for count in cores:
         budget.cores = count
         shares = [lease.cores for lease in leases]
-        assert told == dict(enumerate(shares))
+        assert received == dict(enumerate(shares))
         assert all(1 <= lease.cores <= (lease.most or 64) for lease in leases)
         hungry = [lease.cores for lease in leases if lease.most is None or lease.cores < lease.most]
         assert not hungry or sum(shares) == max(count, len(leases)), "all of them are in use"

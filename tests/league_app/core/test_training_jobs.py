@@ -130,8 +130,8 @@ def champions(monkeypatch: Patch, *payloads: bytes) -> None:
     def more(session: TrainingSession, timeout: float | None = None) -> list[Event]:
         events: list[Event] = []
         for event in wait(session, timeout):
-            made = payloads if isinstance(event, Champion) else ()
-            players = [dataclasses.replace(event.player, payload=payload) for payload in made]
+            replaced = payloads if isinstance(event, Champion) else ()
+            players = [dataclasses.replace(event.player, payload=payload) for payload in replaced]
             events += [dataclasses.replace(event, player=player) for player in players] or [event]
         return events
 
@@ -150,15 +150,15 @@ def test_two_champions_in_one_batch_get_two_names(state: LeagueState, monkeypatc
     assert state.training.sessions.audit() == []
 
 
-@pytest.mark.parametrize("made", [(b"best of 3", b"best of 4"), (b"early", b"late")])
+@pytest.mark.parametrize("payloads", [(b"best of 3", b"best of 4"), (b"early", b"late")])
 def test_after_a_resume_the_champion_before_is_the_parent(
-    state: LeagueState, made: tuple[bytes, bytes], monkeypatch: Patch
+    state: LeagueState, payloads: tuple[bytes, bytes], monkeypatch: Patch
 ) -> None:
-    champions(monkeypatch, made[0])
+    champions(monkeypatch, payloads[0])
     first = state.training.start("counting", {"steps": 3}, game=GAME, ancestor="Tracker")
     first.wait()
     assert first.champions[0].parents == ("Tracker",)
-    champions(monkeypatch, made[1])
+    champions(monkeypatch, payloads[1])
     second = state.training.resume(1, {"steps": 4})
     second.wait()
     assert [(one.name, one.parents) for one in second.champions] == [("counting 1 (2)", ("counting 1",))]
@@ -326,8 +326,8 @@ def fill(monkeypatch: Patch, method: str) -> list[int]:
     """Simulates a full disk, after something was written; clear the returned list to make room."""
     full, write = [1], getattr(SessionStore, method)
 
-    def fails(*told: object) -> object:
-        written = write(*told)
+    def fails(*args: object) -> object:
+        written = write(*args)
         if full:
             raise StorageFailed("cannot write one.league: the disk is full")
         return written

@@ -250,23 +250,23 @@ def test_without_a_person_such_a_tournament_is_refused_before_anything_changes(s
     with pytest.raises(NotNow, match=r"'You'.* is a person: play it in the window"):
         state.start_tournament(**plan)
     assert state.league.tournaments() == []
-    made = state.plan_tournament(**plan)
+    planned = state.plan_tournament(**plan)
     before = state.league.path.read_bytes()
     for refused in (
-        lambda: state.start_tournament(made.number),
+        lambda: state.start_tournament(planned.number),
         state.resume_tournament,
-        lambda: state.resume_tournament(made.number, lift_quarantine=True),
+        lambda: state.resume_tournament(planned.number, lift_quarantine=True),
     ):
         with pytest.raises(NotNow, match=r"a person plays in 2 remaining matches of .*: play it in the window"):
             refused()
     assert (state.running, state.show_visuals, state.league.path.read_bytes() == before) == (False, False, True)
-    assert state.league.tournament(made.number).state is made.state
+    assert state.league.tournament(planned.number).state is planned.state
 
 
 def test_the_command_line_refuses_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with opened(tmp_path) as state:
         path = str(state.league.path)
-        made = state.plan_tournament(game=QUICK, agents=("You", "Lazy"))
+        planned = state.plan_tournament(game=QUICK, agents=("You", "Lazy"))
     for words in (
         ["tournament", "run", path, "--agents", "You", "Tracker"],
         ["tournament", "resume", path],
@@ -275,13 +275,13 @@ def test_the_command_line_refuses_it_too(tmp_path: Path, capsys: pytest.CaptureF
     ):
         with pytest.raises(SystemExit) as stopped:
             main(words)
-        told = capsys.readouterr().err
+        errors = capsys.readouterr().err
         assert stopped.value.code == 2, words
-        assert "play it in the window" in " ".join(told.split()), words
+        assert "play it in the window" in " ".join(errors.split()), words
     main(["tournament", "plan", path, "--agents", "You", "Lazy"])
     assert "2 matches with human players, always shown." in " ".join(capsys.readouterr().out.split())
     with LeagueState(path, read_only=True) as looking:
-        assert [one.number for one in looking.league.tournaments()] == [made.number]
+        assert [one.number for one in looking.league.tournaments()] == [planned.number]
 
 
 # Requests at any time

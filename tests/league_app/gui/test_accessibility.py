@@ -176,6 +176,6 @@ def test_tab_reaches_every_control_of_pages_and_panels(window: MainWindow, qtbot
         for one in window.findChildren(QWidget):
             control = isinstance(one, CONTROLS) and not isinstance(one, QScrollBar) and not _inner(one)
             if control and one.isVisible() and one.isEnabled() and one not in ring:
-                told = one.accessibleName() or (one.text() if isinstance(one, QAbstractButton) else "")
-                wrong.append(f"{name}: {type(one).__name__} {told!r}")
+                text = one.accessibleName() or (one.text() if isinstance(one, QAbstractButton) else "")
+                wrong.append(f"{name}: {type(one).__name__} {text!r}")
     assert not wrong, "\n".join(sorted(set(wrong)))

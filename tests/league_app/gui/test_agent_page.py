@@ -24,11 +24,11 @@ def recorder(context: AppContext) -> SignalRecorder:
 
 @pytest.fixture
 def page(context: AppContext, qtbot: QtBot) -> AgentPage:
-    made = AgentPage(context)
-    qtbot.addWidget(made)
-    made.resize(730, 560)
-    made.show()
-    return made
+    page = AgentPage(context)
+    qtbot.addWidget(page)
+    page.resize(730, 560)
+    page.show()
+    return page
 
 
 def show(page: AgentPage, agent: str, qtbot: QtBot) -> None:

@@ -34,12 +34,12 @@ def recorder(context: AppContext) -> SignalRecorder:
 
 @pytest.fixture
 def dock(context: AppContext, qtbot: QtBot) -> AgentsDock:
-    made = AgentsDock(context)
-    qtbot.addWidget(made)
-    made.resize(240, 560)
-    made.show()
-    qtbot.waitUntil(lambda: len(made.model.rows) == 8)
-    return made
+    dock = AgentsDock(context)
+    qtbot.addWidget(dock)
+    dock.resize(240, 560)
+    dock.show()
+    qtbot.waitUntil(lambda: len(dock.model.rows) == 8)
+    return dock
 
 
 def choose(dock: AgentsDock, *ids: str) -> None:
@@ -141,14 +141,14 @@ def test_agents_are_exported_and_imported_and_bad_files_reported(
         dock.dropEvent(QDropEvent(QPointF(5, 5), actions, mime, buttons, keys))
     assert others.args == [[tmp_path / "x.league"]]
     qtbot.waitUntil(lambda: not context.slow_queue.waiting)
-    made = context.league.league.agent(HOSTILE, "pong")
-    assert (made.tags, made.notes, made.colour) == (("slow",), "n", "FF00AA")
-    assert made.payload == context.league.league.by_id("Lazy").payload
+    agent = context.league.league.agent(HOSTILE, "pong")
+    assert (agent.tags, agent.notes, agent.colour) == (("slow",), "n", "FF00AA")
+    assert agent.payload == context.league.league.by_id("Lazy").payload
     assert [tone for _, tone, _ in recorder.messages[-2:]] == ["good", "bad"]
     offer = recorder.messages[-2][2]
     assert offer is not None
     offer[1]()
-    assert context.league.league.by_id(made.id).archived is not None
+    assert context.league.league.by_id(agent.id).archived is not None
 
 
 def test_the_same_agent_is_imported_once_and_another_of_its_name_gets_a_number(
@@ -268,9 +268,9 @@ def test_an_agent_is_added_from_a_payload_or_its_error_shown(context: AppContext
     dialog.description.tags.setText("quiet")
     dialog.add_button.click()
     qtbot.waitUntil(lambda: any(one.name == "Sleepy" for one in context.league.agents()))
-    made = context.league.league.agent("Sleepy")
-    assert context.league.league.payload(made.payload) == b'{"style": "still"}'
-    assert made.tags == ("quiet",)
+    agent = context.league.league.agent("Sleepy")
+    assert context.league.league.payload(agent.payload) == b'{"style": "still"}'
+    assert agent.tags == ("quiet",)
 
 
 def test_an_opponent_is_chosen_by_typing(context: AppContext, qtbot: QtBot) -> None:

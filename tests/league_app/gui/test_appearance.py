@@ -35,13 +35,13 @@ LONG = "A name that is much longer than the room that a table, a button or a too
 def window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, context: AppContext, qtbot: QtBot) -> Iterator[MainWindow]:
     """A window on the dashboard, with the league of `played`."""
     monkeypatch.setenv("RINGSIDE_HOME", str(tmp_path / "home"))
-    made = MainWindow(context)
-    made.show()
-    made.show_page("dashboard")
-    yield made
-    made.close_without_asking()
-    qtbot.waitUntil(lambda: not made.isVisible())
-    made.deleteLater()
+    window = MainWindow(context)
+    window.show()
+    window.show_page("dashboard")
+    yield window
+    window.close_without_asking()
+    qtbot.waitUntil(lambda: not window.isVisible())
+    window.deleteLater()
 
 
 # The window

@@ -19,11 +19,11 @@ from league_app.gui.match.page import MatchPage
 
 @pytest.fixture
 def page(context: AppContext, qtbot: QtBot, tmp_path: Path) -> Iterator[MatchPage]:
-    made = MatchPage(context)
-    qtbot.addWidget(made)
-    made.show()
-    yield made
-    made.stop()
+    page = MatchPage(context)
+    qtbot.addWidget(page)
+    page.show()
+    yield page
+    page.stop()
 
 
 def letters(page: MatchPage) -> bool:

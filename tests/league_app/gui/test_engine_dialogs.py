@@ -46,19 +46,19 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def program(tmp_path: Path) -> str:
-    made = tmp_path / "engine"
-    made.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {FAULTY} "$@"\n')
-    made.chmod(0o755)
-    return str(made)
+    path = tmp_path / "engine"
+    path.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {FAULTY} "$@"\n')
+    path.chmod(0o755)
+    return str(path)
 
 
 @pytest.fixture
 def dialog(context: AppContext, program: str, qtbot: QtBot) -> AddEngineDialog:
-    made = AddEngineDialog(context, program)
-    made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
-    qtbot.addWidget(made)
-    made.show()
-    return made
+    dialog = AddEngineDialog(context, program)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    return dialog
 
 
 def row_of(form: Form, title: str) -> object:

@@ -54,12 +54,12 @@ def recorder(context: AppContext) -> SignalRecorder:
 
 @pytest.fixture
 def page(context: AppContext, qtbot: QtBot) -> HistoryPage:
-    made = HistoryPage(context)
-    qtbot.addWidget(made)
-    made.resize(730, 560)
-    made.show()
+    page = HistoryPage(context)
+    qtbot.addWidget(page)
+    page.resize(730, 560)
+    page.show()
     qtbot.waitUntil(lambda: not context.read_queue.waiting)
-    return made
+    return page
 
 
 def settled(context: AppContext, qtbot: QtBot, page: HistoryPage) -> None:
@@ -69,8 +69,8 @@ def settled(context: AppContext, qtbot: QtBot, page: HistoryPage) -> None:
 def fail_some(context: AppContext, count: int = 6, seed: int = 77) -> int:
     """Add a tournament whose first matches ended by a crash of the player in seat 1."""
     state = context.league
-    made = state.plan_tournament("Broken", game=QUICK, agents=BOTS, options={"rounds": 2}, seed=seed)
-    book = TournamentStore(state.league, made.number)
+    tournament = state.plan_tournament("Broken", game=QUICK, agents=BOTS, options={"rounds": 2}, seed=seed)
+    book = TournamentStore(state.league, tournament.number)
     entries = []
     for planned, _ in zip(book.missing(), range(count), strict=False):
         players = tuple(one.id for one in planned.spec.players)
@@ -84,7 +84,7 @@ def fail_some(context: AppContext, count: int = 6, seed: int = 77) -> int:
         )
     book.record(entries)
     book.settle(RunState.STOPPED)
-    return made.number
+    return tournament.number
 
 
 def numbers(rows: list[Any]) -> list[int]:

@@ -108,12 +108,12 @@ def test_a_write_protected_league_opens_read_only(
     qtbot: QtBot,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def made(path: Path, read_only: bool = False, **more: object) -> LeagueState:
+    def open_state(path: Path, read_only: bool = False, **more: object) -> LeagueState:
         if not read_only:
             raise ReadOnly(f"{path} cannot be written")
         return LeagueState(path, read_only=True)
 
-    monkeypatch.setattr(context, "LeagueState", made)
+    monkeypatch.setattr(context, "LeagueState", open_state)
     window.leagues.open_path(played)
     qtbot.waitUntil(lambda: window.context.state is not None)
     assert "is open read-only: the file is write-protected" in window.toasts.shown[-1].text

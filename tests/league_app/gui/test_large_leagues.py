@@ -118,8 +118,8 @@ def test_the_end_of_a_run_refreshes_only_lists_not_in_use(
 
 
 def test_a_number_is_shortened_to_four_characters() -> None:
-    told = [compact(one) for one in (0, 999, 1000, 4246, 9960, 27_940, 280_000, 999_900, 1_250_000)]
-    assert told == ["0", "999", "1.0k", "4.2k", "10k", "28k", "280k", "1.0M", "1.2M"]
+    texts = [compact(one) for one in (0, 999, 1000, 4246, 9960, 27_940, 280_000, 999_900, 1_250_000)]
+    assert texts == ["0", "999", "1.0k", "4.2k", "10k", "28k", "280k", "1.0M", "1.2M"]
 
 
 def big_table(context: AppContext, qtbot: QtBot) -> StandingsPage:
@@ -147,8 +147,8 @@ def test_nothing_of_the_standings_is_cut_off_at_the_smallest_size(context: AppCo
     text = QFontMetrics(theme.font())
     for row in range(2):
         score, points, games, forfeits = (number_of(model, one) for one in ("Score", "Points", "Games", "Forfeits"))
-        told = model.data(model.index(row, score))
-        assert text.horizontalAdvance(told) <= header.sectionSize(score) - 2 * PAD
+        score_text = model.data(model.index(row, score))
+        assert text.horizontalAdvance(score_text) <= header.sectionSize(score) - 2 * PAD
         cell = model.data(model.index(row, points), VALUE)
         assert text.horizontalAdvance(cell.text) <= header.sectionSize(points) - 2 * PAD
         for column in (games, forfeits):

@@ -39,10 +39,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def window(home: Path, bare: AppContext, qtbot: QtBot) -> Iterator[MainWindow]:
     """A window without a league; a reported error fails the test, unless the test handles it."""
-    made = MainWindow(bare)
-    made.show()
-    yield made
-    close(made, qtbot)
+    window = MainWindow(bare)
+    window.show()
+    yield window
+    close(window, qtbot)
 
 
 @pytest.fixture
@@ -88,9 +88,9 @@ def test_the_sample_league_is_created_and_plays_a_tournament(window: MainWindow,
     qtbot.waitUntil(lambda: [one.state for one in state.league.tournaments()] == done)
     assert state.league.path == paths.sample_league()
     played = sum(one.played for one in state.league.tournaments())
-    told = f"{len(state.agents())} agents, {played:,} matches played"
+    summary = f"{len(state.agents())} agents, {played:,} matches played"
     assert played > 300
-    qtbot.waitUntil(lambda: told in texts(window.welcome))
+    qtbot.waitUntil(lambda: summary in texts(window.welcome))
     qtbot.waitUntil(lambda: window.welcome.preview.playback is not None)
     assert "Best match so far" in window.welcome.caption.text()
 
@@ -130,8 +130,8 @@ def test_a_file_that_is_not_a_league_is_an_error(window: MainWindow, tmp_path: P
 
 def test_menu_entries_are_unique(window: MainWindow) -> None:
     for menu in window.menuBar().findChildren(QMenu):
-        told = [one.text() for one in menu.actions() if one.text()]
-        assert len(told) == len(set(told)), told
+        titles = [one.text() for one in menu.actions() if one.text()]
+        assert len(titles) == len(set(titles)), titles
 
 
 def test_every_page_is_shown_by_its_action(playing: MainWindow) -> None:
@@ -235,13 +235,13 @@ def test_toggling_visual_mode_twenty_times_leaves_the_same_records(playing: Main
     timer.stop()
     qtbot.waitUntil(lambda: not playing.context.command_queue.waiting)
     assert state.show_visuals is False, "twenty is even"
-    told, played = played_matches.digest(state.league, job.number)
+    digest, played = played_matches.digest(state.league, job.number)
     path = state.league.path.with_name("plain.league")
     with LeagueState.new(path, lanes=4) as plain:
         plain.add_samples("pong", BOTS)
         plain.use_concurrent = False
         plain.start_tournament(name="plain", **plan, seed=77).wait()  # type: ignore[arg-type]
-        assert played_matches.digest(plain.league, 1) == (told, played)
+        assert played_matches.digest(plain.league, 1) == (digest, played)
 
 
 # Errors

@@ -38,13 +38,13 @@ def page(context: AppContext, qtbot: QtBot) -> Iterator[MatchPage]:
 
 
 def opened(context: AppContext, qtbot: QtBot) -> Iterator[MatchPage]:
-    made = MatchPage(context)
-    qtbot.addWidget(made)
-    context.navigation_requested.connect(lambda name, what: made.show_item(what))  # as the window does
-    made.resize(900, 640)
-    made.show()
-    yield made
-    made.stop()
+    page = MatchPage(context)
+    qtbot.addWidget(page)
+    context.navigation_requested.connect(lambda name, what: page.show_item(what))  # as the window does
+    page.resize(900, 640)
+    page.show()
+    yield page
+    page.stop()
 
 
 def shown(page: MatchPage, qtbot: QtBot) -> MatchPlayer:

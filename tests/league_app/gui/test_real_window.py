@@ -43,8 +43,8 @@ def screen() -> Iterator[str]:
     command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1600x900x24", "-nolisten", "tcp"]
     server = subprocess.Popen(command, pass_fds=[write], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     os.close(write)
-    with os.fdopen(read) as told:
-        display = f":{told.readline().strip()}"
+    with os.fdopen(read) as pipe:
+        display = f":{pipe.readline().strip()}"
     manager = subprocess.Popen(
         ["openbox", "--sm-disable"],
         env={**os.environ, "DISPLAY": display},

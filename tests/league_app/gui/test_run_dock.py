@@ -32,14 +32,14 @@ Shown = Callable[[], RunDock]
 
 @pytest.fixture
 def shown(context: AppContext, qtbot: QtBot) -> Shown:
-    def made() -> RunDock:
+    def create() -> RunDock:
         dock = RunDock(context)
         qtbot.addWidget(dock)
         dock.resize(300, 700)
         dock.show()
         return dock
 
-    return made
+    return create
 
 
 def stop(context: AppContext, qtbot: QtBot) -> None:
@@ -328,7 +328,7 @@ def test_the_log_is_capped_filtered_and_cleared(context: AppContext, qtbot: QtBo
     assert len(log.model.rows) == found
     log.add("line 77 again", "bad")
     log.add("line 77 again", "bad")
-    qtbot.waitUntil(lambda: len(log.model.rows) == found + 1)  # told twice, but one piece of news
+    qtbot.waitUntil(lambda: len(log.model.rows) == found + 1)  # notified twice, but logged once
     assert log.model.rows[-1].text == "line 77 again"
     log.clear_button.click()
     assert log.model.rows == []
@@ -345,7 +345,7 @@ def test_worker_deaths_and_restarts_are_logged_but_results_are_not() -> None:
         Event(0.0, -2, "died", "gone"),
         Event(0.0, -1, "failed", "no memory"),
     ]
-    assert [told for one in events if (told := gatherer._entry(one)) is not None] == [
+    assert [entry for one in events if (entry := gatherer._entry(one)) is not None] == [
         ("warn", "Worker 1 died: killed by signal 9"),
         ("info", "Worker 1 was restarted"),
         ("warn", "Worker 2 lost 3 matches, which are played again one by one"),

@@ -91,9 +91,9 @@ def test_navigation_can_select_a_tournament(context: AppContext, qtbot: QtBot) -
 def test_a_tournament_of_another_game_selects_its_pool(context: AppContext, qtbot: QtBot) -> None:
     page = shown(context, qtbot)
     other = new_game("pong", points=1, step_limit=500).spec
-    made = context.league.plan_tournament(game=other, agents=BOTS[:2], seed=5)
-    page.show_item(made.number)
-    qtbot.waitUntil(lambda: page.view is not None and page.view.scope == made.number)
+    planned = context.league.plan_tournament(game=other, agents=BOTS[:2], seed=5)
+    page.show_item(planned.number)
+    qtbot.waitUntil(lambda: page.view is not None and page.view.scope == planned.number)
     assert context.pool == other
     assert page.empty.isVisible(), "it has no matches"
     assert page.scope.isVisible(), "another scope can be chosen"
@@ -258,7 +258,7 @@ def test_every_control_has_a_name_and_is_reached_with_tab(context: AppContext, q
     assert set(parts[1:]) <= seen
 
 
-def test_a_question_that_is_under_way_is_not_asked_again(context: AppContext, qtbot: QtBot) -> None:
+def test_a_pending_query_is_not_submitted_again(context: AppContext, qtbot: QtBot) -> None:
     page = shown(context, qtbot)
     asked: list[str] = []
     real = context.read_queue.submit
@@ -271,7 +271,7 @@ def test_a_question_that_is_under_way_is_not_asked_again(context: AppContext, qt
     for _ in range(5):
         page.refresh()
     assert asked == ["standings"]
-    qtbot.waitUntil(lambda: len(asked) == 2)  # what came meanwhile is looked at afterwards, once
+    qtbot.waitUntil(lambda: len(asked) == 2)  # later requests are combined into one
 
 
 def test_garbage_collection_waits_during_a_query(context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,10 +286,10 @@ def test_garbage_collection_waits_during_a_query(context: AppContext, monkeypatc
     view = load_standings(context.league, QUICK, 99, "no such agent")
     assert seen == [True]
     assert not gc_paused.active
-    assert (view.scope, view.anchor) == (0, None), "what is not there is not insisted on"
+    assert (view.scope, view.anchor) == (0, None), "unknown tournaments and agents are ignored"
 
 
-def test_an_anchor_is_known_by_its_id_whatever_others_are_called(context: AppContext) -> None:
+def test_an_anchor_is_found_by_id_not_by_name(context: AppContext) -> None:
     league = context.league.league
     league.change_agent("Lazy", name="Old Lazy")
     league.change_agent("Still", name="Lazy")

@@ -132,7 +132,7 @@ def test_ratings_and_forfeits_have_tooltips() -> None:
     assert rating_tip(skill) == "Trio: rated 27.3, between 24.1 and 30.5 with 95 % confidence"
 
 
-def test_a_table_slides_by_itself_when_it_is_sorted(context: AppContext, qtbot: QtBot) -> None:
+def test_sorting_animates_the_rows(context: AppContext, qtbot: QtBot) -> None:
     page = shown(context, qtbot)
     header = page.table.horizontalHeader()
     at = QPoint(header.sectionViewportPosition(1) + 10, 10)

@@ -82,7 +82,7 @@ def numbers(model: TableModel) -> list[int]:
     return [one.number for one in model.rows]
 
 
-def test_a_model_keeps_its_promises_whatever_is_done_to_it(qtbot: QtBot) -> None:
+def test_a_model_passes_the_test_of_qt_after_every_change(qtbot: QtBot) -> None:
     model = TableModel(COLUMNS, key)
     tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     draws = random.Random(3)

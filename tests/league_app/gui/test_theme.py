@@ -236,12 +236,12 @@ def test_fonts_and_colours_are_returned_as_copies(qtbot: QtBot) -> None:
 def test_the_style_sheet_is_filled_in(palette: Palette, qtbot: QtBot) -> None:
     assert TEMPLATE.is_valid()
     assert set(TEMPLATE.get_identifiers()) <= {*vars(palette), "icons"}
-    made = stylesheet(palette, theme.drawn_icons(palette))
-    assert "$" not in made
-    assert made.count("{") == made.count("}")
-    for path in re.findall(r'url\("([^"]+)"\)', made):
+    sheet = stylesheet(palette, theme.drawn_icons(palette))
+    assert "$" not in sheet
+    assert sheet.count("{") == sheet.count("}")
+    for path in re.findall(r'url\("([^"]+)"\)', sheet):
         assert Path(path).is_file()
-    for value in re.findall(r"#(\w+)\b(?=[;\s])", made):
+    for value in re.findall(r"#(\w+)\b(?=[;\s])", sheet):
         assert QColor(f"#{value}").isValid(), value
 
 
@@ -273,9 +273,9 @@ def test_a_theme_change_updates_a_visible_page(context: AppContext, qtbot: QtBot
 def test_a_label_has_the_colour_of_its_tone(bare: AppContext, qtbot: QtBot) -> None:
     from league_app.gui.widgets.basics import label, set_tone
 
-    made: QLabel = label("x", tone="good")
-    qtbot.addWidget(made)
-    made.show()
-    assert made.palette().color(made.foregroundRole()).name()[1:].upper() == LIGHT.good
-    set_tone(made, "bad")
-    assert made.palette().color(made.foregroundRole()).name()[1:].upper() == LIGHT.bad
+    text: QLabel = label("x", tone="good")
+    qtbot.addWidget(text)
+    text.show()
+    assert text.palette().color(text.foregroundRole()).name()[1:].upper() == LIGHT.good
+    set_tone(text, "bad")
+    assert text.palette().color(text.foregroundRole()).name()[1:].upper() == LIGHT.bad

@@ -30,11 +30,11 @@ def dialog(context: AppContext, qtbot: QtBot) -> Open:
     context.league.league.save_setting(rate_name(QUICK), RATE)
 
     def opened() -> TournamentDialog:
-        made = TournamentDialog(context)
-        made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
-        qtbot.addWidget(made)
-        qtbot.waitUntil(lambda: "headless" in made.sentence.text())
-        return made
+        created = TournamentDialog(context)
+        created.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+        qtbot.addWidget(created)
+        qtbot.waitUntil(lambda: "headless" in created.sentence.text())
+        return created
 
     return opened
 

@@ -113,7 +113,7 @@ def trio() -> Iterator[GameSpec]:
     KINDS.remove("trio-bot")
 
 
-def test_the_game_for_three_keeps_the_promises_of_a_game(trio: GameSpec) -> None:
+def test_the_game_for_three_passes_the_conformance_checks(trio: GameSpec) -> None:
     check_game(game_of(trio))
     check_kind(KINDS.get("trio-bot"), game_of(trio))
 

@@ -73,10 +73,10 @@ def test_a_run_is_repeatable_and_its_metrics_are_documented(mode: str, crowd: st
 
 
 def test_every_documented_metric_is_reported_by_some_mode(crowd: str) -> None:
-    told = {
+    reported = {
         name for mode in MODES for event in of(Metrics, trained(trainer(crowd, mode=mode))) for name, _ in event.values
     }
-    assert {name for name in Neuroevolution.metrics if not name.endswith("*")} <= told
+    assert {name for name in Neuroevolution.metrics if not name.endswith("*")} <= reported
     assert all(Neuroevolution.metrics.values())
 
 

@@ -23,8 +23,8 @@ needs_fairy = pytest.mark.skipif(
 
 def faulty(*fault: str, **more: object) -> EngineSpec:
     """An engine with this fault only."""
-    made = EngineSpec(sys.executable, ("-I", "-S", FAULTY, *fault), nodes=10, startup=20.0, patience=20.0)
-    return replace(made, **more)  # type: ignore[arg-type]
+    engine = EngineSpec(sys.executable, ("-I", "-S", FAULTY, *fault), nodes=10, startup=20.0, patience=20.0)
+    return replace(engine, **more)  # type: ignore[arg-type]
 
 
 def confirmed(engine: EngineSpec, name: str = "Engine") -> AgentSpec:
