@@ -113,7 +113,7 @@ def _check_live(kind: AgentKind, game: Game) -> None:
         waits = game.info.idle is None
         for ply in range(MAX_STEPS):
             if waits:
-                assert not tick.moved.size, f"{kind.name} acts before its person does (ply {ply})"
+                assert not tick.moved.size, f"{kind.name} acts before the human player does (ply {ply})"
                 tick = _send_actions(arena, tick.group.boards, game, ply, illegal=True)[0]
                 assert not tick.moved.size, f"{kind.name} acts after an illegal input (ply {ply})"
             tick, sent = _send_actions(arena, tick.group.boards, game, ply, illegal=False)

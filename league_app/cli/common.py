@@ -75,7 +75,7 @@ def find_ready_made(game: Game, name: str) -> AgentSpec:
     if not found and (problem := KINDS.problems.get(name)):
         raise RingsideError(problem)
     if not found and name in kinds and KINDS.get(name).live:
-        raise NotNow(f"{name!r} is a person: {IN_WINDOW}")
+        raise NotNow(f"{name!r} is a human player: {IN_WINDOW}")
     if not found and _plays_defaults(game, name):
         changed = dict(game.spec.options).items() - dict(new_game(game.spec.name).spec.options).items()
         settings = ", ".join(sorted(f"{option}={value}" for option, value in changed))

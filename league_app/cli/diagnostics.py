@@ -77,7 +77,9 @@ def listing(options: argparse.Namespace) -> CommandResult:
         for field in fields:
             shown.add_row("", "", safe_text(f"-o {option_text(field)}", "dim"))
         for kind, found in agents.items():
-            shown.add_row("agents", kind, safe_text(", ".join(found) or ("a person" if KINDS.get(kind).live else "")))
+            shown.add_row(
+                "agents", kind, safe_text(", ".join(found) or ("human player" if KINDS.get(kind).live else ""))
+            )
         spaces = {"seats": game.info.seats, "observation": game.info.observation, "actions": game.info.actions}
         spaces["action_names"] = game.info.action_names
         data["games"].append({"name": name, "title": game.info.title, **spaces, "options": fields, "agents": agents})

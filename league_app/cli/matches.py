@@ -140,7 +140,7 @@ def match(options: argparse.Namespace) -> CommandResult:
             check_admitted(league, players)
         person = next(filter(is_person, players), None)
         if person is not None:
-            raise NotNow(f"{names[person.id]!r} is a person: {IN_WINDOW}")
+            raise NotNow(f"{names[person.id]!r} is a human player: {IN_WINDOW}")
         if options.pairs is None and not options.record:
             return single(options, game, players, names)
     if len(players) != 2:

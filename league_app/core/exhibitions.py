@@ -81,7 +81,7 @@ def check_no_human_needed(league: League, number: int, lifted: bool = False) -> 
     count = sum(any(player.id in people for player in spec.players) for spec in remaining)
     if count:
         matches = f"{count:,} remaining {'match' if count == 1 else 'matches'}"
-        raise NotNow(f"a person plays in {matches} of {one.name!r}: {IN_WINDOW}")
+        raise NotNow(f"a human player plays in {matches} of {one.name!r}: {IN_WINDOW}")
 
 
 def check_entrants(league: League, name: str, entrants: Iterable[str]) -> None:
@@ -89,4 +89,4 @@ def check_entrants(league: League, name: str, entrants: Iterable[str]) -> None:
     seated = [one for one in entrants if is_person(league.spec(one))]
     if seated:
         player = league.by_id(seated[0]).name
-        raise NotNow(f"{player!r}, who plays in {name!r}, is a person: {IN_WINDOW}")
+        raise NotNow(f"{player!r}, an entrant of {name!r}, is a human player: {IN_WINDOW}")

@@ -283,7 +283,7 @@ class LeagueState(Closing):
             if self.league.read_only:
                 raise NotNow(f"{self.league.path.name} was opened read-only: no tournament can be played in it")
             if not self.league.path.exists():
-                raise NotNow(f"{self.league.path} no longer exists: put it back, or no result can be saved")
+                raise NotNow(f"{self.league.path} no longer exists: restore it, otherwise no result can be saved")
             if tournament is None:
                 number = self.plan_tournament(**plan, play=True).number  # type: ignore[arg-type]
             else:

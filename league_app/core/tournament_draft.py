@@ -103,10 +103,10 @@ class DraftEstimate:
             return self.check.sentence
         people, shown = self.estimate.with_people, self.estimate.seconds_shown
         if people == self.estimate.matches:
-            return f"{self.check.sentence}: how long depends on the person who plays"
+            return f"{self.check.sentence}: the duration depends on the human player"
         if people:
             headless = f"about {duration(self.estimate.seconds)} headless"
-            return f"{self.check.sentence}: {headless}, plus {plural(people, 'match')} at a person's pace"
+            return f"{self.check.sentence}: {headless}, plus {plural(people, 'match')} with human players"
         visual = f", about {duration(shown)} visual" if shown is not None else ""
         return f"{self.check.sentence}: about {duration(self.estimate.seconds)} headless{visual}"
 

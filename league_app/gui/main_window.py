@@ -314,7 +314,7 @@ class MainWindow(QMainWindow):
         """Shows an expected error as a toast, and an unexpected one as a report."""
         state = self.context.state
         if isinstance(error, StorageFailed) and state is not None and not state.league.path.exists():
-            text = f"{state.league.path} was moved or deleted: put it back, or close the league"
+            text = f"{state.league.path} was moved or deleted: restore it, or close the league"
             self.context.notify(text, "bad")
         elif isinstance(error, NotConfirmed):
             self.dock("agents").agent_actions.confirm(error.agent, self)

@@ -178,7 +178,7 @@ def test_a_live_kind_that_acts_without_input_fails_the_checks() -> None:
     eager = dataclasses.replace(human.KIND, name="eager", pilot=Eager)
     KINDS.add("eager", eager)
     try:
-        with pytest.raises(AssertionError, match="acts before its person"):
+        with pytest.raises(AssertionError, match="acts before the human player"):
             check_kind(eager, CROSSES)
     finally:
         KINDS.remove("eager")

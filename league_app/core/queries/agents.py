@@ -44,7 +44,7 @@ def forfeit_warning(played: int, forfeits: Iterable[tuple[str, int]]) -> str:
     every = played + counts.get(EndingKind.QUARANTINED.value, 0)
     if broken * 2 <= every:
         return ""
-    return f"Forfeited {broken:,} of {every:,} matches: its rating rests on few games"
+    return f"Forfeited {broken:,} of {every:,} matches: its rating is based on few games"
 
 
 def agent_rows(league: League, pool: GameSpec | None) -> list[AgentRow]:

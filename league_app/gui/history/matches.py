@@ -103,7 +103,7 @@ class MatchesView(QWidget):
         self.table = MatchTable(self.model, "matches", context)
         self._build_filters()
         self.count = label("", "caption")
-        self.empty = EmptyState("search", "No matches fit these filters.", "Show all matches", self.clear)
+        self.empty = EmptyState("search", "No matches for these filters.", "Show all matches", self.clear)
         self.new_rows = NewRowsBar("match")
         self.stack = QStackedWidget()
         self.stack.addWidget(self.table)

@@ -50,7 +50,7 @@ class CrosstableModel(MatrixModel):
         wins, draws, losses, *pairs = self.table.counts[row, column].tolist()
         played = wins + draws + losses
         if not played:
-            return f"{name} has not met {against}"
+            return f"{name} has not played {against}"
         text = f"{name} against {against}: {wins:,} won, {draws:,} drawn, {losses:,} lost"
         text += f" ({format_points(wins + draws / 2)} of {played:,} points)"
         if sum(pairs):

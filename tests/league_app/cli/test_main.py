@@ -114,8 +114,8 @@ def test_a_match_prints_the_final_caption_if_it_says_more_than_the_score(
         (["match", "pong", "pong-bot:tracker", "Lazy"], "must be JSON"),
         (["demo", "--with", "Traker"], "did you mean 'Tracker'"),
         (["demo", "--lanes", "1000000000"], "lanes = 1000000000"),
-        (["match", "pong", "Dice", "human"], "'human' is a person: play it in the window"),
-        (["match", "pong", "Dice", "human:", "--pairs", "2"], "'human:' is a person: play it in the window"),
+        (["match", "pong", "Dice", "human"], "'human' is a human player: play it in the window"),
+        (["match", "pong", "Dice", "human:", "--pairs", "2"], "'human:' is a human player: play it in the window"),
         (
             ["match", "treasure-hunt", "Evolved", "Magpie", "Badger", "Drifter", "-o", "frames=3", "-o", "turns=9"],
             "'Evolved' plays treasure-hunt with its default options, but not with frames=3, turns=9",

@@ -247,7 +247,7 @@ def test_matches_of_a_person_are_shown_even_if_the_toggle_is_off(state: LeagueSt
 
 def test_without_a_person_such_a_tournament_is_refused_before_anything_changes(state: LeagueState) -> None:
     plan = {"game": QUICK, "agents": ("You", "Lazy")}
-    with pytest.raises(NotNow, match=r"'You'.* is a person: play it in the window"):
+    with pytest.raises(NotNow, match=r"'You'.* is a human player: play it in the window"):
         state.start_tournament(**plan)
     assert state.league.tournaments() == []
     planned = state.plan_tournament(**plan)
@@ -257,7 +257,7 @@ def test_without_a_person_such_a_tournament_is_refused_before_anything_changes(s
         state.resume_tournament,
         lambda: state.resume_tournament(planned.number, lift_quarantine=True),
     ):
-        with pytest.raises(NotNow, match=r"a person plays in 2 remaining matches of .*: play it in the window"):
+        with pytest.raises(NotNow, match=r"a human player plays in 2 remaining matches of .*: play it in the window"):
             refused()
     assert (state.running, state.show_visuals, state.league.path.read_bytes() == before) == (False, False, True)
     assert state.league.tournament(planned.number).state is planned.state

@@ -116,7 +116,7 @@ def test_agents_that_have_not_met_have_an_empty_cell(bare: AppContext, qtbot: Qt
     qtbot.addWidget(table)
     table.cells.set_data(crosstable_data(standings_rows(8)))
     assert cell(table, 2, 3) == ""
-    assert "Agent 2 has not met Agent 3" in cell(table, 2, 3, Qt.ItemDataRole.ToolTipRole)
+    assert "Agent 2 has not played Agent 3" in cell(table, 2, 3, Qt.ItemDataRole.ToolTipRole)
 
 
 def test_the_current_cell_follows_its_agents_when_ranks_change(bare: AppContext, qtbot: QtBot) -> None:

@@ -96,10 +96,10 @@ def test_a_deleted_league_file_is_reported_and_no_match_starts(
 ) -> None:
     playing.context.failed.disconnect()
     played.rename(played.with_name("elsewhere.league"))
-    with pytest.raises(NotNow, match="no longer exists: put it back"):
+    with pytest.raises(NotNow, match="no longer exists: restore it"):
         playing.context.league.start_tournament(game=QUICK, agents=BOTS, seed=5)
     playing._show_error(StorageFailed("unable to open database file"))
-    assert playing.toasts.shown[-1].text == f"{played} was moved or deleted: put it back, or close the league"
+    assert playing.toasts.shown[-1].text == f"{played} was moved or deleted: restore it, or close the league"
 
 
 def test_a_write_protected_league_opens_read_only(

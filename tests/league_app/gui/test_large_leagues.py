@@ -195,7 +195,7 @@ def test_agents_that_forfeit_most_matches_are_marked(context: AppContext, qtbot:
     page = big_table(context, qtbot)
     index = page.model.index(0, number_of(page.model, "Agent"))
     assert page.model.data(index, VALUE).warned
-    assert "rests on few games" in page.model.data(index, TIP)
+    assert "is based on few games" in page.model.data(index, TIP)
     assert not page.model.data(page.model.index(1, index.column()), VALUE).warned
 
 

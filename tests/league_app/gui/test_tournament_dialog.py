@@ -209,10 +209,10 @@ def test_the_duration_of_matches_with_humans_is_not_estimated(context: AppContex
     estimate = DraftEstimator().estimate(
         state, TournamentDraft("pong", dict(QUICK.options), tuple(ids[:2]), options={"rounds": 1})
     )
-    assert estimate.sentence == "2 agents, 2 matches: how long depends on the person who plays"
+    assert estimate.sentence == "2 agents, 2 matches: the duration depends on the human player"
     assert "a second" not in estimate.caption
     estimate = DraftEstimator().estimate(
         state, TournamentDraft("pong", dict(QUICK.options), tuple(ids), options={"rounds": 1})
     )
     assert estimate.sentence.startswith("3 agents, 6 matches: about ")
-    assert estimate.sentence.endswith(" s headless, plus 4 matches at a person's pace")
+    assert estimate.sentence.endswith(" s headless, plus 4 matches with human players")
