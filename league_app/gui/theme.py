@@ -22,8 +22,8 @@ from engine.files import asset
 from league_app.gui.palette import DARK, LIGHT, Palette
 from league_app.gui.stylesheet import stylesheet
 
-Choice = Literal["system", "light", "dark"]
-CHOICES: tuple[Choice, ...] = ("system", "light", "dark")
+ThemeName = Literal["system", "light", "dark"]
+CHOICES: tuple[ThemeName, ...] = ("system", "light", "dark")
 
 
 SEATS = (0, 1, 2, 3, 5)  # series whose colours are closest to those of the seats on the canvas

@@ -16,7 +16,7 @@ from engine.registry import GAMES, KINDS, agents_for, all_games, new_game
 from league_app.core.formatting import plural
 from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext
-from league_app.gui.dialogs.edit_agent import AgentDescriptionForm, Field
+from league_app.gui.dialogs.edit_agent import AgentDescriptionForm, LabelledField
 from league_app.gui.dialogs.help_key import add_help_key
 from league_app.gui.widgets.agent_colours import colour_of
 from league_app.gui.widgets.basics import breakable, button, column, label, row
@@ -61,7 +61,9 @@ class ReadyMadeDialog(QDialog):
         self.error.hide()
         buttons = row(1, button("Cancel", self.reject), self.add_button)
         title = label("Add ready-made agents", "title")
-        self.setLayout(column(title, Field("Game", self.game), self.list, self.error, buttons, margin=24, gap=12))
+        self.setLayout(
+            column(title, LabelledField("Game", self.game), self.list, self.error, buttons, margin=24, gap=12)
+        )
         self.list.changed.connect(self._update_button)
         self.game.currentIndexChanged.connect(self._load)
         self._load()
@@ -130,14 +132,14 @@ class AddAgentDialog(QDialog):
         self.payload.setStyleSheet("min-height: 60px; max-height: 60px")
         self.payload.setTabChangesFocus(True)
         self.description = AgentDescriptionForm()
-        self._kind, self._name = Field("Kind", self.kind), Field("Name", self.name)
-        self._payload = Field("Payload (parameters or weights, in the format of the kind)", self.payload)
+        self._kind, self._name = LabelledField("Kind", self.kind), LabelledField("Name", self.name)
+        self._payload = LabelledField("Payload (parameters or weights, in the format of the kind)", self.payload)
         self.file_button = button("Load from file...", self._choose_file, icon="open")
         self.text_button = button("Enter as text", self._use_text, link=True)
         self.text_button.hide()
         self.add_button = button("Add", self.add, primary=True)
         self.add_button.setDefault(True)
-        top = row(Field("Game", self.game), self._kind, gap=12)
+        top = row(LabelledField("Game", self.game), self._kind, gap=12)
         files = row(self.file_button, self.text_button, 1)
         buttons = row(1, button("Cancel", self.reject), self.add_button)
         title = label("Add agent", "title")

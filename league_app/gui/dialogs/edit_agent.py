@@ -104,7 +104,7 @@ class ColourField(QWidget):
         self.changed.emit()
 
 
-class Field(QWidget):
+class LabelledField(QWidget):
     """A label, a control, and an error message below it."""
 
     def __init__(self, text: str, control: QWidget, hint: str = "") -> None:
@@ -154,9 +154,9 @@ class AgentDescriptionForm(QWidget):
         self.colour = ColourField()
         self.tags = QLineEdit()
         self.tags.setPlaceholderText("baseline, fast")
-        self._notes = Field("Notes", self.notes)
-        self._colour = Field("Colour", self.colour)
-        self._tags = Field("Tags, separated by commas", self.tags)
+        self._notes = LabelledField("Notes", self.notes)
+        self._colour = LabelledField("Colour", self.colour)
+        self._tags = LabelledField("Tags, separated by commas", self.tags)
         self.setLayout(column(self._colour, self._tags, self._notes, gap=12))
         self.notes.textChanged.connect(self.changed)
         self.colour.changed.connect(self.changed)
@@ -196,7 +196,7 @@ class EditAgentDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setFixedWidth(460)
         self.name = QLineEdit(self._agent.name)
-        self._name = Field("Name", self.name)
+        self._name = LabelledField("Name", self.name)
         self.description = AgentDescriptionForm()
         self.description.show_agent(self._agent)
         self.save_button = button("Save", self.save, primary=True)

@@ -20,7 +20,7 @@ from league_app.core import usi_engines
 from league_app.core.changes import Change, ChangeKind
 from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext
-from league_app.gui.dialogs.edit_agent import Field
+from league_app.gui.dialogs.edit_agent import LabelledField
 from league_app.gui.dialogs.help_key import add_help_key
 from league_app.gui.dialogs.messages import ConfirmDialog
 from league_app.gui.widgets.basics import Card, breakable, button, column, label, row
@@ -93,7 +93,10 @@ class AddEngineDialog(QDialog):
         self.resize(620, 560)
         self.name, self.arguments = QLineEdit(), QLineEdit()
         self.arguments.setPlaceholderText("none")
-        self._name, self._arguments = Field("Name", self.name), Field("Command-line arguments", self.arguments)
+        self._name, self._arguments = (
+            LabelledField("Name", self.name),
+            LabelledField("Command-line arguments", self.arguments),
+        )
         self.status = label("", "muted", wrap=True)
         self.error = label("", tone="bad", wrap=True)
         self.error.hide()

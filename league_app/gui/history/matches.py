@@ -47,7 +47,7 @@ class MatchTable(TableView):
             self.verticalScrollBar().setValue(at + (end - start + 1) * ROW_HEIGHT)
 
 
-class Choice(Combo):
+class FilterBox(Combo):
     """A combo box of fixed width; its first entry, `any_text`, sets no filter."""
 
     def __init__(self, name: str, any_text: str) -> None:
@@ -128,10 +128,10 @@ class MatchesView(QWidget):
         self.field.setAccessibleName("Filter matches")
         self.field.setClearButtonEnabled(True)
         self.field.setMinimumWidth(110)
-        self.agent = Choice("Agent", "Any agent")
-        self.opponent = Choice("Opponent", "Any opponent")
-        self.tournament = Choice("Tournament", "All tournaments")
-        self.ending = Choice("Ending", ENDINGS[0][1])
+        self.agent = FilterBox("Agent", "Any agent")
+        self.opponent = FilterBox("Opponent", "Any opponent")
+        self.tournament = FilterBox("Tournament", "All tournaments")
+        self.ending = FilterBox("Ending", ENDINGS[0][1])
         kinds = [(kind.value, matches.ending_text(kind.value).capitalize()) for kind in EndingKind]
         self.ending.set_entries([*ENDINGS[1:], *kinds])
         self._typing_timer = QTimer(self)

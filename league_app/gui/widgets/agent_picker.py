@@ -24,7 +24,7 @@ MOVE_TO_TOP_TIP = (
 )
 
 
-class Agent(Protocol):
+class PickableAgent(Protocol):
     """What the list shows of an agent."""
 
     @property
@@ -41,7 +41,7 @@ class Agent(Protocol):
 class PickRow:
     """A row of the list."""
 
-    agent: Agent
+    agent: PickableAgent
     rating: float | None = None  # None if it has no matches under these rules
     error: float = 0.0
 
@@ -189,7 +189,7 @@ class AgentPicker(QWidget):
     def chosen(self) -> tuple[str, ...]:
         return self.model.chosen
 
-    def show_agents(self, agents: Sequence[Agent], chosen: Iterable[str]) -> None:
+    def show_agents(self, agents: Sequence[PickableAgent], chosen: Iterable[str]) -> None:
         self.model.set_rows([PickRow(agent) for agent in agents])
         ids = set(chosen)
         self.model.set_chosen(row.agent.id for row in self.model.all_rows if row.installed and row.agent.id in ids)
