@@ -220,7 +220,7 @@ class NewSessionDialog(_SessionDialog):
             self.form.set_preset(next(iter(kind.presets)))
         self._restore(name, kind)
         self._form_place.addWidget(self.form)
-        self.name.setPlaceholderText(f"automatic, with number {self._choices.sessions + 1}")
+        self.name.setPlaceholderText("automatic")
 
     def _restore(self, name: str, kind: Any) -> None:
         """Restore the settings used last; ignores them if they are no longer valid."""

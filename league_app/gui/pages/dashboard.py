@@ -114,7 +114,7 @@ class DashboardPage(Page):
             tip = f"{text.text()}\nRated {one.winner_rating:z.0f} against {one.loser_rating:z.0f}: {odds} of winning"
             self.upset_rows.addWidget(_MatchRow(self.context, text, "", odds, tip, one.match))
         if not data.upsets:
-            self.upset_rows.addWidget(label("No upsets: the results fit the ratings.", "muted", wrap=True))
+            self.upset_rows.addWidget(label("No upsets yet.", "muted", wrap=True))
 
     def _show_table(self, data: DashboardData) -> None:
         clear(self.table)
