@@ -10,9 +10,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from engine.errors import RingsideError
+from engine.errors import RingsideError, UnknownName
 from league_app.cli import diagnostics, leagues, matches, results, tournaments, training, window
 from league_app.cli.output import print_error, print_result, program_name
 
@@ -53,6 +53,12 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         print_error(f"{message} (see `{self.prog} --help`)")
         sys.exit(WRONG)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Suggests the nearest command; the list of all of them is in the help."""
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            raise argparse.ArgumentError(None, str(UnknownName("command", value, action.choices)))
+        super()._check_value(action, value)
 
 
 def _parser() -> argparse.ArgumentParser:
