@@ -21,22 +21,24 @@ NEGATIVE, WRONG, OPEN = 1, 2, 3
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command; an error is one sentence on standard error and exit status 2."""
+    status = OPEN
     try:
         options, left = _parser().parse_known_args(arguments)
         if left:  # reported by the command's own parser, which refers to its help
             options.parser.error(f"unrecognized arguments: {' '.join(left)}")
         answer = options.run(options)
+        status = answer.status
         print_result(answer, options.json)
         sys.stdout.flush()
-        if answer.status:
-            sys.exit(answer.status)
+        if status:
+            sys.exit(status)
     except RingsideError as error:
         _stop(str(error), WRONG)
     except KeyboardInterrupt:
         _stop("stopped", 130)
-    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe: unfinished, unless only text is lost
         sys.stderr.close()
-        sys.exit(0)
+        sys.exit(status)
     except OSError as error:  # standard output: errors of other files are handled where they are written
         sys.stdout = None  # or Python would flush it again at exit, and fail again
         _stop(f"cannot write to standard output: {error.strerror or error}", 1)

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -34,8 +34,17 @@ JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"  # part of many emoji
 WIDE = 110  # columns: a narrower terminal shows no bar
 LONGEST = 2000  # characters of an error message
 CALLED = "RINGSIDE_CALLED"  # set by launch.py: the command that the user types instead of `ringside`
-console = Console(highlight=False)
-errors = Console(highlight=False, stderr=True)
+
+
+class _Console(Console):
+    """Passes a closed pipe on to `main`; rich would exit with status 1."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise  # rich calls this while it handles the BrokenPipeError
+
+
+console = _Console(highlight=False)
+errors = _Console(highlight=False, stderr=True)
 
 
 @dataclass(frozen=True)

@@ -336,6 +336,17 @@ def test_a_full_disk_is_reported() -> None:
     assert done.stderr == "ringside: cannot write to standard output: No space left on device\n"
 
 
+@pytest.mark.parametrize(("arguments", "status"), [(["list"], 0), (["--help"], 0), (["demo", "--matches", "60"], 3)])
+def test_a_reader_that_closes_the_pipe_ends_the_command_without_a_message(arguments: list[str], status: int) -> None:
+    """Status 0 if the command was done and only its text is lost, 3 if it was not finished."""
+    with start_process("-m", "league_app", *arguments) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        error = process.stderr.read()
+        assert (process.wait(60), error) == (status, "")
+
+
 def test_pyside_does_not_leak_references_to_none() -> None:
     """Some PySide releases drop a reference to None in every void call, which ends in a crash."""
     code = """
