@@ -1,7 +1,7 @@
 """The entry point of the command line, which does everything without a window. It imports neither Qt nor torch.
 
-Exit status: 0 done; 1 negative result (a check fails, a match comes out differently, something is broken); 2 invalid
-request; 3 undecided or unfinished, can be resumed; 130 and 143 stopped by a signal.
+Exit status: 0 done; 1 negative result (a check fails, an agent fails in `match`, a match comes out differently,
+something is broken); 2 invalid request; 3 undecided or unfinished, can be resumed; 130 and 143 stopped by a signal.
 """
 
 from __future__ import annotations

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from engine.errors import BadValue, NotNow
-from engine.league import standings
+from engine.league import failure_report, standings
 from engine.league.records import RunState
 from engine.league.statistics import compare
 from engine.league.storage.database import SUFFIX
 from engine.league.storage.league import League
 from engine.play.arena import DEFAULT_LANES, MOST_LANES
 from engine.play.concurrent import MOST_WORKERS, default_workers
-from engine.play.match import Limits, MatchSpec
+from engine.play.match import EndingKind, Limits, MatchSpec
 from engine.registry import KINDS, is_person, new_game
 from league_app.cli import replays
 from league_app.cli.common import (
@@ -29,7 +30,7 @@ from league_app.cli.common import (
     parse_pairs,
     seed_argument,
 )
-from league_app.cli.output import CommandResult, comparison_text, plural, print_line, show_match
+from league_app.cli.output import CommandResult, comparison_text, plural, print_line, show_failures, show_match
 from league_app.cli.replays import is_league, last_caption, play_match, save, spec_data
 from league_app.cli.tournaments import finish, play
 from league_app.core.exhibitions import IN_WINDOW
@@ -38,6 +39,7 @@ from league_app.core.state import LeagueState
 from league_app.core.validation import check_admitted
 
 MAX_PAIRS = 100_000  # in one `match`
+REGULAR_ENDINGS = (EndingKind.FINISHED, EndingKind.STEP_LIMIT, EndingKind.RESIGNED, EndingKind.NO_CONTEST)
 
 
 def add(commands: Any) -> None:
@@ -164,7 +166,8 @@ def single(options: argparse.Namespace, game: Any, players: Any, names: dict[str
         if options.save:
             print_line(f"saved as {options.save}")
 
-    return CommandResult({"match": spec_data(spec), "result": result_data(result), "caption": caption or None}, show)
+    data = {"match": spec_data(spec), "result": result_data(result), "caption": caption or None}
+    return CommandResult(data, show, 0 if result.ending.kind in REGULAR_ENDINGS else 1)
 
 
 def several(options: argparse.Namespace, game: Any, players: Any, names: dict[str, str]) -> CommandResult:
@@ -198,6 +201,7 @@ def several(options: argparse.Namespace, game: Any, players: Any, names: dict[st
             [row] = [candidate for candidate in table.rows if candidate.name == first]
             pair_counts = next((tally.pairs for tally in row.against.values()), ())
             compared = compare(pair_counts) if any(pair_counts) else None
+            failures = failure_report.failures(state.league, tournament.number)
             ended = state.league.tournament(tournament.number)
 
     def show() -> None:
@@ -206,8 +210,10 @@ def several(options: argparse.Namespace, game: Any, players: Any, names: dict[st
         if compared is not None:
             print_line(f"pairs (LL, LD, DD+WL, WD, WW): {list(compared.counts)}")
             print_line(comparison_text(compared))
+        show_failures(dataclasses.astuple(failure) for failure in failures)
         if recorded_in:
             print_line(f"recorded in {recorded_in} as tournament {tournament.number}")
 
-    status = 128 + signals[0] if signals and ended.state is not RunState.FINISHED else 0
-    return CommandResult({"standings": table, "comparison": compared, "first": first, "second": second}, show, status)
+    status = 128 + signals[0] if signals and ended.state is not RunState.FINISHED else 1 if failures else 0
+    data = {"standings": table, "comparison": compared, "first": first, "second": second, "failures": failures}
+    return CommandResult(data, show, status)

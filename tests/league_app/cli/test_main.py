@@ -261,10 +261,25 @@ def test_a_crashing_agent_ends_the_program_only_with_here() -> None:
     command = [sys.executable, "-m", "league_app", "match", "pong", "Dice", "fault:exit3"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     output = " ".join(done.stdout.split())
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 1, done.stderr  # a slow machine also prints how long it has been playing
     assert "Pong: crash by seat 1 after 2 steps: its process exited with status 3" in output
+    several = [*command, "--pairs", "1"]
+    done = subprocess.run(several, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 1, done.stderr
+    assert "fault:exit3: crash 2 times: its process exited with status 3" in " ".join(done.stdout.split())
     done = subprocess.run([*command, "--here"], capture_output=True, text=True, timeout=60, env=environment)
     assert done.returncode == 3, "the agent ended this process"
+
+
+@pytest.mark.parametrize(("payload", "status"), [("raise", 1), ("nonsense", 1), ("", 0)])
+def test_a_match_in_which_an_agent_fails_has_exit_status_one(payload: str, status: int) -> None:
+    site = Path(__file__).parents[2] / "faults" / "site"
+    arguments = ["match", "pong", "Dice", f"fault:{payload}", "--steps", "9", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    command = [sys.executable, "-m", "league_app", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == status, done.stderr
+    assert (json.loads(done.stdout)["result"]["ending"]["seats"] == [1]) == bool(status)
 
 
 @pytest.mark.parametrize("moment", [0.02, 0.2, 0.6])
