@@ -154,7 +154,7 @@ def single(options: argparse.Namespace, game: Any, players: Any, names: dict[str
     spec = MatchSpec(
         "match", game.spec, players, 1 if options.seed is None else options.seed, options.start, Limits(options.steps)
     )
-    result = play_match(spec, options.here)
+    result = play_match(spec, options.here, options.json)
     if options.save:
         save(options.save, spec, result)
     caption, informative = last_caption(spec, result)

@@ -22,7 +22,8 @@ from engine.league.records import PlayedMatch, Tournament
 from engine.league.standings import Row, Standings
 from engine.league.statistics import Comparison
 from engine.league.storage.session_rows import Series
-from engine.play.match import MatchResult
+from engine.play.match import AgentSpec, MatchResult
+from engine.play.workers.warmup import must_compile
 from league_app.core.export import as_data
 from league_app.core.formatting import duration as duration
 from league_app.core.formatting import outcome
@@ -92,6 +93,13 @@ def safe_text(text: object, style: str = "") -> Text:
 
 def print_line(text: str, style: str = "") -> None:
     console.print(safe_text(_localise_hints(text), style), soft_wrap=True)  # terminals wrap by themselves
+
+
+def announce_compilation(game: str, agents: Iterable[AgentSpec], quiet: bool) -> None:
+    """Says why the first match does not start at once; on standard error if standard output is data."""
+    if must_compile(game, agents):
+        text = f"compiling the kernels of {game} first: a minute or two, only after an installation or an update"
+        print_error(text) if quiet else print_line(text)
 
 
 def table(*headings: str) -> Table:

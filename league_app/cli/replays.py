@@ -23,7 +23,7 @@ from engine.play.match import MatchResult, MatchSpec
 from engine.play.replay import Playback
 from engine.registry import game_of
 from league_app.cli.common import add_log_option, command
-from league_app.cli.output import CommandResult, duration, print_error, print_line, show_match
+from league_app.cli.output import CommandResult, announce_compilation, duration, print_error, print_line, show_match
 from league_app.core.export import result_data
 from league_app.core.validation import check_admitted
 
@@ -103,7 +103,7 @@ def reproduce(options: argparse.Namespace) -> CommandResult:
     with League(options.league, read_only=True) as league:
         found, names = played_matches.match(league, options.match), league.names()
         check_admitted(league, found.spec.players)
-    result = play_match(found.spec, options.here)
+    result = play_match(found.spec, options.here, options.json)
     same = result.digest() == found.result.digest()
 
     def show() -> None:
@@ -123,8 +123,9 @@ def reproduce(options: argparse.Namespace) -> CommandResult:
     )
 
 
-def play_match(spec: MatchSpec, here: bool) -> MatchResult:
+def play_match(spec: MatchSpec, here: bool, quiet: bool) -> MatchResult:
     """Plays the match in this process, or isolated in a worker process."""
+    announce_compilation(spec.game.name, spec.players, quiet)
     executor = SequentialMatchExecutor(lanes=1) if here else ConcurrentMatchExecutor(1)
     with executor, _report_long_match(executor):
         return executor.execute_match(spec)

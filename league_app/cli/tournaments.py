@@ -30,6 +30,7 @@ from league_app.cli.common import (
 )
 from league_app.cli.output import (
     CommandResult,
+    announce_compilation,
     duration,
     plural,
     print_error,
@@ -254,6 +255,8 @@ def resume(options: argparse.Namespace) -> CommandResult:
 def play(job: TournamentJob, quiet: bool) -> list[int]:
     """Waits for the end and returns the signals received: the first finishes running matches, the second stops now."""
     received: list[int] = []
+    store = job.run.store
+    announce_compilation(store.tournament.settings.game.name, store.agents().values(), quiet)
 
     def note(number: int, frame: FrameType | None) -> None:
         """Only records the signal: the handler may interrupt anything, even an earlier handler's action."""

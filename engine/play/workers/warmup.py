@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import traceback
+from collections.abc import Iterable
 
 from engine import kernels
 from engine.game import Game
@@ -30,6 +31,12 @@ def was_compiled(game: str, kind: str) -> bool:
 
 def note_compiled(game: str, kind: str) -> None:
     kernels.note_compiled(f"{game} {kind}", package_of(KINDS.get(kind)))
+
+
+def must_compile(game: str, agents: Iterable[AgentSpec]) -> bool:
+    """Whether the first match of these agents waits until kernels of Ringside are compiled, which takes a while."""
+    kinds = {agent.kind for agent in agents}.intersection(KINDS.own())
+    return game in GAMES.own() and not all(was_compiled(game, kind) for kind in kinds)
 
 
 def warm_up(game: str, kind: str) -> None:

@@ -21,6 +21,7 @@ from engine.plain import plain_kind
 from engine.play import replay
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, Limits, MatchSpec
+from engine.play.workers import warmup
 from engine.registry import KINDS, new_game
 from league_app.cli import replays
 from league_app.cli.main import main
@@ -280,6 +281,23 @@ def test_a_match_in_which_an_agent_fails_has_exit_status_one(payload: str, statu
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     assert done.returncode == status, done.stderr
     assert (json.loads(done.stdout)["result"]["ending"]["seats"] == [1]) == bool(status)
+
+
+def test_a_match_that_must_compile_kernels_first_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notice, command = "compiling the kernels of pong first", ["match", "pong", "Dice", "Dice", "--steps", "5", "--here"]
+    monkeypatch.setattr(warmup, "was_compiled", lambda game, kind: kind != "dice")
+    main(command)
+    assert notice in capsys.readouterr().out
+    main([*command, "--json"])
+    captured = capsys.readouterr()
+    assert notice in captured.err
+    assert json.loads(captured.out)["result"]["steps"] == 5
+    main(["match", "pong", "Lazy", "Lazy", "--steps", "5", "--here"])
+    assert notice not in capsys.readouterr().out, "these are compiled"
+    main(["demo", "--matches", "1", "--with", "Dice"])
+    assert notice in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("moment", [0.02, 0.2, 0.6])
