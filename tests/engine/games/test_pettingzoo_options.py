@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import queue
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from engine.errors import BrokenPlugin
+from engine.errors import BrokenPlugin, RingsideError
 from engine.games.pettingzoo import boards, discovery, probe_process
 from engine.league import played_matches, standings
 from engine.league.records import RunState, TournamentSettings
@@ -91,9 +92,15 @@ def test_options_with_which_the_constructor_hangs_are_refused(monkeypatch: pytes
             new_game("pettingzoo:pursuit_v5", x_size=1)
 
 
-@pytest.mark.usefixtures("short_probe")
-def test_other_games_do_not_wait_for_a_hanging_constructor() -> None:
+def test_other_games_do_not_wait_for_a_hanging_constructor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe_process, "PROBE_SECONDS", 600.0)
     refused: list[BrokenPlugin] = []
+    children: queue.Queue[subprocess.Popen[bytes]] = queue.Queue()
+    popen = subprocess.Popen
+
+    def start(*words: Any, **more: Any) -> subprocess.Popen[bytes]:
+        children.put(child := popen(*words, **more))
+        return child
 
     def endless() -> None:
         try:
@@ -101,19 +108,51 @@ def test_other_games_do_not_wait_for_a_hanging_constructor() -> None:
         except BrokenPlugin as error:
             refused.append(error)
 
+    monkeypatch.setattr(subprocess, "Popen", start)
     thread = threading.Thread(target=endless)
     thread.start()
-    time.sleep(0.5)
-    moody(length=78)
-    assert not refused
-    thread.join()
-    assert refused
+    child = children.get()  # the thread waits for it from now on
+    try:
+        moody(length=78)
+        assert not refused
+    finally:
+        child.kill()
+        thread.join()
+    assert "crashes the process" in str(refused)
 
 
 def test_options_that_crash_the_process_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe_process, "CHILD", "import os; os.abort()")
     with pytest.raises(BrokenPlugin, match="its constructor crashes the process with these options"):
         new_game("pettingzoo:go_v5", board_size=7)
+
+
+def test_a_child_process_that_cannot_try_the_options_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing is remembered: the next attempt may succeed."""
+    with monkeypatch.context() as patch:
+        patch.setattr(probe_process, "CHILD", "raise ImportError('not on this machine')")
+        with pytest.raises(RingsideError) as caught:
+            new_game("pettingzoo:go_v5", board_size=5)
+    tried = "pettingzoo:go_v5 could not be tried with options that differ from its defaults"
+    ended = "the child process exited with status 1; it last printed: ImportError: not on this machine"
+    assert str(caught.value) == f"{tried}: {ended}"
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", "/nowhere/python")
+        with pytest.raises(RingsideError) as caught:
+            new_game("pettingzoo:go_v5", board_size=5)
+    assert str(caught.value).startswith(f"{tried}: no child process could be started: ")
+    assert "/nowhere/python" in str(caught.value)
+    assert new_game("pettingzoo:go_v5", board_size=5).info.seats == 2
+
+
+def test_a_constructor_that_ends_the_child_process_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, registered: None
+) -> None:
+    ends = "from engine.games.pettingzoo import probe_process\nprobe_process.game_of = lambda spec: sys.exit(4)\n"
+    head, run = probe_process.CHILD.rsplit("\n", 1)
+    monkeypatch.setattr(probe_process, "CHILD", f"{head}\n{ends}{run}")
+    with pytest.raises(RingsideError, match=r"the child process exited with status 4$"):
+        moody(length=82)
 
 
 def test_default_options_are_probed_in_this_process_only(monkeypatch: pytest.MonkeyPatch) -> None:
