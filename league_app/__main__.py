@@ -7,10 +7,11 @@ def main() -> None:
     """Runs the command line; handles Ctrl-C during the imports too."""
     try:
         from league_app.cli.main import main as run
+
+        run()
     except KeyboardInterrupt:
         sys.stderr.write("ringside: stopped\n")
         raise SystemExit(130) from None
-    run()
 
 
 if __name__ == "__main__":
