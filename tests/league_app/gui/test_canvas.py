@@ -9,6 +9,7 @@ import pygame
 import pytest
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from engine.play.executors import SequentialMatchExecutor
@@ -105,7 +106,7 @@ def test_an_unchanged_scene_is_not_drawn_again(qtbot: QtBot, rally: Playback) ->
     canvas = shown(qtbot, 400, 300)
     rally.seek(50)
     canvas.show_scene(rally.scene())
-    qtbot.wait(1)
+    QApplication.processEvents()
     drawn = []
     before = canvas._draw
     canvas._draw = lambda: drawn.append(1) or before()  # type: ignore[method-assign, func-returns-value]

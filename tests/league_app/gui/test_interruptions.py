@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,16 +23,34 @@ from tests.league_app.gui.conftest import BOTS, QUICK
 from tests.league_app.gui.test_main_window import home, playing, window  # noqa: F401 - fixtures
 
 
+class Gate:
+    """Leagues that are being opened wait here."""
+
+    def __init__(self) -> None:
+        self.reached: list[Path] = []
+        self._open = threading.Event()
+
+    def pass_through(self, path: Path) -> None:
+        self.reached.append(path)
+        self._open.wait()
+
+    def open(self) -> None:
+        self._open.set()
+
+
 @pytest.fixture
-def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Delays the opening of leagues."""
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    """Opening a league takes until the gate is opened."""
     real: Callable[..., LeagueState] = league_files.open_league
+    gate = Gate()
 
     def opened(path: Path) -> LeagueState:
-        time.sleep(0.3)
+        gate.pass_through(path)
         return real(path)
 
     monkeypatch.setattr(league_files, "open_league", opened)
+    yield gate
+    gate.open()
 
 
 def free(path: Path) -> bool:
@@ -58,30 +76,33 @@ def test_closing_twice_while_saving_still_stops_the_run(playing: MainWindow, qtb
         assert again.league.tournament(job.number).state is RunState.STOPPED
 
 
-@pytest.mark.usefixtures("slowly")
 def test_a_league_that_is_opening_when_the_window_closes_is_closed(
     window: MainWindow,  # noqa: F811
     played: Path,
+    gate: Gate,
     qtbot: QtBot,
 ) -> None:
     window.leagues.open_path(played)
+    qtbot.waitUntil(lambda: gate.reached == [played])
     window.close()
+    gate.open()
     qtbot.waitUntil(lambda: not window.isVisible())
     assert free(played)
 
 
-@pytest.mark.usefixtures("slowly")
 def test_of_two_leagues_opened_at_once_the_second_is_shown_and_the_first_closed(
     window: MainWindow,  # noqa: F811
     played: Path,
     tmp_path: Path,
+    gate: Gate,
     qtbot: QtBot,
 ) -> None:
     other = tmp_path / "other.league"
     LeagueState.new(other).close()
     window.leagues.open_path(played)
-    qtbot.wait(50)  # it has begun
+    qtbot.waitUntil(lambda: gate.reached == [played])
     window.leagues.open_path(other)
+    gate.open()
     qtbot.waitUntil(lambda: window.context.state is not None)
     assert window.context.league.league.path == other
     assert free(played)

@@ -17,6 +17,7 @@ from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext
 from league_app.gui.match.page import MatchPage
 from league_app.gui.match.player import MatchPlayer
+from tests.league_app.gui.live_helpers import settle, tick
 from tests.league_app.gui.test_match_page import LIVE, LONG, opened, watching
 
 
@@ -36,16 +37,8 @@ def paused(page: MatchPage, qtbot: QtBot, player: MatchPlayer) -> None:
     """Pause by the button, and wait until the newest step is shown."""
     page.view.playback_bar.play.click()
     says(page, qtbot, "PAUSED")
-    seen = -1
-
-    def still() -> bool:
-        nonlocal seen
-        before, seen = seen, player.steps
-        return player.step == player.steps == before
-
-    for _ in range(3):
-        qtbot.wait(150)  # for steps that are still being sent
-    qtbot.waitUntil(still)
+    settle(page, qtbot, player)
+    qtbot.waitUntil(lambda: player.step == player.steps)
 
 
 def reached(player: MatchPlayer, step: int) -> bool:
@@ -70,7 +63,8 @@ def test_a_step_at_the_edge_of_a_paused_match_is_played_and_it_stays_paused(
     page.view.playback_bar.back.click()
     page.view.playback_bar.back.click()
     page.view.playback_bar.forward.click()
-    qtbot.wait(300)
+    settle(page, qtbot, player)
+    tick(page, qtbot)
     assert (player.step, player.steps) == (at + 2, at + 3), "known steps are only shown"
     assert page.view.header.badge.text == "PAUSED"
 
@@ -120,7 +114,7 @@ def test_a_paused_match_resumes_when_playback_reaches_its_newest_step(page: Matc
     paused(page, qtbot, player)
     edge = player.steps
     page.view.playback_bar.scrubber.setValue(edge - 8)
-    qtbot.wait(300)
+    tick(page, qtbot)
     assert (player.step, page.view.header.badge.text) == (edge - 8, "PAUSED"), "playback stays paused"
     page.view.playback_bar.play.click()
     qtbot.waitUntil(lambda: player.step > edge + 5)

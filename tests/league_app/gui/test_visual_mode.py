@@ -16,6 +16,7 @@ from league_app.gui.match.page import MatchPage
 from tests.agents.training.session_helpers import PLUGINS
 from tests.faults.league import worker_pids
 from tests.league_app.gui.conftest import BOTS, QUICK
+from tests.league_app.gui.live_helpers import settle, tick
 from tests.league_app.gui.training_helpers import our_trainers
 
 LONG = new_game("pong", step_limit=4000, paddle_height=300.0, top_speed=7.0).spec
@@ -128,9 +129,10 @@ def test_pausing_stops_the_clocks_of_the_players(window: MainWindow, qtbot: QtBo
     assert player.live is not None
     page.play_pause()
     qtbot.waitUntil(lambda: player.live.paused)
-    qtbot.wait(300)  # for steps that are still being sent
+    settle(page, qtbot, player)
     before = player.steps
-    qtbot.wait(600)
+    tick(page, qtbot)
+    settle(page, qtbot, player)
     assert player.steps == before, "no player is asked for an action"
     assert player.idle_seconds == 0.0, "and no waiting time is shown"
 
@@ -221,7 +223,9 @@ def test_leaving_the_match_page_stops_painting_and_not_the_match(window: MainWin
     window.show_page("history")
     assert not page._timer.isActive(), "nothing is drawn"
     shown = player.step
-    qtbot.wait(500)
+    assert player.live is not None
+    arrived = len(player.live._actions)
+    qtbot.waitUntil(lambda: len(player.live._actions) > arrived + 60)  # thirty more steps
     assert player.step == shown
     window.show_page("match")
     assert page.shown is player
