@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import select
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
-from agents.usi import process, transcript
+from agents.usi import process, protocol, transcript
 from agents.usi.approvals import approve
 from agents.usi.engine_spec import EngineSpec, agent, engine_of, payload_of
 from agents.usi.pilot import KIND
@@ -28,6 +30,7 @@ from tests.agents.usi.engines import FAULTY, confirmed, faulty
 
 GAME = new_game("shogi", opening="none")
 DICE = AgentSpec("Dice", "dice")
+PATIENCE = 120.0  # seconds; only ends a hang
 
 
 @pytest.fixture(autouse=True)
@@ -186,31 +189,55 @@ def test_options_are_checked_against_those_announced(options: tuple[tuple[str, s
 # How it fails
 
 
+def accelerate(monkeypatch: pytest.MonkeyPatch, last: str) -> None:
+    """Let time pass 10,000 times as fast after this line, as a transcript shows it."""
+    reached: list[float] = []
+    log = Conversation._log
+
+    def note(talk: Conversation, sign: str, text: str) -> None:
+        if (sign, text) == (">", "usi"):  # a failed match is played once more, with a new process
+            reached.clear()
+        if f"{sign} {text}".startswith(last):
+            reached.append(time.monotonic())
+        log(talk, sign, text)
+
+    def now() -> float:
+        real = time.monotonic()
+        return real + 10_000 * (real - reached[0]) if reached else real
+
+    monkeypatch.setattr(Conversation, "_log", note)
+    for module in (process, protocol):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=now))
+
+
 @pytest.mark.parametrize(
-    ("fault", "more", "kind", "message"),
+    ("fault", "last", "kind", "message"),
     [
-        ("refuses", {}, EndingKind.CANNOT_START, r"ended with status 3; it last wrote: I play checkers"),
-        ("silent", {"startup": 0.5}, EndingKind.CANNOT_START, r"did not answer 'usi' with 'usiok' within 0.5 s"),
-        ("never-ready", {"startup": 0.7}, EndingKind.CANNOT_START, r"did not answer 'isready' with 'readyok'"),
-        ("floods-at-start", {}, EndingKind.PROTOCOL, r"65,536 bytes to its standard output without a line break"),
-        ("endless-lines", {}, EndingKind.PROTOCOL, r"4,096 lines without 'usiok'; it last wrote: .*option name more"),
-        ("stalls", {"patience": 0.3}, EndingKind.TIMEOUT, r"did not answer 'go' within 0.3 s; .*let me see\?"),
-        ("crashes", {}, EndingKind.CRASH, r"was killed by SIGSEGV; it last wrote: .*boom: out of ideas"),
-        ("exits", {}, EndingKind.CRASH, r"ended with status 5"),
-        ("floods-output", {}, EndingKind.PROTOCOL, r"standard output without a line break; it last wrote: .*xxxx"),
-        ("floods-errors", {}, EndingKind.PROTOCOL, r"standard error without a line break; it last wrote: .*xxxx"),
-        ("cheats", {}, EndingKind.ILLEGAL_ACTION, r"answered '5i5a': .*a legal move in lnsgkgsnl"),
-        ("babbles", {}, EndingKind.ILLEGAL_ACTION, r"answered 'rubbish': .*a move in USI notation"),
-        ("mumbles", {}, EndingKind.PROTOCOL, r"sent 'bestmove' without a move"),
-        ("declares", {}, EndingKind.ILLEGAL_ACTION, r"declared a win"),
-        ("resigns", {}, EndingKind.RESIGNED, r"^$"),
-        ("stutters", {}, EndingKind.PROTOCOL, r"sent 'bestmove' more than once; it last wrote: .*bestmove 9g9f"),
+        ("refuses", "", EndingKind.CANNOT_START, r"ended with status 3; it last wrote: I play checkers"),
+        ("silent", "> usi", EndingKind.CANNOT_START, r"did not answer 'usi' with 'usiok' within 110 s"),
+        ("never-ready", "> isready", EndingKind.CANNOT_START, r"did not answer 'isready' with 'readyok' within 110 s"),
+        ("floods-at-start", "", EndingKind.PROTOCOL, r"65,536 bytes to its standard output without a line break"),
+        ("endless-lines", "", EndingKind.PROTOCOL, r"4,096 lines without 'usiok'; it last wrote: .*option name more"),
+        ("stalls", "< info", EndingKind.TIMEOUT, r"did not answer 'go' within 110 s; .*let me see\?"),
+        ("crashes", "", EndingKind.CRASH, r"was killed by SIGSEGV; it last wrote: .*boom: out of ideas"),
+        ("exits", "", EndingKind.CRASH, r"ended with status 5"),
+        ("floods-output", "", EndingKind.PROTOCOL, r"standard output without a line break; it last wrote: .*xxxx"),
+        ("floods-errors", "", EndingKind.PROTOCOL, r"standard error without a line break; it last wrote: .*xxxx"),
+        ("cheats", "", EndingKind.ILLEGAL_ACTION, r"answered '5i5a': .*a legal move in lnsgkgsnl"),
+        ("babbles", "", EndingKind.ILLEGAL_ACTION, r"answered 'rubbish': .*a move in USI notation"),
+        ("mumbles", "", EndingKind.PROTOCOL, r"sent 'bestmove' without a move"),
+        ("declares", "", EndingKind.ILLEGAL_ACTION, r"declared a win"),
+        ("resigns", "", EndingKind.RESIGNED, r"^$"),
+        ("stutters", "", EndingKind.PROTOCOL, r"sent 'bestmove' more than once; it last wrote: .*bestmove 9g9f"),
     ],
 )
 def test_each_failure_is_a_forfeit_with_its_own_reason(
-    fault: str, more: dict[str, object], kind: EndingKind, message: str
+    fault: str, last: str, kind: EndingKind, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = play(faulty(fault, **more))
+    """`last`: the line after which the engine never writes another one."""
+    if last:
+        accelerate(monkeypatch, last)
+    result = play(faulty(fault))
     assert (result.ending.kind, result.ending.seats) == (kind, (0,)), result.ending.reason
     assert result.ranks == (2, 1)
     assert re.search(message, result.ending.reason), result.ending.reason
@@ -242,7 +269,7 @@ def test_an_engine_that_does_not_read_does_not_block(monkeypatch: pytest.MonkeyP
         for _ in range(40):
             talk.process.send(f"position {'9i9h ' * 2000}".strip())
         with pytest.raises(AgentFault, match="has not read its input") as caught:
-            talk.process.await_line(lambda line: False, time.monotonic() + 20)
+            talk.process.await_line(lambda line: False, time.monotonic() + PATIENCE)
         assert caught.value.kind is EndingKind.TIMEOUT
     finally:
         talk.close()
@@ -272,7 +299,7 @@ def test_an_engine_gets_only_listed_environment_variables(monkeypatch: pytest.Mo
     engine = EngineProcess(EngineSpec(sys.executable, ("-I", "-S", "-c", code), nodes=1))
     heard: list[str] = []
     try:
-        engine.await_line(lambda line: bool(heard.append(line)) or True, time.monotonic() + 20)
+        engine.await_line(lambda line: bool(heard.append(line)) or True, time.monotonic() + PATIENCE)
         with pytest.raises(BadValue, match="control characters"):
             engine.send("usi\nquit")
     finally:
@@ -285,9 +312,9 @@ def test_a_late_answer_is_not_used_for_the_next_move() -> None:
     try:
         talk.new_game()
         talk.process.send("go nodes 1")
-        assert talk.process.await_line(lambda line: False, time.monotonic() + 0.5) is False
+        assert talk.process.await_line(lambda line: line.startswith("bestmove"), time.monotonic() + PATIENCE)
         talk.process.send("go nodes 1")
-        time.sleep(0.5)
+        select.select([talk.process._out.number], [], [], PATIENCE)  # until the second answer is there to be read
         with pytest.raises(AgentFault, match="without a 'go'"):
             talk.ask("startpos", 0, None)
     finally:

@@ -6,11 +6,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from engine.errors import BadSpec
 from engine.game import PENDING, AgentKind
+from engine.play import clocks
 from engine.play.clocks import MatchClocks
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
@@ -46,7 +48,7 @@ def test_base_increment_and_move_time_add_up(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("concurrent", [False, True])
 def test_a_match_within_its_clock_ends_as_without_one(concurrent: bool) -> None:
-    spec = match(Clock(base=60))
+    spec = match(Clock(base=3600))
     with SequentialMatchExecutor(4) as executor:
         free = executor.execute_match(MatchSpec("m", GAME.spec, spec.players, 1))
         timed = executor.execute_match(spec)
@@ -58,17 +60,15 @@ def test_a_match_within_its_clock_ends_as_without_one(concurrent: bool) -> None:
 
 
 @pytest.mark.parametrize("pondering", [False, True])
-def test_a_player_that_exceeds_its_clock_forfeits(pondering: bool) -> None:
+def test_a_player_that_exceeds_its_clock_forfeits(pondering: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one long call, or in many short ones that return PENDING."""
-    since: list[float] = []
+    now, calls = [100.0], []
+    monkeypatch.setattr(clocks, "time", SimpleNamespace(perf_counter=lambda: now[0]))
 
     def dawdle(state: dict, views: object, row: int) -> int:
-        since.append(time.perf_counter())
-        if not pondering:
-            time.sleep(0.2)
-        elif time.perf_counter() - since[0] < 0.2:
-            return PENDING
-        return choose(state, views, row)
+        calls.append(row)
+        now[0] += 0.02 if pondering else 0.2
+        return PENDING if pondering and len(calls) < 10 else choose(state, views, row)
 
     KINDS.add("dawdler", AgentKind("dawdler", 1, lambda g, s: RowPilot(dawdle), lambda g: True, lambda g: []))
     try:
@@ -77,7 +77,8 @@ def test_a_player_that_exceeds_its_clock_forfeits(pondering: bool) -> None:
     finally:
         KINDS.remove("dawdler")
     assert (result.ending.kind, result.ending.seats, result.ranks) == (EndingKind.TIMEOUT, (1,), (1, 2))
-    assert "s more than were left" in result.ending.reason
+    assert result.ending.reason.startswith(f"thought for {'0.12' if pondering else '0.2'} s, ")
+    assert len(calls) == (6 if pondering else 1)
 
 
 @pytest.mark.parametrize(
@@ -95,20 +96,45 @@ def test_an_invalid_clock_is_refused(clock: Clock, message: str) -> None:
         executor.execute_match(match(clock))
 
 
+# A plug-in for a worker: ends it if a kernel is compiled while the clock of a player runs.
+WATCH = """
+import os
+from numba.core import event
+from engine.play.clocks import MatchClocks
+
+running = []
+start, overrun = MatchClocks.start, MatchClocks.overrun
+MatchClocks.start = lambda clocks, seat: running.append(seat) or start(clocks, seat)
+MatchClocks.overrun = lambda clocks, seat, answered: running.clear() or overrun(clocks, seat, answered)
+
+class Listener(event.Listener):
+    def on_start(self, event):
+        if running:
+            os._exit(7)
+
+    def on_end(self, event):
+        pass
+
+event.register("numba:compile", Listener())
+"""
+
+
 @pytest.mark.slow
 def test_no_clock_runs_while_kernels_are_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a new process with an empty cache: compiling takes ten times as long as the clock allows."""
+    """In a new process with an empty cache."""
+    (tmp_path / "clock_watch.py").write_text(WATCH)
     script = (
         "from engine.play.concurrent import ConcurrentMatchExecutor\n"
         "from engine.play.match import Clock, Limits, MatchSpec\n"
         "from engine.registry import KINDS, new_game\n"
         "game = new_game('treasure-hunt')\n"
         "players = tuple(KINDS.get('hunter').samples(game))\n"
-        "spec = MatchSpec('m', game.spec, players, 1, None, Limits(20, Clock(0.5, 0.1)))\n"
-        "with ConcurrentMatchExecutor(1) as executor:\n"
-        "    print(executor.execute_match(spec).ending.kind.value)\n"
+        "spec = MatchSpec('m', game.spec, players, 1, None, Limits(20, Clock(3600)))\n"
+        "with ConcurrentMatchExecutor(1, plugins=['clock_watch']) as executor:\n"
+        "    print(executor.execute_match(spec).ending)\n"
     )
-    monkeypatch.setenv("RINGSIDE_CACHE", str(tmp_path))
+    monkeypatch.setenv("RINGSIDE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     root = Path(__file__).parents[3]
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=root, timeout=300)
-    assert done.stdout == "step_limit\n", done.stderr
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=root, timeout=600)
+    assert "STEP_LIMIT" in done.stdout, done.stdout + done.stderr

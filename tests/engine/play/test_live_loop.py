@@ -140,6 +140,20 @@ def test_pausing_stops_a_humans_clock(live: Callable[..., Worker]) -> None:
     assert one.ending() is EndingKind.TIMEOUT, "but that does"
 
 
+def test_a_match_that_waits_for_a_human_sleeps_between_heartbeats(
+    live: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = live(MatchSpec("m", CROSSES.spec, (person(), agent("fast")), 1), pace=0)
+    ticks, tick = [], one.arena.tick
+    monkeypatch.setattr(one.arena, "tick", lambda: ticks.append(one.now) or tick())
+    one.run(10 * solo.PULSE)
+    assert len(ticks) <= 11, "it polls no player in between"
+    one.command("act", [0, 4])
+    one.run(solo.POLL)
+    one.command("pause", [])
+    assert one.actions == 2, "the human's and the answer to it"
+
+
 def test_repeated_input_does_not_speed_up_the_match(live: Callable[..., Worker]) -> None:
     one = live(MatchSpec("m", LONG.spec, (BOTS["Tracker"], person()), 1), pace=20)
     for _ in range(200):

@@ -23,7 +23,7 @@ needs_fairy = pytest.mark.skipif(
 
 def faulty(*fault: str, **more: object) -> EngineSpec:
     """An engine with this fault only."""
-    engine = EngineSpec(sys.executable, ("-I", "-S", FAULTY, *fault), nodes=10, startup=20.0, patience=20.0)
+    engine = EngineSpec(sys.executable, ("-I", "-S", FAULTY, *fault), nodes=10, startup=110.0, patience=110.0)
     return replace(engine, **more)  # type: ignore[arg-type]
 
 
