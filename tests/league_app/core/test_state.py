@@ -301,15 +301,12 @@ def test_a_live_match_streams_its_actions_and_has_the_same_record(state: LeagueS
         assert one.execute_match(live.spec).digest() == kept.result.digest()
 
 
-def test_observers_are_notified_in_batches(state: LeagueState) -> None:
-    heard: list[list[Change]] = []
-    state.notices.subscribe(heard.append)
-    since = time.monotonic()
+def test_observers_are_notified_of_every_match_and_then_of_the_end(state: LeagueState) -> None:
+    observed: list[Change] = []
+    state.notices.subscribe(observed.extend)
     state.start_tournament(**PLAN | {"options": {"rounds": 60}}).wait()
-    assert len(heard) <= 20 * (time.monotonic() - since) + 3, "twenty per second, plus creation, last results and end"
-    changes = [one for batch in heard for one in batch]
-    assert sum(one.count for one in changes if one.what == "matches") == 6 * MATCHES
-    assert changes[-1].what == "tournaments"
+    assert sum(one.count for one in observed if one.what == "matches") == 6 * MATCHES
+    assert observed[-1].what == "tournaments"
 
 
 def test_observers_are_notified_of_a_pause(state: LeagueState) -> None:
@@ -368,7 +365,7 @@ def test_a_failing_disk_is_reported_and_the_file_is_closed(tmp_path: Path, when:
     with suppress(LeagueError):
         state.close()
     with pytest.raises(StorageFailed):
-        job.wait(20)
+        job.wait()
     assert not worker_pids()
     LeagueState(tmp_path / "one.league").close()
 
@@ -377,15 +374,14 @@ def test_a_failing_disk_is_reported_and_the_file_is_closed(tmp_path: Path, when:
 def test_closing_at_the_very_end_of_a_run_is_safe(state: LeagueState, monkeypatch: Patch) -> None:
     """A job that has left `state.job` may still have something to write."""
     reached, go_on, remember = threading.Event(), threading.Event(), state.league.save_setting
-    slowly = [lambda *_: reached.set(), lambda *_: go_on.wait(10), remember]
+    slowly = [lambda *_: reached.set(), lambda *_: go_on.wait(), remember]
     monkeypatch.setattr(tournament_job, "ENOUGH", 1)
     monkeypatch.setattr(state.league, "save_setting", lambda *args: [step(*args) for step in slowly])
     job = state.start_tournament(**PLAN)
-    reached.wait(30)
-    threading.Timer(0.3, go_on.set).start()
+    reached.wait()
+    threading.Thread(target=lambda: until(lambda: state._closed) or go_on.set()).start()
     state.close()
-    go_on.wait()
-    assert job.wait(2) is not None, "`wait` returns"
+    assert job.wait() is not None, "`wait` returns"
 
 
 def test_properties_are_consistent_while_a_job_ends(state: LeagueState, monkeypatch: Patch) -> None:

@@ -174,7 +174,7 @@ def test_pausing_resuming_and_stopping_are_saved_at_once(state: LeagueState, pat
     job.pause()
     assert (job.paused, job.session.state, on_disk(path)) == (True, RunState.PAUSED, (RunState.PAUSED, ""))
     before = job.latest["count/value"]
-    assert job.wait(0.5) is None
+    assert job.wait(0) is None
     job.resume()
     assert (job.paused, on_disk(path)) == (False, (RunState.RUNNING, ""))
     counting(job, before + 2)
@@ -345,7 +345,7 @@ def test_a_full_disk_is_waited_for_and_reported(state: LeagueState, method: str,
     until(lambda: job.trouble == "cannot write one.league: the disk is full")
     heard.clear()
     until(lambda: Change(ChangeKind.TRAINING, 1) in heard)
-    assert (job.wait(0.1), job.session.state) == (None, RunState.RUNNING)
+    assert (job.wait(0), job.session.state) == (None, RunState.RUNNING)
     full.clear()
     assert (job.wait().state, job.trouble) == (RunState.FINISHED, "")
     assert curves(state.league, 1) == {"count/value": [(1, 1.0), (2, 2.0), (3, 3.0)]}
