@@ -75,7 +75,7 @@ def digest(results: dict[str, MatchResult], specs: Sequence[MatchSpec]) -> str:
     return run_digest(results[spec.id] for spec in specs)
 
 
-def worker_pids(of: int | None = None, patience: float = 60.0) -> list[int]:
+def worker_pids(of: int | None = None, patience: float = 120.0) -> list[int]:
     """Worker processes that still run after a while."""
     until = time.monotonic() + patience
     while True:
@@ -108,8 +108,8 @@ def pseudo_terminal() -> tuple[int, int]:
 
 @contextmanager
 def within(seconds: int) -> Iterator[None]:
-    """Fail if the block hangs. It may take five times as long as on an idle machine."""
-    seconds *= 5
+    """Fail if the block hangs. It may take five times as long as on an idle machine, and two minutes at least."""
+    seconds = max(5 * seconds, 120)
 
     def late(*_: object) -> None:
         raise TimeoutError(f"still not done after {seconds} s")

@@ -31,9 +31,9 @@ def test_closing_a_league_file_raises_an_error_in_its_readers(tmp_path: Path) ->
         threads = [threading.Thread(target=read) for _ in range(3)]
         for thread in threads:
             thread.start()
-        assert reading.wait(30)
+        assert reading.wait(120)
         league.close()
         for thread in threads:
-            thread.join(30)
+            thread.join(120)
         assert [type(caught) for caught in errors] == [LeagueError] * 3
         assert all("has been closed" in str(caught) for caught in errors)

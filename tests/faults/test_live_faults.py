@@ -74,4 +74,4 @@ def test_child_processes_of_a_player_end_with_it() -> None:
         result = one.execute_match(spec)
     assert result.ending.kind is EndingKind.CRASH
     mine = [child for child in psutil.process_iter(["cmdline"]) if "ringside-fault-child" in str(child.info["cmdline"])]
-    assert not psutil.wait_procs(mine, timeout=50)[1]
+    assert not psutil.wait_procs(mine, timeout=120)[1]

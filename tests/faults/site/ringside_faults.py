@@ -63,7 +63,7 @@ def _crumbs() -> None:
 
 def _children() -> None:
     """Starts a process that would outlive it."""
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "ringside-fault-child"])
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)", "ringside-fault-child"])
     os._exit(1)
 
 

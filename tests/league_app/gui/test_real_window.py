@@ -54,7 +54,7 @@ def screen() -> Iterator[str]:
     yield display
     for process in (manager, server):
         process.terminate()
-        process.wait(10)
+        process.wait()
 
 
 class Person:
@@ -188,7 +188,7 @@ def test_watching_playing_and_training_with_mouse_and_keyboard(screen: str, home
         person.press("ctrl+q")
         person.state(dialog="ConfirmDialog")
         person.click("Stop and quit")
-        assert person.app.wait(60) == 0
+        assert person.app.wait(PATIENCE) == 0
         assert gone(family)
     finally:
         person.leave()
@@ -223,7 +223,7 @@ def test_a_killed_window_leaves_nothing_running_and_resumes(screen: str, home: P
         person.state(running=True)
         person.wait("more matches", lambda: dict(_tournaments(person))[OWN] > before)
         person.app.send_signal(signal.SIGTERM)
-        assert person.app.wait(60) == 0
+        assert person.app.wait(PATIENCE) == 0
     finally:
         person.leave()
 

@@ -178,7 +178,7 @@ def test_pressing_pause_does_not_wait_for_the_run(shown: Shown, monkeypatch: pyt
     class Stuck:
         def progress(self) -> object:
             asked.append(threading.current_thread())
-            gate.wait(10)
+            gate.wait(120)
             return SimpleNamespace(text="playing")
 
         def pause(self) -> None:
