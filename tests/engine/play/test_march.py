@@ -31,6 +31,7 @@ from engine.play.march import Driver, Marching
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
 from engine.play.workers.main import CompilerListener
 from engine.registry import KINDS, new_game
+from tests.faults.league import SHORT_WATCHDOG
 from tests.plugins import pilots
 from tests.plugins.marchers import marcher
 from tests.plugins.pilots import agent
@@ -256,7 +257,7 @@ def test_a_row_function_that_never_returns_forfeits() -> None:
     bad = MatchSpec("bad", PONG.spec, (marcher("loop", 20), marcher()), 1)
     expected = {result.id: result.digest() for result in play(good, 16, Marching.AT_ONCE)}  # and the drivers are cached
     play([MatchSpec("m", PONG.spec, (marcher(), marcher()), 1, None, Limits(3))], 1, Marching.AT_ONCE)
-    with ConcurrentMatchExecutor(1, watchdog=1.0, plugins=PLUGINS) as executor:
+    with ConcurrentMatchExecutor(1, watchdog=SHORT_WATCHDOG, plugins=PLUGINS) as executor:
         results = {result.id: result for result in executor.run([*good[:20], bad, *good[20:]])}
         suspects = [event.detail for event in executor.events()[1] if event.what == "alone"]
     assert (results["bad"].ending.kind, results["bad"].ending.seats) == (EndingKind.TIMEOUT, (0,))

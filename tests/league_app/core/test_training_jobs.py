@@ -362,7 +362,15 @@ def test_closing_saves_a_checkpoint_and_leaves_no_process(path: Path, monkeypatc
         pids = [job._live.pid for job in (evolving, paused, hanging)]
         below = [one.pid for one in psutil.Process(pids[0]).children(recursive=True)]
         assert below, "its workers"
-        monkeypatch.setattr(training_jobs, "PATIENCE", 3.0)
+        wait_until = TrainingJob.wait_until
+
+        def patient(job: TrainingJob, deadline: float) -> None:
+            """No time limit for the first two; that of the third is over when they have ended."""
+            for other in (evolving, paused):
+                other.wait()
+            wait_until(job, 0.0)
+
+        monkeypatch.setattr(TrainingJob, "wait_until", patient)
     assert_gone(*pids, *below)
     with LeagueState(path, plugins=PLUGINS) as state:
         notes = [(one.state, one.note) for one in state.training.sessions.all()]

@@ -26,7 +26,7 @@ from league_app.gui.match.page import MatchPage
 from league_app.gui.match.player import MatchPlayer
 from league_app.gui.match.view import NOTHING
 from tests.faults.conftest import SITE
-from tests.faults.league import sick
+from tests.faults.league import SHORT_WATCHDOG, sick
 
 LIVE = new_game("pong", points=1, step_limit=600).spec
 LONG = new_game("pong", step_limit=100_000, paddle_height=300.0, top_speed=7.0).spec
@@ -346,7 +346,7 @@ def test_a_hanging_agent_does_not_block_the_window(page: MatchPage, qtbot: QtBot
         registry.rescan()
     try:
         spec = MatchSpec("hangs", LIVE, (sick("", name="well"), sick("sleep", name="hangs")), 1)
-        with ConcurrentMatchExecutor(1, watchdog=1.0, lanes=4) as executor:
+        with ConcurrentMatchExecutor(1, watchdog=SHORT_WATCHDOG, lanes=4) as executor:
             live = executor.watch(spec)
             page.show_item(live)
             player = shown(page, qtbot)
