@@ -40,6 +40,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in set(slow)]
 
 
+@pytest.hookimpl(optionalhook=True)  # without xdist it is unknown
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """A process for each core, at most four: each of them holds all compiled kernels in memory."""
     return min(os.cpu_count() or 1, 4)
