@@ -17,7 +17,8 @@ Command = Callable[["LiveMatch", list[object]], None]
 class LiveMatch(Closing):
     """Feed the actions to a `Playback` of the same spec to show the match while it is played.
 
-    Thread-safe. `take` never waits, which suits a window; iterating waits for the next actions.
+    It keeps all its actions, so that a view may begin to show it at any moment. Thread-safe. `actions_since` never
+    waits, which suits a window; iterating waits for the next actions.
     """
 
     def __init__(self, spec: MatchSpec, pace: float, send: Command, on_close: Callable[[LiveMatch], None]) -> None:
@@ -31,14 +32,16 @@ class LiveMatch(Closing):
         self.paused = False
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Yield new actions until the match is over."""
+        """Yield all actions from the start, as they arrive, until the match is over."""
+        count = 0
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._actions or self._result is not None)
-                taken, self._actions = self._actions, []
-            if not taken:
+                self._changed.wait_for(lambda: len(self._actions) > count or self._result is not None)  # noqa: B023
+                new = self._actions[count:]
+            if not new:
                 return
-            yield taken
+            count += len(new)
+            yield new
 
     @property
     def result(self) -> MatchResult | None:
@@ -46,11 +49,10 @@ class LiveMatch(Closing):
         with self._changed:
             return self._result
 
-    def take(self) -> list[int]:
-        """The actions since the last call."""
+    def actions_since(self, count: int) -> list[int]:
+        """All actions so far except the first `count`; a `Playback` has `received` this many."""
         with self._changed:
-            taken, self._actions = self._actions, []
-        return taken
+            return self._actions[count:]
 
     def wait(self, timeout: float | None = None) -> MatchResult | None:
         """Wait for the result; None if it takes longer than `timeout` seconds."""

@@ -47,6 +47,7 @@ class Playback:
         self.boards = self.game.boards(KEYS + KEY_FRAMES)
         self.steps = 0  # played so far
         self.step = 0  # shown
+        self.received = 0  # actions, including those of an unfinished step
         self._rows: list[list[int]] = []  # actions by step and seat; -1 where a seat did not act
         self._unread: list[int] = []
         self._spacing = 16  # steps between key frames; doubled when they run out
@@ -63,7 +64,9 @@ class Playback:
 
         The actions of an unfinished step are kept for the next call.
         """
+        unread = len(self._unread)
         self._unread += actions
+        self.received += len(self._unread) - unread
         used = 0
         while not self.over and self.steps != until:
             seats = np.flatnonzero(self.boards.acting()[HEAD]).tolist()

@@ -55,7 +55,7 @@ def followed(live: LiveMatch) -> tuple[Playback, Callable[[int], bool]]:
     playback = Playback(live.spec)
 
     def reached(step: int) -> bool:
-        playback.feed(live.take())
+        playback.feed(live.actions_since(playback.received))
         playback.seek(playback.steps)
         return playback.steps >= step
 
@@ -221,7 +221,7 @@ def test_a_held_action_is_played(executor: ConcurrentMatchExecutor) -> None:
 def test_a_match_waiting_for_a_human_reacts_to_an_action(executor: ConcurrentMatchExecutor) -> None:
     with executor.watch(MatchSpec("m", CROSSES.spec, (person(), ANYHOW), 1), pace=1000) as live:
         until(commands_handled(executor, live))
-        assert live.take() == []
+        assert live.actions_since(0) == []
         live.pace(500)
         live.pause()
         live.finish()

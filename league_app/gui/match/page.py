@@ -116,6 +116,8 @@ class MatchPage(Page):
         if loaded.player.live is not self._exhibition:
             self._close_exhibition(self._exhibition)
         self.queue.set_shown(loaded)
+        if self.context.state is not None:  # the live match that was shown until now can be watched again
+            self.queue.set_live(self.context.state.live)
         player = loaded.player
         humans = [seat for seat, one in enumerate(loaded.info.players) if one.human]
         playing = player.live is not None and bool(humans)

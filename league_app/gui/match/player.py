@@ -232,8 +232,8 @@ class MatchPlayer:
         if self.live is None:
             return
         until = time.perf_counter() + SLICE
-        over = self.live.result is not None  # read first: then `take` returns all that is left
-        new: list[int] = self.live.take()
+        over = self.live.result is not None  # read first: then all actions are there
+        new: list[int] = self.live.actions_since(self.playback.received)
         try:
             while True:
                 before = self.playback.steps

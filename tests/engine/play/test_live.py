@@ -65,7 +65,7 @@ def test_a_paused_match_plays_single_steps_until_it_is_resumed(executor: Concurr
 
     def reach(step: int) -> None:
         while playback.steps < step:
-            playback.feed(live.take())
+            playback.feed(live.actions_since(playback.received))
             time.sleep(0.002)
         assert playback.steps == step
 
@@ -81,7 +81,7 @@ def test_a_paused_match_plays_single_steps_until_it_is_resumed(executor: Concurr
         live.resume()
         live.pace(10_000)
         while playback.steps < edge + 500:
-            playback.feed(live.take())
+            playback.feed(live.actions_since(playback.received))
     assert live.result is not None
     assert live.result.ending.kind is EndingKind.CANCELLED, "closed before its end"
     with pytest.raises(BadValue, match="count = 0"):

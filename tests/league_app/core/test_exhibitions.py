@@ -64,7 +64,7 @@ def test_an_exhibition_works_without_a_tournament_and_read_only(state: LeagueSta
     with LeagueState(state.league.path, read_only=True) as looking:
         with looking.exhibit([looking.league.agent("Lazy").id, "Tracker"]) as live:
             assert live.spec.game == new_game("pong").spec, "the game of the players"
-            until(lambda: live.take())
+            until(lambda: live.actions_since(0))
         assert live.result.ending.kind is EndingKind.CANCELLED
         with pytest.raises(UnknownName, match="Missing"):
             looking.exhibit(("Lazy", "Missing"))
@@ -84,7 +84,7 @@ def test_an_exhibition_has_the_pace_of_its_game_and_may_skip_the_beginning(
     )
     with state.exhibit(("Tracker", "Shaky"), LONG, skip=200) as live:
         playback = Playback(live.spec)
-        until(lambda: playback.feed(live.take()) is not None and playback.steps >= 260)
+        until(lambda: playback.feed(live.actions_since(playback.received)) is not None and playback.steps >= 260)
     assert asked == [(60.0, 200)], "60 steps per second after the first 200"
 
 
@@ -144,13 +144,13 @@ def test_taking_over_a_seat_continues_from_the_same_position(state: LeagueState)
     with state.take_over(spec, 1, done, 400) as live:
         assert (live.spec.players[0], live.spec.seed, live.spec.start) == (BOTS["Tracker"], 11, "left")
         after = Playback(live.spec)
-        until(lambda: after.feed(live.take()) is not None and after.steps >= 400)
+        until(lambda: after.feed(live.actions_since(after.received)) is not None and after.steps >= 400)
         after.seek(400)
         assert after.scene() == before.scene()
         live.act(1, 2)
 
         def done_by_then() -> list[int]:
-            after.feed(live.take())
+            after.feed(live.actions_since(after.received))
             after.seek(after.steps)
             return after.actions_of(1)
 
@@ -167,13 +167,13 @@ def test_a_seat_of_a_turn_based_game_can_be_taken_over(state: LeagueState) -> No
     before.seek(3)
     with state.take_over(spec, 1, before.actions_of(1), 3) as live:
         after = Playback(live.spec)
-        until(lambda: after.feed(live.take()) is not None and after.steps >= 3)
+        until(lambda: after.feed(live.actions_since(after.received)) is not None and after.steps >= 3)
         after.seek(3)
         assert after.scene() == before.scene()
-        assert (live.take(), live.result) == ([], None), "it is the person's turn"
+        assert (live.actions_since(after.received), live.result) == ([], None), "it is the person's turn"
         free = next(cell for cell in range(9) if after.boards.position(0, 1).cells[cell] is None)
         live.act(1, free)
-        until(lambda: after.feed(live.take()) is not None and after.steps >= 4)
+        until(lambda: after.feed(live.actions_since(after.received)) is not None and after.steps >= 4)
         after.seek(4)
         assert after.actions_of(1)[-1] == free
 

@@ -281,7 +281,8 @@ def test_toggling_a_paused_match_leaves_it_paused_and_applies_on_resume(state: L
     assert not live.paused
     assert state.toggle_text == "finishing the live match, then batches"
     playback = Playback(live.spec)
-    until(lambda: playback.feed(live.take()) is not None and playback.steps > 2000)  # half a minute at normal pace
+    half_a_minute = 2000  # steps, at normal pace
+    until(lambda: playback.feed(live.actions_since(playback.received)) is not None and playback.steps > half_a_minute)
     assert state.live is live, "the same match continues"
 
 

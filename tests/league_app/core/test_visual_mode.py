@@ -112,7 +112,7 @@ def test_turned_off_the_live_match_finishes_at_full_speed_and_batches_follow(sta
     state.show_visuals = True
     job = state.start_tournament(**PLAN)
     live = shown(state)
-    until(lambda: live.take())
+    until(lambda: live.actions_since(0))
     state.show_visuals = False
     assert state.toggle_text in ("finishing the live match, then batches", "playing")
     result = live.wait()
@@ -127,11 +127,12 @@ def test_a_pace_applies_only_while_the_toggle_is_on(state: LeagueState) -> None:
     state.show_visuals = True
     state.start_tournament(**SHOWN)
     live = shown(state)
-    until(lambda: live.take())
+    until(lambda: live.actions_since(0))
     commands = sent_commands(live)
     state.show_visuals = False
     live.pace(30)
-    until(lambda: len(live.take()) > 200)
+    before = len(live.actions_since(0))
+    until(lambda: len(live.actions_since(before)) > 200)
     state.show_visuals = True
     assert state.toggle_text == "live"
     assert commands == [["pace", 0.0], ["resume"], ["pace", 30.0]], "full speed, then the pace set meanwhile"
@@ -189,7 +190,7 @@ def test_a_paused_match_stays_paused_and_the_toggle_applies_on_resume(state: Lea
     state.show_visuals = True
     job = state.start_tournament(**SHOWN)
     live = shown(state)
-    until(lambda: live.take())
+    until(lambda: live.actions_since(0))
     job.pause()
     commands = sent_commands(live)
     for one in (False, True) if on else (False,):
