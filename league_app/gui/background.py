@@ -17,6 +17,7 @@ from league_app.core.changes import Change
 from league_app.core.state import LeagueState
 
 PERIOD = 50  # milliseconds between two batches
+Key = str | int  # of a query, its name; of a command, its number
 Question = Callable[[], Any]
 Answer = Callable[[Any], None]
 
@@ -124,9 +125,9 @@ class _TaskWorker(QObject):
     def __init__(self) -> None:
         super().__init__()
         self._lock = threading.Lock()
-        self._questions: dict[str, tuple[int, Question]] = {}  # by key; a newer task replaces an older one
+        self._questions: dict[Key, tuple[int, Question]] = {}  # a newer query replaces an older one with its key
 
-    def add(self, key: str, ticket: int, question: Question) -> None:
+    def add(self, key: Key, ticket: int, question: Question) -> None:
         with self._lock:
             self._questions.pop(key, None)
             self._questions[key] = ticket, question
@@ -143,9 +144,9 @@ class _TaskWorker(QObject):
         except Exception as error:  # passed to the caller
             self.answered.emit((key, ticket), None, error)
 
-    def clear(self) -> None:
+    def drop_queries(self) -> None:
         with self._lock:
-            self._questions.clear()
+            self._questions = {key: task for key, task in self._questions.items() if isinstance(key, int)}
 
 
 class TaskQueue(QObject):
@@ -165,23 +166,26 @@ class TaskQueue(QObject):
         self._worker.moveToThread(self._thread)
         self._submitted.connect(self._worker.run_next)
         self._worker.answered.connect(self._deliver)
-        self._tickets: dict[str, tuple[int, Answer, Answer | None]] = {}
+        self._tickets: dict[Key, tuple[int, Answer, Answer | None]] = {}
         self._count = 0
         self._thread.start()
 
     def run(self, command: Question, answer: Answer, failed: Answer | None = None) -> None:
         """Runs a command: after those before it, exactly once, and its answer always comes."""
-        self.submit(f"command {self._count + 1}", command, answer, failed)
+        self._add(self._count + 1, command, answer, failed)
 
     def submit(self, key: str, question: Question, answer: Answer, failed: Answer | None = None) -> None:
         """Asks a query: calls `question` in the background thread, then `answer` with its result in this one."""
+        self._add(key, question, answer, failed)
+
+    def _add(self, key: Key, question: Question, answer: Answer, failed: Answer | None) -> None:
         self._count += 1
         self._tickets[key] = self._count, answer, failed
         self._worker.add(key, self._count, question)
         self._submitted.emit()
 
     @Slot(object, object, object)
-    def _deliver(self, ticket: tuple[str, int], answer: object, error: Exception | None) -> None:
+    def _deliver(self, ticket: tuple[Key, int], answer: object, error: Exception | None) -> None:
         key, number = ticket
         if key not in self._tickets or self._tickets[key][0] != number:
             return  # replaced by a newer task
@@ -201,8 +205,8 @@ class TaskQueue(QObject):
         return bool(self._tickets)
 
     def clear(self) -> None:
-        """Drops waiting tasks and pending answers, when another league is opened."""
-        self._worker.clear()
+        """Drops waiting queries and all pending answers, when the league is closed; commands that wait still run."""
+        self._worker.drop_queries()
         self._tickets.clear()
 
     def close(self) -> None:

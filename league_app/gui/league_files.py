@@ -20,7 +20,7 @@ from league_app.core.doctor import check_league
 from league_app.core.export import csv_lines, json_lines, match_rows, write_lines
 from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext, open_league, pools
-from league_app.gui.dialogs.messages import ConfirmDialog
+from league_app.gui.dialogs.messages import ConfirmDialog, FailureDialog
 from league_app.gui.widgets.basics import tooltip_html
 from league_app.gui.widgets.file_dialogs import open_file, save_file
 
@@ -37,10 +37,8 @@ class LeagueFileActions(QObject):
     def __init__(self, context: AppContext, parent: QWidget) -> None:
         super().__init__(parent)
         self._context, self._window = context, parent
-        self._then: Callable[[], Any] | None = None
-        self._path: Path | None = None
-        self._loader: _Loader | None = None
-        self._closing = False  # `_then` is called when the league is closed
+        self._loader: _Loader | None = None  # opens a league; what is open stays until that has succeeded
+        self._closing = False
         self.recent = QMenu("Recent leagues", parent)
         self.recent.setToolTipsVisible(True)
         self.recent.aboutToShow.connect(self._list_recent)
@@ -58,13 +56,21 @@ class LeagueFileActions(QObject):
 
     @Slot()
     def sample(self) -> None:
-        self._path = paths.sample_league()
-        self.close_then(self._load_sample)
+        if not self._is_open(paths.sample_league()):
+            self._load("Preparing the sample league", _Loader(_open_sample, paths.sample_league()))
 
     @Slot(str)
     def open_path(self, path: str | Path) -> None:
-        self._path = Path(path)
-        self.close_then(self._load_existing)
+        if not self._is_open(Path(path)):
+            self._load(f"Opening {Path(path).name}", _Loader(open_league, Path(path)))
+
+    def _is_open(self, path: Path) -> bool:
+        """Whether this league is open; then its dashboard is shown."""
+        state = self._context.state
+        same = state is not None and state.league.path.exists() and path.exists() and path.samefile(state.league.path)
+        if same:
+            self._context.navigate("dashboard")
+        return same
 
     @Slot()
     def _list_recent(self) -> None:
@@ -83,20 +89,7 @@ class LeagueFileActions(QObject):
 
     @Slot(str)
     def _new(self, path: str) -> None:
-        self._path = Path(path)
-        self.close_then(self._load_new)
-
-    def _load_existing(self) -> None:
-        assert self._path is not None
-        self._load(f"Opening {self._path.name}", _Loader(open_league, self._path))
-
-    def _load_new(self) -> None:
-        assert self._path is not None
-        self._load(f"Creating {self._path.name}", _Loader(LeagueState.new, self._path))
-
-    def _load_sample(self) -> None:
-        assert self._path is not None
-        self._load("Preparing the sample league", _Loader(_open_sample, self._path))
+        self._load(f"Creating {Path(path).name}", _Loader(LeagueState.new, Path(path)))
 
     @property
     def switching(self) -> bool:
@@ -104,13 +97,29 @@ class LeagueFileActions(QObject):
         return self._loader is not None or self._closing
 
     def _load(self, text: str, loader: _Loader) -> None:
+        """Opens a league in the background, then closes the previous one and shows it."""
+        self._discard_loader()
         self.busy.emit(text)
         self._loader = loader
-        self._context.slow_queue.submit("league", loader.load, self._loaded, self._not_loaded)
+        queue, failed = self._context.slow_queue, partial(self._not_loaded, loader)
+        queue.run(loader.load, partial(self._loaded, loader), failed)
 
-    def _loaded(self, state: LeagueState) -> None:
-        self._loader = None
+    def _loaded(self, loader: _Loader, state: LeagueState) -> None:
+        if loader is not self._loader:
+            return  # it was discarded
         self.busy.emit("")
+        text = running_text(self._context.state)
+        if text:
+            self._ask_to_close(text, partial(self._close, partial(self._adopt, loader, state)), self._discard_loader)
+        elif self._context.state is not None or self._closing:
+            self._close(partial(self._adopt, loader, state))
+        else:
+            self._adopt(loader, state)
+
+    def _adopt(self, loader: _Loader, state: LeagueState) -> None:
+        if loader is not self._loader:
+            return
+        self._loader = None
         self._context.adopt(state)
         self._play_samples()
         if state.league.read_only:
@@ -118,10 +127,27 @@ class LeagueFileActions(QObject):
             self._context.notify(f"{state.league.path.name} is open read-only{reason}", "warn")
         self.load_finished.emit()
 
-    def _not_loaded(self, error: Exception) -> None:
+    def _not_loaded(self, loader: _Loader, error: Exception) -> None:
+        """Reports why; the league that is open stays open."""
+        if loader is not self._loader:
+            return
         self._loader = None
-        self._failed(error)
+        self.busy.emit("")
+        if isinstance(error, RingsideError):
+            FailureDialog(self._window, f"{loader.path.name} could not be opened", str(error)).open()
+        else:
+            self._context.failed.emit(error)
         self.load_finished.emit()
+
+    def _discard_loader(self) -> None:
+        """Closes the league that is being opened, or was opened and is not shown yet."""
+        loader, self._loader = self._loader, None
+        if loader is not None:
+            self.busy.emit("")
+            self._context.slow_queue.run(loader.discard, self._discarded)
+
+    def _discarded(self, _: object) -> None:
+        """Nothing to show."""
 
     def _failed(self, error: Exception) -> None:
         self.busy.emit("")
@@ -145,45 +171,45 @@ class LeagueFileActions(QObject):
 
     def close_then(self, then: Callable[[], Any]) -> None:
         """Closes the open league, if any, then calls `then`; asks first if a run would be interrupted."""
-        self._then = then
         text = running_text(self._context.state)
-        if not text:
-            self._close()
-            return
+        if text:
+            self._ask_to_close(text, partial(self.close_without_asking, then))
+        else:
+            self.close_without_asking(then)
+
+    def _ask_to_close(self, text: str, close: Callable[[], Any], keep: Callable[[], Any] | None = None) -> None:
         more = f"Closing the league stops it. {RESUMABLE}"
-        ConfirmDialog(self._window, text, more, "Stop and close", self._close, "Keep running", danger=False).open()
+        dialog = ConfirmDialog(self._window, text, more, "Stop and close", close, "Keep running", danger=False)
+        if keep is not None:
+            dialog.rejected.connect(keep)
+        dialog.open()
 
     def close_without_asking(self, then: Callable[[], Any]) -> None:
-        """The same, but never asks."""
-        self._then = then
-        self._close()
+        """The same, but never asks. A league that is being opened is not shown any more."""
+        pending = self._loader is not None
+        self._discard_loader()
+        self._close(then, pending)
 
-    def _close(self) -> None:
-        """Only one close may run at a time."""
-        if self._closing:
+    def _close(self, then: Callable[[], Any], pending: bool = False) -> None:
+        """Calls `then` when everything is closed; a later close replaces it. `pending`: a league is being discarded."""
+        state = self._context.release()  # drops the answer of an earlier close
+        if state is None and not pending and not self._closing:
+            then()
             return
-        state, loader, self._loader = self._context.release(), self._loader, None
         if state is not None:
             self.busy.emit(f"Saving {state.league.path.name}")
-            close = state.close
-        elif loader is not None:
-            close = loader.discard
-        else:
-            self._after_close(None)
-            return
         self._closing = True
-        # The queue in which leagues are loaded, so that it runs after a pending load.
-        self._context.slow_queue.submit("close", close, self._after_close, self._after_close)
+        after = partial(self._after_close, then)
+        # In the queue that loads leagues: it runs after a pending load, and after an earlier close.
+        self._context.slow_queue.run(state.close if state is not None else _nothing, after, after)
 
-    def _after_close(self, error: Exception | None) -> None:
+    def _after_close(self, then: Callable[[], Any], error: Exception | None) -> None:
         self._closing = False
         self.busy.emit("")
         self._context.threads.wait()
         if isinstance(error, Exception):
             self._context.failed.emit(error)
-        then, self._then = self._then, None
-        if then is not None:
-            then()
+        then()
 
     @Slot()
     def close(self) -> None:
@@ -255,11 +281,11 @@ class _Loader:
     """Opens a league in a background thread. Both methods run in that thread, one after the other."""
 
     def __init__(self, open: Callable[[Path], LeagueState], path: Path) -> None:
-        self._open, self._path = open, path
+        self._open, self.path = open, path
         self._state: LeagueState | None = None
 
     def load(self) -> LeagueState:
-        self._state = self._open(self._path)
+        self._state = self._open(self.path)
         for pool in pools(self._state):  # loads games of families here, where it does not block the window
             usual_game(pool.name)
         return self._state
@@ -268,6 +294,10 @@ class _Loader:
         """Closes the league again, if it was opened."""
         if self._state is not None:
             self._state.close()
+
+
+def _nothing() -> None:
+    """The task of a close that only waits for an earlier one."""
 
 
 def _open_sample(path: Path) -> LeagueState:

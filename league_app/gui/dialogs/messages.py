@@ -65,6 +65,16 @@ class ConfirmDialog(MessageDialog):
         self._doing()
 
 
+class FailureDialog(MessageDialog):
+    """Something that the user asked for and that failed; stays until it is closed."""
+
+    def __init__(self, parent: QWidget | None, sentence: str, reason: str) -> None:
+        super().__init__(parent, "Ringside", "failure", "bad", sentence, reason)
+        close = button("Close", self.accept, primary=True)
+        close.setDefault(True)
+        self.buttons.addWidget(close)
+
+
 class ErrorDialog(MessageDialog):
     """An unexpected error, with a report to copy. The program goes on."""
 

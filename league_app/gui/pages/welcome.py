@@ -144,8 +144,7 @@ class WelcomePage(Page):
         for part in (self.watch, self.run, self.train, self.dashboard):
             part.setEnabled(state is not None)
         if state is None:
-            self.name.setText("No league is open")
-            self.facts.setText("Open or create a league below. A league is one file with agents and their results.")
+            self._show_no_league()
             self.caption.setText("")
             self.preview.play(None)
             self._reference, self._best = None, ()
@@ -185,7 +184,12 @@ class WelcomePage(Page):
         self.busy.setText(words)
         self.bar.setVisible(bool(words))
         if not words and self.context.state is None:
+            self._show_no_league()
             self._show_stage(None, True)
+
+    def _show_no_league(self) -> None:
+        self.name.setText("No league is open")
+        self.facts.setText("Open or create a league below. A league is one file with agents and their results.")
 
     def _show_stage(self, agents: int | None, empty: bool) -> None:
         """Show the preview, or what to do before there is a match to show; `agents` is None if no league is open."""

@@ -92,3 +92,16 @@ def test_status_queries_do_not_wait_behind_a_command(qtbot: QtBot, context: obje
     qtbot.waitUntil(lambda: caller.answers == [1])
     release.set()
     qtbot.waitUntil(lambda: caller.answers == [1, True])
+
+
+def test_a_cleared_queue_runs_waiting_commands_and_drops_queries(queue: TaskQueue, qtbot: QtBot) -> None:
+    caller, ran = Caller(), []
+    release = blocked(queue, caller)
+    queue.submit("page", partial(ran.append, "query"), caller.receive)
+    queue.run(partial(ran.append, "command"), caller.receive)
+    queue.clear()
+    queue.run(partial(ran.append, "later"), caller.receive)
+    release.set()
+    qtbot.waitUntil(lambda: not queue.waiting)
+    assert ran == ["command", "later"]
+    assert caller.answers == [None], "only of the command after it was cleared"

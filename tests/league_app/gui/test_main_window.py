@@ -22,7 +22,7 @@ from league_app.gui import theme
 from league_app.gui.actions import ACTIONS
 from league_app.gui.context import AppContext
 from league_app.gui.dialogs.command_palette import CommandPalette, rank
-from league_app.gui.dialogs.messages import AboutDialog, ConfirmDialog, ErrorDialog
+from league_app.gui.dialogs.messages import AboutDialog, ConfirmDialog, ErrorDialog, FailureDialog
 from league_app.gui.main_window import PAGES, MainWindow
 from league_app.gui.page import Page
 from league_app.gui.palette import DARK
@@ -115,14 +115,69 @@ def test_recent_leagues_are_remembered_newest_first(playing: MainWindow, setting
 
 
 def test_a_file_that_is_not_a_league_is_an_error(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    window.context.failed.disconnect()
-    window.context.failed.connect(window._show_error)
     wrong = tmp_path / "wrong.league"
     wrong.write_bytes(b"not a league at all")
     window.leagues.open_path(wrong)
-    qtbot.waitUntil(lambda: bool(window.toasts.shown))
-    assert "wrong.league" in window.toasts.shown[0].text
+    qtbot.waitUntil(lambda: find_dialog(FailureDialog) is not None)
+    dialog = find_dialog(FailureDialog)
+    assert isinstance(dialog, FailureDialog)
+    assert "wrong.league" in texts(dialog)
     assert window.context.state is None
+    assert "No league is open" in texts(window.welcome)
+    assert "Opening" not in texts(window)
+    dialog.accept()
+
+
+@pytest.mark.parametrize("damaged", [b"not a league at all", None])
+def test_a_file_that_cannot_be_opened_changes_nothing(
+    playing: MainWindow, tmp_path: Path, qtbot: QtBot, damaged: bytes | None
+) -> None:
+    state = playing.context.league
+    playing.show_page("history")
+    job = state.start_tournament(game=QUICK, agents=BOTS, options={"rounds": 1000}, seed=5)
+    wrong = tmp_path / "wrong.league"
+    if damaged is not None:
+        wrong.write_bytes(damaged)
+    playing.leagues.open_path(wrong)
+    qtbot.waitUntil(lambda: find_dialog(FailureDialog) is not None)
+    dialog = find_dialog(FailureDialog)
+    assert isinstance(dialog, FailureDialog)
+    assert "wrong.league could not be opened" in texts(dialog)
+    assert find_dialog(ConfirmDialog) is None, "no run is interrupted for it"
+    assert playing.context.state is state
+    assert state.job is job
+    assert playing.stack.currentWidget() is playing.page("history")
+    assert "Opening" not in texts(playing)
+    dialog.accept()
+
+
+def test_another_league_replaces_the_open_one_only_with_consent(
+    playing: MainWindow, played: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
+    state, other = playing.context.league, tmp_path / "other.league"
+    LeagueState.new(other).close()
+    state.start_tournament(game=QUICK, agents=BOTS, options={"rounds": 1000}, seed=5)
+    for agree in (False, True):
+        playing.leagues.open_path(other)
+        qtbot.waitUntil(lambda: find_dialog(ConfirmDialog) is not None)
+        dialog = find_dialog(ConfirmDialog)
+        assert isinstance(dialog, ConfirmDialog)
+        (dialog.yes if agree else dialog.no).click()
+        qtbot.waitUntil(lambda: not playing.leagues.switching)
+        qtbot.waitUntil(lambda: not playing.context.slow_queue.waiting)
+        assert playing.context.league.league.path == (other if agree else played)
+        with LeagueState(played if agree else other) as closed:
+            assert not closed.league.read_only, "it is not locked any more"
+
+
+def test_the_open_league_opened_again_stays_as_it_is(playing: MainWindow, played: Path, tmp_path: Path) -> None:
+    state, link = playing.context.league, tmp_path / "link.league"
+    link.symlink_to(played)
+    for path in (played, link):
+        playing.leagues.open_path(path)
+        assert not playing.leagues.switching
+        assert playing.context.state is state
+    assert playing.stack.currentWidget() is playing.page("dashboard")
 
 
 # Pages and actions
