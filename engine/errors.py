@@ -35,6 +35,8 @@ MIN_PREFIX = 0.5  # share of a name that a prefix must cover to be suggested for
 class RingsideError(Exception):
     """Base of all errors meant for the user: the text says what happened and what to do."""
 
+    field = ""  # that the error is about, if it is about one
+
 
 class UnknownName(RingsideError):  # noqa: N818
     """An unknown name, with the nearest known name or a list of known names."""
@@ -68,6 +70,7 @@ class BadValue(RingsideError):  # noqa: N818
     """A value that its field does not accept."""
 
     def __init__(self, field: str, value: object, needed: str) -> None:
+        self.field, self.value, self.needed = field, value, needed
         text = repr(value)
         super().__init__(f"{field} = {text if len(text) <= 120 else text[:117] + '...'}: must be {needed}")
 

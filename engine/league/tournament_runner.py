@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Protocol
 
 from engine.errors import NotNow, RingsideError, StorageFailed
@@ -26,7 +26,7 @@ from engine.play.match import EndingKind, MatchResult, MatchSpec
 from engine.play.results import ResultBatch
 from engine.registry import is_person
 
-TEXT_TIMEOUT = 0.02  # seconds that `progress` may wait for its text
+STATE_TIMEOUT = 0.02  # seconds that `progress` may wait for the state of the run
 
 
 class MatchRunner(Protocol):
@@ -60,15 +60,53 @@ class Request(IntEnum):
     CANCEL = 4  # stop now, for good
 
 
+class Activity(Enum):
+    """What a run is doing."""
+
+    PLAYING = "playing"  # batches
+    LIVE = "live"  # one match at a time, shown
+    TO_LIVE = "to live"  # batches run out, then matches are shown
+    TO_BATCHES = "to batches"  # the live match finishes at full speed, then batches follow
+    PAUSING = "pausing"  # running matches finish first
+    PAUSED = "paused"
+    FINISHING = "finishing"  # running matches, then it stops
+    STOPPING = "stopping"  # now
+    WAITING = "waiting"  # nothing can be saved
+    OVER = "over"
+
+
+DRAINING = (Activity.TO_LIVE, Activity.PAUSING, Activity.FINISHING)  # running matches finish first
+
+
 @dataclass(frozen=True)
 class Progress:
-    """How far a tournament is, and a short text about what it is doing."""
+    """How far a tournament is, and what it is doing."""
 
     tournament: int
     state: RunState
     played: int
     total: int
-    text: str
+    activity: Activity = Activity.PLAYING
+    finishing: int = 0  # running matches that finish before a change takes effect
+    trouble: str = ""  # why nothing can be saved
+
+    @property
+    def paused(self) -> bool:
+        """Whether a pause was requested, even if matches are still finishing."""
+        return self.activity in (Activity.PAUSING, Activity.PAUSED)
+
+    @property
+    def text(self) -> str:
+        """What it is doing, in a few words."""
+        special = {
+            Activity.OVER: self.state.value,
+            Activity.WAITING: f"waiting: {self.trouble}",
+            Activity.PAUSING: f"{self.finishing} finishing, then paused",
+            Activity.FINISHING: f"{self.finishing} finishing, then stopped",
+            Activity.TO_LIVE: f"{self.finishing} finishing, then live",
+            Activity.TO_BATCHES: "finishing the live match, then batches",
+        }
+        return str(special.get(self.activity, self.activity.value))
 
 
 class TournamentRun:
@@ -99,7 +137,7 @@ class TournamentRun:
         self._failures = FailureTracker()
         self._trouble: str | None = None
         self._paused = self._over = False
-        self._last_text = "playing"
+        self._last_activity = Activity.PLAYING, 0, ""
         self.watched = self.was_paused = False  # whether any match was shown, whether it was ever paused
         self.error: Exception | None = None
         self.unsaved = 0
@@ -198,30 +236,29 @@ class TournamentRun:
         tournament, played = self.store.tournament, self.store.played
         still = self._paused or (self._request is Request.PAUSE and self._live is not None)
         state = RunState.PAUSED if still else tournament.state
-        return Progress(tournament.number, state, played, max(self.store.plan.length, played), self._text())
-
-    def _text(self) -> str:
-        """The current text; the previous one if the lock is busy for longer than `TEXT_TIMEOUT`, as while recalling."""
-        if self._condition.acquire(timeout=TEXT_TIMEOUT):
+        total = max(self.store.plan.length, played)
+        if self._condition.acquire(timeout=STATE_TIMEOUT):  # else the last known one: it is busy while recalling
             try:
-                self._last_text = self._current_text()
+                self._last_activity = self._activity()
             finally:
                 self._condition.release()
-        return self._last_text
+        return Progress(tournament.number, state, played, total, *self._last_activity)
 
-    def _current_text(self) -> str:
+    def _activity(self) -> tuple[Activity, int, str]:
+        """What it is doing, the matches that finish first, and why nothing can be saved."""
         if self._over:
-            return self.store.tournament.state.value
+            return Activity.OVER, 0, ""
         if self._trouble is not None:
-            return f"waiting: {self._trouble}"
-        finishing = max(len(self._running) - self._runner.waiting, 0)
+            return Activity.WAITING, 0, self._trouble
         if self._request is Request.PAUSE:
-            return "paused" if self._paused or self._live is not None else f"{finishing} finishing, then paused"
-        if self._request is not Request.PLAY:
-            return "stopping" if self._request > Request.FINISH else f"{finishing} finishing, then stopped"
-        if self._live is not None:
-            return "live" if self._visual else "finishing the live match, then batches"
-        return f"{finishing} finishing, then live" if self._visual and self._batch is not None else "playing"
+            now = Activity.PAUSED if self._paused or self._live is not None else Activity.PAUSING
+        elif self._request is not Request.PLAY:
+            now = Activity.STOPPING if self._request > Request.FINISH else Activity.FINISHING
+        elif self._live is not None:
+            now = Activity.LIVE if self._visual else Activity.TO_BATCHES
+        else:
+            now = Activity.TO_LIVE if self._visual and self._batch is not None else Activity.PLAYING
+        return now, max(len(self._running) - self._runner.waiting, 0) if now in DRAINING else 0, ""
 
     # Playing
 

@@ -10,6 +10,7 @@ from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
 from engine.play.replay import Playback, ranks_after
 from engine.registry import needs_a_core
 
+LAST_OUTPUT = "; it last printed: "  # in a recorded reason, between the reason and the output of the process
 STRIKES = 3  # failures, each in a match played alone, after which an agent is quarantined for the run
 
 
@@ -74,6 +75,12 @@ def unplayed_result(spec: MatchSpec, kind: EndingKind, reason: str, seats: tuple
     players = tuple(player.id for player in spec.players)
     ranks = tuple(1 + (seat in seats) * (n - len(seats)) for seat in range(n)) if kind.rated else (1,) * n
     return MatchResult(spec.id, players, (0.0,) * n, ranks, 0, Ending(kind, seats, reason), ((),) * n, b"", False)
+
+
+def split_output(reason: str) -> tuple[str, str]:
+    """The reason of an ending, as it is recorded, without the last output of the process, and that output."""
+    why, _, output = reason.partition(LAST_OUTPUT)
+    return why, output
 
 
 @dataclass(frozen=True)

@@ -265,15 +265,15 @@ def play(job: TournamentJob, quiet: bool) -> list[int]:
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with progress(quiet) as bar:
-            task, waiting, handled = bar.add_task("playing", total=None), "", 0
+            task, trouble, handled = bar.add_task("playing", total=None), "", 0
             while job.wait(0.1) is None:
                 if len(received) > handled:
                     handled = len(received)
                     job.stop() if handled > 1 else job.finish()
                 now = job.progress()
-                if now.text.startswith("waiting:") and waiting != now.text:
+                if now.trouble and trouble != now.trouble:
                     print_error(now.text)  # a pipe shows no progress bar
-                waiting = now.text
+                trouble = now.trouble
                 text = "finishing; press Ctrl-C again to stop at once" if received else now.text
                 bar.update(task, description=text, total=now.total, completed=now.played)
             now = job.progress()

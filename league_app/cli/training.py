@@ -281,8 +281,7 @@ def _print_logs(job: TrainingJob, printed: int, quiet: bool) -> int:
 def finish(state: LeagueState, job: TrainingJob, signals: Sequence[int], quiet: bool) -> CommandResult:
     session, path = job.session, state.league.path.name
     report = summary(state.training.sessions, session)
-    failed = session.note.startswith("failed")
-    status = 0 if session.state is RunState.FINISHED else 1 if failed else 128 + signals[0] if signals else 3
+    status = 0 if session.state is RunState.FINISHED else 1 if session.failed else 128 + signals[0] if signals else 3
 
     def show() -> None:
         show_curves(metric_names(session.trainer), report["metrics"])
@@ -299,7 +298,7 @@ def finish(state: LeagueState, job: TrainingJob, signals: Sequence[int], quiet: 
             at = f"; `ringside train resume {where}` resumes from step {resumable[-1]}" if resumable else ""
             best = any(checkpoint.kind for checkpoint in report["checkpoints"])
             player = f", `ringside train enter {where}` adds its best player so far" if best else ""
-            print_error(f"{session.note or 'stopped'}{at}{player}")
+            print_error(f"{session.ending or 'stopped'}{at}{player}")
 
     report |= {"champions": job.champions, "logs": list(job.logs)}
     return CommandResult(report, show, status)
@@ -335,7 +334,7 @@ def listing(options: argparse.Namespace) -> CommandResult:
                 str(steps[session.number]),
                 session.state.value,
                 best,
-                safe_text(session.note),
+                safe_text(session.ending),
             )
         console.print(shown)
 
@@ -351,7 +350,7 @@ def show(options: argparse.Namespace) -> CommandResult:
     def shown() -> None:
         print_line(f"{session.number}: {session.name}, {session.trainer} on {session.game.name}, {session.state.value}")
         if session.note:
-            print_line(session.note, "yellow" if session.note.startswith("failed") else "")
+            print_line(session.ending, "yellow" if session.failed else "")
         usual = _defaults(session.trainer)
         changed = [(name, value) for name, value in session.config if name in ALWAYS_SHOWN or usual.get(name) != value]
         print_line(

@@ -160,7 +160,7 @@ class DraftEstimator:
         except NotConfirmed as error:
             return dataclasses.replace(result, error=str(error), engine=error.agent)
         except RingsideError as error:
-            return dataclasses.replace(result, error=str(error), field=str(error).partition(" = ")[0])
+            return dataclasses.replace(result, error=str(error), field=error.field)
         return result
 
     def estimate(self, state: LeagueState, draft: TournamentDraft) -> DraftEstimate:

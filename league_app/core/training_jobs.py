@@ -15,7 +15,7 @@ from agents.training.session import TrainingSession
 from engine.errors import BadLeague, BadValue, LeagueError, NotNow, StorageFailed
 from engine.league.records import NAME_LENGTH, Agent, RunState, content_hash
 from engine.league.storage.league import League, free_name
-from engine.league.storage.session_rows import Measured, SavedCheckpoint, Session
+from engine.league.storage.session_rows import Measured, SavedCheckpoint, Session, origin_of
 from engine.league.storage.sessions import SessionStore
 from engine.options import Value, items
 from engine.play.concurrent import MOST_WORKERS
@@ -171,8 +171,8 @@ class TrainingJob:
                     entered += self._enter(event)
                 case Ended():
                     done = event.how is How.FINISHED
-                    note = event.reason if event.how is not How.FAILED else f"failed: {event.reason}"
-                    self._sessions.update(self.number, RunState.FINISHED if done else RunState.STOPPED, note)
+                    state, failed = RunState.FINISHED if done else RunState.STOPPED, event.how is How.FAILED
+                    self._sessions.update(self.number, state, event.reason, failed=failed)
         return entered
 
     def _enter(self, event: Champion) -> list[Agent]:
@@ -188,8 +188,7 @@ class TrainingJob:
         if same:
             return [self._sessions.enter(same[-1].number, name, parents=self._parents)]
         spec = AgentSpec(name, player.kind, player.payload, player.version)
-        where = f"step {event.step} of training session {session.number} ({session.name})"
-        origin = f"trained by {session.trainer}, {where}"
+        origin = origin_of(session, event.step)
         league, game, parents = self._context.league, session.game.name, self._parents
         return [league.add_agent(name, game, spec, origin=origin, parents=parents, notes=player.about)]
 
@@ -302,9 +301,7 @@ class TrainingManager:
                 plugins=self._plugins,
             )
             parents = [str(ancestor)] if ancestor is not None else []
-            suffix = f" of training session {session.number} ({session.name})"
-            before = self._context.league.agents(session.game.name, archived=True)
-            parents = [one.id for one in before if one.origin.endswith(suffix)][-1:] or parents
+            parents = [one.id for one in self.sessions.agents(session.number)][-1:] or parents
             config: list[tuple[str, Value]] = list(items(live.trainer))
             if ancestor is not None:
                 config.append((ANCESTOR, ancestor))

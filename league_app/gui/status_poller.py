@@ -13,7 +13,6 @@ from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext
 
 PERIOD = 500  # milliseconds, for progress that sends no notification
-WAITING = "waiting: "  # prefix of a run's text while nothing can be saved
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,12 @@ class AppStatus:
 
     @property
     def paused(self) -> bool:
-        return self.progress is not None and self.progress.text.endswith("paused")
+        return self.progress is not None and self.progress.paused
 
     @property
     def trouble(self) -> str:
         """Why nothing can be saved; empty if it can."""
-        text = self.progress.text if self.progress is not None else ""
-        return text.removeprefix(WAITING) if text.startswith(WAITING) else ""
+        return self.progress.trouble if self.progress is not None else ""
 
 
 def load_status(state: LeagueState) -> AppStatus:

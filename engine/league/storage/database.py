@@ -238,9 +238,9 @@ class Database:
                 raise LeagueError(f"{self.path} has been closed") from None
             raise
         except sqlite3.DatabaseError as error:
-            if self._closed and "interrupted" in str(error):
-                raise LeagueError(f"{self.path} has been closed") from None
             name = getattr(error, "sqlite_errorname", "") or "SQLITE_CORRUPT"  # without one: invalid text
+            if self._closed and name == "SQLITE_INTERRUPT":
+                raise LeagueError(f"{self.path} has been closed") from None
             if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
                 what = "the disk is full" if name == "SQLITE_FULL" else str(error)
                 text = f"cannot {verb} {self.path}: {what}. Nothing that was saved is lost; make room or check the disk"

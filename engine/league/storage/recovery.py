@@ -28,4 +28,6 @@ def stop_interrupted_runs(file: Database) -> None:
         for row in db.execute(f"SELECT {SESSION} FROM sessions ORDER BY number").fetchall():
             session = session_of(row, file.path)
             if session.state in INTERRUPTED:
-                update_session(db, dataclasses.replace(session, state=RunState.STOPPED, finished=None, note=NOTE))
+                update_session(
+                    db, dataclasses.replace(session, state=RunState.STOPPED, finished=None, note=NOTE, failed=False)
+                )

@@ -27,6 +27,7 @@ from engine.play.match import GameSpec
 SESSION = "number, name, trainer, game, config, state, created, finished, note, seal"
 LARGEST_STATE = 512 << 20  # bytes, unpacked
 MOST_STEPS = 2**53
+FAILED = "failed: "  # begins the note of a failed session in the file
 STATES = (RunState.RUNNING, RunState.PAUSED, RunState.STOPPED, RunState.FINISHED)
 
 
@@ -43,6 +44,12 @@ class Session:
     created: float  # seconds since 1970
     finished: float | None = None
     note: str = ""  # why it stopped
+    failed: bool = False  # then the note is the reason
+
+    @property
+    def ending(self) -> str:
+        """How it ended, as a text; empty if that is not recorded."""
+        return f"{FAILED}{self.note}" if self.failed else self.note
 
 
 @dataclass(frozen=True)
@@ -113,7 +120,7 @@ class _Record:
 
 def session_row(one: Session) -> tuple[Any, ...]:
     fixed = (one.name, one.trainer, codec.dump(one.game), codec.dump(_Config(one.config)))
-    row = (one.number, *fixed, one.state.value, one.created, one.finished, one.note)
+    row = (one.number, *fixed, one.state.value, one.created, one.finished, one.ending)
     return (*row, checksum(*row))
 
 
@@ -129,9 +136,21 @@ def session_of(row: Sequence[Any], path: Path) -> Session:
         if RunState(state) not in STATES:
             raise ValueError(f"a session cannot be {state}")
         decoded = codec.load(GameSpec, game), codec.load(_Config, config).config
-        return Session(number, name, trainer, *decoded, RunState(state), created, finished, note)
+        failed = note.startswith(FAILED)
+        times_and_note = created, finished, note.removeprefix(FAILED)
+        return Session(number, name, trainer, *decoded, RunState(state), *times_and_note, failed)
     except (RingsideError, TypeError, ValueError) as error:
         raise damaged(path, f"training session {number}", error) from None
+
+
+def origin_of(session: Session, step: int) -> str:
+    """The origin of an agent that this session has trained."""
+    return f"trained by {session.trainer}, step {step} of training session {session.number} ({session.name})"
+
+
+def names_session(origin: str, session: Session) -> bool:
+    """Whether `origin_of` has written this origin: the only link of a player that no checkpoint holds."""
+    return origin.endswith(f" of training session {session.number} ({session.name})")
 
 
 def update_session(db: sqlite3.Connection, one: Session) -> None:

@@ -37,6 +37,8 @@ from engine.league.storage.session_rows import (
     clean_note,
     damaged,
     metric_rows,
+    names_session,
+    origin_of,
     pack_state,
     series_of,
     session_of,
@@ -100,8 +102,11 @@ class SessionStore:
         state: RunState | None = None,
         note: str | None = None,
         config: Iterable[tuple[str, Value]] | None = None,
+        *,
+        failed: bool = False,
     ) -> Session:
-        """Sets state, note and settings. Characters of the note that a file cannot hold are replaced."""
+        """Sets state, note and settings. Characters of the note that a file cannot hold are replaced. `failed`: the
+        note is the reason of a failure."""
         if state not in (None, *STATES):
             raise BadValue("state", state, f"one of {', '.join(one.value for one in STATES)}")
         with self.league.file.transaction() as db:
@@ -109,7 +114,7 @@ class SessionStore:
             if state is not None:
                 new = dataclasses.replace(new, state=state, finished=None if state.open else time.time())
             if note is not None:
-                new = dataclasses.replace(new, note=clean_note(note))
+                new = dataclasses.replace(new, note=clean_note(note), failed=failed)
             if config is not None:
                 new = dataclasses.replace(new, config=check_config(config))
             update_session(db, new)
@@ -225,13 +230,20 @@ class SessionStore:
             if not one.kind:
                 raise NotNow(f"there is no player to add at {where}")
             spec = self.player(one, name, db)
-            origin = f"trained by {session.trainer}, {where}"
+            origin = origin_of(session, one.step)
             notes = one.about if notes is None else notes
             agent = self.league.add_agent(
                 name, session.game.name, spec, notes=notes, colour=colour, tags=tags, parents=parents, origin=origin
             )
             self._write_checkpoint(db, dataclasses.replace(one, agent=agent.id))
         return agent
+
+    def agents(self, number: int) -> list[Agent]:
+        """The agents of the league that this session has trained, in the order in which they were added."""
+        session = self.session(number)
+        entered = {one.agent for one in self.checkpoints(number) if one.agent is not None}
+        known = self.league.agents(session.game.name, archived=True)
+        return [one for one in known if one.id in entered or names_session(one.origin, session)]
 
     def player(self, one: SavedCheckpoint, name: str, db: sqlite3.Connection | None = None) -> AgentSpec:
         """The best player of a checkpoint that has one."""

@@ -16,12 +16,12 @@ from engine.league.failure_report import NO_AGENT
 from engine.league.storage.league import League
 from engine.league.storage.match_rows import pack_players
 from engine.league.storage.schema import PLACES
+from engine.play.failures import split_output
 from engine.play.match import EndingKind, GameSpec
 
 PAGE = 500  # matches that are read at once
 UPSET = 100.0  # Elo that the winner of an upset is rated lower, at least
 REASON = 300  # characters of a reason in a row
-LAST_OUTPUT = "; it last printed: "  # precedes the output of the process in a reason
 
 Row = tuple[Any, ...]
 """number, when, players, ranks and scores as bytes, steps, ending, mask of blamed seats, reason: a plain tuple of
@@ -279,14 +279,9 @@ class FailureRow:
     colour: str
     ending: str
     reason: str  # of the latest
+    output: str  # the last that its process printed
     times: int
     number: int  # the latest match
-
-    @property
-    def reason_and_output(self) -> tuple[str, str]:
-        """The reason, and the last output of the process."""
-        reason, _, output = self.reason.partition(LAST_OUTPUT)
-        return reason, output
 
 
 def failures(league: League, pool: GameSpec | None, agent: str = "") -> list[FailureRow]:
@@ -300,14 +295,16 @@ def failures(league: League, pool: GameSpec | None, agent: str = "") -> list[Fai
         one = labels[number]
         before = found.get((one.id, ending))
         times = count + (before.times if before else 0)
-        found[one.id, ending] = FailureRow(one.id, one.name, one.kind, one.colour, ending, reason, times, match)
+        found[one.id, ending] = FailureRow(
+            one.id, one.name, one.kind, one.colour, ending, *split_output(reason), times, match
+        )
     if not agent:
         sql = "SELECT count(*), max(number), reason FROM matches WHERE ending = 'void' AND number BETWEEN ? AND ?"
         for tournament in names:
             [(count, match, reason)] = league.file.read(sql, *played_matches.span(tournament))
             if count:
                 times = count + (found["", "void"].times if ("", "void") in found else 0)
-                found["", "void"] = FailureRow("", NO_AGENT, "", "", "void", reason, times, match)
+                found["", "void"] = FailureRow("", NO_AGENT, "", "", "void", *split_output(reason), times, match)
     chosen = [one for one in found.values() if agent in ("", one.agent)]
     return sorted(chosen, key=lambda one: -one.number)
 

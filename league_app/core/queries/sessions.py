@@ -59,7 +59,7 @@ class SessionSummary:
     def status(self) -> str:
         if self.running:
             return "paused" if self.paused else "running"
-        if self.session.note.startswith("failed"):
+        if self.session.failed:
             return "failed"
         return "finished" if self.session.state is RunState.FINISHED else "stopped"
 
@@ -208,10 +208,9 @@ def load_metric_updates(
 
 def load_end(number: int, state: LeagueState) -> SessionEnd:
     session = state.training.sessions.session(number)
-    origin = f" of training session {number} ({session.name})"
-    champions = [agent for agent in state.agents(session.game.name) if agent.origin.endswith(origin)]
-    if session.note.startswith("failed"):
-        return SessionEnd(number, f"{session.name} {session.note}", "bad", None)
+    champions = [agent for agent in state.training.sessions.agents(number) if agent.archived is None]
+    if session.failed:
+        return SessionEnd(number, f"{session.name} {session.ending}", "bad", None)
     if session.state.open:
         return SessionEnd(number, f"{session.name} was stopped and can be resumed", "info", None)
     if not champions:

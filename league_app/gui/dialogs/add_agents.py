@@ -9,7 +9,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QComboBox, QDialog, QLineEdit, QPlainTextEdit, QWidget
 
-from engine.errors import BadValue
+from engine.errors import BadValue, RingsideError
 from engine.files import check_path
 from engine.league.records import Agent, check_name
 from engine.registry import GAMES, KINDS, agents_for, all_games, new_game
@@ -208,7 +208,7 @@ class AddAgentDialog(QDialog):
         self.accept()
 
     def _on_failed(self, error: Exception) -> None:
-        field = self._name if str(error).startswith("name") else self._payload
+        field = self._name if isinstance(error, RingsideError) and error.field == "name" else self._payload
         field.show_error(str(error))
         self.add_button.setEnabled(True)
 

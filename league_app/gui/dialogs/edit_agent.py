@@ -26,7 +26,7 @@ def tags_of(text: str) -> tuple[str, ...]:
 
 def sentence(error: BadValue) -> str:
     """Return what a value must be, without the value itself: it is in the field."""
-    return "It must be " + str(error).partition(": must be ")[2] + "."
+    return f"It must be {error.needed}."
 
 
 class Swatch(QAbstractButton):

@@ -380,7 +380,7 @@ class TournamentDialog(QDialog):
     def _on_failed(self, error: Exception) -> None:
         self._busy = False
         if isinstance(error, RingsideError):
-            self._show_error(str(error), str(error).partition(" = ")[0])
+            self._show_error(str(error), error.field)
         else:
             self._update_buttons()
             self.context.failed.emit(error)

@@ -305,7 +305,7 @@ def _percent(share: float) -> str:
 
 def _toggle_pause(job: TournamentJob) -> None:
     """Runs in the background: reading the progress may wait for workers."""
-    job.resume() if "paused" in job.progress().text else job.pause()
+    job.resume() if job.progress().paused else job.pause()
 
 
 def _summarise(state: LeagueState, job: TournamentJob | None, number: int) -> Summary:

@@ -106,11 +106,11 @@ class RunCard(Card):
             set_tone(self.text, "")
             return
         now = run.progress
-        paused = now.state is RunState.PAUSED or "paused" in now.text
+        paused = now.state is RunState.PAUSED or now.paused
         self.name.setText(run.name)
         self.text.setText(now.text[:1].upper() + now.text[1:])
         self.text.show()
-        set_tone(self.text, "warn" if now.text.startswith("waiting") else "")
+        set_tone(self.text, "warn" if now.trouble else "")
         self.bar.setRange(0, max(now.total, 1))
         self.bar.setValue(now.played)
         self.count.setText(f"{now.played:,} of {now.total:,}")

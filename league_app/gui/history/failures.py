@@ -139,10 +139,9 @@ class FailuresView(QWidget):
 
 def details(one: FailureRow) -> str:
     """Return match, reason and last output as text."""
-    reason, output = one.reason_and_output
-    parts = [f"Match {matches.reference(one.number)}", reason or "No reason given"]
-    if output:
-        parts.append("Last output of its process:\n" + "\n".join(f"  {line}" for line in output.split(" | ")))
+    parts = [f"Match {matches.reference(one.number)}", one.reason or "No reason given"]
+    if one.output:
+        parts.append("Last output of its process:\n" + "\n".join(f"  {line}" for line in one.output.split(" | ")))
     return "\n\n".join(parts)
 
 

@@ -283,7 +283,7 @@ def _agent(row: FailureRow) -> AgentCell:
 
 
 def _reason(row: FailureRow) -> str:
-    return one_line(row.reason_and_output[0]) or "no reason given"
+    return one_line(row.reason) or "no reason given"
 
 
 def one_line(text: str) -> str:

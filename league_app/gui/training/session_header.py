@@ -72,7 +72,7 @@ class SessionHeader(Card):
             last, warning = summary.logs[-1]
             text, tone = last, "warn" if warning else ""
         elif not summary.running and summary.session.note:
-            text, tone = summary.session.note, "bad" if summary.status == "failed" else ""
+            text, tone = summary.session.ending, "bad" if summary.session.failed else ""
             text = f"Finished: {text}" if summary.status == "finished" else text
         self.message.setText(" ".join(text.split()))
         self.message.setVisible(bool(text))

@@ -92,7 +92,7 @@ class SessionsModel(QAbstractListModel):
             return summary
         if role == Qt.ItemDataRole.ToolTipRole:
             session = summary.session
-            note = f"\n{session.note}" if session.note else ""
+            note = f"\n{session.ending}" if session.ending else ""
             return tooltip_html(f"{session.number}: {session.name}\n{session.trainer} on {session.game.name}{note}")
         return None
 

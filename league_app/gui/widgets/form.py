@@ -150,7 +150,7 @@ class Form(QWidget):
 
     def show_error_at_field(self, error: Exception) -> bool:
         """Shows an error at the field that it names, until that is edited. Returns False if there is no such field."""
-        name = str(error).partition(" = ")[0]
+        name = error.field if isinstance(error, RingsideError) else ""
         if name not in self._by_name:
             return False
         self._open = self._open or self._rows.index(self._by_name[name]) >= self._visible_count
@@ -196,7 +196,7 @@ class Form(QWidget):
             try:
                 build(self.kind, values)
             except RingsideError as error:
-                name, whole = str(error).partition(" = ")[0], str(error)
+                name, whole = error.field, str(error)
                 if name in self._by_name:
                     errors[name], whole = requirement(error), ""
         for field_row in self._rows:
@@ -332,7 +332,6 @@ class _Row:
 
 
 def requirement(error: Exception) -> str:
-    """The part of an error message that says what the value must be."""
+    """What the value of a field must be; of other errors, the whole text."""
     text = str(error)
-    _, found, rest = text.partition(": must be ")
-    return f"Must be {rest}" if found else text[:1].upper() + text[1:]
+    return f"Must be {error.needed}" if isinstance(error, BadValue) else text[:1].upper() + text[1:]

@@ -14,7 +14,7 @@ import pytest
 from engine.errors import BadValue, NotNow, ReadOnly, RingsideError, UnknownName
 from engine.league.records import NOTES_LENGTH, RunState
 from engine.league.storage.league import League
-from engine.league.storage.session_rows import Measured
+from engine.league.storage.session_rows import Measured, origin_of
 from engine.league.storage.sessions import SessionStore
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import new_game
@@ -294,3 +294,29 @@ def test_a_resumed_session_deletes_what_came_after_its_step(sessions: SessionSto
     assert sessions.audit() == []
     with pytest.raises(BadValue, match="step"):
         sessions.forget_after(1, -1)
+
+
+# Failures and lineage
+
+
+def test_a_failure_is_a_field_and_older_notes_are_read_as_one(league: League, sessions: SessionStore) -> None:
+    failed = sessions.update(1, RunState.STOPPED, "no memory", failed=True)
+    assert (failed.failed, failed.note, failed.ending) == (True, "no memory", "failed: no memory")
+    assert sessions.session(1) == failed
+    [(note,)] = league.file.read("SELECT note FROM sessions")
+    assert note == "failed: no memory", "as older versions have written it"
+    resumed = sessions.update(1, RunState.RUNNING, "")
+    assert (resumed.failed, resumed.note) == (False, "")
+    stopped = sessions.update(1, RunState.STOPPED, "failed attempts: none")
+    assert (stopped.failed, sessions.session(1).note) == (False, "failed attempts: none")
+
+
+def test_the_agents_of_a_session_are_linked_by_checkpoints_or_named_by_their_origin(
+    league: League, sessions: SessionStore
+) -> None:
+    league.add_agent("Stranger", GAME.name, player(b"other"), origin="step 1 of training session 2 (First)")
+    checkpoint = sessions.add_checkpoint(1, 4, b"state", player(b"one"), "the best")
+    linked = sessions.enter(checkpoint.number, "Linked")
+    named = league.add_agent("Named", GAME.name, player(b"two"), origin=origin_of(sessions.session(1), 7))
+    league.archive(linked.id)
+    assert [one.name for one in sessions.agents(1)] == [linked.name, named.name]

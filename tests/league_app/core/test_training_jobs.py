@@ -307,17 +307,19 @@ def test_sessions_and_a_tournament_share_the_cores_and_all_of_them_finish(state:
 def test_a_trainer_that_fails_or_dies_is_stopped_with_a_reason(state: LeagueState) -> None:
     other = count(state, **SLOW)
     for does, words in {
-        "raise": "failed: ZeroDivisionError: by design (counting.py, line ",
-        "complain": "failed: the board is too small for this: choose a larger one",
-        "exit": "failed: its process exited with status 3; it last printed: ",
-        "segfault": "failed: its process was killed by",
+        "raise": "ZeroDivisionError: by design (counting.py, line ",
+        "complain": "the board is too small for this: choose a larger one",
+        "exit": "its process exited with status 3; it last printed: ",
+        "segfault": "its process was killed by",
     }.items():
         job = count(state, does=does, at=2)
         ended = job.wait()
-        assert (ended.state, ended.note[: len(words)]) == (RunState.STOPPED, words)
+        assert (ended.state, ended.failed, ended.note[: len(words)]) == (RunState.STOPPED, True, words)
+        assert ended.ending == f"failed: {ended.note}"
         assert curves(state.league, job.number) == {"count/value": [(1, 1.0)]}, "earlier metrics are kept"
     again = state.training.resume(2, {"does": ""})
-    assert (again.wait().note, again.logs[0].text[:7]) == ("at 5", "from 1 ")
+    resumed = again.wait()
+    assert (resumed.note, resumed.failed, again.logs[0].text[:7]) == ("at 5", False, "from 1 ")
     counting(other, other.latest["count/value"] + 1)
     assert state.start_tournament(game=GAME, agents=("Lazy", "Tracker")).wait().state is RunState.FINISHED
 
@@ -326,8 +328,8 @@ def fill(monkeypatch: Patch, method: str) -> list[int]:
     """Simulates a full disk, after something was written; clear the returned list to make room."""
     full, write = [1], getattr(SessionStore, method)
 
-    def fails(*args: object) -> object:
-        written = write(*args)
+    def fails(*args: object, **more: object) -> object:
+        written = write(*args, **more)
         if full:
             raise StorageFailed("cannot write one.league: the disk is full")
         return written

@@ -164,7 +164,8 @@ def test_failures_add_up_over_tournaments_with_the_latest_reason(context: AppCon
     for one in failure_report.failures(league, number):
         assert found[one.agent, one.ending].times == one.times
         assert matches.reference(found[one.agent, one.ending].number) == one.match
-        assert found[one.agent, one.ending].reason_and_output == ("the process ended with signal 11", WROTE)
+        failure = found[one.agent, one.ending]
+        assert (failure.reason, failure.output) == ("the process ended with signal 11", WROTE)
     assert len(found) == len(failure_report.failures(league, number)) > 0
 
 

@@ -179,7 +179,7 @@ def test_pressing_pause_does_not_wait_for_the_run(shown: Shown, monkeypatch: pyt
         def progress(self) -> object:
             asked.append(threading.current_thread())
             gate.wait(120)
-            return SimpleNamespace(text="playing")
+            return SimpleNamespace(paused=False)
 
         def pause(self) -> None:
             paused.set()

@@ -194,7 +194,7 @@ def test_hostile_names_and_notes_do_not_widen_the_page(context: AppContext, qtbo
     sessions = SessionStore(context.league.league)
     number = sessions.add(name, "gone trainer", QUICK, [("note", "<i>" + "x" * 500)]).number
     sessions.record(number, 1, [("odd/" + "y" * 100, float("nan")), ("odd/z", np.inf), ("odd/a", 1.0)])
-    sessions.update(number, RunState.STOPPED, "failed: <b>" + "z" * 900)
+    sessions.update(number, RunState.STOPPED, "<b>" + "z" * 900, failed=True)
     page = page_of(context, qtbot)
     page.resize(706, 536)
     until(qtbot, lambda: page.number == number and page.charts.cards)
