@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -20,15 +20,18 @@ from league_app.core.state import LeagueState
 SHARE = "validation/share"
 PREVIEW_POINTS = 40  # of a summary's curve
 MAX_PLAYERS = 60  # of a session, the newest
-METRIC_NAMES = """
-WITH RECURSIVE found(name) AS (
-    SELECT min(name) FROM metrics WHERE session = ?1
-    UNION ALL SELECT (SELECT min(name) FROM metrics WHERE session = ?1 AND name > found.name) FROM found
-    WHERE found.name IS NOT NULL)
-SELECT name FROM found WHERE name IS NOT NULL
+LATEST = """
+WITH RECURSIVE found(session, name) AS (
+    SELECT number, (SELECT min(name) FROM metrics WHERE session = number) FROM sessions WHERE number IN ({numbers})
+    UNION ALL SELECT session, (SELECT min(name) FROM metrics WHERE session = found.session AND name > found.name)
+    FROM found WHERE found.name IS NOT NULL),
+last(session, name, step) AS (
+    SELECT session, name, (SELECT max(step) FROM metrics WHERE session = found.session AND name = found.name)
+    FROM found WHERE name IS NOT NULL)
+SELECT session, name, step, at FROM last JOIN metrics USING (session, name, step)
 """  # steps from name to name through the index; SELECT DISTINCT would read every value
 
-KnownPoints = dict[int, dict[str, tuple[int, float]]]  # by session and metric: the last known step and its time
+KnownPoints = dict[int, dict[str, tuple[int, float]]]  # by session and metric: the last step and its time
 
 
 @dataclass(frozen=True)
@@ -119,46 +122,55 @@ class TrainedPlayer:
 # Summaries
 
 
-def load_sessions(state: LeagueState) -> list[SessionSummary]:
+class SessionPreviews:
+    """The curves of a list of sessions; only those that have changed are read again."""
+
+    def __init__(self) -> None:
+        self._curves: dict[int, tuple[object, Floats]] = {}  # by session: the last values of its metrics, and the curve
+
+    def curve(self, league: League, number: int, last: Mapping[str, tuple[int, float]]) -> Floats:
+        """The validation, or else the first metric."""
+        known = self._curves.get(number)
+        if known is None or known[0] != last:
+            known = self._curves[number] = last, self._read(league, number, last) if last else np.empty(0)
+        return known[1]
+
+    def _read(self, league: League, number: int, last: Mapping[str, tuple[int, float]]) -> Floats:
+        name = SHARE if SHARE in last else min(last)
+        sql = "SELECT step, at, value FROM metrics WHERE session = ? AND name = ? ORDER BY step DESC LIMIT 2000"
+        return series_of(name, league.file.read(sql, number, name)[::-1], league.path, number).values
+
+
+def load_sessions(previews: SessionPreviews, state: LeagueState) -> list[SessionSummary]:
     """Newest first."""
     jobs = {job.number: job for job in state.training.jobs}
-    summaries = []
-    for session in reversed(state.training.sessions.all()):
-        job, league = jobs.get(session.number), state.league
-        names = metric_names(league, session.number)
-        curve = _preview_curve(league, session.number, names)
+    summaries, league, sessions = [], state.league, state.training.sessions.all()
+    latest = latest_points(league, [session.number for session in sessions])
+    for session in reversed(sessions):
+        job, last = jobs.get(session.number), latest[session.number]
+        curve = previews.curve(league, session.number, last)
         config = dict(session.config)
         total = next((int(config[name]) for name in ("generations", "steps") if type(config.get(name)) is int), 0)
         live: dict[str, Any] = {"running": False, "paused": False, "text": "", "seconds_left": None}
-        step = _last_step(league, session.number, names)
+        step = max((step for step, _ in last.values()), default=0)
         if job is not None:
             now = job.progress
             logs = tuple((log.text, log.level.value == "warning") for log in list(job.logs)[-200:])
             live = {"running": True, "paused": job.paused, "text": now.text if now else "", "trouble": job.trouble}
             live |= {"seconds_left": now.seconds_left if now else None, "logs": logs}
             step, total = max(step, now.step if now else 0), now.total if now and now.total else total
-        best = float(np.nanmax(curve)) if len(curve) and np.isfinite(curve).any() and SHARE in names else None
+        best = float(np.nanmax(curve)) if len(curve) and np.isfinite(curve).any() and SHARE in last else None
         summaries.append(SessionSummary(session, step, total, best=best, curve=_thinned(curve), **live))
     return summaries
 
 
-def metric_names(league: League, number: int) -> list[str]:
-    return [name for (name,) in league.file.read(METRIC_NAMES, number)]
-
-
-def _last_step(league: League, number: int, names: Iterable[str]) -> int:
-    sql = "SELECT max(step) FROM metrics WHERE session = ? AND name = ?"
-    steps = [league.file.read(sql, number, name)[0][0] for name in names]
-    return max((step for step in steps if step is not None), default=0)
-
-
-def _preview_curve(league: League, number: int, names: Sequence[str]) -> Floats:
-    """The validation, or else the first metric."""
-    if not names:
-        return np.empty(0)
-    sql = "SELECT step, at, value FROM metrics WHERE session = ? AND name = ? ORDER BY step DESC LIMIT 2000"
-    name = SHARE if SHARE in names else names[0]
-    return series_of(name, league.file.read(sql, number, name)[::-1], league.path, number).values
+def latest_points(league: League, numbers: Sequence[int]) -> KnownPoints:
+    """The last step of each metric of these sessions, in one query."""
+    found: KnownPoints = {number: {} for number in numbers}
+    sql = LATEST.format(numbers=",".join(map(str, numbers)))
+    for number, name, step, at in league.file.read(sql) if numbers else ():
+        found[number][name] = step, at
+    return found
 
 
 def _thinned(values: Floats) -> tuple[float, ...]:
@@ -173,7 +185,10 @@ def _thinned(values: Floats) -> tuple[float, ...]:
 
 def load_updates(known: KnownPoints, trainers: set[str], state: LeagueState) -> SessionUpdates:
     """New values of these sessions, and the defaults and descriptions of these trainers."""
-    metrics = {number: load_metric_updates(state.league, number, points) for number, points in known.items()}
+    latest = latest_points(state.league, list(known))
+    metrics = {
+        number: load_metric_updates(state.league, number, points, latest[number]) for number, points in known.items()
+    }
     defaults: dict[str, dict[str, object]] = {}
     descriptions: dict[str, dict[str, str]] = {}
     for name in trainers:
@@ -184,26 +199,36 @@ def load_updates(known: KnownPoints, trainers: set[str], state: LeagueState) -> 
 
 
 def load_metric_updates(
-    league: League, number: int, known: Mapping[str, tuple[int, float]]
+    league: League, number: int, known: Mapping[str, tuple[int, float]], latest: Mapping[str, tuple[int, float]]
 ) -> dict[str, MetricUpdate | None]:
     """Values after the last known step of each metric; None for a metric that no longer exists.
 
     A session that resumes from a checkpoint deletes the values after it. The last known step is then missing or has
-    another time, and the whole metric is read again.
+    another time, and the whole metric is read again. At most two queries.
     """
-    names = metric_names(league, number)
-    updates: dict[str, MetricUpdate | None] = dict.fromkeys(set(known) - set(names))
-    for name in names:
-        step, at = known.get(name, (-1, 0.0))
-        if step >= 0:
-            same = "SELECT 1 FROM metrics WHERE session = ? AND name = ? AND step = ? AND at = ?"
-            if not league.file.read(same, number, name, step, at):
-                step = -1
-        sql = "SELECT step, at, value FROM metrics WHERE session = ? AND name = ? AND step > ? ORDER BY step"
-        rows = league.file.read(sql, number, name, step)
-        if rows or step < 0:
-            updates[name] = MetricUpdate(series_of(name, rows, league.path, number), step < 0)
+    updates: dict[str, MetricUpdate | None] = dict.fromkeys(known.keys() - latest.keys())
+    changed = {name: known.get(name, (-1, 0.0)) for name, last in latest.items() if known.get(name) != last}
+    rows = _rows_from(league, number, {name: step for name, (step, _) in changed.items()})
+    first = {name: found[0][:2] if found else None for name, found in rows.items()}
+    replaced = {name for name, point in changed.items() if first[name] != point}
+    whole = _rows_from(league, number, dict.fromkeys(replaced & known.keys(), -1))
+    for name in changed:
+        new = whole.get(name, rows[name]) if name in replaced else rows[name][1:]
+        updates[name] = MetricUpdate(series_of(name, new, league.path, number), name in replaced)
     return updates
+
+
+def _rows_from(league: League, number: int, steps: Mapping[str, int]) -> dict[str, list[tuple[int, float, bytes]]]:
+    """By metric: step, time and value of all rows from this step on."""
+    found: dict[str, list[tuple[int, float, bytes]]] = {name: [] for name in steps}
+    if steps:
+        wanted = ",".join(["(?, ?)"] * len(steps))
+        sql = f"WITH wanted(name, first) AS (VALUES {wanted}) SELECT name, step, at, value FROM wanted JOIN metrics"
+        sql += " USING (name) WHERE session = ? AND step >= first ORDER BY name, step"
+        values = [value for one in steps.items() for value in one]
+        for name, *rest in league.file.read(sql, *values, number):
+            found[name].append(tuple(rest))
+    return found
 
 
 def load_end(number: int, state: LeagueState) -> SessionEnd:

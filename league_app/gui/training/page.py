@@ -16,6 +16,7 @@ from league_app.core.queries.sessions import (
     SHARE,
     KnownPoints,
     SessionEnd,
+    SessionPreviews,
     SessionSummary,
     SessionUpdates,
     load_end,
@@ -46,6 +47,7 @@ class TrainingPage(Page):
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
+        self._previews = SessionPreviews()
         self._curves: dict[int, dict[str, MetricCurve]] = {}
         self._pending = 0  # number of a session to select as soon as it is listed
         self._running: dict[int, str] = {}
@@ -135,7 +137,7 @@ class TrainingPage(Page):
         if state is None or not self.isVisible():
             self._show_sessions([])
             return
-        self.context.ask("training", load_sessions, self._show_sessions)
+        self.context.ask("training", partial(load_sessions, self._previews), self._show_sessions)
 
     def show_item(self, what: object) -> None:
         if isinstance(what, int):
@@ -258,7 +260,7 @@ class TrainingPage(Page):
 
     @Slot()
     def _on_league_opened(self) -> None:
-        self._curves, self._running, self._drawn = {}, {}, []
+        self._previews, self._curves, self._running, self._drawn = SessionPreviews(), {}, {}, []
         self.model.set_rows([])
         self.pages.setCurrentIndex(0)
 

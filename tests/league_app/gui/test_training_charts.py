@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from engine.league.storage.sessions import SessionStore
-from league_app.core.queries.sessions import load_metric_updates
+from league_app.core.queries.sessions import latest_points, load_metric_updates
 from league_app.gui.context import AppContext
 from league_app.gui.training.charts import MetricCurve, chart_specs
 from league_app.gui.training.page import export
@@ -94,7 +94,8 @@ def test_only_new_values_are_read_and_a_rewound_metric_is_read_again(context: Ap
     curves: dict[str, MetricCurve] = {}
 
     def update() -> dict[str, Any]:
-        updates = load_metric_updates(league, number, {name: curve.last_point for name, curve in curves.items()})
+        known = {name: curve.last_point for name, curve in curves.items()}
+        updates = load_metric_updates(league, number, known, latest_points(league, [number])[number])
         for name, new in updates.items():
             if new is None:
                 curves.pop(name)

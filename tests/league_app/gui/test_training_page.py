@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from engine.league.records import RunState
 from engine.league.storage.sessions import SessionStore
 from league_app.core.formatting import ordinal
-from league_app.core.queries.sessions import SessionSummary, load_ranks, load_sessions
+from league_app.core.queries.sessions import SessionPreviews, SessionSummary, load_ranks, load_sessions
 from league_app.core.state import LeagueState
 from league_app.gui import placement_matches
 from league_app.gui.context import AppContext
@@ -173,7 +173,7 @@ def test_the_session_list_is_a_sound_model_with_accessible_texts(context: AppCon
     model = SessionsModel()
     tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     numbers = [recorded(context.league, "one"), recorded(context.league, "two", stopped=False)]
-    rows = load_sessions(context.league)
+    rows = load_sessions(SessionPreviews(), context.league)
     assert [summary.number for summary in rows] == numbers[::-1]
     model.set_rows(rows[1:])
     model.set_rows(rows)
