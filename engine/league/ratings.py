@@ -7,7 +7,10 @@ depend on the order, is for the live chart and is computed in schedule order.
 from __future__ import annotations
 
 import functools
+import hashlib
 import math
+import threading
+from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -46,27 +49,13 @@ def rate(
     agents: Sequence[str], points: Floats, games: Floats, anchor: str | None = None, level: float = 0.0
 ) -> Ratings:
     """`points[i, j]` is what i scored against j in `games[i, j]` games; the mean, or the anchor, is set to `level`."""
-    from scipy.sparse import csr_array  # here, because scipy takes half a second to load
-    from scipy.sparse.csgraph import connected_components
-    from scipy.special import ndtr
+    from scipy.special import ndtr  # here, because scipy takes half a second to load
 
-    n = len(agents)
     _check(agents, points, games, anchor)
-    if n == 1:
+    if len(agents) == 1:
         return Ratings(tuple(agents), np.array([level]), np.zeros(1), np.full((1, 1), 0.5), anchor, False)
-    beaten = csr_array(points > 0)  # i has scored against j
-    count, label = connected_components(beaten, directed=True, connection="strong")
-    prior = bool(count > 1)
-    groups = int(connected_components(csr_array(games > 0), directed=False)[0])
-    strength = np.zeros(n)
-    for _ in range(100):
-        slope, information = _slope(strength, points, games, prior)
-        step = np.linalg.lstsq(information, slope, rcond=None)[0]
-        step *= min(1.0, 2.0 / max(np.abs(step).max(), 1e-300))  # far from the maximum a full step overshoots
-        strength += step
-        if np.abs(step).max() < 1e-10:
-            break
-    covariance = np.linalg.pinv(_slope(strength, points, games, prior)[1], hermitian=True)
+    one = FITS.get(points, games)
+    strength, covariance, label = one.strength, one.covariance, one.label
     fixed = agents.index(anchor) if anchor is not None else None
     zero = strength.mean() if fixed is None else strength[fixed]
     between = np.diag(covariance)[:, None] + np.diag(covariance)[None, :] - 2 * covariance
@@ -78,7 +67,61 @@ def rate(
     error = Z * NATS * np.sqrt(np.maximum(variance, 0.0))
     losers, winners = (_fewest(agents, label, taken) for taken in (points, points.T))
     elo = level + NATS * (strength - zero)
-    return Ratings(tuple(agents), elo, error, superiority, anchor, prior, groups, losers, winners)
+    return Ratings(tuple(agents), elo, error, superiority, anchor, one.prior, one.groups, losers, winners)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The strengths that make these results most likely, before the scale is fixed."""
+
+    strength: Floats  # in natural units
+    covariance: Floats
+    label: Ints  # by agent: its component among those that have scored against each other
+    prior: bool
+    groups: int
+
+
+def fit(points: Floats, games: Floats) -> Fit:
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    beaten = csr_array(points > 0)  # i has scored against j
+    count, label = connected_components(beaten, directed=True, connection="strong")
+    prior = bool(count > 1)
+    groups = int(connected_components(csr_array(games > 0), directed=False)[0])
+    strength = np.zeros(len(points))
+    for _ in range(100):
+        slope, information = _slope(strength, points, games, prior)
+        step = np.linalg.lstsq(information, slope, rcond=None)[0]
+        step *= min(1.0, 2.0 / max(np.abs(step).max(), 1e-300))  # far from the maximum a full step overshoots
+        strength += step
+        if np.abs(step).max() < 1e-10:
+            break
+    covariance = np.linalg.pinv(_slope(strength, points, games, prior)[1], hermitian=True).astype(np.float64)
+    return Fit(strength, covariance, label, prior, groups)
+
+
+class FitCache:
+    """The latest fits by the results from which they were computed, for all tables and threads of the program."""
+
+    def __init__(self, size: int = 8) -> None:
+        self._size, self._lock = size, threading.Lock()
+        self._fits: OrderedDict[bytes, Fit] = OrderedDict()
+        self.computed = 0
+
+    def get(self, points: Floats, games: Floats) -> Fit:
+        key = hashlib.blake2b(points.tobytes() + games.tobytes(), digest_size=16).digest()
+        with self._lock:  # a second thread that needs the same fit waits for it
+            found = self._fits.pop(key, None)
+            if found is None:
+                found, self.computed = fit(points, games), self.computed + 1
+            self._fits[key] = found
+            while len(self._fits) > self._size:
+                self._fits.popitem(last=False)
+            return found
+
+
+FITS = FitCache()
 
 
 def _fewest(agents: Sequence[str], label: Ints, points: Floats) -> tuple[str, ...]:
