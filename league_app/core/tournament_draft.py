@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from engine.errors import NotConfirmed, NotNow, RingsideError
 from engine.league import standings
 from engine.league.estimate import Estimate, estimate, rate_name
-from engine.league.records import Lineup, TournamentSettings, check_name
-from engine.league.schedule import Schedule, fingerprint
+from engine.league.records import Tournament, TournamentSettings, check_name
+from engine.league.schedule import fingerprint
 from engine.options import Value, option
 from engine.play.match import SEED_LIMIT, Clock, GameSpec, Limits
 from engine.registry import game_of, new_game
@@ -146,13 +146,10 @@ class DraftEstimator:
             if len(draft.agents) < info.seats:
                 chosen = plural(len(draft.agents), "agent")
                 return dataclasses.replace(result, error=f"{chosen} chosen: {info.title} needs at least {info.seats}")
-            taken = {fingerprint(one.settings, one.lineups[0].entrants) for one in before}
-            free = len(before) + 1
-            while fingerprint(draft.settings(free), draft.agents) in taken:
-                free = (free + 1) % SEED_LIMIT
+            free = free_seed(draft, before)
             seed = free if draft.seed is None else draft.seed
             result = dataclasses.replace(result, seed=seed, free_seed=free)
-            plan = self._plan(state, draft, seed)
+            plan = state.league.plan(draft.settings(seed), draft.agents)
             result = dataclasses.replace(result, matches=plan.length, whole=not plan.adaptive)
             if draft.seed is not None:
                 state.check_new(plan.settings, draft.agents, before)
@@ -168,7 +165,7 @@ class DraftEstimator:
         check = self.check(state, draft)
         if check.error:
             return DraftEstimate(check, None, draft.workers)
-        league, plan = state.league, self._plan(state, draft, check.seed)
+        league, plan = state.league, state.league.plan(draft.settings(check.seed), draft.agents)
         game = plan.settings.game
         if league.setting(rate_name(game)) is None and state.running:
             return DraftEstimate(check, None, draft.workers)
@@ -183,21 +180,23 @@ class DraftEstimator:
             found = dataclasses.replace(found, seconds_shown=plan.length * self._steps[game] / pace)
         return DraftEstimate(check, found, draft.workers)
 
-    def _plan(self, state: LeagueState, draft: TournamentDraft, seed: int) -> Schedule:
-        settings = draft.settings(seed)
-        plan = Schedule(settings, [Lineup(1, 0, draft.agents)])
-        state.league.check_agents(draft.agents, settings.game)
-        plan.extend(lambda *_: ())
-        return plan
+
+def free_seed(draft: TournamentDraft, before: Sequence[Tournament]) -> int:
+    """The next seed with which the tournament was not played yet."""
+    taken = {fingerprint(one.settings, one.lineups[0].entrants) for one in before}
+    free = len(before) + 1
+    while fingerprint(draft.settings(free), draft.agents) in taken:
+        free = (free + 1) % SEED_LIMIT
+    return free
 
 
-def create_tournament(state: LeagueState, draft: TournamentDraft, estimator: DraftEstimator, play: bool) -> int:
+def create_tournament(state: LeagueState, draft: TournamentDraft, play: bool) -> int:
     """Creates the tournament, starts it if `play` is set, and returns its number. An error changes nothing."""
     if state.league.read_only:
         raise NotNow(f"{state.league.path.name} was opened read-only: no tournament can be played in it")
     if play and state.job is not None:
         raise NotNow(f"{state.job.name!r} is running: stop it first")
-    seed = estimator.check(state, draft).seed if draft.seed is None else draft.seed
+    seed = free_seed(draft, state.league.tournaments()) if draft.seed is None else draft.seed
     settings = draft.settings(seed)
     chosen: dict[str, Any] = {
         "game": settings.game,

@@ -29,7 +29,7 @@ from engine.league.records import (
     check_text,
     content_hash,
 )
-from engine.league.schedule import Schedule
+from engine.league.schedule import Schedule, fingerprint
 from engine.league.storage import tournament_rows
 from engine.league.storage.checksums import ById, agent_row
 from engine.league.storage.database import SUFFIX, Database, create
@@ -45,6 +45,7 @@ class League(Closing):
     def __init__(self, path: Path | str, read_only: bool = False) -> None:
         self.file = Database(Path(path), read_only)
         self._specs: dict[str, AgentSpec] = {}  # by id: payloads never change
+        self._plan: tuple[str, Schedule] | None = None  # of the tournament that was planned last
         self._decoded: dict[tuple[Any, ...], Agent] = {}  # by row, so that each is checked only once
         self.no_writer = read_only and not is_locked(self.path)  # so nothing runs, whatever state the file records
         if not read_only:
@@ -265,9 +266,7 @@ class League(Closing):
     def add_tournament(self, name: str, settings: TournamentSettings, entrants: Iterable[str]) -> Tournament:
         """Adds a tournament of these agents, by id, without playing it; raises an error if it cannot be played."""
         lineup = Lineup(1, 0, tuple(entrants))
-        plan = Schedule(settings, [lineup])
-        self.check_agents(lineup.entrants, settings.game)
-        plan.extend(lambda *_: ())
+        plan = self.plan(settings, lineup.entrants)
         name = check_name("name", name)
         with self.file.transaction() as db:
             [(last,)] = db.execute("SELECT coalesce(max(number), 0) FROM tournaments")
@@ -276,6 +275,27 @@ class League(Closing):
             row = (last + 1, pool, name, codec.dump(settings), lineups, RunState.PLANNED.value, time.time())
             tournament_rows.write_row(db, (*row, None, 0, plan.length, ""))
         return self.tournament(last + 1)
+
+    def plan(self, settings: TournamentSettings, entrants: Sequence[str]) -> Schedule:
+        """The schedule of a new tournament; raises an error if it cannot be played. The latest one is kept, because a
+        form, the file and the run need the same one in turn, and a large one takes seconds."""
+        key, kept = fingerprint(settings, entrants), self._plan
+        if kept is None or kept[0] != key:
+            made = Schedule(settings, [Lineup(1, 0, tuple(entrants))])
+            self.check_agents(entrants, settings.game)
+            made.extend(lambda *_: ())
+            kept = self._plan = key, made
+        else:
+            self.check_agents(entrants, settings.game)
+        return kept[1]
+
+    def take_plan(self, tournament: Tournament) -> Schedule:
+        """The schedule of a tournament, for a caller that extends it by results."""
+        kept, one = self._plan, tournament
+        if kept is not None and len(one.lineups) == 1 and kept[0] == fingerprint(one.settings, one.entrants):
+            self._plan = None
+            return kept[1]
+        return Schedule(one.settings, one.lineups)
 
     def tournaments(self) -> list[Tournament]:
         sql = f"SELECT {tournament_rows.COLUMNS} FROM tournaments ORDER BY number"

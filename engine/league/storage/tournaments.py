@@ -18,7 +18,7 @@ from engine.league.head_to_head import Halves, Sums, add_encounters, add_games, 
 from engine.league.multiplayer_ratings import Finish, SkillTracker, rebuild
 from engine.league.played_matches import every_match
 from engine.league.records import Lineup, RunState, Tournament
-from engine.league.schedule import MOST_MATCHES, Schedule, ScheduledMatch
+from engine.league.schedule import MOST_MATCHES, ScheduledMatch
 from engine.league.standings import snapshot
 from engine.league.storage.database import insert_many
 from engine.league.storage.league import League
@@ -50,7 +50,7 @@ class TournamentStore:
     def __init__(self, league: League, number: int) -> None:
         self.league = league
         self.tournament: Tournament = league.tournament(number)
-        self.plan = Schedule(self.tournament.settings, self.tournament.lineups)
+        self.plan = league.take_plan(self.tournament)
         [(self._pool,)] = league.file.read("SELECT pool FROM tournaments WHERE number = ?", number)
         self._base = number * PLACES
         self._present = bytearray(1)

@@ -357,7 +357,7 @@ class TournamentDialog(QDialog):
             return
         self._busy = True
         self._update_buttons()
-        task, on_done = partial(create_tournament, state, draft, self._estimator, play), self._on_started
+        task, on_done = partial(create_tournament, state, draft, play), self._on_started
         self.context.command_queue.run(task, on_done if play else self._on_planned, self._on_failed)
 
     @Slot(object)
