@@ -1,6 +1,6 @@
 """Background work: the one module that knows both Qt signals and the league's change notifications.
 
-Jobs run in threads of their own; their notifications reach the window in batches, at most 20 times a second. The
+Jobs run in threads of their own; their notifications reach the window in batches (`ChangeFeed` makes them). The
 handler of an answer must be a method of a QObject in the window's thread: a plain function would run in the worker's.
 """
 
@@ -10,13 +10,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QThread, Signal, Slot
 from shiboken6 import isValid
 
 from league_app.core.changes import Change
 from league_app.core.state import LeagueState
 
-PERIOD = 50  # milliseconds between two batches
 Key = str | int  # of a query, its name; of a command, its number
 Question = Callable[[], Any]
 Answer = Callable[[Any], None]
@@ -77,7 +76,7 @@ class JobThreads(QObject):
 
 
 class ChangeBridge(QObject):
-    """Delivers a league's change notifications, from any thread, in batches to the window's thread."""
+    """Delivers a league's change notifications, from any thread, to the window's thread; together if it was busy."""
 
     changed = Signal(object)  # list of Change
     _pending = Signal()
@@ -86,11 +85,7 @@ class ChangeBridge(QObject):
         super().__init__(parent)
         self._lock = threading.Lock()
         self._waiting: list[Change] = []
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(PERIOD)
-        self._timer.timeout.connect(self._emit_changes)
-        self._pending.connect(self._start_timer)
+        self._pending.connect(self._emit_changes, Qt.ConnectionType.QueuedConnection)
         self._unsubscribe = state.notices.subscribe(self._receive)
 
     def _receive(self, changes: list[Change]) -> None:
@@ -101,11 +96,6 @@ class ChangeBridge(QObject):
             self._pending.emit()
 
     @Slot()
-    def _start_timer(self) -> None:
-        if not self._timer.isActive():
-            self._timer.start()
-
-    @Slot()
     def _emit_changes(self) -> None:
         with self._lock:
             changes, self._waiting = self._waiting, []
@@ -114,7 +104,8 @@ class ChangeBridge(QObject):
 
     def close(self) -> None:
         self._unsubscribe()
-        self._timer.stop()
+        with self._lock:
+            self._waiting = []
 
 
 class _TaskWorker(QObject):
