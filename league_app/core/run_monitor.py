@@ -1,4 +1,4 @@
-"""RunMonitor: a snapshot of the machine, our share of it, the running tournament and training, for the panels.
+"""RunMonitor: a snapshot of the running tournament and training, and of the machine, for all parts of the window.
 
 Sample it in a background thread: reading the progress of a run may have to wait for its workers.
 """
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import psutil
 
 from agents.training.events import Progress as Trained
-from engine.league.tournament_runner import Progress
+from engine.league.tournament_runner import Activity, Progress
 from engine.telemetry import Machine, Monitor, RunView, WorkerStatus
+from league_app.core.formatting import plural
 from league_app.core.state import LeagueState
 from league_app.core.tournament_job import TournamentJob
 from league_app.core.training_jobs import TrainingJob
@@ -48,10 +49,9 @@ class TournamentView:
 
 
 @dataclass(frozen=True)
-class RunSnapshot:
-    """The state at one time."""
+class MachineLoad:
+    """The machine, our share of it, and the worker processes."""
 
-    at: float  # time.monotonic()
     machine: Machine
     cpu: float  # percent of the whole machine
     our_cpu: float
@@ -59,9 +59,26 @@ class RunSnapshot:
     workers: tuple[WorkerStatus, ...]
     queue: RunView
     quarantined: tuple[str, ...]  # names
-    run: TournamentView | None
-    training: tuple[TrainingView, ...]
-    toggle: str  # text beside the visual toggle
+
+
+@dataclass(frozen=True)
+class RunSnapshot:
+    """The state at one time; without a league nothing runs."""
+
+    run: TournamentView | None = None
+    training: tuple[TrainingView, ...] = ()
+    toggle: str = ""  # text beside the visual switch
+    load: MachineLoad | None = None  # None if it was not measured
+
+    @property
+    def paused(self) -> bool:
+        """Whether the tournament is paused, or will be after its running matches."""
+        return self.run is not None and self.run.progress.paused
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be saved; empty if it can."""
+        return self.run.progress.trouble if self.run is not None else ""
 
 
 class RunMonitor:
@@ -74,29 +91,26 @@ class RunMonitor:
         self._past: deque[tuple[float, int]] = deque()
         self._key: tuple[object, bool] | None = None
 
-    def sample(self, state: LeagueState | None) -> RunSnapshot:
+    def sample(self, state: LeagueState | None, with_load: bool = True) -> RunSnapshot:
+        """`with_load` also measures machine and processes, which takes some milliseconds."""
+        load = self._load(state) if with_load else None
+        if state is None:
+            return RunSnapshot(load=load)
+        job = state.job
+        run = self._run(job) if job is not None else None
+        return RunSnapshot(run, tuple(map(_training, state.training.jobs)), _toggle_text(state, run), load)
+
+    def _load(self, state: LeagueState | None) -> MachineLoad:
         status = state.status() if state is not None else None
-        job = state.job if state is not None else None
-        sessions = state.training.jobs if state is not None else []
+        training = state is not None and bool(state.training.jobs)
         machine = status.machine if status is not None else self._monitor.sample((), NO_RUN).machine
         workers = status.workers if status is not None else ()
-        cpu, memory = self._own_usage(workers, bool(sessions))
+        cpu, memory = self._own_usage(workers, training)
         queue = status.run if status is not None else NO_RUN  # of the last run, if none is running
         names = state.league.names() if state is not None and queue.quarantined else {}
         cores = max(len(machine.cpu), 1)
-        return RunSnapshot(
-            time.monotonic(),
-            machine,
-            sum(machine.cpu) / cores,
-            min(cpu / cores, 100.0),
-            memory,
-            workers,
-            queue,
-            tuple(names.get(one, one) for one in queue.quarantined),
-            self._run(job) if job is not None else None,
-            tuple(map(_training, sessions)),
-            state.toggle_text if state is not None else "",
-        )
+        ours, quarantined = min(cpu / cores, 100.0), tuple(names.get(one, one) for one in queue.quarantined)
+        return MachineLoad(machine, sum(machine.cpu) / cores, ours, memory, workers, queue, quarantined)
 
     def _own_usage(self, workers: Sequence[WorkerStatus], training: bool) -> tuple[float, int]:
         """CPU load in percent of one core, and memory in bytes: this process, its workers, and training processes."""
@@ -125,6 +139,16 @@ class RunMonitor:
         rate = (progress.played - before) / (now - since) if now > since else 0.0
         left = (progress.total - progress.played) / rate if rate else None
         return TournamentView(job.number, job.name, progress, visual, rate, left, now - job.began)
+
+
+def _toggle_text(state: LeagueState, run: TournamentView | None) -> str:
+    """The text beside the visual switch."""
+    if run is None:
+        return "read-only" if state.league.read_only else state.toggle_text
+    now = run.progress
+    if now.activity is Activity.LIVE:
+        return f"showing match {now.played + 1:,} of {now.total:,}"
+    return f"playing on {plural(state.budget.cores, 'worker')}" if now.activity is Activity.PLAYING else now.text
 
 
 def _training(job: TrainingJob) -> TrainingView:

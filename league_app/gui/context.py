@@ -15,6 +15,7 @@ from engine.play.match import GameSpec
 from league_app.core.preferences import Preferences
 from league_app.core.state import LeagueState
 from league_app.gui.background import ChangeBridge, JobThreads, TaskQueue
+from league_app.gui.status_monitor import StatusMonitor
 from league_app.gui.undo_commands import UndoableChange, set_archived
 
 Offer = tuple[str, Callable[[], Any]]  # the label of a button, and what it does
@@ -24,7 +25,7 @@ class AppContext(QObject):
     """One per window. Pages read with `ask`, change the league through `state`, and observe it with `changed`."""
 
     opened = Signal()  # a league was opened, or closed
-    changed = Signal(object)  # list of Change, at most twenty times a second
+    changed = Signal(object)  # list of Change
     pool_changed = Signal()  # another game was selected
     notified = Signal(str, str, object)  # a toast: text, tone (info, good, warn, bad), Offer or None
     failed = Signal(object)  # an Exception to show
@@ -41,6 +42,9 @@ class AppContext(QObject):
         self._queues = (self.read_queue, self.slow_queue, self.command_queue, self.status_queue)
         for queue in self._queues:
             queue.failed.connect(self.failed)
+        self.monitor = StatusMonitor(self.status_queue, self)
+        self.monitor.notified.connect(self.notify)
+        self.monitor.failed.connect(self.failed)
         self.undo = QUndoStack(self)
         self._state: LeagueState | None = None
         self._bridge: ChangeBridge | None = None
@@ -69,6 +73,7 @@ class AppContext(QObject):
         self._bridge.changed.connect(self._on_changes)
         self._pool = _first_pool(state)
         self.undo.clear()
+        self.monitor.watch(state)
         if state.league.path.suffix == ".league":
             self.settings.add_recent(state.league.path.absolute())
         self.opened.emit()
@@ -84,12 +89,14 @@ class AppContext(QObject):
         for queue in self._queues:
             queue.clear()
         self.undo.clear()
+        self.monitor.watch(None)
         if state is not None:
             self.opened.emit()
         return state
 
     def close(self) -> None:
         """Closes the league and stops all threads."""
+        self.monitor.stop()
         state = self.release()
         if state is not None:
             state.close()

@@ -26,7 +26,6 @@ from league_app.gui.help_actions import HelpActions
 from league_app.gui.league_files import RESUMABLE, LeagueFileActions, running_text
 from league_app.gui.page import Page
 from league_app.gui.pages.welcome import WelcomePage
-from league_app.gui.status_poller import StatusPoller
 from league_app.gui.toolbar import StatusBar, Toolbar
 from league_app.gui.widgets.basics import column
 from league_app.gui.widgets.toasts import Toasts
@@ -85,7 +84,7 @@ class MainWindow(QMainWindow):
             WindowLayout(context, self, self.docks),
             HelpActions(context, self, self.menu_actions, self.guide_page),
         )
-        self.toasts, self.poller = Toasts(self), StatusPoller(context, self)
+        self.toasts = Toasts(self)
         self._connect_signals()
         self.show_page("welcome")
         self.update_actions()
@@ -125,7 +124,7 @@ class MainWindow(QMainWindow):
         self.leagues.busy.connect(self._show_busy)
         self.toolbar.toggled.connect(self.toggle_visual)
         for update in (self.toolbar.show_status, self.status_bar.show_status, self._enable):
-            self.poller.updated.connect(update)
+            context.monitor.sampled.connect(update)
 
     # Components
 
@@ -278,7 +277,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def update_actions(self) -> None:
         self._enable()
-        self.poller.poll()
+        self.context.monitor.poll()
 
     @Slot()
     def _enable(self) -> None:
@@ -295,7 +294,7 @@ class MainWindow(QMainWindow):
             "league": state is not None,
             "writable": writable,
             "running": job is not None,
-            "paused": job is not None and self.poller.status.paused,
+            "paused": job is not None and self.context.monitor.latest.paused,
             "resumable": writable and job is None and self._resumable,
             "training": state is not None and bool(state.training.jobs),
             "agent": state is not None and "agents" in self.docks and bool(self.docks["agents"].selected()),
@@ -368,7 +367,6 @@ class MainWindow(QMainWindow):
         if self.context.state is None and not self.leagues.switching:
             self.view.save()
             self._stop_exhibition()
-            self.poller.stop()
             self.help.close_guide()
             self.context.close()
             event.accept()

@@ -6,11 +6,11 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QToolBar
 
 from league_app.core.formatting import plural
+from league_app.core.run_monitor import RunSnapshot
 from league_app.gui import theme
 from league_app.gui.actions import TOOLBAR, Actions
 from league_app.gui.context import AppContext
 from league_app.gui.game_selector import GameSelector
-from league_app.gui.status_poller import AppStatus
 from league_app.gui.widgets.basics import ElidedLabel, tooltip_html
 from league_app.gui.widgets.switch import Switch
 
@@ -56,7 +56,7 @@ class Toolbar(QToolBar):
         pause.setIcon(theme.icon("play" if conditions["paused"] else "pause"))
 
     @Slot(object)
-    def show_status(self, now: AppStatus) -> None:
+    def show_status(self, now: RunSnapshot) -> None:
         self.status_text.setText(now.toggle)
 
 
@@ -65,7 +65,7 @@ class StatusBar(QStatusBar):
 
     def __init__(self, context: AppContext) -> None:
         super().__init__()
-        self._context, self._busy, self._now = context, "", AppStatus()
+        self._context, self._busy = context, ""
         self.setSizeGripEnabled(False)
         self.activity, self.progress, self.saved = ElidedLabel("", "caption"), QLabel(), QLabel()
         for one in (self.progress, self.saved):
@@ -79,17 +79,16 @@ class StatusBar(QStatusBar):
 
     def show_busy(self, text: str) -> None:
         self._busy = text
-        self.show_status(self._now)
+        self.show_status(self._context.monitor.latest)
 
     @Slot(object)
-    def show_status(self, now: AppStatus) -> None:
-        self._now = now
+    def show_status(self, now: RunSnapshot) -> None:
         if self._busy or self._context.state is None:
             self.activity.setText(self._busy)
             return
-        progress = now.progress
-        tournament = f"{now.name}: {progress.text}" if progress is not None else ""
-        training = plural(now.training, "training session") if now.training else ""
+        progress = now.run.progress if now.run is not None else None
+        tournament = f"{now.run.name}: {now.run.progress.text}" if now.run is not None else ""
+        training = plural(len(now.training), "training session") if now.training else ""
         self.activity.setText("; ".join(filter(None, (tournament, training))) or "Idle")
         self.progress.setText(f"{progress.played:,} of {progress.total:,}" if progress is not None else "")
         saved = "read-only" if self._context.league.league.read_only else "not saved yet" if now.trouble else "saved"

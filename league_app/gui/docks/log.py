@@ -13,7 +13,6 @@ from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import QDockWidget, QWidget
 
 from agents.training.events import Level
-from engine.errors import RingsideError
 from engine.telemetry import Event
 from league_app.core.changes import Change
 from league_app.core.formatting import error_text
@@ -27,7 +26,6 @@ from league_app.gui.widgets.basics import IconButton, column
 from league_app.gui.widgets.table.model import Column, Index, TableModel
 from league_app.gui.widgets.table.view import FilteredTable, TableView
 
-PERIOD = 500  # milliseconds
 MAX_ENTRIES = 2000
 DUPLICATE = 2.0  # seconds within which an identical text is not repeated
 TONES = {"info": "", "good": "", "warn": "warning", "bad": "error"}
@@ -131,7 +129,6 @@ class LogDock(QDockWidget):
         self.context, self._collector = context, LogCollector()
         self._lines: list[LogEntry] = []
         self._count = 0
-        self._pending = False
         self._job: TournamentJob | None = None
         self.model = LogModel()
         self.table = TableView(self.model, "log", context.settings)
@@ -146,9 +143,7 @@ class LogDock(QDockWidget):
         self._show_timer.setSingleShot(True)
         self._show_timer.setInterval(100)
         self._show_timer.timeout.connect(self._show_lines)
-        self._timer = QTimer(self)
-        self._timer.setInterval(PERIOD)
-        self._timer.timeout.connect(self._collect)
+        context.monitor.collect(self._collect, self._show_collected)
         context.changed.connect(self._on_changes)
         context.opened.connect(self._open)
         context.failed.connect(self._fail)
@@ -197,10 +192,9 @@ class LogDock(QDockWidget):
 
     @Slot()
     def _open(self) -> None:
-        self._collector, self._job, self._pending = LogCollector(), None, False
+        self._collector, self._job = LogCollector(), None
         state = self.context.state
-        self._latest = None if state is None or state.running else state.latest_job
-        self._timer.stop()
+        self._latest = self._collected = None if state is None or state.running else state.latest_job
         if self.context.state is not None:
             locked = " (read-only)" if self.context.state.league.read_only else ""
             self.add(f"Opened {self.context.state.league.path.name}{locked}")
@@ -219,39 +213,24 @@ class LogDock(QDockWidget):
             if latest is not job:  # it started and ended between two notifications
                 self._log_end(latest)
         self._job = job
-        if job is not None or state.training.jobs:
-            if not self._timer.isActive():
-                self._timer.start()
-        elif self._timer.isActive():
-            self._timer.stop()
-            self._collect()
 
     def _log_end(self, job: TournamentJob) -> None:
         self.context.ask(f"log end {job.number}", partial(_ended, number=job.number), self._show_end)
-        self._collect(job)
 
     @Slot(object)
     def _show_end(self, entry: tuple[str, str]) -> None:
         self.add(*entry)
 
-    @Slot()
-    def _collect(self, job: TournamentJob | None = None) -> None:
-        state = self.context.state
-        if state is not None and (not self._pending or job is not None):
-            self._pending = True
-            question = partial(self._collector.collect, state, job or self._job)
-            key = f"log {job.number}" if job is not None else "log"
-            self.context.status_queue.submit(key, question, self._show_collected, self._on_error)
+    def _collect(self, state: LeagueState) -> list[tuple[float, str, str]]:
+        """Runs in the thread of the monitor; for a run that has ended, one more time."""
+        job = state.latest_job if state.latest_job is not self._collected else None
+        ended = job is not None and state.job is not job
+        found = self._collector.collect(state, job)
+        if ended:
+            self._collected = job
+        return found
 
-    @Slot(object)
-    def _on_error(self, error: Exception) -> None:
-        self._pending = False
-        if not isinstance(error, RingsideError):
-            self.context.failed.emit(error)
-
-    @Slot(object)
     def _show_collected(self, found: list[tuple[float, str, str]]) -> None:
-        self._pending = False
         for at, tone, text in found:
             self._append(at, tone, text)
 

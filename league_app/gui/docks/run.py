@@ -7,17 +7,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QDockWidget, QFrame, QScrollArea, QWidget
 
-from engine.errors import RingsideError
 from engine.league.records import RunState
 from league_app.core.changes import Change
 from league_app.core.formatting import byte_size
 from league_app.core.queries import highlights
 from league_app.core.queries.highlights import Summary
-from league_app.core.run_monitor import RunMonitor, RunSnapshot, UnfinishedTournament, unfinished_tournaments
+from league_app.core.run_monitor import RunSnapshot, UnfinishedTournament, unfinished_tournaments
 from league_app.core.state import LeagueState
 from league_app.core.tournament_job import TournamentJob
 from league_app.gui.context import AppContext
@@ -26,29 +25,25 @@ from league_app.gui.docks.worker_list import WorkersCard
 from league_app.gui.widgets.basics import Card, column
 from league_app.gui.widgets.meters import Cores, TimeLine
 
-PERIOD = 500  # milliseconds between two samples
 WIDTH = 300
 
 
 class RunDock(QDockWidget):
-    """Samples twice a second while visible; summaries of ended runs are shown even while hidden."""
+    """Shows the load of the machine while visible; summaries of ended runs are shown even while hidden."""
 
-    sampled = Signal(object)  # RunSnapshot
     ended = Signal(object)  # the Summary of a run
     new_requested = Signal()  # the button for a new tournament was clicked
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__("Run", parent)
         self.setObjectName("run")
-        self.context, self._monitor = context, RunMonitor()
+        self.context = context
         self._job: TournamentJob | None = None
         self._fresh: set[int] = set()  # tournaments with new matches, even if their job was never sampled
-        self._pending = self._offer_pending = False
+        self._offer_pending = False
         self.summary: Summary | None = None  # of the last run
         self._build()
-        self._timer = QTimer(self)
-        self._timer.setInterval(PERIOD)
-        self._timer.timeout.connect(self._sample)
+        context.monitor.sampled.connect(self._show_sample)
         context.changed.connect(self._on_changes)
         context.opened.connect(self._open)
         self._open()
@@ -95,53 +90,41 @@ class RunDock(QDockWidget):
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
         super().showEvent(event)
-        self._timer.start()
-        self._sample()
+        self.context.monitor.with_load = True
+        self.context.monitor.tick()
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
         super().hideEvent(event)
-        self._timer.stop()
-
-    @Slot()
-    def _sample(self) -> None:
-        if not self._pending:
-            self._pending = True
-            self.context.status_queue.submit(
-                "run sample", partial(self._monitor.sample, self.context.state), self._show_sample, self._on_error
-            )
-
-    @Slot(object)
-    def _on_error(self, error: Exception) -> None:
-        self._pending = False
-        if not isinstance(error, RingsideError):  # expected while a league is being closed
-            self.context.failed.emit(error)
+        self.context.monitor.with_load = False
 
     @Slot(object)
     def _show_sample(self, look: RunSnapshot) -> None:
-        self._pending = False
-        state = self.context.state
-        self.cpu.add(look.cpu, look.our_cpu)
-        self.cores.add(look.machine.cpu)
-        self.memory.add(float(look.machine.memory), float(look.our_memory), float(look.machine.memory_total))
+        if not self.isVisible():
+            return
+        state, load = self.context.state, look.load
+        if load is not None:
+            self.cpu.add(load.cpu, load.our_cpu)
+            self.cores.add(load.machine.cpu)
+            self.memory.add(float(load.machine.memory), float(load.our_memory), float(load.machine.memory_total))
         if look.run is not None and state is not None and state.job is None:
             return  # it has ended since; its summary follows
         if state is not None and state.job is not None and state.job is not self._job:
             self._begin(state.job)  # its first notification has not arrived
         self.run_card.show_run(look.run, state is not None and state.league.read_only)
-        self.queue_card.show_queue(look.queue, look.quarantined)
+        if load is not None:
+            self.queue_card.show_queue(load.queue, load.quarantined)
+            self.workers_card.show_workers(load.workers)
         self.queue_card.setVisible(look.run is not None or self.summary is not None)
-        self.workers_card.show_workers(look.workers)
         self.training_card.show_training(look.training)
         if state is not None:
             self.run_card.set_cores(state.budget.cores)
-        self.sampled.emit(look)
 
     # Events
 
     @Slot()
     def _open(self) -> None:
         """Resets the dock for another league."""
-        self._job, self.summary, self._pending = None, None, False
+        self._job, self.summary = None, None
         self._fresh.clear()
         self.summary_card.hide()
         self.queue_card.hide()
@@ -197,8 +180,7 @@ class RunDock(QDockWidget):
         self.context.notify(
             text, tone, ("Show standings", partial(self._table, one.tournament)) if one.played else None
         )
-        if self._timer.isActive():
-            self._sample()
+        self.context.monitor.poll()
 
     @Slot(object)
     def _show_unfinished(self, found: list[UnfinishedTournament]) -> None:
@@ -225,8 +207,7 @@ class RunDock(QDockWidget):
 
     @Slot(object)
     def _ordered(self, answer: object) -> None:
-        if self._timer.isActive():
-            self._sample()
+        self.context.monitor.poll()
 
     @Slot()
     def pause_resume(self) -> None:

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QFrame, QGridLayout, QProgressBar, QScrollArea, QSizePolicy, QWidget
 
 from league_app.core.formatting import chance, duration, outcome, shorten
 from league_app.core.queries.dashboard import DashboardData, RatingHistory, load_dashboard
-from league_app.core.state import LeagueState
+from league_app.core.run_monitor import RunSnapshot
 from league_app.gui.context import AppContext
 from league_app.gui.page import Page
 from league_app.gui.widgets.basics import (
@@ -59,9 +58,7 @@ class DashboardPage(Page):
             card.body.addLayout(inside)
             card.body.addStretch(1)
         self._arrange()
-        self._timer = QTimer(self)  # updates the progress while the page is visible
-        self._timer.setInterval(500)
-        self._timer.timeout.connect(self._show_jobs)
+        context.monitor.sampled.connect(self._show_jobs)
 
     def _arrange(self) -> None:
         grid = QGridLayout()
@@ -94,7 +91,7 @@ class DashboardPage(Page):
     # Showing
 
     def refresh(self) -> None:
-        self._show_jobs()
+        self._show_jobs(self.context.monitor.latest)
         if self.context.state is not None:
             self.context.ask("dashboard", partial(load_dashboard, pool=self.context.pool), self._show)
 
@@ -149,11 +146,11 @@ class DashboardPage(Page):
         if not data.results:
             self.results.addWidget(label("No matches have been played in this game yet.", "muted", wrap=True))
 
-    @Slot()
-    def _show_jobs(self) -> None:
-        """Cheap: reads from memory only."""
-        state = self.context.state
-        lines = _running_jobs(state) if state is not None else []
+    @Slot(object)
+    def _show_jobs(self, now: RunSnapshot) -> None:
+        if not self.isVisible():
+            return
+        lines = _running_jobs(now)
         if not lines:
             if self.jobs.property("idle"):
                 return
@@ -198,14 +195,6 @@ class DashboardPage(Page):
     def _all_results(self) -> None:
         self.context.navigate("history")
 
-    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
-        super().showEvent(event)
-        self._timer.start()
-
-    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
-        super().hideEvent(event)
-        self._timer.stop()
-
 
 class _JobRow(QWidget):
     """A tournament or training session with its progress."""
@@ -245,14 +234,13 @@ class _MatchRow(QWidget):
         self.setLayout(inner)
 
 
-def _running_jobs(state: LeagueState) -> list[tuple[str, str, float | None]]:
+def _running_jobs(now: RunSnapshot) -> list[tuple[str, str, float | None]]:
     """Return name, text and share done of the tournament and the training sessions that run."""
     lines: list[tuple[str, str, float | None]] = []
-    job = state.job
-    if job is not None:
-        done = job.progress()
-        lines.append((job.name, f"{done.played:,} of {done.total:,}, {done.text}", done.played / max(done.total, 1)))
-    for session in state.training.jobs:
+    if now.run is not None:
+        done, name = now.run.progress, now.run.name
+        lines.append((name, f"{done.played:,} of {done.total:,}, {done.text}", done.played / max(done.total, 1)))
+    for session in now.training:
         at = session.progress
         left = f", {duration(at.seconds_left)} left" if at is not None and at.seconds_left is not None else ""
         text = "starting" if at is None else f"{at.text}{left}"

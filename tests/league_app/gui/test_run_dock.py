@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from agents.training.events import Level, Log
 from engine.league.records import RunState
 from engine.telemetry import Event, Machine, RunView, WorkerStatus
-from league_app.core.run_monitor import RunMonitor, RunSnapshot, TrainingView
+from league_app.core.run_monitor import MachineLoad, RunMonitor, RunSnapshot, TrainingView
 from league_app.gui import theme
 from league_app.gui.context import AppContext
 from league_app.gui.docks.log import MAX_ENTRIES, LogCollector, LogDock
@@ -60,13 +60,14 @@ def test_while_idle_only_system_load_is_shown(shown: Shown, qtbot: QtBot) -> Non
         dock.run_card.new_button.click()
 
 
-def test_a_hidden_panel_takes_no_samples(shown: Shown, context: AppContext, qtbot: QtBot) -> None:
+def test_the_load_is_measured_only_for_a_visible_panel(shown: Shown, context: AppContext, qtbot: QtBot) -> None:
     dock = shown()
     qtbot.waitUntil(lambda: len(dock.cpu.samples) > 0)
     dock.hide()
-    assert not dock._timer.isActive()
+    qtbot.waitUntil(lambda: context.monitor.latest.load is None)
+    measured = len(dock.cpu.samples)
     dock.show()
-    assert dock._timer.isActive()
+    qtbot.waitUntil(lambda: len(dock.cpu.samples) > measured)
 
 
 def test_a_run_is_shown_paused_resumed_and_stopped_from_the_panel(
@@ -215,7 +216,7 @@ def look_of(workers: int = 2, cores: int = 2) -> RunSnapshot:
     machine = Machine((50.0,) * cores, 4 << 30, 8 << 30)
     rows = tuple(WorkerStatus(n, 100 + n, "playing", "A - B", 7, n, 40.0, 80 << 20) for n in range(workers))
     queue = RunView(100, 20, failures=2, playing=6, waiting=8, suspects=1, quarantined=("x",))
-    return RunSnapshot(0.0, machine, 50.0, 20.0, 300 << 20, rows, queue, ("<i>Bad</i>",), None, (), "")
+    return RunSnapshot(load=MachineLoad(machine, 50.0, 20.0, 300 << 20, rows, queue, ("<i>Bad</i>",)))
 
 
 def test_the_queue_names_quarantined_agents(shown: Shown) -> None:
@@ -249,7 +250,9 @@ def test_the_worker_list_is_a_valid_qt_model(shown: Shown) -> None:
     dock = shown()
     QAbstractItemModelTester(dock.workers_card.model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     for count in (1, 3, 0, 2):
-        dock.workers_card.show_workers(look_of(count).workers)
+        load = look_of(count).load
+        assert load is not None
+        dock.workers_card.show_workers(load.workers)
     assert dock.workers_card.model.data(dock.workers_card.model.index(1, 0)) == (
         "worker 2, playing, 40 %, pid 101, 80 MB, 7 matches, 1 restart"
     )
@@ -260,9 +263,13 @@ def test_samples_separate_ringside_from_the_system(context: AppContext) -> None:
     one = pulse.sample(context.league)
     assert one.run is None
     assert one.toggle == context.league.toggle_text
-    assert 0 < one.our_memory < one.machine.memory_total
-    assert len(one.machine.cpu) >= 1
-    assert pulse.sample(None).workers == ()
+    assert one.load is not None
+    assert 0 < one.load.our_memory < one.load.machine.memory_total
+    assert len(one.load.machine.cpu) >= 1
+    assert pulse.sample(context.league, with_load=False).load is None
+    without = pulse.sample(None)
+    assert without.load is not None
+    assert (without.run, without.load.workers) == (None, ())
 
 
 def test_load_charts_keep_only_the_last_minutes(qtbot: QtBot) -> None:
@@ -305,7 +312,6 @@ def test_the_log_covers_a_run_from_start_to_end(context: AppContext, qtbot: QtBo
     qtbot.waitUntil(lambda: not context.league.running)
     qtbot.waitUntil(lambda: any("finished: 12 of 12" in one.text for one in log.lines))
     context.notify("Something <b>bold</b>", "warn")
-    qtbot.waitUntil(lambda: not log._timer.isActive())
     texts = [one.text for one in log.lines]
     assert texts[0] == "Opened played.league"
     assert "Pong round robin 3 started" in texts

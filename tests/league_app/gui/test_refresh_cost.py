@@ -1,0 +1,210 @@
+"""What a refresh costs: queries of the league file, fits of ratings, plans of tournaments, and timers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QTimer
+from pytestqt.qtbot import QtBot
+
+from engine.league import ratings
+from engine.league.schedule import Schedule
+from engine.league.storage import league as league_module
+from engine.league.storage.session_rows import Measured
+from engine.league.storage.sessions import SessionStore
+from league_app.core.changes import Change, ChangeKind
+from league_app.core.queries.dashboard import load_dashboard
+from league_app.core.queries.highlights import best_match, recent, summary
+from league_app.core.queries.sessions import SessionPreviews, latest_points, load_metric_updates, load_sessions
+from league_app.core.state import LeagueState
+from league_app.core.tournament_draft import DraftEstimator, TournamentDraft, create_tournament
+from league_app.gui.background import ChangeBridge
+from league_app.gui.context import AppContext
+from tests.league_app.gui.conftest import BOTS, QUICK
+from tests.league_app.gui.test_main_window import home, playing, window  # noqa: F401 - fixtures
+from tests.league_app.gui.training_helpers import page_of, recorded
+
+FEW = 12  # queries of a whole page for one new point, however many sessions there are
+
+
+@contextmanager
+def counted_queries(state: LeagueState) -> Iterator[list[str]]:
+    """The statements that readers of the league run meanwhile; each reading thread must have read before."""
+    found: list[str] = []
+    readers = [reader for _, reader in state.league.file._readers]
+    assert readers
+    for reader in readers:
+        reader.set_trace_callback(found.append)
+    yield found
+    for reader in readers:
+        reader.set_trace_callback(None)
+
+
+# Training
+
+
+@pytest.mark.parametrize("sessions", [1, 20])
+def test_a_new_point_costs_a_few_queries_for_any_number_of_sessions(
+    context: AppContext, qtbot: QtBot, sessions: int
+) -> None:
+    state = context.league
+    numbers = [recorded(state, f"session {number}", stopped=False) for number in range(sessions)]
+    page = page_of(context, qtbot)
+    qtbot.waitUntil(lambda: bool(page._curves.get(numbers[-1])) and not context.read_queue.waiting)
+    qtbot.waitUntil(lambda: not page._refresh_timer.isActive())
+    SessionStore(state.league).record_many(
+        numbers[-1], [Measured(31, [("validation/share", 0.9), ("fitness/best", 9.0)])]
+    )
+    with counted_queries(state) as queries:
+        state.notices.add(Change(ChangeKind.TRAINING, numbers[-1]))
+        qtbot.waitUntil(lambda: page._curves[numbers[-1]]["validation/share"].last_point[0] == 31)
+        qtbot.waitUntil(lambda: not context.read_queue.waiting)
+    assert page.model.rows[0].step == 31
+    assert len(queries) <= FEW, "\n".join(queries)
+
+
+def test_summaries_and_updates_are_the_same_with_and_without_a_cache(context: AppContext) -> None:
+    state, previews = context.league, SessionPreviews()
+    store = SessionStore(state.league)
+    first, second = recorded(state, "first"), recorded(state, "second")
+    for change in (
+        lambda: store.record_many(first, [Measured(31, [("validation/share", 0.5)])]),
+        lambda: store.forget_after(second, 20),
+        lambda: store.record_many(second, [Measured(21, [("validation/share", 0.25), ("new/metric", 1.0)])]),
+        lambda: store.forget_after(first, 0),
+    ):
+        change()
+        cached, fresh = load_sessions(previews, state), load_sessions(SessionPreviews(), state)
+        assert cached == fresh
+    assert [one.curve for one in load_sessions(previews, state)][1] == ()
+
+
+def test_only_values_that_are_new_or_replaced_are_read(context: AppContext) -> None:
+    state = context.league
+    store, number = SessionStore(state.league), recorded(state, "one")
+    before = latest_points(state.league, [number])[number]
+    store.forget_after(number, 20)
+    store.record_many(number, [Measured(21, [("speed/matches", 1.0)]), Measured(31, [("fitness/best", 2.0)])])
+    store.record_many(number, [Measured(5, [("late/metric", 3.0)])])
+    now = latest_points(state.league, [number])[number]
+    updates = load_metric_updates(state.league, number, before, now)
+    replaced = {name: update.replace for name, update in updates.items() if update is not None}
+    assert set(replaced.values()) == {True}, "the last known step of each metric was deleted"
+    assert replaced.keys() == now.keys()
+    again = load_metric_updates(state.league, number, now, now)
+    assert again == {}
+    store.record_many(number, [Measured(40, [("fitness/best", 4.0)])])
+    [(name, update)] = load_metric_updates(
+        state.league, number, now, latest_points(state.league, [number])[number]
+    ).items()
+    assert update is not None
+    assert (name, update.replace, update.series.steps.tolist()) == ("fitness/best", False, [40])
+
+
+# Ratings
+
+
+def test_the_same_results_are_fitted_once_for_all_tables(context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = context.league
+    monkeypatch.setattr(ratings, "FITS", ratings.FitCache())
+    tables = [state.standings(QUICK) for _ in range(3)]
+    load_dashboard(state, QUICK)
+    best_match(state.league, QUICK)
+    recent(state.league, QUICK, 5)
+    assert ratings.FITS.computed == 1
+    anchored = state.standings(QUICK, anchor="Lazy")
+    assert ratings.FITS.computed == 1, "an anchor only shifts the scale"
+    assert next(row.rating for row in anchored.rows if row.name == "Lazy") == ratings.START
+    assert [row.rating for row in tables[0].rows] == [row.rating for row in tables[2].rows]
+    summary(state.league, 2)
+    assert ratings.FITS.computed > 1, "one tournament has other results"
+    count = ratings.FITS.computed
+    state.use_concurrent = False
+    state.start_tournament(game=QUICK, agents=BOTS[:3], options={"rounds": 1}, seed=9).wait()
+    fresh = state.standings(QUICK)
+    assert ratings.FITS.computed > count, "new results"
+    assert fresh.matches > tables[0].matches
+
+
+# Tournaments
+
+
+def test_the_plan_of_a_tournament_is_made_once_from_form_to_run(
+    context: AppContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[object] = []
+
+    class Counted(Schedule):
+        def __init__(self, *arguments: object) -> None:
+            plans.append(self)
+            super().__init__(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(league_module, "Schedule", Counted)
+    state = context.league
+    agents = tuple(one.id for one in state.agents("pong"))
+    draft = TournamentDraft("pong", {"points": 1, "step_limit": 600}, agents)
+    checked = DraftEstimator().check(state, draft)
+    number = create_tournament(state, draft, True)
+    assert len(plans) == 1
+    job = state.latest_job
+    assert job is not None
+    assert job.run.store.plan is plans[0]
+    assert (job.run.store.plan.length, job.run.store.tournament.settings.seed) == (checked.matches, checked.seed)
+    job.wait()
+    assert state.league.tournament(number).played == checked.matches
+    other = create_tournament(state, draft, False)
+    assert len(plans) == 2, "the run has taken the first one; another seed is another plan"
+    assert state.league.tournament(other).total == checked.matches
+
+
+# The window
+
+
+def test_one_timer_observes_all_jobs(playing, qtbot: QtBot) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    for name in ("dashboard", "standings", "history", "training", "match"):
+        playing.show_page(name)
+    for dock in playing.docks.values():
+        dock.show()
+    playing.show_page("dashboard")
+    context: AppContext = playing.context
+    qtbot.waitUntil(lambda: context.monitor.latest.load is not None)
+    repeating = [one for part in (playing, context) for one in part.findChildren(QTimer) if one.isActive()]
+    assert [one.parent() for one in repeating if not one.isSingleShot()] == [context.monitor]
+    job = context.league.start_tournament(game=QUICK, agents=BOTS, options={"rounds": 1000}, seed=5)
+    dashboard, run = playing.page("dashboard"), playing.docks["run"]
+    qtbot.waitUntil(lambda: bool(dashboard._job_rows) and job.name in dashboard._job_rows[0]._name.text())
+    qtbot.waitUntil(lambda: run.run_card.name.text() == job.name and job.name in playing.status_bar.activity.text())
+    run.pause_resume()
+    qtbot.waitUntil(lambda: context.monitor.latest.paused and run.run_card.pause_button.text() == "Resume")
+    run.pause_resume()
+    qtbot.waitUntil(lambda: not context.monitor.latest.paused and run.run_card.pause_button.text() == "Pause")
+    run.hide()
+    qtbot.waitUntil(lambda: context.monitor.latest.load is None)
+
+
+def test_changes_of_many_threads_arrive_once_each(bare: AppContext, played: Path, qtbot: QtBot) -> None:
+    state = LeagueState(played)
+    bridge, counts = ChangeBridge(state), dict[int, int]()
+
+    def receive(changes: Sequence[Change]) -> None:
+        assert threading.current_thread() is threading.main_thread()
+        for change in changes:
+            counts[change.tournament] = counts.get(change.tournament, 0) + change.count
+
+    def add(tournament: int) -> None:
+        for number in range(300):
+            state.notices.add(Change(ChangeKind.MATCHES, tournament, 1), now=number % 7 == 0)
+
+    bridge.changed.connect(receive)
+    threads = [threading.Thread(target=add, args=(tournament,)) for tournament in range(4)]
+    for thread in threads:
+        thread.start()
+    qtbot.waitUntil(lambda: counts == dict.fromkeys(range(4), 300))
+    for thread in threads:
+        thread.join()
+    bridge.close()
+    state.close()
