@@ -35,6 +35,7 @@ class Database:
         self._lock: Lock | None = None
         self._closed = False
         self._condition, self._reads = threading.Condition(), 0  # reads under way
+        self._commits = 0
         self._check_place()
         if not read_only:
             self._lock = self._take_lock()
@@ -203,6 +204,18 @@ class Database:
                 with self.reading():
                     rows = cursor.fetchmany(PAGE)
 
+    def version(self) -> int | None:
+        """Another number after each change of the file; None while this thread reads an earlier state of it.
+
+        Read it before the data that is kept for it: data may then be newer than its version, but never older."""
+        with self._translated_errors("read"), self.reading() as db:
+            if db.in_transaction:
+                return None
+            if not self.read_only:
+                return self._commits  # there is no other writer
+            with self._writing:
+                return int(self._value("PRAGMA data_version"))  # of one connection: each counts for itself
+
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Commit all changes, or none if the block raises; they are on the disk when it ends."""
@@ -218,6 +231,7 @@ class Database:
             try:
                 yield self._main
                 self._main.execute("COMMIT")
+                self._commits += 1
             except BaseException:
                 with suppress(sqlite3.Error):  # after a full disk SQLite has rolled back by itself
                     self._main.execute("ROLLBACK")

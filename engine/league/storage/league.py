@@ -47,6 +47,8 @@ class League(Closing):
         self._specs: dict[str, AgentSpec] = {}  # by id: payloads never change
         self._plan: tuple[str, Schedule] | None = None  # of the tournament that was planned last
         self._decoded: dict[tuple[Any, ...], Agent] = {}  # by row, so that each is checked only once
+        self._agents: tuple[int, ById[Agent]] | None = None  # the version of the file, and its agents
+        self._tournaments: tuple[int, list[Tournament]] | None = None
         self.no_writer = read_only and not is_locked(self.path)  # so nothing runs, whatever state the file records
         if not read_only:
             try:
@@ -165,11 +167,16 @@ class League(Closing):
 
     def _all_agents(self) -> ById[Agent]:
         """By number; each row is checked against its checksum."""
+        version, kept = self.file.version(), self._agents
+        if kept is not None and kept[0] == version:
+            return kept[1]
         found = ById[Agent](self.path)
         for row in self.file.read("SELECT * FROM agents ORDER BY number"):
             if row not in self._decoded:
                 self._decoded[row] = self._agent(row)
             found[row[0]] = self._decoded[row]
+        if version is not None:
+            self._agents = version, found
         return found
 
     def change_agent(self, id: str, **changes: Any) -> Agent:
@@ -298,8 +305,14 @@ class League(Closing):
         return Schedule(one.settings, one.lineups)
 
     def tournaments(self) -> list[Tournament]:
+        version, kept = self.file.version(), self._tournaments
+        if kept is not None and kept[0] == version:
+            return list(kept[1])
         sql = f"SELECT {tournament_rows.COLUMNS} FROM tournaments ORDER BY number"
-        return [self._tournament(row) for row in self.file.read(sql)]
+        found = [self._tournament(row) for row in self.file.read(sql)]
+        if version is not None:
+            self._tournaments = version, found
+        return list(found)
 
     def tournament(self, which: int | str) -> Tournament:
         """By number, or by name if that is unique."""
