@@ -89,7 +89,7 @@ class LeagueFileActions(QObject):
 
     @Slot(str)
     def _new(self, path: str) -> None:
-        self._load(f"Creating {Path(path).name}", _Loader(LeagueState.new, Path(path)))
+        self._load(f"Creating {Path(path).name}", _Loader(LeagueState.new, Path(path), "created"))
 
     @property
     def switching(self) -> bool:
@@ -134,7 +134,7 @@ class LeagueFileActions(QObject):
         self._loader = None
         self.busy.emit("")
         if isinstance(error, RingsideError):
-            FailureDialog(self._window, f"{loader.path.name} could not be opened", str(error)).open()
+            FailureDialog(self._window, f"{loader.path.name} could not be {loader.verb}", str(error)).open()
         else:
             self._context.failed.emit(error)
         self.load_finished.emit()
@@ -280,8 +280,8 @@ def running_text(state: LeagueState | None) -> str:
 class _Loader:
     """Opens a league in a background thread. Both methods run in that thread, one after the other."""
 
-    def __init__(self, open: Callable[[Path], LeagueState], path: Path) -> None:
-        self._open, self.path = open, path
+    def __init__(self, open: Callable[[Path], LeagueState], path: Path, verb: str = "opened") -> None:
+        self._open, self.path, self.verb = open, path, verb
         self._state: LeagueState | None = None
 
     def load(self) -> LeagueState:

@@ -230,9 +230,11 @@ class WelcomePage(Page):
             self.context.notify("A match needs at least two agents: add ready-made ones from the Agents menu", "warn")
             self.context.navigate("dashboard")
             return
-        live = self.context.attempt(partial(self.context.league.exhibit, list(self._best), pool, random_seed()))
-        if live is not None:
-            self.context.navigate("match", live)
+        start = partial(self.context.league.exhibit, list(self._best), pool, random_seed())
+        self.context.command_queue.run(start, self._on_started)
+
+    def _on_started(self, live: object) -> None:
+        self.context.navigate("match", live)
 
     @Slot()
     def _begin(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from league_app.core.changes import Change, ChangeKind
 from league_app.core.queries.dashboard import load_dashboard
 from league_app.core.queries.highlights import best_match, recent, summary
 from league_app.core.queries.sessions import SessionPreviews, latest_points, load_metric_updates, load_sessions
+from league_app.core.run_monitor import RunMonitor, RunSnapshot
 from league_app.core.state import LeagueState
 from league_app.core.tournament_draft import DraftEstimator, TournamentDraft, create_tournament
 from league_app.gui.background import ChangeBridge
@@ -184,6 +186,32 @@ def test_one_timer_observes_all_jobs(playing, qtbot: QtBot) -> None:  # type: ig
     qtbot.waitUntil(lambda: not context.monitor.latest.paused and run.run_card.pause_button.text() == "Pause")
     run.hide()
     qtbot.waitUntil(lambda: context.monitor.latest.load is None)
+
+
+def test_the_load_is_measured_before_collectors_that_measure_too(
+    context: AppContext, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Collectors ask workers for their status, which would make the measured interval a few microseconds long."""
+    order: list[str] = []
+    real, received = RunMonitor.sample, list[int]()
+
+    def sample(monitor: RunMonitor, state: LeagueState | None, with_load: bool = True) -> RunSnapshot:
+        order.append("load" if with_load else "jobs")
+        return real(monitor, state, with_load)
+
+    def collect(state: LeagueState) -> int:
+        order.append("collect")
+        return len(order)
+
+    monkeypatch.setattr(RunMonitor, "sample", sample)
+    context.monitor.collect(collect, received.append)
+    context.monitor.with_load = True
+    qtbot.waitUntil(lambda: len(received) > 1)
+    before = len(received)
+    context.monitor.poll()
+    qtbot.waitUntil(lambda: "jobs" in order and len(received) > before)
+    assert all(after == "collect" for one, after in pairwise(order[:-1]) if one == "load")
+    assert all(after != "collect" for one, after in pairwise(order[:-1]) if one == "jobs")
 
 
 def test_changes_of_many_threads_arrive_once_each(bare: AppContext, played: Path, qtbot: QtBot) -> None:
