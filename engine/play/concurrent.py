@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import signal
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import FrameType
 from typing import Protocol
 
-from engine.errors import BadSpec, BadValue, RingsideError
-from engine.game import Game, check_match
+from engine.errors import RingsideError
 from engine.play.arena import DEFAULT_LANES, MOST_LANES
 from engine.play.failures import STRIKES, unplayed_result
 from engine.play.live import LiveMatch, check_pace
-from engine.play.match import SEED_LIMIT, AgentSpec, EndingKind, GameSpec, Limits, MatchResult, MatchSpec
+from engine.play.match import EndingKind, MatchResult, MatchSpec
 from engine.play.match_executor import MatchExecutor, check_distinct, one_by_one
-from engine.play.pilots import PilotPool
+from engine.play.match_validator import MatchValidator
+from engine.play.play_settings import MOST_WORKERS, check_number, check_plugins, default_workers
 from engine.play.results import ResultBatch
 from engine.play.workers.dispatcher import Dispatcher
 from engine.play.workers.entry import WorkerSettings
 from engine.play.workers.handle import WorkerLimits
 from engine.play.workers.run import Run
-from engine.processes.bootstrap import cores
-from engine.registry import game_of
 from engine.telemetry import Event, Monitor, Status
 
-MOST_WORKERS = 256
 FEED = 256  # matches taken from `specs` at once
 POLL = 0.2  # seconds to wait for results before more matches are fed
 
@@ -210,63 +205,6 @@ class ConcurrentMatchExecutor(MatchExecutor):
         self._end()
 
 
-class MatchValidator:
-    """Checks that matches can be played; within a run, an id stands for one agent."""
-
-    def __init__(self, humans: bool = False) -> None:
-        """`humans`: whether the match is live, so that humans can play."""
-        self._humans = humans
-        self._games: dict[GameSpec, CheckedGame] = {}
-        self._agents: dict[str, AgentSpec] = {}
-        self._last: CheckedGame | None = None  # comparing identities is faster than hashing
-
-    def check(self, specs: Iterable[MatchSpec]) -> None:
-        """Raise an error that says why, if one of them cannot be played."""
-        checked = self._last
-        for spec in specs:
-            if checked is None or not checked.covers(spec):
-                checked = self._last = self._check(spec)
-
-    def _check(self, spec: MatchSpec) -> CheckedGame:
-        if spec.game not in self._games:
-            game = game_of(spec.game)
-            self._games[spec.game] = CheckedGame(spec.game, game, PilotPool(game, 0, self._humans))
-        checked = self._games[spec.game]
-        check_match(spec, checked.rules)
-        for player in spec.players:
-            known = self._agents.setdefault(player.id, player)
-            if known is not player and known != player:
-                raise BadSpec(f"match {spec.id!r}: two different agents have the id {player.id!r}")
-        checked.pilots.check(spec)
-        checked.players.update(id(player) for player in spec.players if self._agents[player.id] is player)
-        if spec.start is None and spec.limits.clock is None:
-            checked.limits = spec.limits
-        return checked
-
-
-@dataclass
-class CheckedGame:
-    """What the checked matches of one game have in common."""
-
-    game: GameSpec
-    rules: Game
-    pilots: PilotPool
-    players: set[int] = field(default_factory=set)  # id() of agents that the validator keeps alive
-    limits: Limits | None = None
-
-    def covers(self, spec: MatchSpec) -> bool:
-        """Whether a match differs from a checked one only in its id, its seed and the seats of checked players."""
-        return (
-            spec.game is self.game
-            and spec.limits is self.limits
-            and spec.start is None
-            and type(spec.seed) is int
-            and 0 <= spec.seed < SEED_LIMIT
-            and len(spec.players) == self.rules.info.seats
-            and self.players.issuperset(map(id, spec.players))
-        )
-
-
 class Stoppable(Protocol):
     def stop(self, now: bool = False) -> None: ...
 
@@ -289,27 +227,3 @@ def stopping_on_signals(executor: Stoppable) -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def default_workers() -> int:
-    """One less than the number of usable cores, so that the machine stays responsive; at least one."""
-    return max(cores() - 1, 1)
-
-
-def check_number(name: str, value: object, low: float, high: float, whole: bool = True) -> None:
-    number = isinstance(value, int) or (isinstance(value, float) and not whole)
-    if isinstance(value, bool) or not number or not low <= value <= high:  # type: ignore[operator]
-        raise BadValue(name, value, f"{'a whole number ' if whole else ''}from {low:,} to {high:,}")
-
-
-def check_plugins(names: object) -> tuple[str, ...]:
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise BadValue("plugins", names, "a list of module names")
-    for name in (given := tuple(names)):
-        try:
-            found = isinstance(name, str) and importlib.util.find_spec(name) is not None
-        except (ImportError, ValueError):
-            found = False
-        if not found:
-            raise BadValue("plugins", name, "the name of a module that can be imported")
-    return given

@@ -16,8 +16,8 @@ from engine.league.statistics import compare
 from engine.league.storage.database import SUFFIX
 from engine.league.storage.league import League
 from engine.play.arena import DEFAULT_LANES, MOST_LANES
-from engine.play.concurrent import MOST_WORKERS, default_workers
 from engine.play.match import EndingKind, Limits, MatchSpec
+from engine.play.play_settings import MOST_WORKERS, default_workers
 from engine.registry import KINDS, is_person, new_game
 from league_app.cli import replays
 from league_app.cli.common import (

@@ -13,7 +13,7 @@ from engine.league.formats.sprt import Options as TestOptions
 from engine.league.formats.sprt import evaluate
 from engine.league.statistics import Sprt, compare, sprt
 from engine.options import build
-from engine.play.concurrent import MOST_WORKERS
+from engine.play.play_settings import MOST_WORKERS
 from engine.play.match import GameSpec
 from engine.registry import game_of, new_game
 from league_app.cli.common import (

@@ -16,7 +16,7 @@ from engine.league.estimate import Estimate, estimate
 from engine.league.records import Lineup, RunState, Tournament, check_name
 from engine.league.schedule import Schedule
 from engine.league.storage.league import League
-from engine.play.concurrent import MOST_WORKERS, default_workers
+from engine.play.play_settings import MOST_WORKERS, default_workers
 from engine.play.match import Clock, Limits
 from engine.registry import FORMATS, new_game
 from league_app.cli.common import (

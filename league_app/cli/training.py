@@ -23,7 +23,7 @@ from engine.league.storage.database import SUFFIX
 from engine.league.storage.session_rows import Session
 from engine.league.storage.sessions import SessionStore
 from engine.options import parse
-from engine.play.concurrent import MOST_WORKERS, default_workers
+from engine.play.play_settings import MOST_WORKERS, default_workers
 from engine.registry import TRAINERS, new_game
 from league_app.cli.common import check_whole, command, open_read_only, parse_pairs
 from league_app.cli.output import (

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from engine.errors import BadValue
-from engine.play.concurrent import MOST_WORKERS, default_workers
+from engine.play.play_settings import MOST_WORKERS, default_workers
 
 
 class CpuLease:

@@ -12,7 +12,7 @@ from engine.league.estimate import rate_name
 from engine.league.records import Tournament
 from engine.league.storage.result_columns import PlayedEntry
 from engine.league.tournament_runner import Progress, TournamentRun
-from engine.play.concurrent import MOST_WORKERS
+from engine.play.play_settings import MOST_WORKERS
 from league_app.core.changes import Change, ChangeKind
 from league_app.core.context import LeagueContext
 from league_app.core.match_runner import LocalMatchRunner

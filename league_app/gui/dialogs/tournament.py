@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
 from engine.errors import BadValue, RingsideError
-from engine.play.concurrent import MOST_WORKERS
+from engine.play.play_settings import MOST_WORKERS
 from engine.registry import FORMATS, GAMES, all_games
 from league_app.core.changes import Change
 from league_app.core.tournament_draft import (

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QProgressBar, QSizePolicy, QSpinBox, QVBoxLayout, QWidget
 
 from engine.league.records import RunState
-from engine.play.concurrent import MOST_WORKERS
+from engine.play.play_settings import MOST_WORKERS
 from engine.telemetry import RunView
 from league_app.core.formatting import chance, duration, match_rate, percent, plural
 from league_app.core.queries.highlights import Summary, Upset

@@ -17,7 +17,8 @@ import psutil
 import pytest
 
 from engine.errors import BadSpec, BadValue, RingsideError, UnknownName
-from engine.play.concurrent import ConcurrentMatchExecutor, default_workers
+from engine.play.concurrent import ConcurrentMatchExecutor
+from engine.play.play_settings import default_workers
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
 from engine.processes import launcher

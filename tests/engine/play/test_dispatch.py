@@ -11,7 +11,8 @@ from typing import Any, cast
 import pytest
 
 from engine.errors import BadSpec, RingsideError
-from engine.play.concurrent import ConcurrentMatchExecutor, MatchValidator
+from engine.play.concurrent import ConcurrentMatchExecutor
+from engine.play.match_validator import MatchValidator
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec, run_digest
 from engine.play.results import ResultBatch
