@@ -121,7 +121,7 @@ class WorkersFailed(RingsideError):  # noqa: N818
     def __init__(self, tries: int, reason: str) -> None:
         super().__init__(
             f"{tries} worker processes in a row could not be started: {reason}. "
-            "No result was lost. Fix the cause and run again, or play in this process with SequentialMatchExecutor"
+            "No result was lost. Fix the cause and run again, or play in this process, on the executor `sequential`"
         )
 
 

@@ -1,4 +1,4 @@
-"""Lazy tables of games, agent kinds, formats and trainers, filled from the entry points of installed packages.
+"""Lazy tables of everything that plug-ins can add, filled from the entry points of installed packages.
 
 A plug-in is an installed package with, in its `pyproject.toml`:
 
@@ -146,6 +146,19 @@ def _check_trainer(name: str, value: object) -> None:
     _check_name(name, value.name)  # type: ignore[attr-defined]
 
 
+def _check_executor(name: str, value: object) -> None:
+    attributes = ("name", "about", "isolated", "most_workers", "Options", "create")
+    missing = [one for one in attributes if not hasattr(value, one)]
+    if missing or not isinstance(value, type):
+        lack = f"it has no {', '.join(missing)}" if missing else "it is not a class"
+        raise TypeError(f"{value!r} is not an executor: {lack}")
+    if abstract := sorted(getattr(value, "__abstractmethods__", ())):
+        raise TypeError(f"{value!r} is not an executor: it does not implement {', '.join(abstract)}")
+    if ":" in name:
+        raise BadValue("name", name, "without a colon, which separates a name from its options")
+    _check_name(name, value.name)  # type: ignore[attr-defined]
+
+
 def _check_name(name: str, own: str) -> None:
     if own != name:
         raise BadValue("name", own, f"{name!r}, the name it is registered under")
@@ -169,6 +182,7 @@ GAMES: Registry[GameClass] = Registry("game", "ringside.games", _check_game, FAM
 KINDS: Registry[AgentKind] = Registry("agent kind", "ringside.agents", _check_kind)
 FORMATS: Registry[Any] = Registry("tournament format", "ringside.formats", _check_format)
 TRAINERS: Registry[type[Any]] = Registry("trainer", "ringside.trainers", _check_trainer)
+EXECUTORS: Registry[type[Any]] = Registry("executor", "ringside.executors", _check_executor)
 PAINTERS: Registry[Callable[[], Painter]] = Registry("painter of scenes", "ringside.painters", _check_painter)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -11,15 +12,17 @@ from typing import NamedTuple
 import psutil
 
 MAX_EVENTS = 20_000  # events
+THIS_NODE = platform.node() or "localhost"  # the name of this machine
 
 
 class Event(NamedTuple):
     """One event of a worker or of the run, for a timeline with a row per worker."""
 
     at: float  # time.monotonic()
-    worker: int  # slot; -1 for the run itself, less for live matches
+    worker: int  # its id; -1 for the run itself, less for live matches
     what: str  # start, ready, play, alone, results, suspects, died, dismissed, broken off; run, stop, stop now, failed
     detail: str
+    node: str = THIS_NODE
 
 
 class Trace:
@@ -41,31 +44,35 @@ class Trace:
 
 @dataclass(frozen=True)
 class Machine:
-    """The computer as a whole."""
+    """A computer as a whole: this one, or another one on which matches are played."""
 
     cpu: tuple[float, ...]  # percent, by core
     memory: int  # bytes in use
     memory_total: int
+    name: str = THIS_NODE
+    rate: float = 0.0  # matches per second
+    waiting: int = 0  # matches that it holds and has not started
 
 
 @dataclass(frozen=True)
 class WorkerView:
-    """A worker process as its dispatcher sees it."""
+    """A worker as its executor sees it. Node and id together identify it."""
 
-    slot: int  # negative for a live match
-    pid: int | None
+    id: int  # unique on its node; negative for a live match
+    pid: int | None  # of a process of this machine
     state: str  # starting, restarting, playing, idle or retiring
     playing: str  # text: the players, and the number of further matches
     done: int  # matches
     restarts: int
+    node: str = THIS_NODE
 
 
 @dataclass(frozen=True)
 class WorkerStatus(WorkerView):
     """A worker with its CPU and memory use: one row of the workers panel."""
 
-    cpu: float  # percent of one core
-    memory: int  # bytes
+    cpu: float = 0.0  # percent of one core
+    memory: int = 0  # bytes
 
 
 @dataclass(frozen=True)
@@ -90,10 +97,11 @@ class Status:
     run: RunView
     rate: float  # matches per second, over the last few seconds
     seconds_left: float | None
+    nodes: tuple[Machine, ...] = ()  # the machines that play, unless it is this one alone
 
 
 class Monitor:
-    """Measures the worker processes and the machine. Call `sample` about twice a second, from one thread."""
+    """Measures the workers and the load of this machine. Call `sample` about twice a second, from one thread."""
 
     def __init__(self, window: float = 5.0) -> None:
         self._window = window
@@ -102,7 +110,8 @@ class Monitor:
         psutil.cpu_percent(None, percpu=True)
 
     def sample(self, workers: Sequence[WorkerView], run: RunView) -> Status:
-        measured = tuple(self._measure(worker) for worker in sorted(workers, key=lambda worker: worker.slot))
+        """Measures the workers that have not been measured elsewhere."""
+        measured = tuple(map(self._measure, sorted(workers, key=lambda worker: (worker.node, worker.id))))
         alive = {worker.pid for worker in measured}
         self._processes = {pid: process for pid, process in self._processes.items() if pid in alive}
         memory = psutil.virtual_memory()
@@ -122,6 +131,8 @@ class Monitor:
         return (done - before) / (now - since) if now > since else 0.0
 
     def _measure(self, worker: WorkerView) -> WorkerStatus:
+        if isinstance(worker, WorkerStatus):  # measured on its own node
+            return worker
         cpu, memory, pid = 0.0, 0, worker.pid
         if pid is not None:
             try:

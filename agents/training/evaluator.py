@@ -1,18 +1,19 @@
-"""Plays the matches of a trainer on worker processes."""
+"""Plays the matches of a trainer on an executor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from engine.closing import Closing
-from engine.play.concurrent import ConcurrentMatchExecutor
+from engine.play.executors import DEFAULT, new_executor
 from engine.play.match import GameSpec, MatchSpec
+from engine.play.play_settings import PlaySettings
 from engine.play.results import ResultBatch
 from engine.registry import game_of, new_game
 
 
 class MatchEvaluator(Closing):
-    """The league's executor without records of actions and without quarantine: an agent that fails gives a failed
+    """An executor without records of actions and without quarantine: an agent that fails gives a failed
     result in each of its matches, and the other matches continue."""
 
     def __init__(
@@ -22,12 +23,13 @@ class MatchEvaluator(Closing):
         *,
         game: str | GameSpec = "pong",
         plugins: Sequence[str] = (),
+        on: str = DEFAULT,
     ) -> None:
-        """`max_workers`: defaults to one less than the number of cores. `plugins`: modules that workers import."""
+        """`max_workers`: defaults to one less than the number of cores. `plugins`: modules that workers import.
+        `on`: the name of the executor."""
         self.game = new_game(game) if isinstance(game, str) else game_of(game)
-        self._executor = ConcurrentMatchExecutor(
-            max_workers, batch_size, record=False, quarantine_after=None, plugins=plugins
-        )
+        settings = PlaySettings(max_workers, batch_size, record=False, quarantine_after=None, plugins=tuple(plugins))
+        self._executor = new_executor(on, settings)
 
     def play(self, specs: Sequence[MatchSpec], stopping: Callable[[], bool] = lambda: False) -> ResultBatch | None:
         """Returns results in the order of the specs, or None if `stopping` returned True; it is called several times a
@@ -55,5 +57,5 @@ class MatchEvaluator(Closing):
             self._executor.workers = count
 
     def close(self) -> None:
-        """Ends the worker processes."""
+        """Ends the workers."""
         self._executor.close()

@@ -18,8 +18,8 @@ from agents.training.trainer_process import TrainerProcess
 from engine.closing import Closing
 from engine.errors import BadValue, RingsideError
 from engine.options import build, items
-from engine.play.play_settings import MOST_WORKERS, check_number, check_plugins, default_workers
 from engine.play.match import AgentSpec, GameSpec
+from engine.play.play_settings import MOST_WORKERS, check_number, check_plugins, default_workers
 from engine.registry import TRAINERS, game_of, kind_of
 
 

@@ -14,7 +14,7 @@ from engine.league.ratings import errors_to_expect
 from engine.league.records import content_hash
 from engine.league.schedule import Schedule
 from engine.league.storage.league import League
-from engine.play.concurrent import ConcurrentMatchExecutor
+from engine.play.executors import DEFAULT, check_executor_name, new_executor
 from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchSpec
 from engine.registry import is_person
 
@@ -39,16 +39,22 @@ class Estimate:
     with_people: int = 0  # matches with a person: always shown, and not part of `seconds`
 
 
-def rate_name(game: GameSpec) -> str:
-    """The league setting that holds how many matches of this game a worker plays per second."""
-    return f"rate {content_hash(codec.dump(game).encode())}"
+def rate_name(game: GameSpec, on: str = DEFAULT) -> str:
+    """The league setting that holds how many matches of this game a worker of this executor plays per second."""
+    name = on.partition(":")[0]
+    place = "" if name == DEFAULT else f" on {name}"
+    return f"rate {content_hash(codec.dump(game).encode())}{place}"
 
 
-def estimate(league: League, plan: Schedule, agents: Mapping[str, AgentSpec], workers: int) -> Estimate:
-    """Estimates from the recorded speed of this game or, without one, from a short test run that is not recorded."""
-    known = league.setting(rate_name(plan.settings.game))
+def estimate(
+    league: League, plan: Schedule, agents: Mapping[str, AgentSpec], workers: int, on: str = DEFAULT
+) -> Estimate:
+    """Estimates from the recorded speed of this game or, without one, from a short test run that is not recorded.
+    `on`: the executor."""
+    workers = min(workers, check_executor_name(on)[0].most_workers)
+    known = league.setting(rate_name(plan.settings.game, on))
     people = {id for id, agent in agents.items() if is_person(agent)}
-    rate, steps = (known * workers, None) if known else _measure(plan, agents, people, workers)
+    rate, steps = (known * workers, None) if known else _measure(plan, agents, people, workers, on)
     pairings = list(plan.pairings())
     shown = _shown(league, plan, steps)
     with_people = sum(has_player(one.spec, people) for one in plan.matches(agents)) if people else 0
@@ -72,7 +78,7 @@ def has_player(spec: MatchSpec, agents: Collection[str]) -> bool:
 
 
 def _measure(
-    plan: Schedule, agents: Mapping[str, AgentSpec], people: Collection[str], workers: int
+    plan: Schedule, agents: Mapping[str, AgentSpec], people: Collection[str], workers: int, on: str
 ) -> tuple[float, float | None]:
     """Matches per second and steps per match, of matches without a person; 0 and None if there are none."""
     stride = max(plan.length // SAMPLE, 1)
@@ -81,7 +87,7 @@ def _measure(
     if not specs:
         return 0.0, None
     done, steps = 0, 0
-    with ConcurrentMatchExecutor(workers) as executor:
+    with new_executor(on, workers=workers) as executor:
         first = list(executor.run(specs[:1], _deadline(FIRST)))  # processes have to start, and kernels to be loaded
         since = time.monotonic()
         if not first:  # such as for engines that think for minutes

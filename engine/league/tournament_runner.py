@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Protocol
 
 from engine.errors import NotNow, RingsideError, StorageFailed
 from engine.league.records import RunState, Tournament
@@ -21,33 +20,12 @@ from engine.league.storage.result_columns import PlayedEntries, PlayedEntry
 from engine.league.storage.tournaments import TournamentStore
 from engine.play.executors import Executor
 from engine.play.failures import FailureTracker, unplayed_result
-from engine.play.live import LiveMatch
+from engine.play.live import LiveMatch, game_pace
 from engine.play.match import EndingKind, MatchResult, MatchSpec
 from engine.play.results import ResultBatch
 from engine.registry import is_person
 
 STATE_TIMEOUT = 0.02  # seconds that `progress` may wait for the state of the run
-
-
-class MatchRunner(Protocol):
-    """Where matches are played: many at once, or one live match."""
-
-    def executor(self) -> Executor: ...
-    def watch(self, spec: MatchSpec) -> LiveMatch: ...
-    @property
-    def in_this_thread(self) -> bool:
-        """Whether the thread that iterates over results plays the matches, and must recall the rest itself."""
-
-    def hold(self, yes: bool) -> None:
-        """Hold back matches that have not started, or release them; from any thread. A run ends when it is held and
-        its last running match is over."""
-
-    @property
-    def waiting(self) -> int:
-        """Matches that were taken and have not started."""
-
-    def stop_now(self) -> None:
-        """Break off running matches, if the executor can; else it stops after the next result."""
 
 
 class Request(IntEnum):
@@ -116,24 +94,26 @@ class TournamentRun:
         self,
         league: League,
         number: int,
-        runner: MatchRunner,
+        executor: Executor,
         *,
         visual: bool = False,
+        pace: Callable[[MatchSpec], float] = game_pace,
         on_saved: Callable[[Sequence[PlayedEntry]], None] = lambda entries: None,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_saved` receives saved results in batches; `on_change` is called when `progress` or `live` changes."""
+        """`pace`: steps a second of a live match, asked when it starts. `on_saved` receives saved results in batches;
+        `on_change` is called when `progress` or `live` changes."""
         self.store = TournamentStore(league, number)
         if not self.store.tournament.state.open:
             state = self.store.tournament.state.value
             raise NotNow(f"{self.store.tournament.name!r} is {state}: start a new one, or lift its quarantine")
-        self._runner, self._on_saved, self._on_change = runner, on_saved, on_change
+        self._executor, self._pace, self._on_saved, self._on_change = executor, pace, on_saved, on_change
         self._condition = threading.Condition()
         self._people = {id for id, spec in self.store.agents().items() if is_person(spec)}
         self._request, self._visual = Request.PLAY, visual or self.with_people > 0
         self._running: dict[str, ScheduledMatch] = {}
         self._live: LiveMatch | None = None
-        self._batch: Executor | None = None
+        self._in_batch = False
         self._failures = FailureTracker()
         self._trouble: str | None = None
         self._paused = self._over = False
@@ -179,8 +159,8 @@ class TournamentRun:
                 self._writer.give_up()
             if self._live is not None:
                 self._live.close()
-            if self._batch is not None:
-                self._runner.stop_now()
+            if self._in_batch:
+                self._executor.stop(now=True)
 
     @property
     def visual(self) -> bool:
@@ -225,8 +205,8 @@ class TournamentRun:
     def _update_hold(self) -> None:
         """Let batches continue or run out, after the request has changed. Not from a signal handler: it may wait for a
         lock, and a second signal would interrupt what holds it."""
-        if self._batch is not None:
-            self._runner.hold(self._draining)
+        if self._in_batch:
+            self._executor.hold(self._draining)
 
     @property
     def _draining(self) -> bool:
@@ -257,8 +237,8 @@ class TournamentRun:
         elif self._live is not None:
             now = Activity.LIVE if self._visual else Activity.TO_BATCHES
         else:
-            now = Activity.TO_LIVE if self._visual and self._batch is not None else Activity.PLAYING
-        return now, max(len(self._running) - self._runner.waiting, 0) if now in DRAINING else 0, ""
+            now = Activity.TO_LIVE if self._visual and self._in_batch else Activity.PLAYING
+        return now, max(len(self._running) - self._executor.waiting, 0) if now in DRAINING else 0, ""
 
     # Playing
 
@@ -298,35 +278,25 @@ class TournamentRun:
         self._on_change()
 
     def _play_batch(self) -> None:
-        executor = self._runner.executor()
         with self._condition:
-            self._batch = executor
+            self._in_batch = True
             self._update_hold()
         self._on_change()
-        batches = executor.batches(self._next_specs())
+        batches = self._executor.batches(self._next_specs())
         try:
             for batch in batches:
                 self._record(PlayedEntries([self._running.pop(spec.id).place for spec in batch.specs], batch))
-                if self._runner.in_this_thread and self._draining:
-                    for spec in executor.recall():
-                        self._running.pop(spec.id, None)
-                    if self._request > Request.FINISH:
-                        break  # `stop` has stopped worker processes; in this thread leaving the loop is enough
         finally:
             if hasattr(batches, "close"):
                 batches.close()
             with self._condition:
-                self._batch = None
-                self._runner.hold(False)
+                self._in_batch = False
+                self._executor.hold(False)
             self._running.clear()
 
     def _next_specs(self) -> Iterator[MatchSpec]:
-        """Missing matches without a person. Worker processes are held back on a request; in this thread the iteration
-        ends instead."""
-        here = self._runner.in_this_thread
+        """Missing matches without a person. On a request the executor is on hold and takes no more of them."""
         for planned in self.store.missing():
-            if here and self._draining:
-                return
             if not self._has_person(planned) and not self._refused(planned):
                 self._running[planned.spec.id] = planned
                 yield planned.spec
@@ -352,7 +322,7 @@ class TournamentRun:
         with self._condition:
             if self._request is not Request.PLAY or not self._visual:
                 return
-            live = self._live = self._runner.watch(planned.spec)
+            live = self._live = self._executor.watch(planned.spec, self._pace(planned.spec))
             self.watched = True
         self._on_change()
         try:

@@ -9,22 +9,22 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from types import FrameType
-from typing import Protocol
+from typing import Protocol, Self
 
 from engine.errors import RingsideError
 from engine.play.arena import DEFAULT_LANES, MOST_LANES
-from engine.play.failures import STRIKES, unplayed_result
+from engine.play.failures import STRIKES
 from engine.play.live import LiveMatch, check_pace
-from engine.play.match import EndingKind, MatchResult, MatchSpec
-from engine.play.match_executor import MatchExecutor, check_distinct, one_by_one
+from engine.play.match import MatchResult, MatchSpec
+from engine.play.match_executor import MatchExecutor, NoOptions, check_distinct, in_order
 from engine.play.match_validator import MatchValidator
-from engine.play.play_settings import MOST_WORKERS, check_number, check_plugins, default_workers
+from engine.play.play_settings import MOST_WORKERS, PlaySettings, check_number, check_plugins, default_workers
 from engine.play.results import ResultBatch
 from engine.play.workers.dispatcher import Dispatcher
 from engine.play.workers.entry import WorkerSettings
 from engine.play.workers.handle import WorkerLimits
 from engine.play.workers.run import Run
-from engine.telemetry import Event, Monitor, Status
+from engine.telemetry import Event, RunView, WorkerView
 
 FEED = 256  # matches taken from `specs` at once
 POLL = 0.2  # seconds to wait for results before more matches are fed
@@ -36,6 +36,9 @@ class ConcurrentMatchExecutor(MatchExecutor):
     A failed match gives a result that says how it failed and which seat failed; the other matches continue. `stop`,
     `workers`, `watch` and the like may be called from any thread.
     """
+
+    name = "local"
+    about = "worker processes on this machine"
 
     def __init__(
         self,
@@ -56,6 +59,7 @@ class ConcurrentMatchExecutor(MatchExecutor):
         agents of a worker may take. `quarantine_after`: failures after which an agent plays no more in this run.
         `plugins`: modules that workers import, for games and agents that are registered but not installed.
         """
+        super().__init__()
         check_number("batch_size", batch_size, 1, 10_000)
         check_number("lanes", lanes, 1, MOST_LANES)
         check_number("watchdog", watchdog, 0.05, 1_000_000, whole=False)
@@ -75,26 +79,32 @@ class ConcurrentMatchExecutor(MatchExecutor):
         self.visual_mode = visual_mode
         self._run: Run | None = None
         self._recalled = self._held = False
-        self._feed_lock, self._status_lock = threading.RLock(), threading.Lock()
-        self._monitor = Monitor()
+        self._feed_lock = threading.RLock()
         self._end = weakref.finalize(self, self._dispatcher.close)  # called when the program ends, if not before
+
+    @classmethod
+    def create(cls, settings: PlaySettings, options: NoOptions) -> Self:
+        return cls(
+            settings.workers,
+            settings.batch_size,
+            lanes=settings.lanes,
+            record=settings.record,
+            watchdog=settings.watchdog,
+            memory_mb=settings.memory_mb,
+            quarantine_after=settings.quarantine_after,
+            plugins=settings.plugins,
+        )
 
     # Playing
 
     def execute_matches(self, specs: Sequence[MatchSpec]) -> list[MatchResult]:
         MatchValidator().check(check_distinct(specs))
-        found = {result.id: result for batch in self._play(specs, None) for result in batch}
-        reason = "the run was stopped"
-        return [found.get(spec.id) or unplayed_result(spec, EndingKind.CANCELLED, reason) for spec in specs]
+        return in_order(specs, self._play(specs, None))
 
     def batches(self, specs: Iterable[MatchSpec], stopping: Callable[[], bool] | None = None) -> Iterator[ResultBatch]:
         """Yield results in order of completion; every spec that is taken gives exactly one. `stopping` is called
         several times a second: when it returns True, the run is cancelled and gives no more results."""
         return self._play(specs, MatchValidator(), stopping)
-
-    def run(self, specs: Iterable[MatchSpec], stopping: Callable[[], bool] | None = None) -> Iterator[MatchResult]:
-        """The results of `batches`, one by one."""
-        return one_by_one(self.batches(specs, stopping))
 
     def _play(
         self, specs: Iterable[MatchSpec], validator: MatchValidator | None, stopping: Callable[[], bool] | None = None
@@ -192,9 +202,8 @@ class ConcurrentMatchExecutor(MatchExecutor):
         check_number("skip", skip, 0, 2**32 - 1)
         return self._dispatcher.watch_live(spec, check_pace(pace), skip)
 
-    def status(self) -> Status:
-        with self._status_lock:
-            return self._monitor.sample(*self._dispatcher.view())
+    def view(self) -> tuple[list[WorkerView], RunView]:
+        return self._dispatcher.view()
 
     def events(self, since: int = 0) -> tuple[int, list[Event]]:
         """The number of events so far, and the events after the first `since`."""

@@ -123,6 +123,11 @@ class LiveMatch(Closing):
             self._changed.notify_all()
 
 
+def game_pace(spec: MatchSpec) -> float:
+    """The steps a second at which this game is usually shown."""
+    return game_of(spec.game).info.pace
+
+
 def check_pace(steps: float) -> float:
     if isinstance(steps, bool) or not isinstance(steps, int | float) or not 0 <= steps <= 1e6:
         raise BadValue("pace", steps, "from 0 (full speed) to 1,000,000 steps a second")

@@ -172,9 +172,9 @@ def _kernels() -> Iterator[Finding]:
 
 
 def _workers() -> Iterator[Finding]:
-    from engine.play.concurrent import ConcurrentMatchExecutor
+    from engine.play.executors import new_executor
 
-    with ConcurrentMatchExecutor(1) as executor, contextlib.ExitStack() as after:
+    with new_executor("local", workers=1) as executor, contextlib.ExitStack() as after:
         late = threading.Timer(PATIENCE, executor.stop, [True])  # the match is then cancelled
         after.callback(late.cancel)
         late.start()
@@ -196,12 +196,12 @@ def _play(executor: Any) -> str:
 
 
 def _plugins() -> Iterator[Finding]:
-    from engine.registry import FORMATS, GAMES, KINDS, TRAINERS, Registry, agents_for, all_games
+    from engine.registry import EXECUTORS, FORMATS, GAMES, KINDS, TRAINERS, Registry, agents_for, all_games
 
     games = all_games()
     for game in games.values():
         agents_for(game)  # a kind may load, and fail for a game
-    registries: tuple[Registry[Any], ...] = (GAMES, KINDS, FORMATS, TRAINERS)
+    registries: tuple[Registry[Any], ...] = (GAMES, KINDS, FORMATS, TRAINERS, EXECUTORS)
     for registry in registries:
         names = games if registry is GAMES else registry.working()
         if names:
@@ -347,7 +347,11 @@ CHECKS: tuple[tuple[str, Callable[[], Iterator[Finding]], str], ...] = (
     ("SQLite", _sqlite, "keep leagues on a disk of this machine, not in a network or shared folder"),
     ("kernel cache", _cache, "set RINGSIDE_CACHE to a folder of your own; until then every start compiles again"),
     ("compiled kernels", _kernels, REINSTALL),
-    ("worker processes", _workers, "allow more processes (`ulimit -u`) and memory; `ringside match --here` needs none"),
+    (
+        "worker processes",
+        _workers,
+        "allow more processes (`ulimit -u`) and memory; `ringside match --on sequential` needs none",
+    ),
     ("plug-ins", _plugins, "uninstall the plug-in that was installed last"),
     ("pictures", partial(_trial, "pictures", "pygame", PYGAME), REINSTALL),
     ("window", _window, REINSTALL),

@@ -8,7 +8,7 @@ from engine.errors import BadValue
 from engine.files import write_atomic
 from engine.league import played_matches
 from engine.play import replay
-from engine.play.concurrent import ConcurrentMatchExecutor
+from engine.play.executors import new_executor
 from engine.registry import game_of
 from league_app.core.queries import matches
 from league_app.core.state import LeagueState
@@ -17,7 +17,7 @@ from league_app.core.state import LeagueState
 def reproduce(state: LeagueState, match: str) -> tuple[str, str]:
     """Plays a match again in a worker process of its own; returns a message and its tone."""
     found = played_matches.match(state.league, match)
-    with ConcurrentMatchExecutor(1) as executor:
+    with new_executor(workers=1) as executor:  # on this machine, wherever tournaments are played
         result = executor.execute_match(found.spec)
     if result.digest() == found.result.digest():
         return f"{match} was reproduced exactly", "good"

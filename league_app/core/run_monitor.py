@@ -56,6 +56,7 @@ class MachineLoad:
     cpu: float  # percent of the whole machine
     our_cpu: float
     our_memory: int
+    nodes: tuple[Machine, ...]  # the machines that play, unless it is this one alone
     workers: tuple[WorkerStatus, ...]
     queue: RunView
     quarantined: tuple[str, ...]  # names
@@ -110,7 +111,8 @@ class RunMonitor:
         names = state.league.names() if state is not None and queue.quarantined else {}
         cores = max(len(machine.cpu), 1)
         ours, quarantined = min(cpu / cores, 100.0), tuple(names.get(one, one) for one in queue.quarantined)
-        return MachineLoad(machine, sum(machine.cpu) / cores, ours, memory, workers, queue, quarantined)
+        nodes = status.nodes if status is not None else ()
+        return MachineLoad(machine, sum(machine.cpu) / cores, ours, memory, nodes, workers, queue, quarantined)
 
     def _own_usage(self, workers: Sequence[WorkerStatus], training: bool) -> tuple[float, int]:
         """CPU load in percent of one core, and memory in bytes: this process, its workers, and training processes."""
@@ -123,7 +125,8 @@ class RunMonitor:
                 cpu, memory = cpu + one.cpu_percent(None), memory + one.memory_info().rss
             except psutil.Error:  # it has just ended
                 continue
-        return cpu + sum(one.cpu for one in workers), memory + sum(one.memory for one in workers)
+        ours = [one for one in workers if one.pid is not None and one.pid != self._self.pid]  # not on other machines
+        return cpu + sum(one.cpu for one in ours), memory + sum(one.memory for one in ours)
 
     def _run(self, job: TournamentJob) -> TournamentView:
         progress, visual, now = job.progress(), job.run.live is not None, time.monotonic()

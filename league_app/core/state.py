@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from agents.usi.transcript import FOLDER
@@ -18,6 +19,7 @@ from engine.league.storage.league import League
 from engine.league.storage.tournaments import change_entrants
 from engine.league.tournament_runner import clear_quarantine
 from engine.play.arena import DEFAULT_LANES
+from engine.play.executors import DEFAULT, Executor, check_executor_name
 from engine.play.live import LiveMatch
 from engine.play.match import SEED_LIMIT, AgentSpec, GameSpec, MatchSpec
 from engine.registry import KINDS, agents_for, game_of, new_game
@@ -26,7 +28,7 @@ from league_app.core import exhibitions
 from league_app.core.changes import Change, ChangeFeed, ChangeKind
 from league_app.core.context import LeagueContext
 from league_app.core.cpu_budget import CpuBudget
-from league_app.core.match_runner import LocalMatchRunner
+from league_app.core.league_executor import IN_PROCESS, LeagueExecutor
 from league_app.core.tournament_job import TournamentJob
 from league_app.core.training_jobs import TrainingManager
 from league_app.core.validation import check_admitted, check_batch_size, check_playable, make_settings, resolve_game
@@ -37,10 +39,18 @@ class LeagueState(Closing):
     change."""
 
     def __init__(
-        self, path: Path | str, *, read_only: bool = False, lanes: int = DEFAULT_LANES, plugins: Sequence[str] = ()
+        self,
+        path: Path | str,
+        *,
+        read_only: bool = False,
+        lanes: int = DEFAULT_LANES,
+        plugins: Sequence[str] = (),
+        on: str | None = None,
     ) -> None:
+        """`on`: the executor to play on instead of that of the league; see `engine.play.executors.new_executor`."""
+        if on is not None:
+            check_executor_name(on)
         self.league = League(path, read_only)
-        self._lanes = lanes
         self.budget = CpuBudget()
         self._plugins = tuple(plugins)
         self.notices = ChangeFeed()
@@ -48,14 +58,12 @@ class LeagueState(Closing):
         self._lock = threading.RLock()
         self._job: TournamentJob | None = None
         self.latest_job: TournamentJob | None = None  # also after it has ended
-        self._runner: LocalMatchRunner | None = None
         self._closed = False
         self.locked = ""  # why it was opened read-only although that was not asked for
         self.training = TrainingManager(self._context, self._plugins, lambda job: self.start(job))
         used = self.league.setting("play", {})
         self._show_visuals = bool(used.get("show_visuals", False))
-        self._use_concurrent = bool(used.get("use_concurrent", True))
-        self._batch_size = check_batch_size(used.get("batch_size", 10))
+        self._playing = LeagueExecutor(used, lanes, self._plugins, on)
         self.person = False  # whether a person can play here; a window sets it
         self._exhibits: list[LiveMatch] = []
         # starts a thread for a job; a window sets its own
@@ -79,8 +87,7 @@ class LeagueState(Closing):
             if job is not None:
                 job.join()
         finally:
-            if self._runner is not None:
-                self._runner.close()
+            self._playing.close()
             self.league.close()
 
     # Settings
@@ -105,22 +112,39 @@ class LeagueState(Closing):
         self.notices.add(Change(ChangeKind.SETTINGS))
 
     @property
+    def executor(self) -> str:
+        """The name of the executor that plays tournaments, such as `local`. It is saved in the league."""
+        return self._playing.name
+
+    @executor.setter
+    def executor(self, on: str) -> None:
+        self.use_executor(on)
+        self._playing.saved_name = on
+        self._remember_use()
+
+    def use_executor(self, on: str) -> None:
+        """Play on this executor until the league is closed; the league keeps its own choice."""
+        check_executor_name(on)
+        self._set_play_option("executor", partial(setattr, self._playing, "name_now", on))
+
+    @property
     def use_concurrent(self) -> bool:
-        """Whether batches go to worker processes; without them this process plays everything, unprotected."""
-        return self._use_concurrent
+        """Whether batches go to workers; without them this process plays everything, unprotected."""
+        return self._playing.concurrent
 
     @use_concurrent.setter
     def use_concurrent(self, on: bool) -> None:
-        self._set_runner_option("_use_concurrent", bool(on))
+        kept = bool(on) == self.use_concurrent
+        self.executor = self.executor if kept else DEFAULT if on else IN_PROCESS
 
     @property
     def batch_size(self) -> int:
         """Matches in one message to a worker."""
-        return self._batch_size
+        return self._playing.batch_size
 
     @batch_size.setter
     def batch_size(self, size: int) -> None:
-        self._set_runner_option("_batch_size", check_batch_size(size))
+        self._set_play_option("batch_size", partial(setattr, self._playing, "batch_size", check_batch_size(size)))
 
     @property
     def engine_log(self) -> str:
@@ -129,29 +153,29 @@ class LeagueState(Closing):
 
     @engine_log.setter
     def engine_log(self, folder: str) -> None:
-        self._set_runner_option("_engine_log", folder)  # restarts worker processes, which read it when they start
-        os.environ.pop(FOLDER, None)
-        if folder:
-            os.environ[FOLDER] = folder
+        def change() -> None:
+            os.environ.pop(FOLDER, None)
+            if folder:
+                os.environ[FOLDER] = folder
 
-    def _set_runner_option(self, name: str, value: object) -> None:
+        self._set_play_option("engine_log", change)  # restarts worker processes, which read it when they start
+
+    def _set_play_option(self, what: str, change: Callable[[], None]) -> None:
+        """Change what the executor is made from, and end the current one."""
         with self._lock:
             if self.running:
-                raise NotNow(f"{name[1:]} cannot change while a tournament is running: stop it first")
+                raise NotNow(f"{what} cannot change while a tournament is running: stop it first")
             if any(live.result is None for live in self._exhibits):
-                raise NotNow(f"{name[1:]} cannot change during an exhibition: close it first")
-            setattr(self, name, value)
-            if self._runner is not None:
-                self._runner.close()
-                self._runner = None
+                raise NotNow(f"{what} cannot change during an exhibition: close it first")
+            change()
+            self._playing.close()
             self._remember_use()
         self.notices.add(Change(ChangeKind.SETTINGS))
 
     def _remember_use(self) -> None:
         """Save the settings for the next time the league is opened."""
         if not self.league.read_only:
-            used = {"show_visuals": self._show_visuals, "use_concurrent": self._use_concurrent}
-            self.league.save_setting("play", {**used, "batch_size": self._batch_size})
+            self.league.save_setting("play", {"show_visuals": self._show_visuals, **self._playing.to_save()})
 
     @property
     def toggle_text(self) -> str:
@@ -161,10 +185,11 @@ class LeagueState(Closing):
             return job.run.progress().text
         if self._show_visuals:
             return "the next tournament will be shown"
-        if not self._use_concurrent:
+        if not self.use_concurrent:
             return "the next tournament runs in this process"
         count = self.budget.cores
-        return f"the next tournament runs on {count} {'worker' if count == 1 else 'workers'}"
+        where = "" if self.executor == DEFAULT else f" of {self.executor}"
+        return f"the next tournament runs on {count} {'worker' if count == 1 else 'workers'}{where}"
 
     # Agents
 
@@ -275,7 +300,7 @@ class LeagueState(Closing):
     def start_tournament(self, tournament: int | str | None = None, **plan: object) -> TournamentJob:
         """Play the given tournament, or a new one made from `plan` as in `plan_tournament`.
 
-        With `show_visuals` off it runs in batches on worker processes; with it on, one live match at a time.
+        With `show_visuals` off it runs in batches on the executor; with it on, one live match at a time.
         """
         with self._lock:
             if self._job is not None:
@@ -293,7 +318,13 @@ class LeagueState(Closing):
                 exhibitions.check_no_human_needed(self.league, number)
             shown = self._show_visuals
             self._job = self.latest_job = job = TournamentJob(
-                self._context, number, self.runner, visual=shown, on_end=self._on_job_end
+                self._context,
+                number,
+                self.playing_on,
+                visual=shown,
+                pace=self._playing.pace,
+                most_workers=self._playing.most_workers,
+                on_end=self._on_job_end,
             )
             self._show_visuals = job.run.visual
         if job.run.visual != shown:  # a person plays
@@ -333,7 +364,8 @@ class LeagueState(Closing):
     def _show(self, spec: MatchSpec, skip: int) -> LiveMatch:
         check_admitted(self.league, spec.players)
         with self._lock:
-            live = (self._runner or self.runner(self.budget.cores)).watch(spec, skip)
+            self._check_not_closed()
+            live = self._playing.watch(spec, self.budget.cores, skip)
             self._exhibits = [one for one in self._exhibits if one.result is None] + [live]
         return live
 
@@ -357,26 +389,34 @@ class LeagueState(Closing):
         return tables.standings(self.league, self.game_of(game), 0, anchor)
 
     def status(self) -> Status | None:
-        """Machine, workers and progress, for the panels; None before the first worker process."""
-        if self._runner is None:
+        """Machines, workers and progress, for the panels; None before anything was played."""
+        executor = self._playing.current
+        if executor is None:
             return None
-        status, job = self._runner.workers.status(), self._job
+        status, job = executor.status(), self._job
         if job is None or not job.run.visual:
             return status
         idle = [replace(one, state="idle: visual mode") if one.state == "idle" else one for one in status.workers]
         return replace(status, workers=tuple(idle))
 
-    def runner(self, workers: int) -> LocalMatchRunner:
-        """The worker processes, with this many workers; they are kept for the next tournament."""
+    @property
+    def speed(self) -> float:
+        """Factor for the pace of live matches; 0 for full speed."""
+        return self._playing.speed
+
+    @speed.setter
+    def speed(self, factor: float) -> None:
+        self._playing.speed = factor
+
+    def playing_on(self, workers: int) -> Executor:
+        """The executor, with this many workers; it is kept for the next tournament."""
         with self._lock:
-            if self._closed:
-                raise NotNow(f"{self.league.path.name} is closed: nothing can be played in it")
-            if self._runner is None:
-                self._runner = LocalMatchRunner(
-                    workers, self._batch_size, self._use_concurrent, self._lanes, self._plugins
-                )
-            self._runner.workers.workers = workers
-            return self._runner
+            self._check_not_closed()
+            return self._playing.get(workers)
+
+    def _check_not_closed(self) -> None:
+        if self._closed:
+            raise NotNow(f"{self.league.path.name} is closed: nothing can be played in it")
 
     def game_of(self, game: GameSpec | str | None = None) -> GameSpec:
         """See `resolve_game`."""

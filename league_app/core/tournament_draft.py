@@ -13,6 +13,7 @@ from engine.league.estimate import Estimate, estimate, rate_name
 from engine.league.records import Tournament, TournamentSettings, check_name
 from engine.league.schedule import fingerprint
 from engine.options import Value, option
+from engine.play.executors import check_executor_name
 from engine.play.match import SEED_LIMIT, Clock, GameSpec, Limits
 from engine.registry import game_of, new_game
 from league_app.core.formatting import duration, plural
@@ -58,6 +59,7 @@ class TournamentDraft:
     seed: int | None = None
     name: str | None = None
     workers: int = 1
+    executor: str = ""  # empty for that of the league
 
     @property
     def spec(self) -> GameSpec:
@@ -154,6 +156,7 @@ class DraftEstimator:
             if draft.seed is not None:
                 state.check_new(plan.settings, draft.agents, before)
             check_admitted(state.league, map(state.league.spec, draft.agents))
+            check_executor_name(draft.executor or state.executor)
         except NotConfirmed as error:
             return dataclasses.replace(result, error=str(error), engine=error.agent)
         except RingsideError as error:
@@ -167,18 +170,20 @@ class DraftEstimator:
             return DraftEstimate(check, None, draft.workers)
         league, plan = state.league, state.league.plan(draft.settings(check.seed), draft.agents)
         game = plan.settings.game
-        if league.setting(rate_name(game)) is None and state.running:
+        on = draft.executor or state.executor
+        if league.setting(rate_name(game, on)) is None and state.running:
             return DraftEstimate(check, None, draft.workers)
-        found = estimate(league, plan, {id: league.spec(id) for id in draft.agents}, draft.workers)
+        workers = min(draft.workers, check_executor_name(on)[0].most_workers)
+        found = estimate(league, plan, {id: league.spec(id) for id in draft.agents}, workers, on)
         pace = plan.game.info.pace
         if found.measured:
             if found.seconds_shown is not None and plan.length:
                 self._steps[game] = found.seconds_shown * pace / plan.length
             if not league.read_only:
-                league.save_setting(rate_name(game), found.rate / draft.workers)
+                league.save_setting(rate_name(game, on), found.rate / workers)
         elif found.seconds_shown is None and game in self._steps:
             found = dataclasses.replace(found, seconds_shown=plan.length * self._steps[game] / pace)
-        return DraftEstimate(check, found, draft.workers)
+        return DraftEstimate(check, found, workers)
 
 
 def free_seed(draft: TournamentDraft, before: Sequence[Tournament]) -> int:
@@ -213,6 +218,8 @@ def create_tournament(state: LeagueState, draft: TournamentDraft, play: bool) ->
     if play:
         if draft.workers != state.budget.cores:
             state.budget.cores = draft.workers
+        if draft.executor and draft.executor != state.executor:
+            state.use_executor(draft.executor)
         state.start_tournament(number)
     return number
 

@@ -12,10 +12,11 @@ from engine.league.estimate import rate_name
 from engine.league.records import Tournament
 from engine.league.storage.result_columns import PlayedEntry
 from engine.league.tournament_runner import Progress, TournamentRun
+from engine.play.executors import Executor
+from engine.play.match import MatchSpec
 from engine.play.play_settings import MOST_WORKERS
 from league_app.core.changes import Change, ChangeKind
 from league_app.core.context import LeagueContext
-from league_app.core.match_runner import LocalMatchRunner
 
 ENOUGH = 200  # matches needed to measure the speed
 
@@ -27,21 +28,30 @@ class TournamentJob:
         self,
         context: LeagueContext,
         number: int,
-        runner: Callable[[int], LocalMatchRunner],
+        executor: Callable[[int], Executor],
         *,
         visual: bool,
+        pace: Callable[[MatchSpec], float],
+        most_workers: int = MOST_WORKERS,
         on_end: Callable[[TournamentJob], None],
     ) -> None:
-        """`runner` returns where to play on so many cores; `on_end` is called in the job's thread."""
+        """`executor` returns where to play on so many cores, at most `most_workers`. `pace` is that of live matches.
+        `on_end` is called in the job's thread."""
         self._context, self._on_end = context, on_end
         self.number = number
         self.name = context.league.tournament(number).name
         self._over = threading.Event()
-        self._lease = context.budget.lease(MOST_WORKERS, self._resize)
+        self._lease = context.budget.lease(most_workers, self._resize)
         try:
-            self.runner = runner(self._lease.cores)
+            self.executor = executor(self._lease.cores)
             self.run = TournamentRun(
-                context.league, number, self.runner, visual=visual, on_saved=self._on_saved, on_change=self._on_change
+                context.league,
+                number,
+                self.executor,
+                visual=visual,
+                pace=pace,
+                on_saved=self._on_saved,
+                on_change=self._on_change,
             )
         except BaseException:
             self._lease.release()
@@ -64,13 +74,13 @@ class TournamentJob:
                 self._over.set()
 
     def _remember_rate(self) -> None:
-        """Saves the speed for the next estimate, unless matches were watched, paused or played in this process."""
+        """Saves the speed for the next estimate, unless matches were watched or paused."""
         book, seconds = self.run.store, time.monotonic() - self.began
-        plain = not self.runner.in_this_thread and not self.run.watched and not self.run.was_paused
+        plain = not self.run.watched and not self.run.was_paused
         if plain and book.played - self.before >= ENOUGH and self.run.error is None:
-            rate = (book.played - self.before) / seconds / max(self._lease.cores, 1)
+            rate = (book.played - self.before) / seconds / self.executor.workers
             with suppress(StorageFailed):  # the tournament itself has not failed
-                self._context.league.save_setting(rate_name(book.tournament.settings.game), rate)
+                self._context.league.save_setting(rate_name(book.tournament.settings.game, self.executor.name), rate)
 
     def pause(self) -> None:
         self.run.pause()
@@ -110,6 +120,6 @@ class TournamentJob:
             self._context.changes.add(Change(ChangeKind.PROGRESS, self.number), now=run.live is not None)
 
     def _resize(self, cores: int) -> None:
-        runner = getattr(self, "runner", None)  # the lease may change before there is one
-        if runner is not None:
-            runner.workers.workers = cores
+        executor = getattr(self, "executor", None)  # the lease may change before there is one
+        if executor is not None:
+            executor.workers = cores

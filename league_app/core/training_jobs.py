@@ -18,8 +18,8 @@ from engine.league.storage.league import League, free_name
 from engine.league.storage.session_rows import Measured, SavedCheckpoint, Session, origin_of
 from engine.league.storage.sessions import SessionStore
 from engine.options import Value, items
-from engine.play.play_settings import MOST_WORKERS
 from engine.play.match import AgentSpec, GameSpec
+from engine.play.play_settings import MOST_WORKERS
 from engine.registry import TRAINERS
 from league_app.core.changes import Change, ChangeKind
 from league_app.core.context import LeagueContext

@@ -23,7 +23,6 @@ from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchResult, run_digest
 from engine.registry import KINDS, new_game
-from league_app.core.match_runner import LocalMatchRunner
 from league_app.core.validation import make_settings
 from tests.benchmarks.measure import Figure, in_turns, ratio
 
@@ -55,9 +54,11 @@ def recording(quick: bool) -> Iterator[Figure]:
     from engine.league.tournament_runner import TournamentRun
 
     rounds, turns = (10, 2) if quick else (200, 7)
-    stages = {workers: LocalMatchRunner(workers) for workers in ((1,) if quick else (1, 2))}
+    stages = {workers: ConcurrentMatchExecutor(workers) for workers in ((1,) if quick else (1, 2))}
     digests: set[str] = set()
-    spent: dict[LocalMatchRunner, list[float]] = {stage: [] for stage in stages.values()}  # processor time in seconds
+    spent: dict[ConcurrentMatchExecutor, list[float]] = {
+        stage: [] for stage in stages.values()
+    }  # processor time in seconds
     with tempfile.TemporaryDirectory() as folder:
         leagues = iter(range(10_000))
 
@@ -66,7 +67,7 @@ def recording(quick: bool) -> Iterator[Figure]:
                 specs = [planned.spec for planned in new_book(league, rounds, 1).missing()]
                 digests.add(run_digest(executor.run(specs)))
 
-        def recorded(stage: LocalMatchRunner) -> None:
+        def recorded(stage: ConcurrentMatchExecutor) -> None:
             with new_league(folder, f"recorded{next(leagues)}") as league:
                 book = new_book(league, rounds, 1)
                 since = time.process_time()
@@ -77,7 +78,7 @@ def recording(quick: bool) -> Iterator[Figure]:
         for workers, stage in stages.items():
             recorded(stage)
             jobs: dict[str, Callable[[], object]] = {
-                "thrown away": lambda stage=stage: played(stage.workers),
+                "thrown away": lambda stage=stage: played(stage),
                 "recorded": lambda stage=stage: recorded(stage),
             }
             taken = in_turns(jobs, turns)

@@ -56,7 +56,7 @@ def heard(entries):
 if __name__ == "__main__":
     with LeagueState(sys.argv[1]) as state:
         print("open", flush=True)
-        TournamentRun(state.league, 1, state.runner(2), on_saved=heard).run()
+        TournamentRun(state.league, 1, state.playing_on(2), on_saved=heard).run()
 """
 
 

@@ -45,9 +45,9 @@ def test_a_killed_live_worker_ends_its_match_but_not_the_run(beside: bool) -> No
         stream = one.run(well) if beside else iter(())
         first = [next(stream)] if beside else []
         until = time.monotonic() + 120
-        while not [worker for worker in one.status().workers if worker.slot < 0 and worker.state == "playing"]:
+        while not [worker for worker in one.status().workers if worker.id < 0 and worker.state == "playing"]:
             assert time.monotonic() < until
-        os.kill(next(worker.pid for worker in one.status().workers if worker.slot < 0), signal.SIGKILL)
+        os.kill(next(worker.pid for worker in one.status().workers if worker.id < 0), signal.SIGKILL)
         result = live.wait(300)
         results = [*first, *stream]
     assert result is not None

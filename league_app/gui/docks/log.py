@@ -13,10 +13,10 @@ from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import QDockWidget, QWidget
 
 from agents.training.events import Level
-from engine.telemetry import Event
+from engine.play.executors import Executor
+from engine.telemetry import THIS_NODE, Event
 from league_app.core.changes import Change
 from league_app.core.formatting import error_text
-from league_app.core.match_runner import LocalMatchRunner
 from league_app.core.state import LeagueState
 from league_app.core.tournament_job import TournamentJob
 from league_app.core.training_jobs import TrainingJob
@@ -44,9 +44,9 @@ class LogCollector:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._runner: LocalMatchRunner | None = None
-        self._position = 0  # in the events of that runner
-        self._dead: set[int] = set()  # slots whose worker died and was not restarted yet
+        self._executor: Executor | None = None
+        self._position = 0  # in the events of that executor
+        self._dead: set[tuple[str, int]] = set()  # node and id of workers that died and were not restarted yet
         self._quarantined: set[str] = set()
         self._remarks: dict[TrainingJob, int] = {}
 
@@ -57,10 +57,9 @@ class LogCollector:
             return sorted([*found, *self._training(state)])
 
     def _events(self, state: LeagueState, job: TournamentJob) -> list[tuple[float, str, str]]:
-        workers = job.runner.workers
-        if job.runner is not self._runner:
-            self._runner, self._position = job.runner, 0
-        self._position, events = workers.events(self._position)
+        if job.executor is not self._executor:
+            self._executor, self._position = job.executor, 0
+        self._position, events = job.executor.events(self._position)
         now, past = time.time(), time.monotonic()
         found = [(now - (past - one.at), *entry) for one in events if (entry := self._entry(one)) is not None]
         status = state.status()
@@ -72,13 +71,15 @@ class LogCollector:
         return found
 
     def _entry(self, event: Event) -> tuple[str, str] | None:
-        worker = f"Worker {event.worker + 1}" if event.worker >= 0 else "The worker of the live match"
+        node = "" if event.node == THIS_NODE else f" on {event.node}"
+        worker = f"Worker {event.worker + 1}{node}" if event.worker >= 0 else "The worker of the live match"
+        key = event.node, event.worker
         match event.what:
             case "died":
-                self._dead.add(event.worker)
+                self._dead.add(key)
                 return "warn", f"{worker} died: {event.detail}"
-            case "start" if event.worker in self._dead:
-                self._dead.discard(event.worker)
+            case "start" if key in self._dead:
+                self._dead.discard(key)
                 return "info", f"{worker} was restarted"
             case "suspects":
                 return "warn", f"{worker} lost {event.detail} matches, which are played again one by one"

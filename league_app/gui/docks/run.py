@@ -113,7 +113,7 @@ class RunDock(QDockWidget):
         self.run_card.show_run(look.run, state is not None and state.league.read_only)
         if load is not None:
             self.queue_card.show_queue(load.queue, load.quarantined)
-            self.workers_card.show_workers(load.workers)
+            self.workers_card.show_workers(load.workers, load.nodes)
         self.queue_card.setVisible(look.run is not None or self.summary is not None)
         self.training_card.show_training(look.training)
         if state is not None:
@@ -139,6 +139,9 @@ class RunDock(QDockWidget):
             if cores:
                 self.context.attempt(partial(setattr, state.budget, "cores", cores))
             self.run_card.set_cores(state.budget.cores)
+            executor = self.context.settings.get("executor", "")
+            if executor and executor != state.executor:
+                self.context.attempt(partial(state.use_executor, executor))
             self.context.ask("run waiting", unfinished_tournaments, self._show_unfinished)
 
     @Slot(object)

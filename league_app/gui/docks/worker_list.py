@@ -1,4 +1,4 @@
-"""The list of worker processes, two lines each: state and load, then figures."""
+"""The list of workers, two lines each: state and load, then figures; and the machines that they run on."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
-from engine.telemetry import WorkerStatus
-from league_app.core.formatting import byte_size, plural
+from engine.telemetry import Machine, WorkerStatus
+from league_app.core.formatting import byte_size, match_rate, plural
 from league_app.gui import theme
 from league_app.gui.widgets.basics import Card, label
 from league_app.gui.widgets.meters import draw_area
@@ -26,20 +26,24 @@ SAMPLES = 120  # of the load
 
 @dataclass(frozen=True)
 class WorkerRow:
-    """A worker and its recent load, oldest first."""
+    """A worker and its recent load, oldest first. Its node is named if there are several."""
 
     worker: WorkerStatus
     loads: tuple[float, ...]
+    node: str = ""
 
     @property
     def title(self) -> str:
-        return "live" if self.worker.slot < 0 else str(self.worker.slot + 1)
+        return "live" if self.worker.id < 0 else str(self.worker.id + 1)
 
     @property
     def figures(self) -> str:
         one = self.worker
         pid = [f"pid {one.pid}"] if one.pid is not None else []
-        return ", ".join([*pid, byte_size(one.memory), plural(one.done, "match"), plural(one.restarts, "restart")])
+        place = [self.node] if self.node else []
+        return ", ".join(
+            [*place, *pid, byte_size(one.memory), plural(one.done, "match"), plural(one.restarts, "restart")]
+        )
 
 
 def _text(one: WorkerRow) -> str:
@@ -54,34 +58,51 @@ def _itself(one: WorkerRow) -> WorkerRow:
     return one
 
 
-def _slot(one: WorkerRow) -> int:
-    return one.worker.slot
+def _key(one: WorkerRow) -> tuple[str, int]:
+    return one.worker.node, one.worker.id
+
+
+def node_text(node: Machine, workers: Sequence[WorkerStatus]) -> str:
+    """A machine in one line: its load, memory, workers, rate and queue."""
+    load = sum(node.cpu) / max(len(node.cpu), 1)
+    count = sum(one.node == node.name and one.id >= 0 for one in workers)
+    parts = [f"{load:.0f} % of {plural(len(node.cpu), 'core')}", f"{byte_size(node.memory)} of"]
+    parts[1] += f" {byte_size(node.memory_total)}"
+    parts += [plural(count, "worker"), *([match_rate(node.rate)] if node.rate else []), f"{node.waiting:,} waiting"]
+    return f"{node.name}: {', '.join(parts)}"
 
 
 class WorkersCard(Card):
-    """All worker processes, including that of the live match."""
+    """All workers, including that of the live match. With several machines, a line for each of them comes first."""
 
     def __init__(self) -> None:
         super().__init__("Workers", margin=12)
         self.body.setSpacing(4)
-        self._loads: dict[int, deque[float]] = {}
+        self._loads: dict[tuple[str, int], deque[float]] = {}
+        self.nodes = label("", "caption", wrap=True)
         self.model = TableModel(
-            [Column("worker", "Worker", _text, sort=_slot, value=_itself, cell_tip=_tip, grow=1)], _slot, self
+            [Column("worker", "Worker", _text, sort=_key, value=_itself, cell_tip=_tip, grow=1)], _key, self
         )
-        self.table = TableView(self.model, "worker processes")
+        self.table = TableView(self.model, "workers")
         self.table.setItemDelegateForColumn(0, _Painter(self.table))
         self.table.horizontalHeader().hide()
         self.table.verticalHeader().setDefaultSectionSize(ROW)
         self.empty = label("Workers start with the first match.", "caption", wrap=True)
+        self.body.addWidget(self.nodes)
         self.body.addWidget(self.empty)
         self.body.addWidget(self.table)
         self.show_workers(())
 
-    def show_workers(self, workers: Sequence[WorkerStatus]) -> None:
-        self._loads = {one.slot: self._loads.get(one.slot, deque(maxlen=SAMPLES)) for one in workers}
-        for one in workers:
-            self._loads[one.slot].append(one.cpu)
-        self.model.set_rows([WorkerRow(one, tuple(self._loads[one.slot])) for one in workers])
+    def show_workers(self, workers: Sequence[WorkerStatus], nodes: Sequence[Machine] = ()) -> None:
+        """`nodes`: the machines that play, unless it is this one alone."""
+        keys = [(one.node, one.id) for one in workers]
+        self._loads = {key: self._loads.get(key, deque(maxlen=SAMPLES)) for key in keys}
+        for key, one in zip(keys, workers, strict=True):
+            self._loads[key].append(one.cpu)
+        rows = zip(keys, workers, strict=True)
+        self.model.set_rows([WorkerRow(one, tuple(self._loads[key]), one.node if nodes else "") for key, one in rows])
+        self.nodes.setText("\n".join(node_text(node, workers) for node in nodes))
+        self.nodes.setVisible(bool(nodes))
         self.empty.setVisible(not workers)
         self.table.setVisible(bool(workers))
         self.table.setFixedHeight(ROW * min(len(workers), SHOWN) + 2)

@@ -82,7 +82,7 @@ class LiveControls:
         if player.kind == "live" and state.job is not None:
             if not state.show_visuals:
                 return  # it is finishing at full speed
-            state.job.runner.speed = player.speed
+            state.speed = player.speed
         self._submit(partial(player.live.pace, player.pace * player.speed))
 
     def skip(self, player: MatchPlayer) -> None:

@@ -18,9 +18,9 @@ import pytest
 
 from engine.errors import BadSpec, BadValue, RingsideError, UnknownName
 from engine.play.concurrent import ConcurrentMatchExecutor
-from engine.play.play_settings import default_workers
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
+from engine.play.play_settings import default_workers
 from engine.processes import launcher
 from engine.registry import KINDS, new_game
 from engine.seeding import derive

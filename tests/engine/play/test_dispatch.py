@@ -12,9 +12,9 @@ import pytest
 
 from engine.errors import BadSpec, RingsideError
 from engine.play.concurrent import ConcurrentMatchExecutor
-from engine.play.match_validator import MatchValidator
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec, run_digest
+from engine.play.match_validator import MatchValidator
 from engine.play.results import ResultBatch
 from engine.play.workers.entry import WorkerSettings
 from engine.play.workers.handle import Job, WorkerHandle, WorkerLimits

@@ -105,7 +105,7 @@ def test_a_live_match_runs_beside_a_run_without_affecting_it(executor: Concurren
     specs = [MatchSpec(f"m{n}", PONG.spec, (bots[n % 6], bots[(n + 1) % 6]), n) for n in range(300)]
     with executor.watch(spec, pace=500) as live:
         assert len(executor.execute_matches(specs)) == 300
-        slots = [worker.slot for worker in executor.status().workers]
+        slots = [worker.id for worker in executor.status().workers]
         assert 0 in slots
         assert min(slots) < 0, "the live match has a worker of its own"
         live.finish()

@@ -45,7 +45,7 @@ def until(true: Callable[[], object]) -> None:
 
 def test_an_exhibition_is_played_beside_a_tournament_and_not_recorded(state: LeagueState) -> None:
     job = state.start_tournament(game=QUICK, options={"rounds": 20})
-    state.runner(1).speed = 0.0
+    state.speed = 0.0
     with state.exhibit(("Tracker", "Shaky"), QUICK, seed=5) as live:
         result = live.wait()
         assert job.wait().state is RunState.FINISHED
@@ -90,7 +90,7 @@ def test_an_exhibition_has_the_pace_of_its_game_and_may_skip_the_beginning(
 
 def test_a_player_outside_the_league_may_have_the_name_of_an_agent(state: LeagueState) -> None:
     guest = replace(BOTS["Still"], id=state.league.agent("Tracker").id)
-    state.runner(1).speed = 0.0
+    state.speed = 0.0
     with state.exhibit(("Tracker", guest), QUICK) as live:
         first, second = live.spec.players
         assert (first.id, second.id) == (guest.id, f"{guest.id} (2)")
@@ -113,7 +113,7 @@ def test_the_best_player_of_a_checkpoint_is_shown_without_joining_the_league(sta
     assert (newest.id, newest.kind, newest.version) == ("climb, step 7", still.kind, still.version)
     with pytest.raises(BadValue, match="step = 9"):
         state.training.player(number, step=9)
-    state.runner(1).speed = 0.0
+    state.speed = 0.0
     with state.exhibit((newest, "Tracker"), QUICK) as live:
         assert live.wait().ranks == (2, 1)
     assert state.agents() == agents
@@ -126,7 +126,7 @@ def test_worker_settings_cannot_change_during_an_exhibition(state: LeagueState) 
     assert live.result is None
     live.close()
     state.batch_size = 3
-    state.runner(1).speed = 0.0
+    state.speed = 0.0
     with state.exhibit(("Tracker", "Lazy"), QUICK) as live:
         assert live.wait().ending.kind is EndingKind.FINISHED
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import BadValue, GameFailed, LeagueError, NotNow, RingsideError, StorageFailed
+from engine.errors import BadValue, GameFailed, LeagueError, NotNow, RingsideError, StorageFailed, UnknownName
 from engine.league import played_matches
 from engine.league.records import RunState
 from engine.league.storage.tournaments import TournamentStore
@@ -21,14 +21,14 @@ from engine.play.executors import SequentialMatchExecutor
 from engine.play.live import LiveMatch
 from engine.play.match import EndingKind, run_digest
 from engine.play.replay import Playback
-from engine.registry import GAMES, KINDS, new_game
+from engine.registry import EXECUTORS, GAMES, KINDS, new_game
 from league_app.core import tournament_job
 from league_app.core.changes import Change
 from league_app.core.cpu_budget import CpuBudget
-from league_app.core.match_runner import LocalMatchRunner
 from league_app.core.state import LeagueState
 from league_app.core.validation import make_settings
 from tests.faults.league import within, worker_pids
+from tests.plugins.two_nodes import TwoNodes
 
 SITE = str(Path(__file__).parents[2] / "faults" / "site")
 QUICK = new_game("pong", points=1, step_limit=300).spec
@@ -44,7 +44,7 @@ def opened(folder: Path) -> LeagueState:
     state = LeagueState.new(folder / "one.league", lanes=4)
     state.add_samples("pong", (*BOTS, "Still"))
     state.budget.cores, state.batch_size = 2, 2
-    state.runner(2).speed = 0.0
+    state.speed = 0.0
     return state
 
 
@@ -99,9 +99,9 @@ def test_a_tournament_runs_headless_on_workers_by_itself(state: LeagueState, exp
     assert (state.show_visuals, state.use_concurrent) == (False, True)
     job = state.start_tournament(**PLAN)
     lease = state.budget.lease()
-    assert (lease.cores, job.runner.workers.workers) == (1, 1), "another job takes some of its cores"
+    assert (lease.cores, job.executor.workers) == (1, 1), "another job takes some of its cores"
     lease.release()
-    assert job.runner.workers.workers == 2, "and releases them"
+    assert job.executor.workers == 2, "and releases them"
     ended = job.wait()
     assert (ended.state, ended.played, ended.total, ended.note) == (RunState.FINISHED, MATCHES, MATCHES, "")
     assert -1 not in {one.result.worker for one in played_matches.every_match(state.league)}
@@ -121,6 +121,64 @@ def test_without_workers_the_results_are_the_same(state: LeagueState, expected: 
     same(state, job.number, expected)
 
 
+@pytest.fixture
+def two_nodes() -> Iterator[None]:
+    EXECUTORS.add("two-nodes", TwoNodes)
+    yield
+    EXECUTORS.remove("two-nodes")
+
+
+def test_an_executor_of_a_plug_in_gives_the_same_results_and_is_remembered(
+    state: LeagueState, two_nodes: None, expected: str
+) -> None:
+    with pytest.raises(UnknownName, match="did you mean 'two-nodes'"):
+        state.executor = "two-node"
+    state.executor = "two-nodes:nodes=2"
+    assert state.toggle_text == "the next tournament runs on 2 workers of two-nodes:nodes=2"
+    job = state.start_tournament(**PLAN)
+    until(lambda: job.progress().played > 2)
+    job.pause()
+    until(lambda: job.progress().state is RunState.PAUSED)
+    status = state.status()
+    assert [node.name for node in status.nodes] == ["node-1", "node-2"]
+    assert {worker.node for worker in status.workers} <= {"node-1", "node-2"}
+    assert status.workers
+    job.resume()
+    state.show_visuals = True
+    until(lambda: job.run.watched)
+    state.show_visuals = False
+    job.wait()
+    same(state, job.number, expected)
+    with LeagueState(state.league.path, read_only=True) as again:
+        assert again.executor == "two-nodes:nodes=2"
+        assert again.use_concurrent
+    with LeagueState(state.league.path, read_only=True, on="sequential") as again:
+        assert (again.executor, again.use_concurrent) == ("sequential", False)
+
+
+def test_a_league_whose_executor_is_not_installed_opens_and_says_so_when_it_plays(state: LeagueState) -> None:
+    state.league.save_setting("play", {"executor": "two-nodes"})
+    path = state.league.path
+    state.close()
+    with LeagueState(path) as again:
+        assert again.executor == "two-nodes"
+        with pytest.raises(UnknownName, match="unknown executor 'two-nodes'"):
+            again.start_tournament(**PLAN)
+        again.use_executor("sequential")
+        assert again.start_tournament().wait().state is RunState.FINISHED
+    with LeagueState(path, read_only=True) as again:
+        assert again.executor == "two-nodes", "another one was used, but not saved"
+
+
+@pytest.mark.parametrize(("saved", "executor"), [({"use_concurrent": False}, "sequential"), ({}, "local")])
+def test_the_choice_of_an_older_version_is_kept(state: LeagueState, saved: dict, executor: str) -> None:
+    state.league.save_setting("play", saved)
+    path = state.league.path
+    state.close()
+    with LeagueState(path) as again:
+        assert again.executor == executor
+
+
 def test_only_one_tournament_runs_at_a_time_and_its_settings_are_locked(state: LeagueState) -> None:
     for size in (0, -1, 10_001, True, 2.0, "3", None):
         with pytest.raises(BadValue, match="batch_size"):
@@ -131,6 +189,7 @@ def test_only_one_tournament_runs_at_a_time_and_its_settings_are_locked(state: L
         lambda: state.resume_tournament(job.number),
         lambda: state.change_entrants(job.number, leave=["Lazy"]),
         *(lambda name=name: setattr(state, name, 3) for name in ("batch_size", "use_concurrent")),
+        lambda: setattr(state, "executor", "sequential"),
     ):
         with pytest.raises(NotNow):
             refused()
@@ -215,9 +274,9 @@ def test_no_match_is_lost_or_played_twice(state: LeagueState, expected: str) -> 
 
 def test_a_match_that_is_shown_is_played_once(state: LeagueState, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
-    watch = LocalMatchRunner.watch
-    monkeypatch.setattr(LocalMatchRunner, "pace", lambda stage, spec: 0.0)
-    monkeypatch.setattr(LocalMatchRunner, "watch", lambda stage, spec: (shown.append(spec.id), watch(stage, spec))[1])
+    executor = state.playing_on(2)
+    watch = executor.watch
+    monkeypatch.setattr(executor, "watch", lambda spec, *pace: (shown.append(spec.id), watch(spec, *pace))[1])
     state.show_visuals = True
     job = state.start_tournament(**PLAN | {"options": {"rounds": 2}})
     assert job.wait().state is RunState.FINISHED
@@ -269,7 +328,7 @@ def test_the_text_beside_the_toggle_says_what_is_happening(state: LeagueState) -
 
 
 def test_toggling_a_paused_match_leaves_it_paused_and_applies_on_resume(state: LeagueState) -> None:
-    state.show_visuals, state.runner(2).speed = True, 1.0
+    state.show_visuals, state.speed = True, 1.0
     job = state.start_tournament(game=LONG, agents=("Predictor", "Tracker"))
     live = shown(state)
     assert state.toggle_text == "live"
@@ -287,7 +346,7 @@ def test_toggling_a_paused_match_leaves_it_paused_and_applies_on_resume(state: L
 
 
 def test_a_live_match_streams_its_actions_and_has_the_same_record(state: LeagueState) -> None:
-    state.show_visuals, state.runner(2).speed = True, 20.0
+    state.show_visuals, state.speed = True, 20.0
     job = state.start_tournament(game=QUICK, agents=BOTS[:2])
     live = shown(state)
     playback = Playback(live.spec)

@@ -152,14 +152,14 @@ def test_turned_on_dispatch_stops_and_running_matches_finish(state: LeagueState)
 
 
 def test_turned_on_idle_workers_show_why_until_it_is_live(state: LeagueState, expected: str) -> None:
-    state.runner(2).speed = 0.02
+    state.speed = 0.02
     job = state.start_tournament(**PLAN)
     until(lambda: job.progress().played > 5)
     state.show_visuals = True
     shown(state)
     assert state.toggle_text == "live"
-    until(lambda: [one for one in state.status().workers if one.slot >= 0])
-    assert {one.state for one in state.status().workers if one.slot >= 0} == {"idle: visual mode"}
+    until(lambda: [one for one in state.status().workers if one.id >= 0])
+    assert {one.state for one in state.status().workers if one.id >= 0} == {"idle: visual mode"}
     state.show_visuals = False
     job.wait()
     assert played_matches.digest(state.league, job.number) == (expected, 0)
@@ -245,7 +245,7 @@ def test_while_a_person_has_matches_to_play_it_is_locked_on(state: LeagueState) 
 
 
 def test_matches_of_a_person_are_shown_even_if_the_toggle_is_off(state: LeagueState) -> None:
-    state.person, state.runner(2).speed = True, 0.0
+    state.person, state.speed = True, 0.0
     job = state.start_tournament(game=QUICK, agents=("Lazy", "You", "Still"))
     job.run._visual = False  # as when an adaptive format adds matches with a person later
     job.wait()
@@ -297,7 +297,7 @@ def test_the_command_line_refuses_it_too(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_toggling_twenty_times_gives_the_digest_of_a_headless_run(state: LeagueState, expected: str) -> None:
-    state.runner(2).speed = 5.0
+    state.speed = 5.0
     job, dice = state.start_tournament(**PLAN), random.Random(1)
     until(lambda: job.progress().played)
     for press in range(20):

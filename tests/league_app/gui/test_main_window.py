@@ -272,7 +272,7 @@ def test_toggling_visual_mode_twenty_times_leaves_the_same_records(playing: Main
     from engine.league import played_matches
 
     state = playing.context.league
-    state.runner(2).speed = 0.0
+    state.speed = 0.0
     plan = {"game": QUICK, "agents": BOTS, "options": {"rounds": 8}}
     job = state.start_tournament(name="pressed", **plan, seed=77)  # type: ignore[arg-type]
     pressed = 0

@@ -220,7 +220,7 @@ def test_the_live_match_is_followed_to_its_record_and_then_the_next(page: MatchP
     assert (page.view.header.badge.text, first.following) == ("LIVE", True)
     page.set_speed(16.0)
     assert state.job is not None
-    assert state.job.runner.speed == 16.0, "the speed applies to the next matches too"
+    assert state.speed == 16.0, "the speed applies to the next matches too"
     page.skip()
     qtbot.waitUntil(lambda: first.at_end)
     assert page.shown is first, "its end is shown for a moment"

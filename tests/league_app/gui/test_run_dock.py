@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -80,7 +81,7 @@ def test_a_run_is_shown_paused_resumed_and_stopped_from_the_panel(
     assert dock.run_card.count.text().endswith(" of 12,000")
     assert dock.run_card.rate.text().endswith((" a second", " a minute"))
     assert dock.run_card.left.text().endswith(" left")
-    qtbot.waitUntil(lambda: [one.worker.slot for one in dock.workers_card.model.rows] == [0, 1])
+    qtbot.waitUntil(lambda: [one.worker.id for one in dock.workers_card.model.rows] == [0, 1])
     assert all(one.worker.pid for one in dock.workers_card.model.rows)
     dock.run_card.pause_button.click()
     qtbot.waitUntil(lambda: dock.run_card.text.text() == "Paused")
@@ -214,9 +215,34 @@ def test_the_rows_of_training_sessions_are_updated_in_place(shown: Shown, qtbot:
 
 def look_of(workers: int = 2, cores: int = 2) -> RunSnapshot:
     machine = Machine((50.0,) * cores, 4 << 30, 8 << 30)
-    rows = tuple(WorkerStatus(n, 100 + n, "playing", "A - B", 7, n, 40.0, 80 << 20) for n in range(workers))
+    rows = tuple(WorkerStatus(n, 100 + n, "playing", "A - B", 7, n, cpu=40.0, memory=80 << 20) for n in range(workers))
     queue = RunView(100, 20, failures=2, playing=6, waiting=8, suspects=1, quarantined=("x",))
-    return RunSnapshot(load=MachineLoad(machine, 50.0, 20.0, 300 << 20, rows, queue, ("<i>Bad</i>",)))
+    return RunSnapshot(load=MachineLoad(machine, 50.0, 20.0, 300 << 20, (), rows, queue, ("<i>Bad</i>",)))
+
+
+def test_workers_of_several_machines_are_listed_with_their_machine(shown: Shown) -> None:
+    dock = shown()
+    look = look_of()
+    assert look.load is not None
+    nodes = tuple(
+        replace(look.load.machine, name=f"node-{n}", cpu=(50.0, 100.0), rate=120.0 * n, waiting=3 * n) for n in (1, 2)
+    )
+    workers = tuple(replace(one, node=node.name, pid=None) for node in nodes for one in look.load.workers)
+    dock._show_sample(replace(look, load=replace(look.load, nodes=nodes, workers=workers)))
+    lines = dock.workers_card.nodes.text().splitlines()
+    assert lines[0] == "node-1: 75 % of 2 cores, 4.0 GB of 8.0 GB, 2 workers, 120 a second, 3 waiting"
+    assert lines[1].startswith("node-2: ")
+    assert dock.workers_card.nodes.isVisibleTo(dock)
+    assert [(row.worker.node, row.worker.id) for row in dock.workers_card.model.rows] == [
+        ("node-1", 0),
+        ("node-1", 1),
+        ("node-2", 0),
+        ("node-2", 1),
+    ]
+    assert dock.workers_card.model.rows[2].figures.startswith("node-2, ")
+    dock._show_sample(look)
+    assert not dock.workers_card.nodes.isVisibleTo(dock)
+    assert dock.workers_card.model.rows[0].figures.startswith("pid 100, ")
 
 
 def test_the_queue_names_quarantined_agents(shown: Shown) -> None:
@@ -349,6 +375,7 @@ def test_worker_deaths_and_restarts_are_logged_but_results_are_not() -> None:
         Event(0.0, 0, "start", ""),
         Event(0.0, 1, "suspects", "3"),
         Event(0.0, -2, "died", "gone"),
+        Event(0.0, 0, "died", "gone", "node-2"),
         Event(0.0, -1, "failed", "no memory"),
     ]
     assert [entry for one in events if (entry := gatherer._entry(one)) is not None] == [
@@ -356,6 +383,7 @@ def test_worker_deaths_and_restarts_are_logged_but_results_are_not() -> None:
         ("info", "Worker 1 was restarted"),
         ("warn", "Worker 2 lost 3 matches, which are played again one by one"),
         ("warn", "The worker of the live match died: gone"),
+        ("warn", "Worker 1 on node-2 died: gone"),
         ("bad", "The run failed: no memory"),
     ]
 

@@ -99,7 +99,7 @@ def test_turning_it_on_in_a_headless_run_opens_the_match_page(window: MainWindow
 def _states(state: LeagueState) -> set[str]:
     """The states of the batch workers, as the panel shows them."""
     status = state.status()
-    return {one.state for one in status.workers if one.slot >= 0} if status is not None else set()
+    return {one.state for one in status.workers if one.id >= 0} if status is not None else set()
 
 
 # Paused
