@@ -21,8 +21,9 @@ from engine.files import check_path
 from engine.game import Game
 from engine.league.records import NAME_LENGTH
 from engine.league.storage.league import League
+from engine.play.executors import DEFAULT, check_executor_name
 from engine.play.match import SEED_LIMIT, AgentSpec
-from engine.registry import KINDS, agents_for, new_game, usual_game
+from engine.registry import EXECUTORS, KINDS, agents_for, new_game, usual_game
 from league_app.cli.output import CommandResult, print_line, program_name
 from league_app.core.exhibitions import IN_WINDOW
 from league_app.core.formatting import join_names
@@ -131,6 +132,25 @@ def seed_argument(options: argparse.Namespace) -> dict[str, int]:
 def check_seed(seed: int) -> None:
     if not 0 <= seed < SEED_LIMIT:
         raise BadValue("--seed", seed, "from 0 to 2**64 - 1")
+
+
+def add_executor_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--on`: the executor that plays the matches."""
+    parser.add_argument(
+        "--on",
+        type=_executor_name,
+        metavar="NAME",
+        help=f"where to play: {', '.join(EXECUTORS.names())} (default: as the league says, or {DEFAULT})",
+    )
+
+
+def _executor_name(text: str) -> str:
+    """Checks the name before anything is opened or created."""
+    try:
+        check_executor_name(text)
+    except RingsideError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def add_log_option(parser: argparse.ArgumentParser) -> None:

@@ -21,6 +21,7 @@ from engine.play.play_settings import MOST_WORKERS, default_workers
 from engine.registry import KINDS, is_person, new_game
 from league_app.cli import replays
 from league_app.cli.common import (
+    add_executor_option,
     add_log_option,
     check_seed,
     check_whole,
@@ -54,6 +55,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--points", type=int, default=5, help="points that win a match (default 5)")
     parser.add_argument("--seed", type=int, default=1, help="random seed (default 1)")
     parser.add_argument("--workers", type=int, help=f"worker processes (default: cores - 1 = {default_workers()})")
+    add_executor_option(parser)
     parser.add_argument(
         "--lanes",
         type=int,
@@ -87,9 +89,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--save", type=Path, metavar="FILE", help="save the match as a replay file (single matches only)"
     )
-    parser.add_argument(
-        "--here", action="store_true", help="play in this process: shows what bots print; a crash ends the program"
-    )
+    add_executor_option(parser)
     add_log_option(parser)
     replays.add(commands)
 
@@ -107,7 +107,7 @@ def demo(options: argparse.Namespace) -> CommandResult:
     rounds = -(-options.matches // per_round)
     with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
         path = options.keep or Path(folder) / f"demo{SUFFIX}"
-        with LeagueState.new(path, lanes=options.lanes) as state:
+        with LeagueState.new(path, lanes=options.lanes, on=options.on) as state:
             for agent in agents:
                 state.league.add_agent(agent.id, "pong", agent, origin="ready-made")
             if options.workers is not None:
@@ -154,7 +154,7 @@ def single(options: argparse.Namespace, game: Any, players: Any, names: dict[str
     spec = MatchSpec(
         "match", game.spec, players, 1 if options.seed is None else options.seed, options.start, Limits(options.steps)
     )
-    result = play_match(spec, options.here, options.json)
+    result = play_match(spec, options.on, options.json)
     if options.save:
         save(options.save, spec, result)
     caption, informative = last_caption(spec, result)
@@ -174,13 +174,14 @@ def several(options: argparse.Namespace, game: Any, players: Any, names: dict[st
     """Plays pairs of games as a tournament: in the league with --record, else in a temporary one."""
     pairs = 1 if options.pairs is None else options.pairs
     check_whole("--pairs", pairs, 1, MAX_PAIRS)
-    if options.here:
-        raise BadValue("--here", True, "used with a single match: pairs are played by worker processes")
     if options.save:
         raise BadValue("--save", str(options.save), "used with a single match: remove --pairs and --record")
     with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
         recorded_in = options.where if options.record else None
-        state = LeagueState(recorded_in) if recorded_in else LeagueState.new(Path(folder) / f"match{SUFFIX}")
+        if recorded_in:
+            state = LeagueState(recorded_in, on=options.on)
+        else:
+            state = LeagueState.new(Path(folder) / f"match{SUFFIX}", on=options.on)
         with state:
             first, second = (names[player.id] for player in players)
             if not recorded_in:

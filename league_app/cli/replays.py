@@ -17,16 +17,16 @@ from engine.league import played_matches
 from engine.league.storage.database import SUFFIX
 from engine.league.storage.league import League
 from engine.play import replay
-from engine.play.concurrent import ConcurrentMatchExecutor
-from engine.play.executors import MatchExecutor, SequentialMatchExecutor
+from engine.play.executors import DEFAULT, Executor, new_executor
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.replay import Playback
 from engine.registry import game_of
-from league_app.cli.common import add_log_option, command
+from league_app.cli.common import add_executor_option, add_log_option, command
 from league_app.cli.output import CommandResult, announce_compilation, duration, print_error, print_line, show_match
 from league_app.core.export import result_data
 from league_app.core.validation import check_admitted
 
+FEW_LANES = 16  # for one match: it starts faster
 LONG_WAIT = 3.0  # seconds until a message says that the match is still being played
 LONG, AT_ONCE = 100_000, 2.0  # steps, and seconds: longer matches are not replayed for a caption
 NUMBERS = re.compile(r"-?\d+(\.\d+)?")
@@ -53,15 +53,11 @@ def add(commands: Any) -> None:
         "reproduce",
         "play a match of a league again with the same agents, and compare the results",
         reproduce,
-        ["reproduce my.league 3.17", "reproduce my.league 3.17 --here"],
+        ["reproduce my.league 3.17", "reproduce my.league 3.17 --on sequential"],
     )
     parser.add_argument("league")
     parser.add_argument("match", help="such as 3.17: tournament 3, match 17")
-    parser.add_argument(
-        "--here",
-        action="store_true",
-        help="play in this process: shows what bots print; debuggers work; a crash ends the program",
-    )
+    add_executor_option(parser)
     add_log_option(parser)
 
 
@@ -103,7 +99,7 @@ def reproduce(options: argparse.Namespace) -> CommandResult:
     with League(options.league, read_only=True) as league:
         found, names = played_matches.match(league, options.match), league.names()
         check_admitted(league, found.spec.players)
-    result = play_match(found.spec, options.here, options.json)
+    result = play_match(found.spec, options.on, options.json)
     same = result.digest() == found.result.digest()
 
     def show() -> None:
@@ -123,21 +119,21 @@ def reproduce(options: argparse.Namespace) -> CommandResult:
     )
 
 
-def play_match(spec: MatchSpec, here: bool, quiet: bool) -> MatchResult:
-    """Plays the match in this process, or isolated in a worker process."""
+def play_match(spec: MatchSpec, on: str | None, quiet: bool) -> MatchResult:
+    """Plays the match on this executor; by default isolated in a worker process."""
     announce_compilation(spec.game.name, spec.players, quiet)
-    executor = SequentialMatchExecutor(lanes=1) if here else ConcurrentMatchExecutor(1)
+    executor = new_executor(on or DEFAULT, workers=1, lanes=FEW_LANES)
     with executor, _report_long_match(executor):
         return executor.execute_match(spec)
 
 
 @contextmanager
-def _report_long_match(executor: MatchExecutor) -> Iterator[None]:
+def _report_long_match(executor: Executor) -> Iterator[None]:
     """Prints how long a match has been running, less and less often: a plug-in's game may never end."""
     finished = threading.Event()
 
     def report() -> None:
-        while isinstance(executor, ConcurrentMatchExecutor) and not _busy(executor):  # its process is still starting
+        while not _busy(executor):  # its worker is still starting
             if finished.wait(0.2):
                 return
         since, wait = time.monotonic(), LONG_WAIT
@@ -155,7 +151,7 @@ def _report_long_match(executor: MatchExecutor) -> Iterator[None]:
         reporter.join()
 
 
-def _busy(executor: ConcurrentMatchExecutor) -> bool:
+def _busy(executor: Executor) -> bool:
     return any(worker.state == "playing" for worker in executor.status().workers)
 
 

@@ -13,10 +13,11 @@ from engine.league.formats.sprt import Options as TestOptions
 from engine.league.formats.sprt import evaluate
 from engine.league.statistics import Sprt, compare, sprt
 from engine.options import build
-from engine.play.play_settings import MOST_WORKERS
 from engine.play.match import GameSpec
+from engine.play.play_settings import MOST_WORKERS
 from engine.registry import game_of, new_game
 from league_app.cli.common import (
+    add_executor_option,
     add_log_option,
     check_whole,
     command,
@@ -85,6 +86,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--most", type=int, default=50_000, help="maximum number of pairs (default 50000)")
     parser.add_argument("--seed", type=int, help="random seed (default: the tournament number)")
     parser.add_argument("--workers", type=int, help="worker processes")
+    add_executor_option(parser)
     parser.add_argument(
         "--option", "-o", action="append", default=[], metavar="NAME=VALUE", help="an option of the game"
     )
@@ -147,7 +149,7 @@ def run_sprt(options: argparse.Namespace) -> CommandResult:
     chosen = {name: getattr(options, name) for name in ("elo0", "elo1", "alpha", "beta", "model", "most")}
     rule = build(TestOptions, chosen, "option of sequential-test")
     evaluate([0] * 5, rule)  # invalid hypotheses are reported before any match is played
-    with LeagueState(options.league) as state:
+    with LeagueState(options.league, on=options.on) as state:
         if options.workers is not None:
             check_whole("--workers", options.workers, 1, MOST_WORKERS)
             state.budget.cores = options.workers

@@ -16,10 +16,12 @@ from engine.league.estimate import Estimate, estimate
 from engine.league.records import Lineup, RunState, Tournament, check_name
 from engine.league.schedule import Schedule
 from engine.league.storage.league import League
-from engine.play.play_settings import MOST_WORKERS, default_workers
+from engine.play.executors import check_executor_name
 from engine.play.match import Clock, Limits
+from engine.play.play_settings import MOST_WORKERS, default_workers
 from engine.registry import FORMATS, new_game
 from league_app.cli.common import (
+    add_executor_option,
     add_log_option,
     check_whole,
     command,
@@ -83,6 +85,7 @@ def add(commands: Any) -> None:
     )
     add_tournament_arguments(parser)
     parser.add_argument("--workers", type=int, help="worker processes")
+    add_executor_option(parser)
     parser.add_argument("--lift", action="store_true", help="also play matches again that were quarantined or void")
     add_log_option(parser)
     add_tournament_arguments(
@@ -136,6 +139,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         "--option", "-o", action="append", default=[], metavar="NAME=VALUE", help="an option of the game"
     )
     parser.add_argument("--workers", type=int, help=f"worker processes (default: cores - 1 = {default_workers()})")
+    add_executor_option(parser)
     add_log_option(parser)
 
 
@@ -179,7 +183,7 @@ def parse_clock(text: str | None) -> Clock | None:
 
 
 def plan(options: argparse.Namespace) -> CommandResult:
-    with LeagueState(options.league, read_only=True) as state:
+    with LeagueState(options.league, read_only=True, on=options.on) as state:
         given = arguments(options, state)
         game, agents, format = state.game_of(given.pop("game")), given.pop("agents"), given.pop("format")
         chosen = state.agents(game.name) if agents is None else [state.league.agent(name, game.name) for name in agents]
@@ -188,9 +192,9 @@ def plan(options: argparse.Namespace) -> CommandResult:
         state.league.check_agents(entrants, game)
         drawn = Schedule(settings, [Lineup(1, 0, tuple(entrants))])
         drawn.extend(lambda *_: ())
-        forecast = estimate(
-            state.league, drawn, {id: state.league.spec(id) for id in entrants}, options.workers or state.budget.cores
-        )
+        specs = {id: state.league.spec(id) for id in entrants}
+        workers = min(options.workers or state.budget.cores, check_executor_name(state.executor)[0].most_workers)
+        forecast = estimate(state.league, drawn, specs, workers, state.executor)
         names = state.league.names()
     groups = [(number, [names[entrant] for entrant in group]) for number, group in drawn.pairings()]
 
@@ -199,7 +203,7 @@ def plan(options: argparse.Namespace) -> CommandResult:
             print_line(f"round {number + 1}: {' - '.join(group)}")
         if len(groups) > SHOWN:
             print_line(f"... and {len(groups) - SHOWN:,} more pairings", "dim")
-        print_line(estimate_text(forecast, len(entrants), options.workers or default_workers()))
+        print_line(estimate_text(forecast, len(entrants), workers))
 
     return CommandResult({"settings": settings, "estimate": forecast, "pairings": groups}, show)
 
@@ -224,7 +228,7 @@ def estimate_text(forecast: Estimate, agents: int, workers: int) -> str:
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    with LeagueState(options.league) as state:
+    with LeagueState(options.league, on=options.on) as state:
         given = arguments(options, state)
         if options.workers is not None:
             state.budget.cores = options.workers
@@ -238,7 +242,7 @@ def run(options: argparse.Namespace) -> CommandResult:
 
 
 def resume(options: argparse.Namespace) -> CommandResult:
-    with LeagueState(options.league) as state:
+    with LeagueState(options.league, on=options.on) as state:
         if options.workers is not None:
             check_whole("--workers", options.workers, 1, MOST_WORKERS)
             state.budget.cores = options.workers

@@ -362,7 +362,7 @@ def test_an_impossible_path_is_rejected_with_a_message(
         ["agents", "export", str(path), "Dice", f"{name}.agent"],
         ["agents", "import", str(path), f"{name}.agent"],
         ["agents", "add", str(path), "New", "--kind", "dice", "--payload", f"@{name}"],
-        ["match", "pong", "Dice", "Dice", "--steps", "5", "--here", "--save", name],
+        ["match", "pong", "Dice", "Dice", "--steps", "5", "--on", "sequential", "--save", name],
         ["replay", f"{name}.replay"],
         ["replay", str(path), "1.1", "--save", name],
         ["replay", str(path), "1.1", "--png", f"{name}.png"],

@@ -101,7 +101,7 @@ def test_a_league_plays_environments_from_the_command_line(tmp_path: Path, capsy
     output = capsys.readouterr().out
     assert "Replayed: same scores and statistics. Step 3 of" in output
     assert (tmp_path / "four.png").stat().st_size > 1000
-    main(["reproduce", path, "1.3", "--here"])
+    main(["reproduce", path, "1.3", "--on", "sequential"])
     assert "was reproduced exactly" in capsys.readouterr().out
     code = (
         f"import sys; from engine.league.storage.league import League; league = League({path!r}, read_only=True);"
@@ -113,7 +113,18 @@ def test_a_league_plays_environments_from_the_command_line(tmp_path: Path, capsy
 
 
 def test_environments_print_nothing_to_stdout() -> None:
-    command = [sys.executable, "-m", "league_app", "match", "pettingzoo:rps_v2", "Dice", "Dice", "--json", "--here"]
+    command = [
+        sys.executable,
+        "-m",
+        "league_app",
+        "match",
+        "pettingzoo:rps_v2",
+        "Dice",
+        "Dice",
+        "--json",
+        "--on",
+        "sequential",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert json.loads(done.stdout)["match"]["game"]["name"] == "pettingzoo:rps_v2"
     assert done.stderr == ""
@@ -269,7 +280,7 @@ def test_a_plug_in_registers_a_third_party_environment(tmp_path: Path) -> None:
     )
     outputs = []
     for name in ("relay-race", "other"):
-        words = ["match", name, "Dice", "Dice", "Dice", "--option", "length=5", "--here"]
+        words = ["match", name, "Dice", "Dice", "Dice", "--option", "length=5", "--on", "sequential"]
         command = [sys.executable, "-m", "league_app", *words]
         path = os.pathsep.join([str(tmp_path), *sys.path])
         done = subprocess.run(

@@ -88,7 +88,7 @@ def test_an_imported_engine_is_disabled_until_it_is_confirmed(
 ) -> None:
     main(["agents", "engine", "my.league", program, "--nodes", "5", "--set", "Style=very wild"])
     assert f"may run on this machine: {tmp_path / 'engine'}" in " ".join(capsys.readouterr().out.split())
-    match = ["match", "my.league", "Faulty 1.0", "Dice", "-o", "opening=none", "--steps", "1", "--here"]
+    match = ["match", "my.league", "Faulty 1.0", "Dice", "-o", "opening=none", "--steps", "1", "--on", "sequential"]
     main([*match, "--log", "logs"])
     shown = capsys.readouterr().out
     assert "step limit after 1 step" in shown

@@ -132,7 +132,7 @@ def test_matches_can_be_listed_replayed_and_reproduced(league: str, capsys: pyte
     assert all("Lazy" in match["players"] for match in page)
     reference = page[0]["match"]
     assert "was reproduced exactly" in run_text(capsys, "reproduce", league, reference)
-    assert run_json(capsys, "reproduce", league, reference, "--here")["same"] is True
+    assert run_json(capsys, "reproduce", league, reference, "--on", "sequential")["same"] is True
     assert "same scores and statistics" in run_text(capsys, "replay", league, reference, "--save", "one.replay")
     assert run_json(capsys, "replay", "one.replay")["result"]["digest"] == page[0]["digest"]
     assert "0 to" in run_rejected(capsys, "replay", league, reference, "--step", "100000")
