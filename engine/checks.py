@@ -1,6 +1,6 @@
-"""Conformance checks for games and agent kinds, for Ringside itself and for authors of plug-ins.
+"""Conformance checks for games, agent kinds and executors, for Ringside itself and for authors of plug-ins.
 
-    from engine.checks import check_game, check_kind
+    from engine.checks import check_executor, check_game, check_kind
     check_game(new_game("nim"))
 
 Each raises an AssertionError that says what is wrong, and returns None if everything is right.
@@ -16,6 +16,7 @@ import numpy as np
 
 from engine import codec
 from engine.errors import BadValue, DriverRefused
+from engine.executor_checks import check_executor
 from engine.game import (
     AgentKind,
     Boards,
@@ -39,6 +40,8 @@ from engine.play.replay import verified
 from engine.registry import game_of
 from engine.scene import Scene
 from engine.seeding import pick, purpose
+
+__all__ = ["check_executor", "check_game", "check_kind"]
 
 PLAY = purpose("checks.play")
 ROW_CHECK_STEPS = 2_000  # step limit of matches that compare row functions with batch kernels

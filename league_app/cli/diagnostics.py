@@ -8,21 +8,33 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import engine
-from engine.checks import check_game, check_kind
+from engine.checks import check_executor, check_game, check_kind
 from engine.errors import RingsideError, UnknownName
 from engine.game import Game
 from engine.kernels import sweep_cache
 from engine.play import replay
-from engine.play.executors import SequentialMatchExecutor
+from engine.play.executors import SequentialMatchExecutor, new_executor
 from engine.play.lane_kernels import compile_general_path
 from engine.play.march import Marching
 from engine.play.match import Limits, MatchSpec
 from engine.play.workers.warmup import compile_drivers, note_compiled
-from engine.registry import FAMILIES, FORMATS, GAMES, KINDS, TRAINERS, Registry, agents_for, all_games, new_game
+from engine.registry import (
+    EXECUTORS,
+    FAMILIES,
+    FORMATS,
+    GAMES,
+    KINDS,
+    TRAINERS,
+    Registry,
+    agents_for,
+    all_games,
+    new_game,
+)
 from league_app.cli.common import command
 from league_app.cli.output import (
     CommandResult,
@@ -36,19 +48,25 @@ from league_app.cli.output import (
 )
 from league_app.core import doctor
 
-REGISTRIES: tuple[Registry[Any], ...] = (FAMILIES, GAMES, KINDS, FORMATS, TRAINERS)
+REGISTRIES: tuple[Registry[Any], ...] = (FAMILIES, GAMES, KINDS, FORMATS, TRAINERS, EXECUTORS)
 
 
 def add(commands: Any) -> None:
-    command(commands, "list", "list installed games, agents, formats and trainers", listing, ["list", "list --json"])
+    command(
+        commands,
+        "list",
+        "list installed games, agents, formats, trainers and executors",
+        listing,
+        ["list", "list --json"],
+    )
     parser = command(
         commands,
         "check",
-        "check that games and agent kinds conform to the interface (for plug-in authors)",
+        "check that games, agent kinds and executors conform to the interface (for plug-in authors)",
         check,
-        ["check pong"],
+        ["check pong", "check local"],
     )
-    parser.add_argument("names", nargs="*", help="games and agent kinds (default: all)")
+    parser.add_argument("names", nargs="*", help="games, agent kinds and executors (default: all)")
     command(commands, "compile", "compile all kernels now instead of on first use", compile_all)
     parser = command(
         commands,
@@ -69,7 +87,7 @@ def add(commands: Any) -> None:
 
 def listing(options: argparse.Namespace) -> CommandResult:
     shown = table("", "name", "what")
-    data: dict[str, Any] = {"games": [], "families": {}, "formats": [], "trainers": []}
+    data: dict[str, Any] = {"games": [], "families": {}, "formats": [], "trainers": [], "executors": []}
     for name, game in all_games().items():
         shown.add_row("game", name, f"{game.info.title}, {game.info.seats} seats, {spaces_text(game)}")
         fields = [field_data(field) for field in dataclasses.fields(GAMES.get(name).Options)]
@@ -102,6 +120,12 @@ def listing(options: argparse.Namespace) -> CommandResult:
             "presets": {key: dict(preset) for key, preset in trainer.presets.items()},
         }
         data["trainers"].append({"name": name, "about": trainer.about, "settings": fields, **details})
+    for name, executor in EXECUTORS.working().items():
+        fields = [field_data(field) for field in dataclasses.fields(executor.Options)]
+        shown.add_row("executor", name, safe_text(executor.about))
+        for field in fields:
+            shown.add_row("", "", safe_text(f"--on {name}:{option_text(field)}", "dim"))
+        data["executors"].append({"name": name, "about": executor.about, "options": fields})
     data["problems"] = problems()
 
     def show() -> None:
@@ -131,13 +155,14 @@ def spaces_text(game: Game) -> str:
 
 
 def check(options: argparse.Namespace) -> CommandResult:
-    """Checks the named games and kinds, or all; a failed check does not stop the others."""
-    games, kinds, names = all_games(), KINDS.working(), set(options.names)
+    """Checks the named games, kinds and executors, or all; a failed check does not stop the others."""
+    games, kinds, executors, names = all_games(), KINDS.working(), EXECUTORS.working(), set(options.names)
     games.update({name: new_game(name) for name in options.names if GAMES.in_family(name)})
     for name in options.names:
-        if name not in games and name not in kinds:
-            problem = GAMES.problems.get(name) or KINDS.problems.get(name)
-            raise RingsideError(problem) if problem else UnknownName("game or agent kind", name, [*games, *kinds])
+        if name not in games and name not in kinds and name not in executors:
+            problem = next((one.problems[name] for one in (GAMES, KINDS, EXECUTORS) if name in one.problems), "")
+            known = [*games, *kinds, *executors]
+            raise RingsideError(problem) if problem else UnknownName("game, agent kind or executor", name, known)
     outcomes: dict[str, str | None] = {}
     for name, game in games.items():
         if not names or name in names:
@@ -151,6 +176,9 @@ def check(options: argparse.Namespace) -> CommandResult:
             if not playable:
                 outcomes[f"agents {kind}"] = "it has no samples for any installed game: nothing to check"
                 print_error(f"agents {kind}: {outcomes[f'agents {kind}']}")
+    for name in executors:
+        if not names or name in names:
+            run_check(outcomes, options.json, f"executor {name}", check_executor, partial(new_executor, name))
     print_problems()
     broken = sum(problem is not None for problem in outcomes.values())
     failed = broken or (not names and problems())

@@ -21,12 +21,13 @@ from engine.play import replay
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, Limits, MatchSpec
 from engine.play.workers import warmup
-from engine.registry import KINDS, new_game
+from engine.registry import EXECUTORS, KINDS, new_game
 from league_app.cli import replays
 from league_app.cli.main import main
 from tests.faults.league import within
-from tests.league_app.cli.commands import start_process
+from tests.league_app.cli.commands import run_json, start_process
 from tests.league_app.core.test_state import until
+from tests.plugins.two_nodes import TwoNodes
 
 
 def run_process(*arguments: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
@@ -109,8 +110,11 @@ def test_a_match_prints_the_final_caption_if_it_says_more_than_the_score(
         (["demo", "--points", "100"], "points = 100"),
         (["demo", "--lanes", "0"], "--lanes = 0"),
         (["demo", "--workers", "0"], "--workers = 0: must be from 1 to 256"),
+        (["demo", "--on", "locla"], "unknown executor 'locla': did you mean 'local'"),
+        (["match", "pong", "Tracker", "Lazy", "--on", "local:2"], "executor = 'local:2'"),
         (["replay", "/no/such/file"], "/no/such/file: No such file"),
         (["check", "pnog"], "did you mean 'pong'"),
+        (["check", "locla"], "unknown game, agent kind or executor 'locla': did you mean 'local'"),
         (["tornament", "run", "my.league"], "unknown command 'tornament': did you mean 'tournament'? (see `ringside"),
         (["train", "resum", "my.league"], "'resume'? (see `ringside train --help`)"),
         (["agents", "fly", "my.league"], "unknown command 'fly': known: add, approve, archive,"),
@@ -226,7 +230,7 @@ def test_names_cannot_send_control_codes_to_the_terminal(tmp_path: Path, capsys:
     assert "\x1b" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("where", [[], ["--here"]])
+@pytest.mark.parametrize("where", [[], ["--on", "sequential"]])
 def test_a_long_match_reports_that_it_is_still_playing(
     where: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -250,12 +254,16 @@ def test_an_ambiguous_agent_name_is_an_error(capsys: pytest.CaptureFixture[str])
 
 def test_list_and_check_show_installed_plug_ins(capsys: pytest.CaptureFixture[str]) -> None:
     main(["list"])
-    assert "Predictor" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "Predictor" in text
+    assert "worker processes on this machine" in text
     main(["check", "pong"])
     assert capsys.readouterr().out == "game pong: ok\n"
+    main(["check", "sequential"])
+    assert capsys.readouterr().out == "executor sequential: ok\n"
 
 
-def test_a_crashing_agent_ends_the_program_only_with_here() -> None:
+def test_a_crashing_agent_ends_the_program_only_if_it_plays_in_this_process() -> None:
     site = Path(__file__).parents[2] / "faults" / "site"
     environment = {**os.environ, "PYTHONPATH": str(site)}
     command = [sys.executable, "-m", "league_app", "match", "pong", "Dice", "fault:exit3"]
@@ -267,8 +275,32 @@ def test_a_crashing_agent_ends_the_program_only_with_here() -> None:
     done = subprocess.run(several, capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode == 1, done.stderr
     assert "fault:exit3: crash 2 times: its process exited with status 3" in " ".join(done.stdout.split())
-    done = subprocess.run([*command, "--here"], capture_output=True, text=True, timeout=300, env=environment)
+    done = subprocess.run(
+        [*command, "--on", "sequential"], capture_output=True, text=True, timeout=300, env=environment
+    )
     assert done.returncode == 3, "the agent ended this process"
+
+
+def test_the_executor_of_a_plug_in_is_chosen_by_name_and_plays_the_same_matches(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    EXECUTORS.add("two-nodes", TwoNodes)
+    digests, league = [], str(tmp_path / "one.league")
+    try:
+        for on in ("local", "sequential", "two-nodes", "two-nodes:nodes=3"):
+            digests.append(run_json(capsys, "demo", "--matches", "60", "--workers", "2", "--on", on)["digest"])
+        run_json(capsys, "demo", "--matches", "30", "--keep", league, "--on", "two-nodes:3")
+        played = run_json(capsys, "reproduce", league, "1.3", "--on", "two-nodes")
+        pairs = ["match", "pong", "Tracker", "Lazy", "--pairs", "2", "--on"]
+        tables = [run_json(capsys, *pairs, on)["standings"]["rows"] for on in ("sequential", "two-nodes")]
+        listed = run_json(capsys, "list")["executors"]
+    finally:
+        EXECUTORS.remove("two-nodes")
+    assert len(set(digests)) == 1
+    assert played["same"] is True
+    assert tables[0] == tables[1]
+    assert [one["name"] for one in listed] == ["local", "sequential", "two-nodes"]
+    assert [option["name"] for option in listed[2]["options"]] == ["nodes"]
 
 
 @pytest.mark.parametrize(("payload", "status"), [("raise", 1), ("nonsense", 1), ("", 0)])
@@ -285,7 +317,10 @@ def test_a_match_in_which_an_agent_fails_has_exit_status_one(payload: str, statu
 def test_a_match_that_must_compile_kernels_first_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    notice, command = "compiling the kernels of pong first", ["match", "pong", "Dice", "Dice", "--steps", "5", "--here"]
+    notice, command = (
+        "compiling the kernels of pong first",
+        ["match", "pong", "Dice", "Dice", "--steps", "5", "--on", "sequential"],
+    )
     monkeypatch.setattr(warmup, "was_compiled", lambda game, kind: kind != "dice")
     main(command)
     assert notice in capsys.readouterr().out
@@ -293,7 +328,7 @@ def test_a_match_that_must_compile_kernels_first_says_so(
     captured = capsys.readouterr()
     assert notice in captured.err
     assert json.loads(captured.out)["result"]["steps"] == 5
-    main(["match", "pong", "Lazy", "Lazy", "--steps", "5", "--here"])
+    main(["match", "pong", "Lazy", "Lazy", "--steps", "5", "--on", "sequential"])
     assert notice not in capsys.readouterr().out, "these are compiled"
     main(["demo", "--matches", "1", "--with", "Dice"])
     assert notice in capsys.readouterr().out
