@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
 from engine.errors import BadValue, RingsideError
+from engine.play.executors import DEFAULT
 from engine.play.play_settings import MOST_WORKERS
 from engine.registry import FORMATS, GAMES, all_games
 from league_app.core.changes import Change
@@ -26,6 +27,7 @@ from league_app.core.tournament_draft import (
     ratings,
 )
 from league_app.gui.context import AppContext
+from league_app.gui.dialogs.executor_choice import ExecutorChoice
 from league_app.gui.dialogs.help_key import add_help_key
 from league_app.gui.dialogs.usi_engine import confirm_engine_dialog
 from league_app.gui.widgets.agent_picker import AgentPicker
@@ -94,6 +96,8 @@ class TournamentDialog(QDialog):
                 line(),
                 self._row("Seed", self.seed),
                 self._row("Workers", self.workers),
+                self._row("Play on", self.executor),
+                self.executor.caption,
                 1,
                 gap=12,
                 margin=16,
@@ -131,6 +135,9 @@ class TournamentDialog(QDialog):
         self.seed.edited.connect(self._on_edited)
         self.workers = NumberBox(True, 1, MOST_WORKERS)
         self.workers.edited.connect(self._on_edited)
+        self.executor = ExecutorChoice()
+        self.executor.caption.setContentsMargins(LABEL + 12, 0, 0, 0)
+        self.executor.currentIndexChanged.connect(self._on_edited)
 
     def _row(self, text: str, control: QWidget) -> QHBoxLayout:
         """Lay out a title and a control, aligned with those of the forms."""
@@ -172,6 +179,7 @@ class TournamentDialog(QDialog):
         selected = self.context.game or next(iter(playing), None)
         self.game.setCurrentIndex(max(self.game.findData(selected), 0))
         self.workers.set_value(state.budget.cores if state is not None else 1)
+        self.executor.set_value(state.executor if state is not None else DEFAULT)
         self._on_game_chosen()
 
     @Slot()
@@ -238,6 +246,7 @@ class TournamentDialog(QDialog):
             _whole("seed", self.seed) if self.seed.text().strip() else None,
             self.name.text().strip() or None,
             _whole("workers", self.workers, 1, MOST_WORKERS),
+            self.executor.value,
         )
 
     # Checking and estimating
@@ -401,6 +410,7 @@ class TournamentDialog(QDialog):
         name = self._setting(draft.game)
         settings.set(name, form_values(draft, settings.get(name, {}), all_agents))
         settings.set("workers", draft.workers)
+        settings.set("executor", draft.executor)
 
 
 def _set_values(form: Form, values: object) -> None:

@@ -15,8 +15,8 @@ from agents.human import KIND
 from engine.errors import RingsideError
 from engine.league.storage.session_rows import Session
 from engine.options import Value, build
-from engine.play.play_settings import MOST_WORKERS
 from engine.play.match import GameSpec
+from engine.play.play_settings import MOST_WORKERS
 from engine.registry import GAMES, TRAINERS, all_games, new_game
 from league_app.core.formatting import error_text
 from league_app.core.state import LeagueState

@@ -92,6 +92,31 @@ def test_the_last_settings_are_remembered(dialog: Open, context: AppContext, qtb
     assert [one.state for one in context.league.league.tournaments()][-1] is RunState.PLANNED
 
 
+def test_the_executor_is_chosen_beside_the_workers_and_remembered(
+    dialog: Open, context: AppContext, qtbot: QtBot
+) -> None:
+    one = dialog()
+    assert [one.executor.itemData(n) for n in range(one.executor.count())] == ["local", "sequential"]
+    assert one.draft().executor == context.league.executor
+    one.executor.set_value("sequential")
+    assert one.executor.caption.text().startswith("This process, on one core")
+    one.picks.model.set_chosen(BOTS)
+    settled(qtbot, one)
+    with qtbot.waitSignal(one.started):
+        one.start.click()
+    qtbot.waitUntil(lambda: not context.league.running)
+    assert context.league.executor == "sequential"
+    assert context.settings.get("executor") == "sequential"
+    assert dialog().executor.value == "sequential"
+
+
+def test_an_executor_that_is_not_installed_is_named(dialog: Open, qtbot: QtBot) -> None:
+    one = dialog()
+    one.executor.set_value("cluster")
+    qtbot.waitUntil(lambda: one.error.text().startswith("unknown executor 'cluster'"))
+    assert not one.start.isEnabled()
+
+
 def test_a_used_seed_is_rejected_and_a_free_one_suggested(dialog: Open, qtbot: QtBot) -> None:
     one = dialog()
     one.picks.model.set_chosen(BOTS)
