@@ -21,6 +21,7 @@ from engine.options import build, items, parse
 from engine.play.match import AgentSpec, GameSpec
 
 T = TypeVar("T")
+REINSTALL = "start it once with `python3 launch.py`, or install it again"
 
 
 class Registry(Generic[T]):
@@ -66,7 +67,8 @@ class Registry(Generic[T]):
             family, _, member = name.partition(":")
             if self._families is not None and self.in_family(name):
                 return self._families.get(family).get(member)
-            raise UnknownName(self.noun, name, self.names(), self.members())
+            empty = f"no {self.noun} is registered, because this installation is older than its source: {REINSTALL}"
+            raise UnknownName(self.noun, name, self.names(), self.members(), "" if self.names() else empty)
         try:
             value: T = point.load()
             self._check(name, value)

@@ -10,7 +10,7 @@ from engine.errors import BadValue, BrokenPlugin, UnknownName
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import MatchExecutor, SequentialMatchExecutor, check_executor_name, new_executor
 from engine.play.match import AgentSpec, EndingKind, MatchSpec, run_digest
-from engine.registry import EXECUTORS, new_game
+from engine.registry import EXECUTORS, Registry, new_game
 from tests.plugins.two_nodes import ClusterOptions, TwoNodes
 
 
@@ -53,6 +53,13 @@ def test_a_wrong_name_or_option_is_an_error_that_says_what_to_do(
 ) -> None:
     with pytest.raises(error, match=sentence):
         new_executor(text)
+
+
+def test_without_entry_points_the_error_says_that_the_installation_is_old() -> None:
+    """They are read from the metadata that was written when Ringside was installed."""
+    table: Registry[object] = Registry("executor", "ringside.no-such-group")
+    with pytest.raises(UnknownName, match=r"no executor is registered, because .* `python3 launch.py`"):
+        table.get("local")
 
 
 class Incomplete(MatchExecutor):
