@@ -22,7 +22,7 @@ from engine.options import build
 from engine.play.match import AgentSpec, GameSpec
 from engine.processes.bootstrap import exit_now
 from engine.processes.channel import MAX_FRAME, Channel, ProtocolError
-from engine.processes.child import descendants, kill_all
+from engine.processes.process_tree import descendants, kill_all
 from engine.registry import TRAINERS
 
 REASON = 400  # characters of an error in a reason; the log has all of it

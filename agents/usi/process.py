@@ -10,7 +10,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -19,6 +18,7 @@ from agents.usi.engine_spec import EngineSpec
 from engine.errors import BadValue
 from engine.game import AgentFault
 from engine.play.match import EndingKind
+from engine.processes.launcher import starter
 
 SUPERVISOR = str(Path(__file__).parent / "supervisor.py")
 LINE = 1 << 16  # bytes of one line
@@ -28,9 +28,6 @@ WRITING = 5.0  # seconds within which the engine must read what it was sent
 LEAVING = 0.5  # seconds to wait after `quit`
 TAIL = 280  # characters of its last output in a message
 PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
-
-# PR_SET_PDEATHSIG fires when the starting thread ends: one thread that lives as long as this process starts them all.
-_starter = ThreadPoolExecutor(1, "ringside-engines")
 
 
 class _Stream:
@@ -85,7 +82,7 @@ class EngineProcess:
         if os.name != "posix":
             raise AgentFault(EndingKind.CANNOT_START, "external engines run only on Linux and macOS")
         try:
-            self._process = _starter.submit(_start, engine).result()
+            self._process = starter.submit(_start, engine).result()
         except (OSError, RuntimeError) as error:
             raise AgentFault(EndingKind.CANNOT_START, f"{engine.command} cannot be run: {error}") from None
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr

@@ -1,4 +1,4 @@
-"""Sets up a child process: it ends with its parent, has a lower priority and limited memory.
+"""The child's side of `ChildProcess`: sets the process up, then calls its function.
 
 Every child imports this module before numpy, so it imports nothing heavy.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import gc
 import importlib
 import multiprocessing
 import os
@@ -15,6 +16,7 @@ import signal
 import socket
 import sys
 import threading
+from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
 
@@ -25,12 +27,28 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VEC
 NICE = 10  # lower priority than the window: its 16 ms timer is then at most 4.5 ms late in 95 of 100 cases
 NICE_PROGRAM = 5  # of a process that starts workers of its own, which add their niceness to it
 
+DEATH_SIGNAL, ADOPT_ORPHANS = 1, 36  # PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER
+
 server: int | None = None  # pid of the fork server that started this process, if any
 
 
 def ringside_variables() -> tuple[tuple[str, str], ...]:
     """Our environment variables as they are now; the fork server has those from its own start."""
     return tuple((name, value) for name, value in os.environ.items() if name.startswith(VARIABLES))
+
+
+@dataclass(frozen=True)
+class ChildSetup:
+    """How a child process is started, and set up before its function is called."""
+
+    server: str = ""  # module that its fork server imports once for all children; empty: spawned, it shares no import
+    libraries: tuple[str, ...] = ()  # heavy libraries: a fork server of their own imports them too
+    nice: int = NICE  # added to the niceness of its parent
+    one_thread: bool = True  # limit numeric libraries to one thread
+    memory: int | None = None  # bytes that it may allocate beyond what it uses before its function is called
+    plugins: tuple[str, ...] = ()  # modules to import: they register games and agents that are not installed
+    children: bool = False  # whether it may start child processes of its own with multiprocessing
+    variables: tuple[tuple[str, str], ...] = field(default_factory=ringside_variables)
 
 
 def cores() -> int:
@@ -43,11 +61,15 @@ def use_one_thread() -> None:
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
 
 
+def _prctl(what: int, value: int) -> None:
+    ctypes.CDLL(None, use_errno=True).prctl(what, value, 0, 0, 0)
+
+
 def die_with_parent(parent: int | None) -> None:
     """End this process when its parent ends, even if the parent is killed."""
     if LINUX:
         # The kernel sends the signal when the thread that started us ends; `launcher` has one that never ends.
-        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        _prctl(DEATH_SIGNAL, signal.SIGKILL)
         if parent is not None and os.getppid() != parent:  # it ended before this call
             os._exit(1)
     elif (above := multiprocessing.parent_process()) is not None:
@@ -80,11 +102,36 @@ def limit_memory(above: int) -> None:
             resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 
-def set_up_process(output: socket.socket | None, nice: int) -> None:
-    """Must run first in a child process. `output` receives stdout and stderr; without it they are discarded."""
+def set_up_server() -> None:
+    """Set up a fork server. Its children inherit this, except that they end with their parent."""
+    global server
+    use_one_thread()
+    die_with_parent(None)
+    ignore_signals()
+    server = os.getpid()
+
+
+def child_main(
+    end: socket.socket, output: socket.socket | None, run: str, arguments: tuple[object, ...], setup: ChildSetup
+) -> None:
+    """The main function of a child process: calls `run`, "module:function", which is imported after the set-up."""
+    _set_up(output, setup)
+    for name in setup.plugins:
+        importlib.import_module(name)
+    module, function = run.split(":")
+    call = getattr(importlib.import_module(module), function)
+    if setup.memory is not None:
+        limit_memory(setup.memory)
+    exit_now(call(end, *arguments))
+
+
+def _set_up(output: socket.socket | None, setup: ChildSetup) -> None:
+    """`output` receives stdout and stderr; without it they are discarded."""
     above = multiprocessing.parent_process()
     die_with_parent(server if server is not None else above.pid if above else None)
     ignore_signals()
+    if LINUX:  # descendants whose parent has ended stay below this process, so that they are ended with it
+        _prctl(ADOPT_ORPHANS, 1)
     if hasattr(os, "setsid"):
         os.setsid()  # a process group of its own, which can be killed as a whole
     if output is not None:
@@ -96,22 +143,22 @@ def set_up_process(output: socket.socket | None, nice: int) -> None:
     else:
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
     with contextlib.suppress(OSError, AttributeError):
-        os.nice(nice)
+        os.nice(setup.nice)
     with contextlib.suppress(OSError):  # Linux schedules by session first; niceness counts only within a session
-        Path("/proc/self/autogroup").write_text(str(nice))
+        Path("/proc/self/autogroup").write_text(str(setup.nice))
     faulthandler.enable()  # prints where a segmentation fault happened
+    if server is not None:
+        gc.freeze()  # the memory is shared with the server, and garbage collection would copy it
+    if setup.one_thread:
+        use_one_thread()
+    for name, _ in ringside_variables():
+        del os.environ[name]
+    os.environ.update(setup.variables)
 
 
-def program_main(end: socket.socket, output: socket.socket | None, run: str, task: object) -> None:
-    """Entry point of a process that calls `run`, "module:function", imported after the process is set up."""
-    set_up_process(output, NICE_PROGRAM)
-    module, function = run.split(":")
-    exit_now(getattr(importlib.import_module(module), function)(end, task))
-
-
-def exit_now(status: int) -> None:
+def exit_now(status: int | None) -> None:
     """Exit without waiting for threads that agents or trainers may have left running."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):  # they may have been replaced
             stream.flush()
-    os._exit(status)
+    os._exit(status or 0)

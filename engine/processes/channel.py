@@ -6,6 +6,7 @@ Code that runs in a child process may write anything to its socket: what does no
 from __future__ import annotations
 
 import json
+import select
 import socket
 import struct
 from collections import deque
@@ -63,6 +64,13 @@ class Channel:
         """Send as much as the socket accepts; `flush` sends the rest. If not `now`, send it with the next message."""
         self._out.append(memoryview(frame(fields, body)))
         if now:
+            self.flush()
+
+    def send(self, fields: Sequence[object], body: bytes = b"") -> None:
+        """Send and wait until it is sent: that limits a child to the speed of its parent."""
+        self.put(fields, body)
+        while self._out:
+            select.select([], [self.socket], [])
             self.flush()
 
     def flush(self) -> None:

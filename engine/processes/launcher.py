@@ -11,20 +11,21 @@ import multiprocessing.process
 import multiprocessing.util
 import socket
 import sys
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing import forkserver, spawn
 from multiprocessing.process import BaseProcess
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-from engine.processes.bootstrap import program_main
+from engine.processes.bootstrap import ChildSetup, child_main
 
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 WINDOWS = sys.platform == "win32"
+SERVER = "engine.processes.fork_server"  # every fork server imports it first
 
 # One thread that never ends starts them all, because on Linux a child ends with the thread that started it.
-_starter = ThreadPoolExecutor(1, "ringside-launcher")
+starter = ThreadPoolExecutor(1, "ringside-launcher")
+_failed: set[tuple[str, ...]] = set()  # libraries whose fork server could not be started
 
 
 def _preparation_data(name: str) -> dict[str, Any]:
@@ -42,15 +43,15 @@ def _with_globals(function: Any, names: dict[str, object]) -> FunctionType:
 
 
 @functools.cache
-def _popen_class(method: str, preload: str) -> Any:
-    """multiprocessing's Popen for this start method, without the main module and with a fork server of its own: the
-    program may use the default one for other purposes."""
+def _popen_class(method: str, preload: tuple[str, ...]) -> Any:
+    """multiprocessing's Popen for this start method, without the main module and with a fork server of its own for
+    these modules: the program may use the default one for other purposes."""
     names: dict[str, object] = {"spawn": SimpleNamespace(**{**vars(spawn), "get_preparation_data": _preparation_data})}
     module = "popen_forkserver" if method == "forkserver" else "popen_spawn_win32" if WINDOWS else "popen_spawn_posix"
     launcher: Any = importlib.import_module(f"multiprocessing.{module}").Popen
     if method == "forkserver":
         server = forkserver.ForkServer()
-        server.set_forkserver_preload([preload])
+        server.set_forkserver_preload([SERVER, *preload])
         own = {**vars(forkserver), "connect_to_new_process": server.connect_to_new_process}
         names["forkserver"] = SimpleNamespace(**own)
         atexit.register(server._stop)  # type: ignore[attr-defined]  # and waits until it has ended
@@ -58,15 +59,15 @@ def _popen_class(method: str, preload: str) -> Any:
     return type("LeanPopen", (launcher,), {changed: _with_globals(getattr(launcher, changed), names)})
 
 
-class ChildProcess(BaseProcess):
+class _Process(BaseProcess):
     """A process that this module starts."""
 
     method = METHOD
-    preload = ""  # the module that its fork server imports
+    preload: tuple[str, ...] = ()  # modules that its fork server imports
     _start_method = None  # its own children use the default
 
     @staticmethod
-    def _Popen(process: ChildProcess) -> Any:  # noqa: N802 - multiprocessing calls it by this name
+    def _Popen(process: _Process) -> Any:  # noqa: N802 - multiprocessing calls it by this name
         return _popen_class(process.method, process.preload)(process)
 
 
@@ -75,56 +76,51 @@ def shared_memory(size: int) -> Any:
     return multiprocessing.get_context(METHOD).RawArray(ctypes.c_ubyte, size)
 
 
-def start_worker(
-    target: Callable[..., None], arguments: tuple[object, ...], end: socket.socket, output: socket.socket, preload: str
+def start(
+    run: str, arguments: tuple[object, ...], setup: ChildSetup, end: socket.socket, output: socket.socket
 ) -> Future[BaseProcess]:
-    """Start a process that calls `target(end, output, *arguments)`; both sockets are closed here afterwards.
+    """Start a process that calls `run`, "module:function", with `end` and the arguments.
 
-    It is forked, where the platform can, from a server that has imported the module `preload`. It has no children.
+    Both sockets are closed here afterwards. It is forked from the fork server that `setup` names, where the platform
+    can; otherwise it is spawned.
     """
-    make = functools.partial(_start, end, output, target, arguments, METHOD, preload)
-    return _submit(make, (end, output))
-
-
-def start_process(run: str, task: object, end: socket.socket, output: socket.socket) -> Future[BaseProcess]:
-    """Start a process that calls `run`, "module:function", with its socket and its task. It may have children.
-
-    It is spawned, so that it shares no imported module with this process.
-    """
-    make = functools.partial(_start, end, output, program_main, (run, task), "spawn", "")
-    return _submit(make, (end, output))
-
-
-def _submit(make: Callable[[], BaseProcess], ends: tuple[socket.socket, ...]) -> Future[BaseProcess]:
     try:
-        starting = _starter.submit(make)
+        starting = starter.submit(_start, run, arguments, setup, end, output)
     except RuntimeError as error:  # the interpreter is shutting down
         starting = Future()
         starting.set_exception(error)
 
     def close(_: object) -> None:
-        for end in ends:
-            end.close()
+        end.close()
+        output.close()
 
     starting.add_done_callback(close)  # started, failed or cancelled
     return starting
 
 
 def _start(
-    end: socket.socket,
-    output: socket.socket,
-    target: Callable[..., None],
-    arguments: tuple[object, ...],
-    method: str,
-    preload: str,
+    run: str, arguments: tuple[object, ...], setup: ChildSetup, end: socket.socket, output: socket.socket
 ) -> BaseProcess:
     if not WINDOWS:  # children use this process's temporary folder, which is removed even if they are killed
         multiprocessing.util.get_temp_dir()
-    given = (end, None if WINDOWS else output, *arguments)
-    worker = bool(preload)
-    name = "ringside-worker" if worker else "ringside-program"
-    process = ChildProcess(target=target, args=given, name=name, daemon=worker)  # a daemon may have no children
-    process.method, process.preload = method, preload
+    given = (end, None if WINDOWS else output, run, arguments, setup)
+    libraries = () if setup.libraries in _failed else setup.libraries
+    try:
+        return _started(given, setup, libraries)
+    except (EOFError, OSError):
+        if not libraries or METHOD != "forkserver":
+            raise
+    _failed.add(libraries)  # the server ended while it imported them: the child imports them itself, and reports errors
+    return _started(given, setup, ())
+
+
+def _started(given: tuple[object, ...], setup: ChildSetup, libraries: tuple[str, ...]) -> BaseProcess:
+    name = f"ringside-{'program' if setup.children else 'worker'}"
+    process = _Process(target=child_main, args=given, name=name, daemon=not setup.children)  # a daemon has no children
+    if setup.server:
+        process.method, process.preload = METHOD, (setup.server, *libraries)
+    else:
+        process.method = "spawn"
     process.start()
     # Otherwise multiprocessing polls it from other threads and waits for it when this program ends.
     multiprocessing.process._children.discard(process)  # type: ignore[attr-defined]

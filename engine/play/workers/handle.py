@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import socket
 import time
-from concurrent.futures import Future
 from dataclasses import dataclass
-from multiprocessing.process import BaseProcess
 from typing import Any
 
 import numpy as np
@@ -14,16 +11,15 @@ import numpy as np
 from engine.play.failures import InterruptedMatch, unplayed_result
 from engine.play.heartbeat import Heartbeat, HeartbeatSnapshot, PilotCall, size_of
 from engine.play.match import AgentSpec, Ending, EndingKind, MatchResult, MatchSpec
-from engine.play.workers.entry import PRELOAD, WorkerSettings, worker_main
+from engine.play.workers.entry import RUN, WorkerSettings
 from engine.play.workers.messages import SentCache, WireIds, pack_matches
 from engine.processes import launcher
 from engine.processes.bootstrap import OUT_OF_MEMORY
-from engine.processes.channel import Channel
-from engine.processes.child import SIGKILL, OutputTail, describe_exit, kill_group, resident_memory, summarize_output
+from engine.processes.child import SIGKILL, ChildProcess
+from engine.processes.process_tree import resident_memory
 from engine.telemetry import WorkerView
 
-OUTPUT_TAIL = 1 << 14  # bytes of a worker's output that are kept
-REASON_OUTPUT = 400  # characters of it in the reason of an ending
+EXIT_TIMEOUT = 2.0  # seconds that it may take to exit once its death was noticed
 PAYLOAD_BYTES = 64 << 20  # payloads of agents that a worker keeps for the next run
 
 
@@ -78,22 +74,12 @@ class WorkerHandle:
         self.heartbeat.clear()
         self._sent = SentCache()
         self._last_pulse = (-1, time.monotonic())  # and when it changed
-        ours, theirs = socket.socketpair()
-        reader, printed = socket.socketpair()
-        self.output = OutputTail(reader, OUTPUT_TAIL)
-        self.channel = Channel(ours)
-        self._starting: Future[BaseProcess] = launcher.start_worker(
-            worker_main, (memory, settings), theirs, printed, PRELOAD
-        )
-
-    @property
-    def process(self) -> BaseProcess | None:
-        return self._starting.result() if self._starting.done() and not self._starting.exception() else None
+        self.child = ChildProcess(RUN, memory, settings, setup=settings.setup())
+        self.channel = self.child.channel
 
     @property
     def pid(self) -> int | None:
-        process = self.process
-        return process.pid if process is not None else None
+        return self.child.pid
 
     @property
     def idle(self) -> bool:
@@ -101,13 +87,7 @@ class WorkerHandle:
 
     @property
     def has_ended(self) -> bool:
-        process = self.process
-        return bool(self.start_error) or (process is not None and not process.is_alive())
-
-    @property
-    def start_error(self) -> str:
-        """Why the process could not be started, or an empty text."""
-        return str(self._starting.exception()) if self._starting.done() and self._starting.exception() else ""
+        return self.child.has_ended
 
     @property
     def lacks(self) -> int:
@@ -223,31 +203,23 @@ class WorkerHandle:
     def kill(self, kind: EndingKind | None = None, reason: str = "") -> None:
         if kind is not None and self.kill_reason is None:
             self.kill_reason = (kind, reason)
-        process = self.process
-        if process is not None and process.pid is not None:
-            kill_group(process)
+        self.child.kill()
 
     @property
     def killed_externally(self) -> bool:
         """Whether it was killed by SIGKILL, but not by us: by an agent in it, or from outside."""
-        process = self.process
-        return self.kill_reason is None and process is not None and process.exitcode == -SIGKILL
+        return self.kill_reason is None and self.child.exit_code == -SIGKILL
 
     def exit_reason(self) -> tuple[EndingKind, str]:
         """Why the process ended: the kind of ending and its reason."""
-        process = self.process
-        if process is None:
-            return EndingKind.CRASH, self.start_error or "its process never started"
-        process.join(2.0)
+        child = self.child
+        child.join(EXIT_TIMEOUT)
         if self.kill_reason is not None:
             kind, reason = self.kill_reason
-        elif process.exitcode == OUT_OF_MEMORY:
-            kind, reason = EndingKind.MEMORY, "its process ran out of memory"
-        else:
-            kind, reason = EndingKind.CRASH, f"its process {describe_exit(process.exitcode)}"
-        self.output.read(16)
-        printed = summarize_output(self.output.text, REASON_OUTPUT)
-        return kind, f"{reason}; it last printed: {printed}" if printed else reason
+            return kind, child.with_output(reason)
+        if child.exit_code == OUT_OF_MEMORY:
+            return EndingKind.MEMORY, child.with_output("its process ran out of memory")
+        return EndingKind.CRASH, child.with_output(f"its process {child.exit_text}")
 
     def crash_result(self, spec: MatchSpec, kind: EndingKind, reason: str) -> MatchResult | InterruptedMatch:
         """The result of a match that was played alone when its process died.
@@ -267,18 +239,8 @@ class WorkerHandle:
 
     def release(self) -> None:
         """Kill the process and close the sockets; a process that is still starting is killed when it has started."""
-        self.kill()
-        self._starting.add_done_callback(_kill_late)
-        for end in (self.channel.socket, self.output.socket):
-            end.close()
+        self.child.close(wait_for_start=False)
 
 
 def memory_for(settings: WorkerSettings) -> Any:
     return launcher.shared_memory(size_of(settings.rows, settings.log_words))
-
-
-def _kill_late(starting: Future[BaseProcess]) -> None:
-    if not starting.exception():
-        process = starting.result()
-        kill_group(process)
-        process.join(1.0)

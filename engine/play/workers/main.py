@@ -98,7 +98,7 @@ class WorkerLoop:
         self._rate = 0.0  # estimated matches a second
 
     def run(self) -> None:
-        self._send(["ready", os.getpid()])
+        self._channel.send(["ready", os.getpid()])
         while True:
             try:
                 self._receive()
@@ -113,7 +113,7 @@ class WorkerLoop:
                 if isinstance(error, ProtocolError):
                     raise
                 hint = HINT if isinstance(error, UnknownName | BrokenPlugin) else ""
-                self._send(["failed", f"{error}{hint}", isinstance(error, GameFailed)])
+                self._channel.send(["failed", f"{error}{hint}", isinstance(error, GameFailed)])
                 self._drop()
 
     def _receive(self) -> None:
@@ -147,7 +147,7 @@ class WorkerLoop:
                 pace, skip, game, *fields = rest
                 [spec] = self._unpack(game, fields, body)
                 arena = Arena(1, alone=True, heartbeat=self._heartbeat)  # its log is needed if the process dies
-                self._solo = SoloMatch(arena) if pace is None else LiveMatchLoop(arena, pace, skip, self._send)
+                self._solo = SoloMatch(arena) if pace is None else LiveMatchLoop(arena, pace, skip, self._channel.send)
                 arena.add(spec)
             case "payload":
                 self._payloads[rest[0]] = body
@@ -164,7 +164,7 @@ class WorkerLoop:
                 self._new_run()
             case "recall":
                 back = self._arena.recall() if self._arena is not None else []
-                self._send(["recalled", [int(spec.id) for spec in back]])
+                self._channel.send(["recalled", [int(spec.id) for spec in back]])
             case "stop":
                 self._stopping = True
             case _:
@@ -196,7 +196,7 @@ class WorkerLoop:
             self._results += arena.take_batches()
         suspects = arena.take_suspects()
         if suspects:
-            self._send(["suspects", [int(spec.id) for spec in suspects]])
+            self._channel.send(["suspects", [int(spec.id) for spec in suspects]])
         if self._lanes < self._settings.lanes and self._tick < SHORT_TICK and arena.running * 4 >= self._lanes * 3:
             self._lanes = min(2 * self._lanes, self._settings.lanes)
             self._update_capacity()
@@ -218,7 +218,7 @@ class WorkerLoop:
         capacity = self._lanes + max(self._settings.batch, int(self._rate * AHEAD))
         if abs(capacity - self._capacity) > self._capacity // 16:
             self._capacity = capacity
-            self._send(["capacity", capacity])
+            self._channel.send(["capacity", capacity])
 
     def _send_results(self, batches: Sequence[ResultBatch]) -> None:
         """Send results in as few messages as possible, each at most MESSAGE bytes; one message holds one shape."""
@@ -237,7 +237,7 @@ class WorkerLoop:
 
     def _send_batch(self, batch: ResultBatch) -> None:
         fields, body = pack_results(batch)
-        self._send(["results", *fields], body)
+        self._channel.send(["results", *fields], body)
 
     def _drop(self) -> None:
         if self._arena is not None:
@@ -252,10 +252,3 @@ class WorkerLoop:
         self._send_results(batches if self._settings.record else [batch.without_actions() for batch in batches])
         self._solo = None
         solo.arena.close()
-
-    def _send(self, fields: Sequence[object], body: bytes = b"") -> None:
-        """Send and wait until it is sent: that limits a worker to the speed of the dispatcher."""
-        self._channel.put(fields, body)
-        while self._channel.waiting:
-            select.select([], [self._channel.socket], [])
-            self._channel.flush()

@@ -48,7 +48,7 @@ class WorkerPool:
         memory = self._free_memories.pop() if self._free_memories else memory_for(self._settings)
         worker = self.workers[slot] = WorkerHandle(slot, self._settings, memory, restarts)
         self._selector.register(worker.channel.socket, selectors.EVENT_READ, (worker, False))
-        self._selector.register(worker.output.socket, selectors.EVENT_READ, (worker, True))
+        self._selector.register(worker.child.output.socket, selectors.EVENT_READ, (worker, True))
         self._trace.add(slot, "start")
         return worker
 
@@ -92,9 +92,9 @@ class WorkerPool:
             del self.workers[worker.slot]
         self.stopping = [entry for entry in self.stopping if entry[0] is not worker]
         self.unregister(worker.channel.socket)
-        self.unregister(worker.output.socket)
+        self.unregister(worker.child.output.socket)
         worker.release()
-        if worker.process is not None and not worker.process.is_alive():
+        if worker.has_ended:
             self._free_memories.append(worker.memory)  # the process can no longer write to it
 
     def unregister(self, end: Any) -> None:

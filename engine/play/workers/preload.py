@@ -7,21 +7,12 @@ is compiled. Code of plug-ins is not run here: an error in it may crash a worker
 
 from __future__ import annotations
 
-from engine.processes import bootstrap
+import gc
+import traceback
 
-bootstrap.use_one_thread()
-bootstrap.die_with_parent(None)
-bootstrap.ignore_signals()
-
-import gc  # noqa: E402 - numpy reads the number of threads when it is imported
-import os  # noqa: E402
-import traceback  # noqa: E402
-
-import engine.play.workers.main  # noqa: E402, F401
-from engine.play.lane_kernels import compile_general_path  # noqa: E402
-from engine.play.workers.warmup import own_pairs, warm_up, was_compiled  # noqa: E402
-
-bootstrap.server = os.getpid()
+import engine.play.workers.main  # noqa: F401
+from engine.play.lane_kernels import compile_general_path
+from engine.play.workers.warmup import own_pairs, warm_up, was_compiled
 
 try:
     compile_general_path()
@@ -31,4 +22,3 @@ try:
 except Exception:  # workers compile what they need and report errors themselves
     traceback.print_exc()
 gc.collect()
-gc.freeze()  # the memory is shared with all workers, and garbage collection would copy it

@@ -148,8 +148,8 @@ class Scheduler:
     def handle_io(self, worker: WorkerHandle, mask: int, printed: bool) -> None:
         """Handle a socket of a worker that can be read or written; `printed`: it is the one with its output."""
         if printed:
-            if not worker.output.read(16):  # then other workers have their turn
-                self.pool.unregister(worker.output.socket)
+            if not worker.child.read_output():
+                self.pool.unregister(worker.child.output.socket)
             return
         try:
             if mask & selectors.EVENT_WRITE:
@@ -161,8 +161,8 @@ class Scheduler:
                     raise worker.channel.error
             self.pool.update_interest(worker)
         except ProtocolError as error:
-            if isinstance(error, Disconnected) and worker.process is not None:
-                worker.process.join(EXIT_TIMEOUT)
+            if isinstance(error, Disconnected):
+                worker.child.join(EXIT_TIMEOUT)
             if not worker.has_ended:
                 worker.kill(EndingKind.CRASH, f"its process {error}")
             self._on_death(worker)

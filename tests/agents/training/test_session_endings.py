@@ -14,9 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agents.training import trainer_process
 from agents.training.events import Ended, Event, How, Level, Log, Metrics, Progress
 from agents.training.session import TrainingSession
+from engine.processes import launcher
 from tests.agents.training.session_helpers import (
     FOREVER,
     GAME,
@@ -124,9 +124,7 @@ def test_an_unknown_trainer_names_the_plugins_argument() -> None:
 
 
 def test_a_process_that_cannot_be_started_ends_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        trainer_process.launcher, "_start", lambda *_: (_ for _ in ()).throw(OSError("no more processes"))
-    )
+    monkeypatch.setattr(launcher, "_start", lambda *_: (_ for _ in ()).throw(OSError("no more processes")))
     with session() as one:
         one.start()
         assert events_until(one) == [Ended(How.FAILED, "its process could not be started: no more processes")]

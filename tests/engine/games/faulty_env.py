@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -12,8 +14,10 @@ from gymnasium.utils import EzPickle
 from pettingzoo import ParallelEnv
 
 from engine.game import Game
+from engine.games.pettingzoo import probe_process
 from engine.games.pettingzoo.family import game_class
 from engine.options import build
+from engine.play.match import GameSpec
 
 PAIR = ("left", "right")
 DAZED = {"dim": np.nan, "glare": np.inf}  # observation of the agent `right`
@@ -78,3 +82,19 @@ MoodyGame = game_class("pettingzoo:moody_v0", SimpleNamespace(parallel_env=Moody
 
 def moody(mood: str = "", **options: object) -> Game:
     return MoodyGame(build(MoodyGame.Options, {"mood": mood, **options}))
+
+
+def abort(end: object, spec: object) -> None:
+    """In place of a probe: a constructor that crashes the process."""
+    os.abort()
+
+
+def refuse(end: object, spec: object) -> None:
+    """In place of a probe: one that cannot start."""
+    raise ImportError("not on this machine")
+
+
+def leave(end: object, spec: GameSpec) -> None:
+    """A probe of a constructor that ends the process."""
+    probe_process.game_of = lambda spec: sys.exit(4)
+    probe_process.run_probe(end, spec)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import queue
-import subprocess
-import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,8 @@ from engine.league.records import RunState, TournamentSettings
 from engine.league.storage.result_columns import PlayedEntry
 from engine.league.storage.tournaments import TournamentStore
 from engine.play.match import AgentSpec, Ending, EndingKind, GameSpec, MatchResult
+from engine.processes import launcher
+from engine.processes.child import ChildProcess
 from engine.registry import GAMES, new_game, usual_game
 from league_app.core.export import match_rows
 from league_app.core.queries.agent_profile import load_profile
@@ -87,7 +88,7 @@ def test_the_seats_of_a_pool_are_known_before_the_first_match(tmp_path: Path, re
 def test_options_with_which_the_constructor_hangs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for probed in (False, True):
         if probed:
-            monkeypatch.setattr(subprocess, "Popen", lambda *words, **more: pytest.fail("the result is cached"))
+            monkeypatch.setattr(probe_process, "ChildProcess", lambda *words, **more: pytest.fail("it is cached"))
         with pytest.raises(BrokenPlugin, match="pursuit_v5 cannot be used as a game: its constructor does not"):
             new_game("pettingzoo:pursuit_v5", x_size=1)
 
@@ -95,11 +96,10 @@ def test_options_with_which_the_constructor_hangs_are_refused(monkeypatch: pytes
 def test_other_games_do_not_wait_for_a_hanging_constructor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe_process, "PROBE_SECONDS", 600.0)
     refused: list[BrokenPlugin] = []
-    children: queue.Queue[subprocess.Popen[bytes]] = queue.Queue()
-    popen = subprocess.Popen
+    children: queue.Queue[ChildProcess] = queue.Queue()
 
-    def start(*words: Any, **more: Any) -> subprocess.Popen[bytes]:
-        children.put(child := popen(*words, **more))
+    def start(*words: Any, **more: Any) -> ChildProcess:
+        children.put(child := ChildProcess(*words, **more))
         return child
 
     def endless() -> None:
@@ -108,13 +108,15 @@ def test_other_games_do_not_wait_for_a_hanging_constructor(monkeypatch: pytest.M
         except BrokenPlugin as error:
             refused.append(error)
 
-    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(probe_process, "ChildProcess", start)
     thread = threading.Thread(target=endless)
     thread.start()
     child = children.get()  # the thread waits for it from now on
     try:
         moody(length=78)
         assert not refused
+        while child.pid is None:
+            time.sleep(0.01)
     finally:
         child.kill()
         thread.join()
@@ -122,7 +124,7 @@ def test_other_games_do_not_wait_for_a_hanging_constructor(monkeypatch: pytest.M
 
 
 def test_options_that_crash_the_process_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe_process, "CHILD", "import os; os.abort()")
+    monkeypatch.setattr(probe_process, "PROBE", "tests.engine.games.faulty_env:abort")
     with pytest.raises(BrokenPlugin, match="its constructor crashes the process with these options"):
         new_game("pettingzoo:go_v5", board_size=7)
 
@@ -130,44 +132,43 @@ def test_options_that_crash_the_process_are_refused(monkeypatch: pytest.MonkeyPa
 def test_a_child_process_that_cannot_try_the_options_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """And nothing is remembered: the next attempt may succeed."""
     with monkeypatch.context() as patch:
-        patch.setattr(probe_process, "CHILD", "raise ImportError('not on this machine')")
+        patch.setattr(probe_process, "PROBE", "tests.engine.games.faulty_env:refuse")
         with pytest.raises(RingsideError) as caught:
             new_game("pettingzoo:go_v5", board_size=5)
     tried = "pettingzoo:go_v5 could not be tried with options that differ from its defaults"
     ended = "the child process exited with status 1; it last printed: ImportError: not on this machine"
     assert str(caught.value) == f"{tried}: {ended}"
     with monkeypatch.context() as patch:
-        patch.setattr(sys, "executable", "/nowhere/python")
+        patch.setattr(launcher, "_start", lambda *_: (_ for _ in ()).throw(OSError("no more processes")))
         with pytest.raises(RingsideError) as caught:
             new_game("pettingzoo:go_v5", board_size=5)
-    assert str(caught.value).startswith(f"{tried}: no child process could be started: ")
-    assert "/nowhere/python" in str(caught.value)
+    assert str(caught.value) == f"{tried}: the child process could not be started: no more processes"
     assert new_game("pettingzoo:go_v5", board_size=5).info.seats == 2
 
 
 def test_a_constructor_that_ends_the_child_process_is_an_error(
     monkeypatch: pytest.MonkeyPatch, registered: None
 ) -> None:
-    ends = "from engine.games.pettingzoo import probe_process\nprobe_process.game_of = lambda spec: sys.exit(4)\n"
-    head, run = probe_process.CHILD.rsplit("\n", 1)
-    monkeypatch.setattr(probe_process, "CHILD", f"{head}\n{ends}{run}")
+    monkeypatch.setattr(probe_process, "PROBE", "tests.engine.games.faulty_env:leave")
     with pytest.raises(RingsideError, match=r"the child process exited with status 4$"):
         moody(length=82)
 
 
 def test_default_options_are_probed_in_this_process_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subprocess, "Popen", lambda *words, **more: pytest.fail("a process was started"))
+    monkeypatch.setattr(probe_process, "ChildProcess", lambda *words, **more: pytest.fail("a process was started"))
     monkeypatch.setattr(boards.ZooGame, "probe_results", {})
     new_game("pettingzoo:rps_v2", step_limit=7)
 
 
 def test_a_registered_class_is_probed_once_in_a_child(monkeypatch: pytest.MonkeyPatch, registered: None) -> None:
     started = []
-    popen = subprocess.Popen
-    monkeypatch.setattr(subprocess, "Popen", lambda words, **more: started.append(words) or popen(words, **more))
+    start = probe_process.ChildProcess
+    monkeypatch.setattr(
+        probe_process, "ChildProcess", lambda *words, **more: started.append(words) or start(*words, **more)
+    )
     for limit in (1, 2):
         moody(length=80, step_limit=limit)
-    assert [words[0] for words in started] == [sys.executable]
+    assert [words[0] for words in started] == [probe_process.PROBE]
 
 
 def test_waiting_for_a_hanging_thread_times_out(monkeypatch: pytest.MonkeyPatch) -> None:

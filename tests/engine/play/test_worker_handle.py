@@ -16,6 +16,7 @@ from engine.play.replay import verified
 from engine.play.workers import handle
 from engine.play.workers.entry import WorkerSettings
 from engine.play.workers.handle import Job, WireIds, WorkerHandle
+from engine.processes import launcher
 from engine.registry import new_game
 
 GAME = new_game("pong")
@@ -38,20 +39,17 @@ class Recorder:
 def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerHandle]:
     """A handle without a process."""
 
-    def start(
-        target: object, arguments: object, end: socket.socket, output: socket.socket, preload: str
-    ) -> Future[object]:
+    def start(run: str, arguments: object, setup: object, end: socket.socket, output: socket.socket) -> Future[object]:
         end.close()
         output.close()
         return Future()
 
-    monkeypatch.setattr(handle.launcher, "start_worker", start)
+    monkeypatch.setattr(launcher, "start", start)
     settings = WorkerSettings(lanes=4, record=True, batch=10, memory=None)
     one = WorkerHandle(0, settings, handle.memory_for(settings))
-    real, one.channel = one.channel, Recorder()
+    one.channel = Recorder()
     yield one
-    real.socket.close()
-    one.output.socket.close()
+    one.release()
 
 
 def jobs(payloads: list[bytes]) -> list[Job]:
