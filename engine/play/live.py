@@ -19,6 +19,10 @@ class LiveMatch(Closing):
 
     It keeps all its actions, so that a view may begin to show it at any moment. Thread-safe. `actions_since` never
     waits, which suits a window; iterating waits for the next actions.
+
+    If its process dies through no fault of a player, the match is played again from its start. A view notices nothing
+    as long as the same actions follow. If others follow, as with a person or a clock, `restarts` is increased, and the
+    view must begin again with a new `Playback`.
     """
 
     def __init__(self, spec: MatchSpec, pace: float, send: Command, on_close: Callable[[LiveMatch], None]) -> None:
@@ -28,16 +32,20 @@ class LiveMatch(Closing):
         self._send, self._on_close = send, on_close
         self._changed = threading.Condition()
         self._actions: list[int] = []
+        self._repeated: int | None = None  # if it is played again: how many of the actions have been played again
+        self.restarts = 0  # how often other actions followed when it was played again
         self._result: MatchResult | None = None
         self.paused = False
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Yield all actions from the start, as they arrive, until the match is over."""
-        count = 0
+        """Yield all actions from the start, as they arrive, until the match is over or `restarts` is increased."""
+        count, restarts = 0, self.restarts
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: len(self._actions) > count or self._result is not None)  # noqa: B023
-                new = self._actions[count:]
+                self._changed.wait_for(
+                    lambda: len(self._actions) > count or self._result is not None or self.restarts != restarts  # noqa: B023
+                )
+                new = self._actions[count:] if self.restarts == restarts else []
             if not new:
                 return
             count += len(new)
@@ -49,10 +57,13 @@ class LiveMatch(Closing):
         with self._changed:
             return self._result
 
-    def actions_since(self, count: int) -> list[int]:
-        """All actions so far except the first `count`; a `Playback` has `received` this many."""
+    def actions_since(self, count: int, restarts: int | None = None) -> list[int]:
+        """All actions so far except the first `count`; a `Playback` has `received` this many.
+
+        `restarts`: the number that the view knows; it gets no actions if it must begin again.
+        """
         with self._changed:
-            return self._actions[count:]
+            return self._actions[count:] if restarts in (None, self.restarts) else []
 
     def wait(self, timeout: float | None = None) -> MatchResult | None:
         """Wait for the result; None if it takes longer than `timeout` seconds."""
@@ -111,13 +122,41 @@ class LiveMatch(Closing):
 
     # For the dispatcher
 
+    @property
+    def current_pace(self) -> float:
+        return 0.0 if self._finishing else self._pace
+
+    def play_again(self) -> int:
+        """From now on `add` gets the actions of the match played again from its start; returns how many there were."""
+        with self._changed:
+            self._repeated = 0
+            return len(self._actions)
+
     def add(self, actions: list[int]) -> None:
         with self._changed:
+            if self._repeated is not None:
+                actions = self._compare(self._repeated, actions)
             self._actions += actions
             self._changed.notify_all()
 
+    def _compare(self, count: int, actions: list[int]) -> list[int]:
+        """The actions that are new: those that were played before too are left out."""
+        known = self._actions[count : count + len(actions)]
+        if known == actions[: len(known)]:
+            count += len(known)
+            self._repeated = count if count < len(self._actions) else None
+            return actions[len(known) :]
+        del self._actions[count:]
+        self._repeated = None
+        self.restarts += 1
+        return actions
+
     def end(self, result: MatchResult) -> None:
         with self._changed:
+            if self._repeated is not None and result.ending.kind.rated and self._repeated < len(self._actions):
+                del self._actions[self._repeated :]  # it ended earlier than the first time
+                self.restarts += 1
+            self._repeated = None
             if self._result is None:
                 self._result = result
             self._changed.notify_all()

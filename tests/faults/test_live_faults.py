@@ -9,8 +9,11 @@ import time
 import psutil
 import pytest
 
+from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
+from engine.play.live import LiveMatch
 from engine.play.match import EndingKind, MatchSpec, run_digest
+from engine.play.replay import Playback
 from engine.registry import new_game
 from tests.faults.league import GAME, WELL, executor, patience, sick, well_matches, within
 
@@ -37,22 +40,82 @@ def test_a_player_that_fails_ends_only_the_live_match(fault: str, kind: EndingKi
     assert (result.ending.kind, result.ending.seats, result.ranks) == (kind, (1,), (1, 2))
 
 
+def live_worker(one: ConcurrentMatchExecutor, restarts: int = 0) -> int:
+    """Wait for the process of the live match that was started again so many times; returns its id."""
+    while True:
+        for worker in one.status().workers:
+            if (worker.id < 0 and worker.state == "playing") and worker.restarts == restarts and worker.pid:
+                return worker.pid
+        time.sleep(0.01)
+
+
+def until_shown(live: LiveMatch, actions: int) -> None:
+    while len(live.actions_since(0)) < actions:
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize("beside", [False, True])
-def test_a_killed_live_worker_ends_its_match_but_not_the_run(beside: bool) -> None:
-    spec = MatchSpec("live", GAME.spec, (WELL[0], WELL[1]), 1)
-    well = well_matches(300)
-    with within(60), executor(1) as one, one.watch(spec, pace=1) as live:
+def test_a_match_whose_live_worker_is_killed_twice_is_played_again(beside: bool) -> None:
+    """It continues where it was, still paused, and its record is the same; the run beside it continues too."""
+    spec, well = MatchSpec("live", GAME.spec, (WELL[0], WELL[1]), 1), well_matches(300)
+    with SequentialMatchExecutor(1) as here:
+        expected = here.execute_match(spec)
+    playback = Playback(spec)
+    with within(60), executor(1) as one, one.watch(spec, pace=0.001) as live:
+        until_shown(live, 2)
+        live.pause()
         stream = one.run(well) if beside else iter(())
         first = [next(stream)] if beside else []
-        until = time.monotonic() + 120
-        while not [worker for worker in one.status().workers if worker.id < 0 and worker.state == "playing"]:
-            assert time.monotonic() < until
-        os.kill(next(worker.pid for worker in one.status().workers if worker.id < 0), signal.SIGKILL)
+        for kills in range(2):
+            live.step(3)
+            until_shown(live, 2 + 6 * (kills + 1))
+            os.kill(live_worker(one, kills), signal.SIGKILL)
+            live_worker(one, kills + 1)
+        live.step(1)
+        until_shown(live, 16)
+        assert (len(live.actions_since(0)), live.paused) == (16, True)
+        live.finish()
+        for actions in live:
+            playback.feed(actions)
         result = live.wait(300)
         results = [*first, *stream]
     assert result is not None
-    assert result.ending.kind in (EndingKind.VOID, EndingKind.CRASH)
+    assert result.digest() == expected.digest()
+    assert (playback.steps, live.restarts) == (expected.steps, 0), "no view had to begin again"
     assert sorted(one.id for one in results) == sorted(spec.id for spec in well if beside)
+
+
+def test_a_match_whose_live_worker_is_killed_three_times_is_not_played_again() -> None:
+    spec = MatchSpec("live", GAME.spec, (WELL[0], WELL[1]), 1)
+    with within(60), executor(1) as one, one.watch(spec, pace=1) as live:
+        for kills in range(3):
+            os.kill(live_worker(one, kills), signal.SIGKILL)
+        result = live.wait(300)
+        starts = [event for event in one.events()[1] if event.what == "start"]
+    assert result is not None
+    assert result.ending.kind in (EndingKind.VOID, EndingKind.CRASH), "a crash if a player was being called"
+    assert "was killed by SIGKILL" in result.ending.reason
+    assert len(starts) == 3
+
+
+def test_a_match_that_takes_another_course_is_shown_again_from_its_start() -> None:
+    """Its players draw random numbers of their own in each process."""
+    spec = MatchSpec("live", new_game("pong", points=50).spec, (sick("unrepeatable"), WELL[0]), 1)
+    with within(60), executor(1) as one, one.watch(spec, pace=200) as live:
+        until_shown(live, 200)
+        before = live.actions_since(0)
+        os.kill(live_worker(one), signal.SIGKILL)
+        while live.restarts == 0:
+            time.sleep(0.01)
+        live.finish()
+        result = live.wait(300)
+    assert result is not None
+    playback = Playback(spec)
+    playback.feed(live.actions_since(0, live.restarts))
+    playback.seek(playback.steps)
+    assert (playback.steps, playback.scores()) == (result.steps, result.scores), "what is shown is what is recorded"
+    assert live.actions_since(0)[: len(before)] != before
+    assert live.actions_since(0, restarts=0) == [], "a view that does not know it gets nothing"
 
 
 @pytest.mark.parametrize("beside", [False, True])

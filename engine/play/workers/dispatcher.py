@@ -135,7 +135,7 @@ class Dispatcher:
         live = LiveMatch(spec, pace, self._send_live, self._stop_live)
         with self._lock:
             self._check_open()
-            self._scheduler.watch_live(live, pace, skip)
+            self._scheduler.watch_live(live, skip)
         self._wake()
         return live
 

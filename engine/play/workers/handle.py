@@ -40,6 +40,7 @@ class Job:
     number: int
     spec: MatchSpec
     starts: int = 0  # how often it was started and interrupted
+    skip: int = 0  # steps of a live match that are played at full speed
 
 
 @dataclass(eq=False)
@@ -134,9 +135,13 @@ class WorkerHandle:
         for game, some in games.items():
             self._send_matches(name, game, some, wire_ids)
 
-    def play_live(self, job: Job, wire_ids: WireIds, pace: float, skip: int) -> None:
+    def play_live(self, job: Job, wire_ids: WireIds, pace: float, paused: bool) -> None:
         self._hold([job], IsolatedBatch([job]))
-        self._send_matches(["alone", pace, skip], wire_ids.number(job.spec.game), [job], wire_ids)
+        self._send_matches(["alone", pace, job.skip], wire_ids.number(job.spec.game), [job], wire_ids)
+        if paused:
+            self.channel.put(["pause"])
+        if paused and job.skip:
+            self.channel.put(["step", job.skip])
 
     def _hold(self, jobs: list[Job], isolated: IsolatedBatch | None) -> None:
         for job in jobs:
@@ -221,6 +226,11 @@ class WorkerHandle:
             return EndingKind.MEMORY, child.with_output("its process ran out of memory")
         return EndingKind.CRASH, child.with_output(f"its process {child.exit_text}")
 
+    @property
+    def steps_played(self) -> int:
+        """The steps of the match that it plays alone; also after it has died."""
+        return int(self.heartbeat.lane[0]["ply"])
+
     def crash_result(self, spec: MatchSpec, kind: EndingKind, reason: str) -> MatchResult | InterruptedMatch:
         """The result of a match that was played alone when its process died.
 
@@ -235,7 +245,7 @@ class WorkerHandle:
         logged = int(record["logged"])
         actions = self.heartbeat.log[0, : logged >> 6].tobytes() + int(record["word"]).to_bytes(8, "little")
         ending = Ending(kind, (snapshot.seat,), reason)
-        return InterruptedMatch(spec, ending, int(record["ply"]), actions[: (logged + 7) // 8], self._settings.record)
+        return InterruptedMatch(spec, ending, self.steps_played, actions[: (logged + 7) // 8], self._settings.record)
 
     def release(self) -> None:
         """Kill the process and close the sockets; a process that is still starting is killed when it has started."""

@@ -41,9 +41,10 @@ class WorkerPool:
     def free_live_slot(self) -> int:
         return min([-1, *(worker.slot for worker in self.all_workers())]) - 1
 
-    def start(self, slot: int) -> WorkerHandle:
-        restarts = self._starts.get(slot, -1) + 1 if slot >= 0 else 0
+    def start(self, slot: int, restarts: int = 0) -> WorkerHandle:
+        """Start a worker for this slot. `restarts`: how often that of a live match was started before."""
         if slot >= 0:
+            restarts = self._starts.get(slot, -1) + 1
             self._starts[slot] = restarts
         memory = self._free_memories.pop() if self._free_memories else memory_for(self._settings)
         worker = self.workers[slot] = WorkerHandle(slot, self._settings, memory, restarts)

@@ -118,12 +118,27 @@ class Scheduler:
 
     # Live matches
 
-    def watch_live(self, live: LiveMatch, pace: float, skip: int) -> None:
+    def watch_live(self, live: LiveMatch, skip: int) -> None:
         slot = self.pool.free_live_slot()
         self.live_matches[slot] = live
-        worker = self.pool.start(slot)
-        job = Job(next(self._numbers), live.spec)
-        self.pool.send(worker, lambda: worker.play_live(job, WireIds(), pace, skip))
+        self._start_live(slot, live, Job(next(self._numbers), live.spec, skip=skip))
+
+    def _start_live(self, slot: int, live: LiveMatch, job: Job) -> None:
+        worker = self.pool.start(slot, restarts=job.starts)
+        self.pool.send(worker, lambda: worker.play_live(job, WireIds(), live.current_pace, live.paused))
+
+    def _play_live_again(self, worker: WorkerHandle, live: LiveMatch) -> bool:
+        """Play a live match again from its start; False if it was started three times already.
+
+        What was played before is played at full speed.
+        """
+        [job] = worker.held.values()
+        if job.starts >= 2:
+            return False
+        job.starts += 1
+        job.skip = max(job.skip, min(worker.steps_played, live.play_again()))
+        self._start_live(worker.slot, live, job)
+        return True
 
     def send_live(self, live: LiveMatch, fields: list[object]) -> None:
         worker = next((self.pool.workers.get(slot) for slot, match in self.live_matches.items() if match is live), None)
@@ -294,7 +309,10 @@ class Scheduler:
         [job] = worker.held.values()
         result = worker.crash_result(job.spec, kind, reason)
         doubtful = result.ending.kind is EndingKind.VOID or worker.killed_externally
-        if doubtful and worker.slot >= 0 and self.run is not None and job.starts < 2:
+        live = self.live_matches.get(worker.slot)
+        if doubtful and live is not None and self._play_live_again(worker, live):
+            return
+        if doubtful and live is None and self.run is not None and job.starts < 2:
             self.run.requeue_interrupted([job])  # played once more
         else:
             self._finish(worker, job, result)
@@ -315,9 +333,9 @@ class Scheduler:
     def _on_failed_start(self, worker: WorkerHandle, reason: str) -> None:
         self._failed_starts += 1
         self.assigner.start_after = time.monotonic() + RESTART_DELAY * self._failed_starts
-        if worker.slot in self.live_matches:
-            why = f"no worker process could be started: {reason}"
-            self.end_live(self.live_matches[worker.slot], EndingKind.VOID, why)
+        if (live := self.live_matches.get(worker.slot)) is not None:
+            if not self._play_live_again(worker, live):
+                self.end_live(live, EndingKind.VOID, f"no worker process could be started: {reason}")
         elif self._failed_starts >= START_ATTEMPTS:
             self._fail(WorkersFailed(self._failed_starts, reason))
         elif self.run is not None:

@@ -22,6 +22,7 @@ from league_app.core.formatting import duration, plural
 UPSET = 0.36  # a win with a smaller predicted chance is an upset; 100 Elo lower
 CANDIDATES = 4000  # matches of the best agents that are compared
 LONG = 60.0  # seconds of playback; longer matches are not rated as more exciting
+REPORTED = {*FAILURES, EndingKind.ILLEGAL_ACTION, EndingKind.VOID}  # as failures in a summary
 FAIR = (EndingKind.FINISHED.value, EndingKind.STEP_LIMIT.value, EndingKind.RESIGNED.value)
 
 
@@ -94,7 +95,7 @@ class Summary:
     top: tuple[Place, ...]
     upsets: tuple[Upset, ...]
     failures: int
-    failing: tuple[str, ...]  # names
+    failing: tuple[str, ...]  # names, or NO_AGENT for void matches
     overload: str
     identical: int
     note: str
@@ -245,7 +246,7 @@ def summary(league: League, tournament: int, began: float = 0.0, before: int = 0
     failures = [
         (failure.agent, failure.times)
         for failure in failure_report.failures(league, tournament)
-        if EndingKind(failure.ending) in FAILURES or failure.ending == EndingKind.ILLEGAL_ACTION.value
+        if EndingKind(failure.ending) in REPORTED
     ]
     seconds = seconds or _run_seconds(league, one, began)
     watched, batch_seconds = _watched(league, tournament, began, seconds)

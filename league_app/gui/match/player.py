@@ -63,6 +63,7 @@ class MatchPlayer:
         self._low_latency = low_latency
         self.has_humans = live is not None and any(is_person(one) for one in spec.players)  # they set the pace
         self._more_expected = live is not None
+        self._restarts = live.restarts if live is not None else 0  # of the live match, as shown here
         self._last_step_at = time.monotonic()
         self._scores: list[float] | None = None
         if live is None:
@@ -231,9 +232,12 @@ class MatchPlayer:
         """Replay the actions that have arrived, for at most SLICE seconds."""
         if self.live is None:
             return
+        if self.live.restarts != self._restarts:
+            self._begin_again(self.live.restarts)
         until = time.perf_counter() + SLICE
         over = self.live.result is not None  # read first: then all actions are there
-        new: list[int] = self.live.actions_since(self.playback.received)
+        new: list[int] = self.live.actions_since(self.playback.received, self._restarts)
+        over = over and self.live.restarts == self._restarts
         try:
             while True:
                 before = self.playback.steps
@@ -250,6 +254,14 @@ class MatchPlayer:
         except Exception as error:  # the actions come from another process, which runs code of plug-ins
             self.error = f"The actions received are not valid: {error_text(error)}"
             self._playing = self._following = self._more_expected = False
+
+    def _begin_again(self, restarts: int) -> None:
+        """The live match is played again and takes another course: show it from its start."""
+        self._restarts = restarts
+        self.playback = Playback(self.spec)
+        self.playback.seek(0)
+        self._position, self._following, self._scores = 0.0, True, None
+        self._marks, self._score_samples, self._last_sampled = [], 0, 0
 
     def _mark(self, scores: list[float], step: int) -> None:
         if self._scores is not None and step != self._last_sampled:

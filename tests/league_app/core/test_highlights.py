@@ -143,6 +143,15 @@ def test_a_summary_counts_failures_but_not_resignations(state: LeagueState, tmp_
         assert (one.failures, one.failing) == (2, ("Lazy",))
 
 
+def test_a_summary_counts_void_matches_as_failures(state: LeagueState, tmp_path: Path) -> None:
+    state.league.backup(tmp_path / "copy.league")
+    with League(tmp_path / "copy.league") as copy:
+        with copy.file.transaction() as db:
+            db.execute("UPDATE matches SET ending = 'void' WHERE number = ?", (PLACES + 3,))
+        one = highlights.summary(copy, 1)
+        assert (one.failures, one.failing) == (1, ("no agent at fault",))
+
+
 def test_rates_and_memory_have_suitable_units() -> None:
     assert [match_rate(rate) for rate in (1234.5, 3.21, 0.05)] == ["1,234 a second", "3.2 a second", "3.0 a minute"]
     assert [byte_size(size) for size in (300 << 20, 3 << 30)] == ["300 MB", "3.0 GB"]

@@ -87,6 +87,43 @@ def test_steps_and_jumps_stay_within_the_match(played: tuple[MatchSpec, MatchRes
     assert player.step == 0
 
 
+def test_a_match_that_is_played_again_alike_is_shown_without_a_break(
+    played: tuple[MatchSpec, MatchResult, list[int]],
+) -> None:
+    player, live, _ = growing(played, 60)
+    player.advance(FRAME)
+    player.follow()
+    live.play_again()
+    live.add(played[2][:70])
+    player.advance(FRAME)
+    assert (player.step, player.steps) == (60, 60), "nothing new was played yet"
+    live.add(played[2][70:])
+    live.end(played[1])
+    while not player.complete:
+        player.advance(FRAME)
+    assert (player.steps, live.restarts, player.error) == (played[1].steps, 0, "")
+
+
+def test_a_match_that_takes_another_course_is_shown_from_its_start(
+    played: tuple[MatchSpec, MatchResult, list[int]],
+) -> None:
+    _, result, actions = played
+    player, live, _ = growing(played)
+    live.add([(action + 1) % 3 for action in actions[:40]])
+    player.advance(FRAME)
+    player.follow()
+    assert player.steps == 20
+    live.play_again()
+    live.add(actions[:2])
+    assert (live.restarts, live.actions_since(0)) == (1, actions[:2])
+    live.add(actions[2:])
+    live.end(result)
+    while not player.complete:
+        player.advance(FRAME)
+    player.follow()
+    assert (player.steps, player.playback.scores(), player.error) == (result.steps, result.scores, "")
+
+
 def test_scores_are_marked_alike_live_and_replayed(played: tuple[MatchSpec, MatchResult, list[int]]) -> None:
     player, live, _ = growing(played, played[1].steps)
     live.end(played[1])
