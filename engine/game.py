@@ -374,6 +374,9 @@ class AgentKind:
     live: bool = False  # a person plays it: matches are live, and the pilot is a LivePilot
     patience: float = 0.0  # seconds that `Pilot.begin` may take; 0: the limit of all other calls
     admit: Callable[[AgentSpec], None] | None = None  # for external programs: raises unless the user allowed it
+    preload: tuple[
+        str, ...
+    ] = ()  # heavy libraries that its pilot imports, such as torch; its module must not import them
 
     def repeats(self, agent: AgentSpec) -> bool:
         """Whether this agent always plays the same match the same way."""

@@ -10,6 +10,7 @@ A family is a set of games discovered at run time: `ringside.families` names it,
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from importlib.metadata import EntryPoint, entry_points
@@ -268,6 +269,15 @@ def needs_a_core(agent: AgentSpec) -> bool:
         return KINDS.get(agent.kind).timed(agent)
     except RingsideError:
         return False
+
+
+def libraries_of(kinds: Iterable[str]) -> tuple[str, ...]:
+    """The heavy libraries that pilots of these kinds need; see `AgentKind.preload`."""
+    found: set[str] = set()
+    for kind in kinds:
+        with contextlib.suppress(RingsideError):  # an unknown kind is reported when it plays
+            found.update(KINDS.get(kind).preload)
+    return tuple(sorted(found))
 
 
 def spec_of(name: str, version: int, options: object) -> GameSpec:

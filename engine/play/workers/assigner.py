@@ -6,6 +6,7 @@ import time
 
 from engine.play.workers.entry import WorkerSettings
 from engine.play.workers.handle import IsolatedBatch, Job, WorkerHandle
+from engine.play.workers.job_queue import Libraries
 from engine.play.workers.pool import WorkerPool
 from engine.play.workers.run import Run
 from engine.processes.bootstrap import cores
@@ -49,23 +50,52 @@ class JobAssigner:
     def rebalance(self, run: Run) -> None:
         """If a worker is idle or could be started, recall matches that the fullest worker has not started."""
         players = [worker for worker in self._pool.players if worker.accepts_shared()]
+        if not players or run.queue or run.isolated or self.one_by_one or self.holding:
+            return
+        fullest = max(players, key=lambda worker: len(worker.held))
         spare = len(players) < self.max_workers or any(worker.idle for worker in players)
-        if spare and players and not (run.queue or run.isolated or self.one_by_one or self.holding):
-            fullest = max(players, key=lambda worker: len(worker.held))
-            if fullest.ready and len(fullest.held) > 1:
-                self._pool.send(fullest, fullest.recall)
+        if spare and fullest.ready and len(fullest.held) > 1:
+            self._pool.send(fullest, fullest.recall)
 
     def _start_workers(self, run: Run) -> None:
         """Start as many workers as are allowed, but not more than there is work for."""
+        needs = self._needs(run)
+        wanted = [libraries for libraries, count in needs.items() if count > 0]
+        if not wanted or time.monotonic() < self.start_after:
+            return
         limit = 1 if self.one_by_one else min(self.max_workers, CORES) if run.timed else self.max_workers
-        players = self._pool.players
-        idle = sum(worker.idle for worker in players)
-        needed = -(-len(run.queue) // self._settings.batch) + len(run.isolated) - idle
-        room = limit - len(players)
-        if needed > 0 and room > 0 and time.monotonic() >= self.start_after:
-            free = [slot for slot in range(self.max_workers) if slot not in self._pool.workers]
-            for slot in free[: min(needed, room)]:
-                self._pool.start(slot)
+        room = limit - len(self._pool.players)
+        free = [slot for slot in range(self.max_workers) if slot not in self._pool.workers]
+        for slot in free[: max(room, 0)]:
+            if not wanted:
+                return
+            libraries = wanted.pop(0)
+            self._pool.start(slot, libraries)
+            needs[libraries] -= 1
+            wanted += [libraries] if needs[libraries] > 0 else []  # in turn: every kind of match gets a worker
+        self._replace_idle(wanted, needs)
+
+    def _needs(self, run: Run) -> dict[Libraries, int]:
+        """How many workers are missing, by the libraries of the matches that wait."""
+        counts = run.queue.counts()
+        if self.one_by_one:
+            counts = dict(list(counts.items())[:1])
+        needs = {libraries: -(-count // self._settings.batch) for libraries, count in counts.items()}
+        for batch in run.isolated:
+            needs[batch.libraries] = needs.get(batch.libraries, 0) + 1
+        for worker in self._pool.players if needs else ():
+            if worker.idle and worker.libraries in needs:
+                needs[worker.libraries] -= 1
+        return needs
+
+    def _replace_idle(self, wanted: list[Libraries], needs: dict[Libraries, int]) -> None:
+        """There is no room for more workers: replace idle ones whose libraries no waiting match needs."""
+        for libraries in dict.fromkeys(wanted):
+            idle = [worker for worker in self._pool.players if worker.idle and not worker.retiring]
+            useless = next((worker for worker in idle if worker.libraries not in needs), None)
+            if useless is not None:
+                self._pool.retire(useless)
+                self._pool.start(useless.slot, libraries)
 
     def _assign_isolated(self, run: Run) -> None:
         while (isolated := run.next_isolated()) is not None:
@@ -73,10 +103,11 @@ class JobAssigner:
             if busy >= (1 if self.one_by_one else CORES if run.timed else busy + 1):
                 return
             free = [worker for worker in self._pool.players if worker.idle and not worker.retiring]
-            worker = next((worker for worker in free if worker.fresh or not isolated.fresh), None)
+            alike = [worker for worker in free if worker.libraries == isolated.libraries]
+            worker = next((worker for worker in alike if worker.fresh or not isolated.fresh), None)
             if worker is None and free:
                 self._pool.retire(free[0])  # replaced by a process that has not played yet
-                worker = self._pool.start(free[0].slot)
+                worker = self._pool.start(free[0].slot, isolated.libraries)
             if worker is None:
                 self._drain()
                 return
@@ -92,20 +123,25 @@ class JobAssigner:
             self._pool.send(least, least.recall)
 
     def _assign_shared(self, run: Run) -> None:
-        while run.queue:
+        while counts := run.queue.counts():
             players = self._pool.players
-            open_workers = [worker for worker in players if worker.accepts_shared() and worker.lacks > 0]
+            open_workers = [
+                worker
+                for worker in players
+                if worker.accepts_shared() and worker.lacks > 0 and worker.libraries in counts
+            ]
             most = self._settings.batch
             if self.one_by_one:
                 if any(worker.held for worker in players):
                     return
-                open_workers, most = open_workers[:1], 1
+                first = next(iter(counts))
+                open_workers, most = [worker for worker in open_workers if worker.libraries == first][:1], 1
             if not open_workers:
                 return
             worker = min(open_workers, key=lambda worker: len(worker.held))
             if not self.one_by_one:
                 most = max(most, min(worker.lacks // 2, LARGE_MESSAGE))
-            jobs = run.next_shared(most)
+            jobs = run.next_shared(most, worker.libraries)
             if jobs:
                 self._send_jobs(run, worker, jobs)
             elif run.isolated:

@@ -25,5 +25,5 @@ class WorkerSettings:
     rows: int = 4096  # matches that the heartbeat can list
     log_words: int = 1 << 17  # 64-bit words of the shared action log of a match that is played alone: 1 MB
 
-    def setup(self) -> ChildSetup:
-        return ChildSetup(server=PRELOAD, memory=self.memory, plugins=self.plugins)
+    def setup(self, libraries: tuple[str, ...] = ()) -> ChildSetup:
+        return ChildSetup(server=PRELOAD, libraries=libraries, memory=self.memory, plugins=self.plugins)

@@ -41,6 +41,7 @@ class Job:
     spec: MatchSpec
     starts: int = 0  # how often it was started and interrupted
     skip: int = 0  # steps of a live match that are played at full speed
+    libraries: tuple[str, ...] = ()  # heavy libraries of its players' kinds
 
 
 @dataclass(eq=False)
@@ -51,12 +52,24 @@ class IsolatedBatch:
     alone: bool = True  # each seat is called separately, so that a failure is assigned to it
     fresh: bool = True  # needs a process that has not played yet
 
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        return self.jobs[0].libraries  # they have the same: they come from one process
+
 
 class WorkerHandle:
     """One worker process."""
 
-    def __init__(self, slot: int, settings: WorkerSettings, memory: Any, restarts: int = 0) -> None:
-        self.slot, self.restarts, self._settings = slot, restarts, settings
+    def __init__(
+        self,
+        slot: int,
+        settings: WorkerSettings,
+        memory: Any,
+        restarts: int = 0,
+        libraries: tuple[str, ...] = (),
+    ) -> None:
+        """`libraries`: it plays only matches that need exactly these."""
+        self.slot, self.restarts, self.libraries, self._settings = slot, restarts, libraries, settings
         self.held: dict[int, Job] = {}
         self.isolated: IsolatedBatch | None = None
         self.fresh = True  # has not played yet
@@ -75,7 +88,7 @@ class WorkerHandle:
         self.heartbeat.clear()
         self._sent = SentCache()
         self._last_pulse = (-1, time.monotonic())  # and when it changed
-        self.child = ChildProcess(RUN, memory, settings, setup=settings.setup())
+        self.child = ChildProcess(RUN, memory, settings, setup=settings.setup(libraries))
         self.channel = self.child.channel
 
     @property

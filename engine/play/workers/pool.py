@@ -41,13 +41,13 @@ class WorkerPool:
     def free_live_slot(self) -> int:
         return min([-1, *(worker.slot for worker in self.all_workers())]) - 1
 
-    def start(self, slot: int, restarts: int = 0) -> WorkerHandle:
+    def start(self, slot: int, libraries: tuple[str, ...] = (), restarts: int = 0) -> WorkerHandle:
         """Start a worker for this slot. `restarts`: how often that of a live match was started before."""
         if slot >= 0:
             restarts = self._starts.get(slot, -1) + 1
             self._starts[slot] = restarts
         memory = self._free_memories.pop() if self._free_memories else memory_for(self._settings)
-        worker = self.workers[slot] = WorkerHandle(slot, self._settings, memory, restarts)
+        worker = self.workers[slot] = WorkerHandle(slot, self._settings, memory, restarts, libraries)
         self._selector.register(worker.channel.socket, selectors.EVENT_READ, (worker, False))
         self._selector.register(worker.child.output.socket, selectors.EVENT_READ, (worker, True))
         self._trace.add(slot, "start")

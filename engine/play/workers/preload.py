@@ -13,11 +13,12 @@ import traceback
 import engine.play.workers.main  # noqa: F401
 from engine.play.lane_kernels import compile_general_path
 from engine.play.workers.warmup import own_pairs, warm_up, was_compiled
+from engine.registry import KINDS
 
 try:
     compile_general_path()
     for game, kind in own_pairs():
-        if was_compiled(game, kind):
+        if not KINDS.get(kind).preload and was_compiled(game, kind):  # their pilots import heavy libraries
             warm_up(game, kind)
 except Exception:  # workers compile what they need and report errors themselves
     traceback.print_exc()

@@ -18,7 +18,9 @@ from engine.play.failures import FailureTracker, InterruptedMatch, unplayed_resu
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
 from engine.play.results import ResultBatch, batches_of
 from engine.play.workers.handle import IsolatedBatch, Job
+from engine.play.workers.job_queue import JobQueue
 from engine.play.workers.messages import WireIds
+from engine.registry import libraries_of
 
 ISOLATED_SIZE = 32  # more suspects than this are first played in batches of this size
 
@@ -48,7 +50,8 @@ class Run:
         self.total = total  # number of matches, if known
         self.failure_tracker = FailureTracker(quarantine)
         self.wire_ids = WireIds()
-        self.queue: deque[Job] = deque()
+        self._light_kinds: set[str] = set()  # those that are known to need no heavy libraries
+        self.queue = JobQueue()
         self.isolated: deque[IsolatedBatch] = deque()
         self.results: list[ResultBatch | Single] = []  # not delivered yet
         self.undelivered = 0  # matches in `results`
@@ -59,11 +62,14 @@ class Run:
 
     @property
     def waiting(self) -> int:
-        """Matches that no worker holds. It may be read without the lock, because the copy of the deque is atomic."""
+        """Matches that no worker holds. It may be read without the lock, because the copies are atomic."""
         return len(self.queue) + sum(len(batch.jobs) for batch in list(self.isolated))
 
     def add(self, specs: Iterable[MatchSpec]) -> None:
-        jobs = [Job(number, spec) for spec, number in zip(specs, self._numbers, strict=False)]
+        jobs = [
+            Job(number, spec, libraries=self._libraries_of(spec))
+            for spec, number in zip(specs, self._numbers, strict=False)
+        ]
         self.submitted += len(jobs)
         if self.stopping:
             for job in jobs:
@@ -71,13 +77,25 @@ class Run:
         else:
             self.queue.extend(jobs)
 
+    def _libraries_of(self, spec: MatchSpec) -> tuple[str, ...]:
+        for player in spec.players:
+            if player.kind not in self._light_kinds:
+                break
+        else:
+            return ()
+        libraries = libraries_of(player.kind for player in spec.players)
+        if not libraries:
+            self._light_kinds.update(player.kind for player in spec.players)
+        return libraries
+
     # The next matches
 
-    def next_shared(self, most: int) -> list[Job]:
-        """Pop the next matches that may share a process."""
+    def next_shared(self, most: int, libraries: tuple[str, ...]) -> list[Job]:
+        """Pop the next matches that may share a process with these libraries."""
         jobs: list[Job] = []
-        while self.queue and len(jobs) < most:
-            job = self.queue.popleft()
+        queue = self.queue.of(libraries)
+        while queue and len(jobs) < most:
+            job = queue.popleft()
             if self.failure_tracker.any_failed and self._quarantined(job):
                 continue
             if self.failure_tracker.any_failed and self.failure_tracker.has_failed_player(job.spec):
@@ -161,11 +179,11 @@ class Run:
             if job.starts >= 2 or self.failure_tracker.has_failed_player(job.spec):
                 self.isolated.append(IsolatedBatch([job]))
             else:
-                self.queue.appendleft(job)
+                self.queue.put_back([job])
 
     def requeue(self, jobs: list[Job]) -> None:
         """Put matches that were not started back to the front of the queue."""
-        self.queue.extendleft(reversed(jobs))
+        self.queue.put_back(jobs)
 
     def _requeue_unrelated(self) -> None:
         """A failing agent has been found: suspects without it may share a process again, once."""
@@ -180,7 +198,7 @@ class Run:
                 ):
                     stay.append(job)
                 else:
-                    self.queue.appendleft(job)
+                    self.queue.put_back([job])
             remaining.extend(IsolatedBatch([job], fresh=batch.fresh) for job in stay)
         self.isolated = remaining
 

@@ -23,6 +23,7 @@ from engine.play.workers.messages import ReceivedResults, WireIds
 from engine.play.workers.pool import WorkerPool
 from engine.play.workers.run import Run
 from engine.processes.channel import Disconnected, ProtocolError
+from engine.registry import libraries_of
 from engine.telemetry import Trace
 
 START_ATTEMPTS = 3  # workers in a row that may fail to start
@@ -121,10 +122,11 @@ class Scheduler:
     def watch_live(self, live: LiveMatch, skip: int) -> None:
         slot = self.pool.free_live_slot()
         self.live_matches[slot] = live
-        self._start_live(slot, live, Job(next(self._numbers), live.spec, skip=skip))
+        libraries = libraries_of(player.kind for player in live.spec.players)
+        self._start_live(slot, live, Job(next(self._numbers), live.spec, skip=skip, libraries=libraries))
 
     def _start_live(self, slot: int, live: LiveMatch, job: Job) -> None:
-        worker = self.pool.start(slot, restarts=job.starts)
+        worker = self.pool.start(slot, job.libraries, job.starts)
         self.pool.send(worker, lambda: worker.play_live(job, WireIds(), live.current_pace, live.paused))
 
     def _play_live_again(self, worker: WorkerHandle, live: LiveMatch) -> bool:
