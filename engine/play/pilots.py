@@ -152,6 +152,10 @@ class PilotPool:
                 failures.append((seat, error))
         return seating, failures
 
+    def has_loaded(self, player: AgentSpec) -> bool:
+        loaded = self._pilots.get(player.kind)
+        return loaded is not None and player.id in loaded.agents
+
     def replace(self, player: AgentSpec) -> None:
         """Replace the weights of a loaded agent; from now on its id stands for this spec."""
         loaded = self._pilots.get(player.kind)

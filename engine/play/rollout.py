@@ -122,6 +122,10 @@ class Rollout(Closing):
         """Replace the weights of an agent, also in running matches. From now on the plan must use this spec."""
         self._pilots.replace(agent)
 
+    def has_loaded(self, agent: AgentSpec) -> bool:
+        """Whether an agent of this kind and id has played."""
+        return self._pilots.has_loaded(agent)
+
     def collect(self, steps: int) -> Trajectories:
         """Play the next steps of every stream. Matches continue from call to call; the next one follows at once.
 

@@ -97,7 +97,7 @@ def test_output_never_blocks_a_trainer() -> None:
         while not one._process._concluded:  # without a call of poll()
             time.sleep(0.02)
         events = one.poll()
-        assert len(one._process._output.text) <= 1 << 13
+        assert len(one._process._child.output.text) <= 1 << 13
     assert any(map(is_log("printed"), events))
     assert events[-1].how is How.FINISHED
 

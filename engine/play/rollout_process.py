@@ -1,0 +1,123 @@
+"""A rollout in a process of its own: weights in, trajectories out.
+
+    # in mypackage/plans.py
+    def self_play(agents, stream, k, seed):  # the k-th match of a stream, with the current agents
+        return MatchSpec(f"{stream}.{k}", GAME, (agents["me"],) * 2, derive(seed, stream, k))
+
+    with RolloutProcess(GAME, range(64), "mypackage.plans:self_play", [me], settings={"seed": 1}) as rollout:
+        segment = rollout.collect(128)
+        rollout.replace(better)  # the same agent with new weights, also in running matches
+
+Several of them share the streams: `begin` all, `receive` from all, and `joined` gives the same trajectories as one
+process, to the bit (`engine.play.rollout_messages`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from engine.closing import Closing
+from engine.errors import BadSpec, BadValue, PolicyFailed, RingsideError
+from engine.play.match import AgentSpec, GameSpec
+from engine.play.rollout import Trajectories
+from engine.play.rollout_messages import pack_agent, unpack_trajectories
+from engine.play.workers.entry import PRELOAD
+from engine.processes.bootstrap import ChildSetup
+from engine.processes.channel import Disconnected, ProtocolError
+from engine.processes.child import ChildProcess
+from engine.registry import game_of, libraries_of
+
+RUN = "engine.play.rollout_main:serve"
+ERRORS: dict[str, type[RingsideError]] = {"BadSpec": BadSpec, "PolicyFailed": PolicyFailed}
+
+
+class RolloutFailed(RingsideError):  # noqa: N818
+    """A rollout process has died or sent something invalid. The steps of its last call are lost."""
+
+
+class RolloutProcess(Closing):
+    """Plays streams of matches in a process of its own; as `Rollout`, with a plan that is named instead of given.
+
+    `plan` is "module:function"; the function gets the current agents by id, the stream, the number of the match in it,
+    and `settings` by name. Like `Rollout`, it raises BadSpec or PolicyFailed and can be used afterwards.
+    """
+
+    def __init__(
+        self,
+        game: GameSpec,
+        streams: Sequence[int],
+        plan: str,
+        agents: Iterable[AgentSpec],
+        *,
+        settings: Mapping[str, Any] | None = None,
+        learners: Collection[str] | None = None,
+        plugins: Sequence[str] = (),
+        memory: int | None = None,
+    ) -> None:
+        """`plugins`: modules that it imports, because they register games or kinds. `memory`: bytes that it may use."""
+        self._info, given = game_of(game).info, list(agents)
+        self._steps = 0  # of the segment that is being played; 0 if there is none
+        self._streams = tuple(streams)
+        arguments = (game, self._streams, plan, dict(settings or {}), None if learners is None else sorted(learners))
+        libraries = libraries_of(agent.kind for agent in given)
+        setup = ChildSetup(server=PRELOAD, libraries=libraries, memory=memory, plugins=tuple(plugins))
+        self._child = ChildProcess(RUN, *arguments, setup=setup)
+        for agent in given:
+            self.replace(agent)
+
+    @property
+    def pid(self) -> int | None:
+        return self._child.pid
+
+    def replace(self, agent: AgentSpec) -> None:
+        """Add an agent, or replace its weights, also in running matches. It takes effect before the next `begin`."""
+        fields, body = pack_agent(agent)
+        self._child.send(["agent", *fields], body)
+
+    def begin(self, steps: int) -> None:
+        """Begin to play the next steps of every stream, without waiting."""
+        if self._steps:
+            raise RingsideError("this rollout process is playing: call `receive` first")
+        if steps < 1:
+            raise BadValue("steps", steps, "at least 1")
+        self._steps = steps
+        self._child.send(["collect", steps])
+
+    def receive(self, timeout: float | None = None) -> Trajectories | None:
+        """The segment that `begin` began; None if it takes longer than so many seconds."""
+        if not self._steps:
+            raise RingsideError("this rollout process is not playing: call `begin` first")
+        try:
+            messages = self._child.receive(timeout)
+            if not messages:
+                return None
+            self._steps, steps = 0, self._steps
+            [(fields, body)] = messages if len(messages) == 1 else [(["more than one answer"], b"")]
+            match fields:
+                case ["segment", *rest]:
+                    return self._check(unpack_trajectories(rest, body, self._info), steps)
+                case ["failed", str(name), str(text)]:
+                    raise ERRORS.get(name, RingsideError)(text)
+                case _:
+                    raise ProtocolError("sent an invalid message")
+        except Disconnected as ended:
+            raise RolloutFailed(f"a rollout process {ended}") from None
+        except ProtocolError as error:
+            self._child.kill()
+            raise RolloutFailed(f"a rollout process {error}") from None
+
+    def _check(self, segment: Trajectories, steps: int) -> Trajectories:
+        if segment.ends.shape != (len(self._streams), steps):
+            raise ProtocolError("sent invalid trajectories")
+        return segment
+
+    def collect(self, steps: int) -> Trajectories:
+        """Play the next steps of every stream, and wait for them."""
+        self.begin(steps)
+        segment = self.receive()
+        assert segment is not None
+        return segment
+
+    def close(self) -> None:
+        self._child.close()

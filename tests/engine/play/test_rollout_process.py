@@ -1,0 +1,165 @@
+"""Rollouts in processes of their own: the same trajectories to the bit, for any number of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from engine.errors import BadSpec, BadValue, PolicyFailed, RingsideError
+from engine.play.match import AgentSpec, MatchSpec
+from engine.play.rollout import Rollout, Trajectories
+from engine.play.rollout_messages import ARRAYS, joined, pack_trajectories, unpack_trajectories
+from engine.play.rollout_process import RolloutFailed, RolloutProcess
+from engine.processes.channel import ProtocolError
+from engine.registry import GAMES, KINDS, game_of, new_game
+from tests.agents.training.session_helpers import runs
+from tests.plugins import nets, plans, stones
+
+NAMES = ["pong", "treasure-hunt", "stones"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registered() -> Iterator[None]:
+    GAMES.add("stones", stones.Stones)
+    KINDS.add(nets.KIND.name, nets.KIND)
+    yield
+    KINDS.remove(nets.KIND.name)
+
+
+def me(name: str, seed: int = 7, **more: bool) -> AgentSpec:
+    return nets.agent("me", game_of(plans.game_spec(name)), [12, 20], seed, **more)
+
+
+def process(name: str, streams: Sequence[int], plan: str = "mixed", *others: AgentSpec) -> RolloutProcess:
+    game = plans.game_spec(name)
+    settings: dict[str, object] = {"game": name}
+    if plan == "mixed":
+        settings["seats"] = game_of(game).info.seats
+    named = f"tests.plugins.plans:{plan}"
+    return RolloutProcess(game, streams, named, [me(name), *others], settings=settings, plugins=["tests.plugins.plans"])
+
+
+def here(name: str, streams: Sequence[int], steps: Sequence[int]) -> list[Trajectories]:
+    """The same in this process."""
+    game, agents = game_of(plans.game_spec(name)), {"me": me(name)}
+
+    def plan(stream: int, k: int) -> MatchSpec:
+        return plans.mixed(agents, stream, k, name, game.info.seats)
+
+    with Rollout(game, streams, plan) as rollout:
+        return [rollout.collect(count) for count in steps]
+
+
+def check_equal(one: Trajectories, other: Trajectories) -> None:
+    for name in ARRAYS:
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    assert [result.digest() for result in one.results] == [result.digest() for result in other.results]
+    assert [result.stats for result in one.results] == [result.stats for result in other.results]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rollout_process_gives_the_trajectories_of_a_rollout(name: str) -> None:
+    with process(name, range(5)) as rollout:
+        for wanted in here(name, range(5), [40, 1, 150]):
+            segment = rollout.collect(len(wanted.ends[0]))
+            check_equal(segment, wanted)
+            assert segment.obs.flags.writeable
+    assert wanted.results, "some matches ended"
+
+
+@pytest.mark.parametrize("shares", [[[0, 1, 2, 3]], [[0, 1], [2, 3]], [[0], [1, 2], [3]]])
+def test_any_number_of_processes_gives_the_same_trajectories(shares: list[list[int]]) -> None:
+    rollouts = [process("pong", share) for share in shares]
+    try:
+        for wanted in here("pong", range(4), [200, 60]):
+            for rollout in rollouts:
+                rollout.begin(len(wanted.ends[0]))
+            parts = [rollout.receive() for rollout in rollouts]
+            check_equal(joined([part for part in parts if part is not None]), wanted)
+    finally:
+        for rollout in rollouts:
+            rollout.close()
+
+
+def test_weights_are_replaced_in_running_matches() -> None:
+    game, other = game_of(plans.game_spec("pong")), nets.agent("other", new_game("pong"), [8], 3)
+    agents = {"me": me("pong"), "other": other}
+    with (
+        process("pong", [0, 1], "two", other) as rollout,
+        Rollout(game, [0, 1], lambda stream, k: plans.two(agents, stream, k, "pong")) as local,
+    ):
+        check_equal(rollout.collect(10), local.collect(10))
+        agents["me"] = me("pong", 8)
+        rollout.replace(agents["me"])
+        local.replace(agents["me"])
+        check_equal(rollout.collect(200), local.collect(200))
+
+
+def test_errors_are_those_of_a_rollout_and_it_can_be_used_afterwards() -> None:
+    dice, broken = AgentSpec("other", "dice"), me("pong", 7, nan=True)
+    with process("pong", [0], "two", dice) as rollout:
+        before = rollout.collect(5)
+        rollout.replace(broken)
+        with pytest.raises(PolicyFailed, match=r"stream 0, match '0\.0', step 5: 'me' has no answer"):
+            rollout.collect(5)
+        rollout.replace(AgentSpec("other", "dice", b"new"))
+        with pytest.raises(BadSpec, match="'other', of kind 'dice', cannot be replaced"):
+            rollout.collect(5)
+        rollout.replace(dice)
+        rollout.replace(me("pong"))
+        with pytest.raises(BadSpec, match="cannot be replaced"):
+            rollout.collect(5)
+        after = rollout.collect(5)
+    assert before.obs.shape == after.obs.shape
+    with process("pong", [0], "wrong") as rollout, pytest.raises(BadSpec, match="needs 2 players"):
+        rollout.collect(1)
+
+
+def test_a_process_that_dies_is_reported_and_leaves_nothing() -> None:
+    with process("pong", [0], "killing", AgentSpec("other", "dice")) as rollout:
+        with pytest.raises(RolloutFailed, match="a rollout process was killed by SIGKILL"):
+            rollout.collect(1000)
+        pid = rollout.pid
+    assert pid is not None
+    assert not runs(pid)
+    with process("pong", [0], "no_such_plan") as rollout, pytest.raises(RolloutFailed, match="no_such_plan"):
+        rollout.collect(1)
+
+
+def test_calls_in_the_wrong_order_are_refused() -> None:
+    with process("pong", [0]) as rollout:
+        with pytest.raises(RingsideError, match="call `begin` first"):
+            rollout.receive()
+        with pytest.raises(BadValue, match="steps = 0"):
+            rollout.begin(0)
+        rollout.begin(1)
+        with pytest.raises(RingsideError, match="call `receive` first"):
+            rollout.begin(1)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [(0, 0), (0, 3), (1, -1), (1, "9"), (2, True), (3, []), (3, [["a", "b"]]), (4, []), (4, [1, 2, 3, {}])],
+)
+def test_trajectories_that_do_not_fit_are_a_protocol_error(place: int, value: object) -> None:
+    info = game_of(plans.game_spec("pong")).info
+    [segment] = here("pong", range(2), [130])
+    fields, body = pack_trajectories(segment)
+    check_equal(unpack_trajectories(fields, body, info), segment)
+    changed = [value if at == place else one for at, one in enumerate(fields)]
+    with pytest.raises(ProtocolError, match="invalid"):
+        unpack_trajectories(changed, body, info)
+    with pytest.raises(ProtocolError, match="invalid"):
+        unpack_trajectories(fields, body + b"x", info)
+
+
+@pytest.mark.parametrize(("name", "value"), [("actions", 3), ("actions", -1), ("ends", 4), ("acted", 2)])
+def test_values_that_no_game_has_are_a_protocol_error(name: str, value: int) -> None:
+    info = game_of(plans.game_spec("pong")).info
+    [segment] = here("pong", range(2), [10])
+    array = getattr(segment, name)
+    (array.view(np.uint8) if name == "acted" else array).flat[0] = value
+    with pytest.raises(ProtocolError, match="sent invalid trajectories"):
+        unpack_trajectories(*pack_trajectories(segment), info)
