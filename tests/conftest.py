@@ -18,7 +18,7 @@ from tests.plugins import everyone  # noqa: F401 - importing it registers them
 hypothesis.settings.register_profile("ringside", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ringside")
 
-WAIT = 120_000  # milliseconds; the limit only ends a hang
+WAIT = 300_000  # milliseconds; the limit only ends a hang
 for wait in (QtBot.waitUntil, QtBot.waitSignal, QtBot.waitSignals, QtBot.waitCallback, QtBot.waitExposed):
     wait.__kwdefaults__["timeout"] = WAIT
 

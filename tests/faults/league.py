@@ -108,8 +108,8 @@ def pseudo_terminal() -> tuple[int, int]:
 
 @contextmanager
 def within(seconds: int) -> Iterator[None]:
-    """Fail if the block hangs. It may take five times as long as on an idle machine, and two minutes at least."""
-    seconds = max(5 * seconds, 120)
+    """Fail if the block hangs. It may take five times as long as on an idle machine, and ten minutes at least."""
+    seconds = max(5 * seconds, 600)
 
     def late(*_: object) -> None:
         raise TimeoutError(f"still not done after {seconds} s")
