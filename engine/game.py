@@ -28,6 +28,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.diagram import Diagram
 from engine.errors import BadSpec
 from engine.play.match import (
     SEED_LIMIT,
@@ -374,9 +375,8 @@ class AgentKind:
     live: bool = False  # a person plays it: matches are live, and the pilot is a LivePilot
     patience: float = 0.0  # seconds that `Pilot.begin` may take; 0: the limit of all other calls
     admit: Callable[[AgentSpec], None] | None = None  # for external programs: raises unless the user allowed it
-    preload: tuple[
-        str, ...
-    ] = ()  # heavy libraries that its pilot imports, such as torch; its module must not import them
+    preload: tuple[str, ...] = ()  # heavy libraries of its pilot, such as torch; its module must not import them
+    draw: Callable[[AgentSpec], Diagram | None] = lambda agent: None  # a drawing of an agent, such as its network
 
     def repeats(self, agent: AgentSpec) -> bool:
         """Whether this agent always plays the same match the same way."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.neat.drawing import draw
 from agents.neat.network import Networks, act_row
 from agents.neat.payload import load
 from engine.errors import BadValue
@@ -87,4 +88,5 @@ KIND = AgentKind(
     pilot=NeatPilot,
     plays=lambda game: inputs_of(game) * game.info.actions <= MOST_LINKS,
     samples=samples,
+    draw=draw,
 )
