@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
@@ -22,6 +23,7 @@ import numba
 IMPORT = re.compile(r"^[ \t]*(?:from (?P<package>[\w.]+) )?import (?P<names>\([^)]*\)|[^\n]*)", re.M)
 Compiled = Callable[..., Any]  # numba works out the types from the arguments
 NO_ALLOCATION: dict[str, Any] = {"_nrt": False}  # the option is numba's own and not in its type stubs
+_cache_setting = threading.Lock()  # numba's folder of cached code is a global setting
 
 # error_model="numpy": a division needs no check for zero; with unsigned indices and inlining this is worth 40 %.
 # No fastmath and no fused multiply-add: results must be the same to the bit everywhere.
@@ -45,8 +47,8 @@ def bare(function: Compiled) -> Compiled:
     return kernel(function, **NO_ALLOCATION)
 
 
-def generated(name: str, source: str, names: dict[str, Any]) -> Any:
-    """A bare kernel from generated source; `names` are the globals that it uses.
+def generated(name: str, source: str, names: dict[str, Any], **options: Any) -> Any:
+    """A bare kernel from generated source; `names` are the globals that it uses, `options` are more ones of numba.
 
     numba caches only functions that come from a file. The source is therefore written next to the cached kernels, under
     a name that is the same in every process that generates the same source from the same functions.
@@ -66,7 +68,7 @@ def generated(name: str, source: str, names: dict[str, Any]) -> Any:
     module.__spec__ = ModuleSpec(title, None)
     vars(module).update(names)
     exec(compile(source, path or f"<{title}>", "exec"), vars(module))
-    return _compiled(vars(module)[name], folder if path else None, NO_ALLOCATION)
+    return _compiled(vars(module)[name], folder if path else None, NO_ALLOCATION | options)
 
 
 def _code_hash(function: Any) -> str:
@@ -134,13 +136,14 @@ def kernel(function: Compiled, **options: Any) -> Compiled:
 
 def _compiled(function: Compiled, folder: Path | None, options: dict[str, Any]) -> Compiled:
     if folder is not None:
-        before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)  # type: ignore[attr-defined]
-        try:
-            return _make_robust(numba.njit(error_model="numpy", cache=True, **options)(function))
-        except RuntimeError:  # defined at a prompt: there is no file whose changes could be noticed
-            pass
-        finally:
-            numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+        with _cache_setting:
+            before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)  # type: ignore[attr-defined]
+            try:
+                return _make_robust(numba.njit(error_model="numpy", cache=True, **options)(function))
+            except RuntimeError:  # defined at a prompt: there is no file whose changes could be noticed
+                pass
+            finally:
+                numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
     return cast(Compiled, numba.njit(error_model="numpy", **options)(function))
 
 

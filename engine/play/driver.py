@@ -134,9 +134,10 @@ def driver(info: GameInfo, rows: BoardRows, players: tuple[Player, ...]) -> Any:
     return compile_source("march", driver_source(info, rows, players), rows, names)
 
 
-def compile_source(name: str, source: str, rows: BoardRows, names: dict[str, Any]) -> Any:
-    """Compile source that calls the row functions of a game and of players."""
-    return generated(name, source, {"np": np, "uint32": uint32, "uint64": uint64, **names, **rows._asdict()})
+def compile_source(name: str, source: str, rows: BoardRows, names: dict[str, Any], **options: Any) -> Any:
+    """Compile source that calls the row functions of a game and of players; `options` are those of numba."""
+    known = {"np": np, "uint32": uint32, "uint64": uint64, **names, **rows._asdict()}
+    return generated(name, source, known, **options)
 
 
 def driver_source(info: GameInfo, rows: BoardRows, players: tuple[Player, ...]) -> str:

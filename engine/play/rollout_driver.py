@@ -99,7 +99,7 @@ def driver(info: GameInfo, rows: BoardRows, players: tuple[Player | Policy, ...]
         bootstrap=_bootstrap(players).replace("\n", "\n" + 24 * " "),
         **source_parts(info, rows),
     )
-    return compile_source("rollout", source, rows, names)
+    return compile_source("rollout", source, rows, names, nogil=True)  # several threads may each run one
 
 
 def _answers(rows: BoardRows, players: tuple[Player | Policy, ...]) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import numba
 import pytest
 
 from engine import kernels
@@ -128,6 +131,22 @@ def test_generated_kernels_distinguish_functions_of_the_same_name() -> None:
         return kernels.generated("add", "def add(x):\n    return more(x)\n", {"more": more})
 
     assert [adding(amount)(1) for amount in (1, 100)] == [2, 101]  # type: ignore[operator]
+
+
+def test_kernels_generated_in_several_threads_are_all_cached_in_their_folder() -> None:
+    def generate(number: int) -> Any:
+        return kernels.generated("add", f"def add(x):\n    return x + {number}\n", {})
+
+    before = numba.config.CACHE_DIR
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # so that threads interrupt each other
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            made = list(pool.map(generate, range(200)))
+    finally:
+        sys.setswitchinterval(switching)
+    assert before == numba.config.CACHE_DIR
+    assert {Path(one._cache.cache_path).is_relative_to(cache_root()) for one in made} == {True}
 
 
 def test_only_modules_that_a_kernel_may_use_decide_whether_it_is_compiled_again() -> None:
