@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sqlite3
 import tracemalloc
 import zlib
@@ -13,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import codec
+from agents.training.events import Player
 from engine.errors import BadLeague
 from engine.league.records import RunState, content_hash
 from engine.league.storage import session_rows
 from engine.league.storage.checksums import checksum
 from engine.league.storage.league import League
-from engine.league.storage.session_rows import SavedCheckpoint
 from engine.league.storage.sessions import SessionStore
+from engine.league.storage.spans import SavedSpan
 from engine.play.match import AgentSpec
 from engine.registry import new_game
 from league_app.cli.main import main
@@ -29,8 +28,9 @@ GAME = new_game("tictactoe").spec
 RANDOM = np.random.default_rng(1).bytes(50_000)
 
 
-def player(payload: bytes) -> AgentSpec:
-    return AgentSpec("best", "fast", payload)
+def best(payload: bytes) -> list[Player]:
+    """The only player of a checkpoint."""
+    return [Player("fast", 1, payload, "")]
 
 
 @pytest.fixture
@@ -59,7 +59,8 @@ def trained(path: Path) -> None:
         own = SessionStore(league)
         own.add("First", "neat", GAME, (("population", 150),))
         own.record(1, 1, [("fitness/best", 1.0)])
-        own.enter(own.add_checkpoint(1, 1, RANDOM, player(b"champion")).number, "Champion")
+        own.enter(own.add_checkpoint(1, 1, RANDOM, best(b"champion")).number, "Champion")
+        own.record_spans(1, [SavedSpan("learner", "collect", 1e9, 0.5)])
         own.update(1, RunState.FINISHED, "done")
 
 
@@ -69,6 +70,7 @@ def everything(league: League) -> None:
     own.metrics(1)
     own.checkpoints(1)
     own.state(1)
+    own.spans(1)
 
 
 # Another first byte: a seal, which is a hash, begins with FF once in 256 times.
@@ -76,7 +78,9 @@ OTHER_BYTE = "CAST(iif(hex(substr({0}, 1, 1)) = 'FF', x'FE', x'FF') || substr({0
 OTHER = ["{0} || 'x'", OTHER_BYTE, "CAST(x'FF80' AS TEXT)", "'word'", "-1", "0.5"]
 COLUMNS = {
     "sessions": "name trainer game config state created finished note seal",
-    "checkpoints": "step at payload agent record seal",
+    "checkpoints": "step at state size players seal",
+    "players": "place payload agent record seal",
+    "spans": "number count data seal",
     "metrics": "name step at value",
 }
 # Metrics have no seal: a changed name, time or number of the right form cannot be detected.
@@ -110,6 +114,8 @@ def test_a_changed_row_is_detected_when_it_is_read_and_by_the_doctor(
     [
         ("sessions", "training session 1 is damaged"),
         ("checkpoints", "checkpoint 1 of training session 1 is damaged"),
+        ("players", "checkpoint 1 of training session 1 is damaged"),
+        ("spans", "the timeline of training session 1 is damaged"),
     ],
 )
 def test_one_flipped_bit_in_a_seal_names_the_row(path: Path, table: str, message: str) -> None:
@@ -140,7 +146,7 @@ def test_a_damaged_payload_is_detected_and_its_checkpoint_named(path: Path, whic
     trained(path)
     with League(path, read_only=True) as league:
         [saved] = SessionStore(league).checkpoints(1)
-        content = getattr(saved, which)
+        content = saved.state if which == "state" else saved.players[0].payload
         data = bytearray(league.payload(content))
     data[len(data) // 2] ^= 1
     if how == "gone":
@@ -158,8 +164,8 @@ def test_a_damaged_payload_is_detected_and_its_checkpoint_named(path: Path, whic
 
 
 def test_a_damaged_player_cannot_join(sessions: SessionStore, path: Path) -> None:
-    saved = sessions.add_checkpoint(1, 1, b"state", player(b"champion"))
-    change(path, "UPDATE payloads SET data = x'00' WHERE hash = ?", saved.payload)
+    saved = sessions.add_checkpoint(1, 1, b"state", best(b"champion"))
+    change(path, "UPDATE payloads SET data = x'00' WHERE hash = ?", saved.players[0].payload)
     with pytest.raises(BadLeague, match="checkpoint 1"):
         sessions.enter(saved.number, "Champion")
     assert sessions.league.agents() == []
@@ -206,26 +212,25 @@ def test_the_doctor_detects_inconsistent_rows(path: Path, sql: str, capsys: pyte
 # Forged files, whose seals are right
 
 
-def forge(path: Path, saved: SavedCheckpoint, packed: bytes, **record: object) -> None:
+def forge(path: Path, packed: bytes, size: int | None = None) -> None:
     """Replace the state by this payload, and seal the checkpoint again."""
-    held = session_rows._Record(saved.kind, saved.version, saved.about, content_hash(packed), saved.size)
-    text = codec.dump(dataclasses.replace(held, **record))  # type: ignore[arg-type]
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("INSERT OR REPLACE INTO payloads VALUES (?, ?)", (content_hash(packed), packed))
-        [row] = db.execute("SELECT number, session, step, at, payload, agent FROM checkpoints")
-        db.execute("UPDATE checkpoints SET record = ?, seal = ?", (text, checksum(*row, text)))
+        [(*place, old, count)] = db.execute("SELECT number, session, step, at, size, players FROM checkpoints")
+        row = (*place, content_hash(packed), old if size is None else size, count)
+        db.execute("UPDATE checkpoints SET state = ?, size = ?, seal = ?", (*row[4:6], checksum(*row)))
 
 
 def test_the_doctor_detects_a_checkpoint_with_a_foreign_agent(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trained(path)
     with League(path) as league:
-        league.add_agent("Other", "tictactoe", player(b"other"))
+        league.add_agent("Other", "tictactoe", AgentSpec("other", "fast", b"other"))
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        [row] = db.execute("SELECT number, session, step, at, payload, 2, record FROM checkpoints")
-        db.execute("UPDATE checkpoints SET agent = 2, seal = ?", (checksum(*row),))
+        [row] = db.execute("SELECT checkpoint, place, payload, 2, record FROM players")
+        db.execute("UPDATE players SET agent = 2, seal = ?", (checksum(*row),))
     with pytest.raises(SystemExit):
         main(["doctor", str(path)])
-    assert "the player of checkpoint 1 differs from its agent Other" in " ".join(capsys.readouterr().err.split())
+    assert "a player of checkpoint 1 differs from its agent Other" in " ".join(capsys.readouterr().err.split())
 
 
 def bomb(megabytes: int) -> bytes:
@@ -235,9 +240,7 @@ def bomb(megabytes: int) -> bytes:
 
 def test_a_state_that_would_unpack_to_all_memory_is_refused(path: Path) -> None:
     trained(path)
-    with League(path, read_only=True) as league:
-        [saved] = SessionStore(league).checkpoints(1)
-    forge(path, saved, bomb(64))
+    forge(path, bomb(64))
     with League(path, read_only=True) as league:
         tracemalloc.start()
         try:
@@ -249,12 +252,10 @@ def test_a_state_that_would_unpack_to_all_memory_is_refused(path: Path) -> None:
     assert peak < 4 << 20
 
 
-@pytest.mark.parametrize("size", [-1, session_rows.LARGEST_STATE + 1, 2**70])
+@pytest.mark.parametrize("size", [-1, session_rows.LARGEST_STATE + 1, 2**62])
 def test_a_state_with_an_excessive_size_is_not_unpacked(path: Path, size: int) -> None:
     trained(path)
-    with League(path, read_only=True) as league:
-        [saved] = SessionStore(league).checkpoints(1)
-    forge(path, saved, bomb(1), size=size)
+    forge(path, bomb(1), size=size)
     with League(path, read_only=True) as league, pytest.raises(BadLeague, match="checkpoint 1 of training session 1"):
         SessionStore(league).state(1)
 
@@ -262,8 +263,30 @@ def test_a_state_with_an_excessive_size_is_not_unpacked(path: Path, size: int) -
 @pytest.mark.parametrize("packed", [b"", b"no zlib", zlib.compress(RANDOM)[:-4], zlib.compress(RANDOM) + b"more"])
 def test_a_corrupt_state_is_refused(path: Path, packed: bytes) -> None:
     trained(path)
-    with League(path, read_only=True) as league:
-        [saved] = SessionStore(league).checkpoints(1)
-    forge(path, saved, packed)
+    forge(path, packed)
     with League(path, read_only=True) as league, pytest.raises(BadLeague, match="the state of checkpoint 1"):
         SessionStore(league).state(1)
+
+
+def test_a_missing_player_is_detected(path: Path) -> None:
+    trained(path)
+    change(path, "DELETE FROM players")
+    with League(path, read_only=True) as league, pytest.raises(BadLeague, match="0 of 1 players"):
+        SessionStore(league).checkpoints(1)
+
+
+def test_a_timeline_that_would_unpack_to_all_memory_is_refused(path: Path) -> None:
+    trained(path)
+    packed = bomb(64)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        row = (1, 1, 1, packed)
+        db.execute("UPDATE spans SET data = ?, seal = ?", (packed, checksum(*row)))
+    with League(path, read_only=True) as league:
+        tracemalloc.start()
+        try:
+            with pytest.raises(BadLeague, match="the timeline of training session 1"):
+                SessionStore(league).spans(1)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 4 << 20

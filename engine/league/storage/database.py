@@ -8,7 +8,7 @@ import sqlite3
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ class Database:
         self._local = threading.local()
         self._readers: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._lock: Lock | None = None
+        self._copy: Path | None = None  # what is read instead of a file of an older version
         self._closed = False
         self._condition, self._reads = threading.Condition(), 0  # reads under way
         self._commits = 0
@@ -86,7 +87,7 @@ class Database:
         return "mode=ro" if beside or os.access(self.path.parent, os.W_OK) else "mode=ro&immutable=1"
 
     def _connect(self) -> sqlite3.Connection:
-        address = f"{self.path.as_uri()}?{self._mode}"
+        address = f"{(self._copy or self.path).as_uri()}?{self._mode if self._copy is None else 'mode=ro'}"
         pragmas = ["trusted_schema=OFF", "cell_size_check=ON", "foreign_keys=ON", "synchronous=FULL"]
         pragmas.append("wal_autocheckpoint=4000")
         with self._translated_errors("open"):
@@ -143,13 +144,27 @@ class Database:
 
     def _migrate(self, version: int) -> None:
         if self.read_only:
-            raise BadLeague(f"{self.path} is of an older version ({version}): open it for writing once to upgrade it")
+            self._use_migrated_copy(version)
+            return
         self.backup(self.path.with_name(f"{self.path.name}.version{version}.backup"), replace=True)
         with self.transaction() as db:
-            for step in range(version, schema.VERSION):
-                schema.MIGRATIONS[step](db)
-            db.execute(f"PRAGMA user_version = {schema.VERSION}")
+            migrate(db, version)
             self._check_tables()
+
+    def _use_migrated_copy(self, version: int) -> None:
+        """Reads from a temporary copy of the current version: a file that was opened read-only is not changed."""
+        handle, name = tempfile.mkstemp(prefix="ringside-", suffix=SUFFIX)
+        os.close(handle)
+        self._copy = Path(name)
+        with closing(sqlite3.connect(name, isolation_level=None)) as copy:
+            self._copy_to(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")
+            copy.execute("BEGIN")
+            migrate(copy, version)
+            copy.execute("COMMIT")
+        self._main.close()
+        self._main = self._connect()
+        self._check_tables()
 
     # Reading and writing
 
@@ -245,6 +260,8 @@ class Database:
         except (UnicodeEncodeError, OverflowError) as error:
             given = error.object if isinstance(error, UnicodeEncodeError) else error
             raise BadValue("value", given, "text and numbers that a file can hold") from None
+        except UnicodeDecodeError as error:  # SQLite's message quotes a damaged definition
+            raise BadLeague(f"{self.path} is damaged ({error.reason}): restore a backup") from error
         except sqlite3.IntegrityError:
             raise
         except sqlite3.ProgrammingError:
@@ -307,9 +324,18 @@ class Database:
         for db in [*readers, *main]:
             with suppress(sqlite3.Error):
                 db.close()
+        if self._copy is not None:
+            self._copy.unlink(missing_ok=True)
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+
+def migrate(db: sqlite3.Connection, version: int) -> None:
+    """Upgrades a file of this version to the current one, inside a transaction."""
+    for step in range(version, schema.VERSION):
+        schema.MIGRATIONS[step](db)
+    db.execute(f"PRAGMA user_version = {schema.VERSION}")
 
 
 def insert_many(db: sqlite3.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:

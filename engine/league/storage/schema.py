@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Mapping
 
+from engine.league.storage.checksums import checksum
+
 APPLICATION = 0x52494E47  # "RING": identifies a file as a league
-VERSION = 1
+VERSION = 2
 PLACES = 1 << 32  # a match's number is that of its tournament, times this, plus its place in the schedule
+
+CHECKPOINTS = """
+CREATE TABLE checkpoints (
+    number INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES sessions, step INTEGER NOT NULL, at REAL NOT NULL,
+    state TEXT REFERENCES payloads, size INTEGER NOT NULL, players INTEGER NOT NULL, seal BLOB NOT NULL);
+CREATE INDEX checkpoints_by_session ON checkpoints (session, step);
+CREATE TABLE players (
+    checkpoint INTEGER NOT NULL REFERENCES checkpoints, place INTEGER NOT NULL,
+    payload TEXT NOT NULL REFERENCES payloads, agent INTEGER REFERENCES agents, record TEXT NOT NULL,
+    seal BLOB NOT NULL, PRIMARY KEY (checkpoint, place)) WITHOUT ROWID;
+CREATE INDEX players_by_payload ON players (payload);
+CREATE TABLE spans (
+    session INTEGER NOT NULL REFERENCES sessions, number INTEGER NOT NULL, count INTEGER NOT NULL, data BLOB NOT NULL,
+    seal BLOB NOT NULL, PRIMARY KEY (session, number)) WITHOUT ROWID;
+"""
 
 SCHEMA = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -51,18 +69,48 @@ CREATE TABLE sessions (
 CREATE TABLE metrics (
     session INTEGER NOT NULL REFERENCES sessions, name TEXT NOT NULL, step INTEGER NOT NULL, at REAL NOT NULL,
     value BLOB NOT NULL, PRIMARY KEY (session, name, step)) WITHOUT ROWID;
-CREATE TABLE checkpoints (
-    number INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES sessions, step INTEGER NOT NULL, at REAL NOT NULL,
-    payload TEXT NOT NULL REFERENCES payloads, agent INTEGER REFERENCES agents, record TEXT NOT NULL,
-    seal BLOB NOT NULL);
-CREATE INDEX checkpoints_by_session ON checkpoints (session, step);
 """
+SCHEMA += CHECKPOINTS
 """In `tallies` and `skills` tournament 0 is the whole pool; wins, scores and pairs are those of `first`. A `seal` is a
 checksum of the rest of its row. SQLite stores NaN as NULL, so columns that may hold NaN are raw bytes."""
 
-LARGE = ("matches", "actions", "seats", "metrics")  # these grow with use; their rows are checked when they are read
+LARGE = (
+    "matches",
+    "actions",
+    "seats",
+    "metrics",
+    "spans",
+)  # these grow with use; their rows are checked when they are read
 
-MIGRATIONS: Mapping[int, Callable[[sqlite3.Connection], None]] = {}
+
+def _several_players(db: sqlite3.Connection) -> None:
+    """From version 1, in which a checkpoint had at most one player, and there were no spans of time. A row that was
+    damaged stays so: its checksum is wrong."""
+    rows = db.execute("SELECT number, session, step, at, payload, agent, record, seal FROM checkpoints").fetchall()
+    db.execute("DROP TABLE checkpoints")
+    for statement in CHECKPOINTS.split(";")[:-1]:
+        db.execute(statement)
+    for number, session, step, at, payload, agent, record, seal in rows:
+        place = (number, session, step, at)
+        try:
+            if checksum(*place, payload, agent, record) != seal:
+                raise ValueError
+            old = json.loads(record)
+            _insert(db, "checkpoints", (*place, old["state"] or None, old["size"], int(bool(old["kind"]))))
+            if old["kind"]:
+                text = json.dumps({"role": "", **{name: old[name] for name in ("kind", "version", "about")}})
+                _insert(db, "players", (number, 0, payload, agent, text))
+        except (ValueError, TypeError, KeyError, sqlite3.IntegrityError):
+            db.execute("DELETE FROM checkpoints WHERE number = ?", (number,))
+            db.execute("INSERT OR IGNORE INTO checkpoints VALUES (?,?,?,?,NULL,0,0,?)", (*place, b"damaged"))
+
+
+def _insert(db: sqlite3.Connection, table: str, row: tuple[object, ...]) -> None:
+    sealed = (*row, checksum(*row))
+    db.execute(f"INSERT INTO {table} VALUES ({','.join('?' * len(sealed))})", sealed)
+
+
+MIGRATIONS: Mapping[int, Callable[[sqlite3.Connection], None]] = {1: _several_players}
 """By version: upgrades a file of that version to the next one, inside a transaction, after a backup."""
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from engine import codec
 from engine.errors import BadLeague, BadValue, RingsideError
 from engine.game import Floats, Ints
-from engine.league.records import LARGEST_PAYLOAD, NOTES_LENGTH, RunState, check_name
+from engine.league.records import LARGEST_PAYLOAD, NOTES_LENGTH, RunState, check_name, check_text, content_hash
 from engine.league.storage.checksums import checksum
 from engine.options import Value
 from engine.play.match import GameSpec
@@ -53,24 +53,41 @@ class Session:
 
 
 @dataclass(frozen=True)
+class SavedPlayer:
+    """A player of a checkpoint."""
+
+    role: str  # different for each player of a checkpoint; may be empty if there is only one
+    kind: str
+    version: int
+    payload: str  # content hash
+    about: str
+    agent: str | None = None  # its id, once it has joined the league
+
+
+@dataclass(frozen=True)
 class SavedCheckpoint:
-    """A checkpoint: the best player so far, if there is one, and the trainer's state as long as it is kept."""
+    """A checkpoint: its players, and the trainer's state as long as it is kept."""
 
     number: int
     session: int
     step: int
     at: float  # seconds since 1970
-    kind: str  # of the best player; empty without one, like `payload`
-    version: int
-    payload: str  # content hash of the best player's
-    about: str
     state: str  # content hash of the packed state; empty once it is no longer kept
     size: int  # of the state, unpacked
-    agent: str | None = None  # id of the best player, once it has joined the league
+    players: tuple[SavedPlayer, ...] = ()
 
     @property
     def resumable(self) -> bool:
         return bool(self.state)
+
+    def player(self, role: str | None = None) -> SavedPlayer:
+        """The player with this role; without a role, the only one. Raises an error that names the roles."""
+        found = [one for one in self.players if role in (None, one.role)]
+        if len(found) != 1:
+            roles = [one.role for one in self.players]
+            known = f"one of {', '.join(map(repr, roles))}" if roles else "that of a player, but there is none"
+            raise BadValue("role", role, f"{known}, at step {self.step} of training session {self.session}")
+        return found[0]
 
 
 class Measured(NamedTuple):
@@ -91,7 +108,7 @@ class Series:
 
 
 class PlayerSpec(Protocol):
-    """A player, such as an AgentSpec."""
+    """A player of a checkpoint."""
 
     @property
     def kind(self) -> str: ...
@@ -99,6 +116,10 @@ class PlayerSpec(Protocol):
     def version(self) -> int: ...
     @property
     def payload(self) -> bytes: ...
+    @property
+    def about(self) -> str: ...
+    @property
+    def role(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -108,11 +129,10 @@ class _Config:
 
 @dataclass(frozen=True)
 class _Record:
+    role: str
     kind: str
     version: int
     about: str
-    state: str
-    size: int
 
 
 # Sessions
@@ -143,9 +163,10 @@ def session_of(row: Sequence[Any], path: Path) -> Session:
         raise damaged(path, f"training session {number}", error) from None
 
 
-def origin_of(session: Session, step: int) -> str:
+def origin_of(session: Session, step: int, role: str = "") -> str:
     """The origin of an agent that this session has trained."""
-    return f"trained by {session.trainer}, step {step} of training session {session.number} ({session.name})"
+    by = f"{session.trainer} as {role}" if role else session.trainer
+    return f"trained by {by}, step {step} of training session {session.number} ({session.name})"
 
 
 def names_session(origin: str, session: Session) -> bool:
@@ -240,38 +261,62 @@ def _number(field: str, value: object) -> float:
 # Checkpoints
 
 
-def checkpoint_row(one: SavedCheckpoint, agent: int | None) -> tuple[Any, ...]:
-    """The row of a checkpoint; `agent` is the number of its agent in the tables."""
-    record = codec.dump(_Record(one.kind, one.version, one.about, one.state, one.size))
-    row = (one.number, one.session, one.step, one.at, one.payload or one.state, agent, record)
+def checkpoint_row(one: SavedCheckpoint) -> tuple[Any, ...]:
+    row = (one.number, one.session, one.step, one.at, one.state or None, one.size, len(one.players))
     return (*row, checksum(*row))
 
 
-def checkpoint_of(row: Sequence[Any], path: Path) -> SavedCheckpoint:
-    """The checkpoint of a row that ends with the id of its agent; raises BadLeague if the row was changed."""
-    *rest, seal, id = row
-    number, session, step, at, payload, agent, record = rest
+def player_row(checkpoint: int, place: int, one: SavedPlayer, agent: int | None) -> tuple[Any, ...]:
+    """The row of a player; `agent` is the number of its agent in the tables."""
+    row = (checkpoint, place, one.payload, agent, codec.dump(_Record(one.role, one.kind, one.version, one.about)))
+    return (*row, checksum(*row))
+
+
+def checkpoint_of(row: Sequence[Any], players: Iterable[Sequence[Any]], path: Path) -> SavedCheckpoint:
+    """The checkpoint of a row and of the rows of its players, which end with the ids of their agents; raises BadLeague
+    if a row was changed."""
+    *rest, seal = row
+    number, session, step, at, state, size, count = rest
     try:
         if checksum(*rest) != seal:
             raise ValueError("its checksum is wrong")
-        if agent is not None and id is None:
-            raise ValueError(f"it refers to an agent {agent} that does not exist")
-        found = codec.load(_Record, record)
-        if type(at) is not float or not 0 <= found.size <= LARGEST_STATE:
-            raise ValueError(f"time {at!r}, size {found.size:,} bytes")
-        fields = (found.kind, found.version, payload if found.kind else "", found.about, found.state, found.size)
-        return SavedCheckpoint(number, session, check_step(step), at, *fields, id)
+        if type(at) is not float or type(size) is not int or not 0 <= size <= LARGEST_STATE:
+            raise ValueError(f"time {at!r}, size {size} bytes")
+        saved = tuple(_player_of(player) for player in players)
+        if len(saved) != count:
+            raise ValueError(f"{len(saved)} of {count} players")
+        return SavedCheckpoint(number, session, check_step(step), at, state or "", size, saved)
     except (RingsideError, TypeError, ValueError) as error:
         raise damaged(path, f"checkpoint {number} of training session {session}", error) from None
 
 
-def check_best(best: PlayerSpec) -> tuple[str, int, bytes]:
-    """Kind, version and payload of a player, once they are valid."""
-    if type(best.version) is not int:
-        raise BadValue("version", best.version, "a whole number")
-    if not isinstance(best.payload, bytes) or len(best.payload) > LARGEST_PAYLOAD:
-        raise BadValue("payload", _size_text(best.payload), f"at most {LARGEST_PAYLOAD:,} bytes")
-    return check_name("kind", best.kind), best.version, best.payload
+def _player_of(row: Sequence[Any]) -> SavedPlayer:
+    *rest, seal, id = row
+    _, _, payload, agent, record = rest
+    if checksum(*rest) != seal:
+        raise ValueError("the checksum of a player is wrong")
+    if agent is not None and id is None:
+        raise ValueError(f"it refers to an agent {agent} that does not exist")
+    found = codec.load(_Record, record)
+    return SavedPlayer(found.role, found.kind, found.version, payload, found.about, id)
+
+
+def check_players(players: Sequence[PlayerSpec]) -> list[tuple[SavedPlayer, bytes]]:
+    """Players as they are saved, with their payloads, once they are valid."""
+    checked = []
+    for one in players:
+        if type(one.version) is not int:
+            raise BadValue("version", one.version, "a whole number")
+        if not isinstance(one.payload, bytes) or len(one.payload) > LARGEST_PAYLOAD:
+            raise BadValue("payload", _size_text(one.payload), f"at most {LARGEST_PAYLOAD:,} bytes")
+        role = check_name("role", one.role) if one.role else ""
+        about = check_text("about", one.about, 1000)
+        kind = check_name("kind", one.kind)
+        checked.append((SavedPlayer(role, kind, one.version, content_hash(one.payload), about), one.payload))
+    roles = [saved.role for saved, _ in checked]
+    if len(set(roles)) < len(roles):
+        raise BadValue("role", roles, "different for each player of a checkpoint")
+    return checked
 
 
 def pack_state(state: object) -> bytes:

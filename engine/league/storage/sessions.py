@@ -1,7 +1,7 @@
-"""SessionStore: the training sessions of a league file, with their settings, metrics and checkpoints.
+"""SessionStore: the training sessions of a league file, with their settings, metrics, checkpoints and timelines.
 
-A checkpoint has a small part that stays, its best player, and a large one, the trainer's state, of which a session
-keeps the newest few. Reads inside a transaction use its connection, so that every method can be part of a larger
+A checkpoint has a small part that stays, its players, and a large one, the trainer's state, of which a session keeps
+the newest few. Reads inside a transaction use its connection, so that every method can be part of a larger
 transaction.
 """
 
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from engine.errors import BadValue, NotNow, UnknownName
-from engine.league.records import Agent, RunState, check_name, check_text, content_hash
+from engine.league.records import Agent, RunState, check_name, content_hash
 from engine.league.storage.league import League
 from engine.league.storage.recovery import INTERRUPTED
 from engine.league.storage.session_rows import (
@@ -26,11 +26,12 @@ from engine.league.storage.session_rows import (
     Measured,
     PlayerSpec,
     SavedCheckpoint,
+    SavedPlayer,
     Series,
     Session,
-    check_best,
     check_config,
     check_metric,
+    check_players,
     check_step,
     checkpoint_of,
     checkpoint_row,
@@ -40,25 +41,30 @@ from engine.league.storage.session_rows import (
     names_session,
     origin_of,
     pack_state,
+    player_row,
     series_of,
     session_of,
     session_row,
     unpack_state,
     update_session,
 )
+from engine.league.storage.spans import SavedSpan, SpanRecord, load_spans, save_spans
 from engine.options import Value
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import game_of
 
 KEPT = 3  # states of a session: the newest to resume from, the others in case that one is damaged
 PART = 500  # metrics written by one statement; see `insert_many`
-CHECKPOINT = """
-SELECT c.number, c.session, c.step, c.at, c.payload, c.agent, c.record, c.seal, agents.id
-FROM checkpoints AS c LEFT JOIN agents ON agents.number = c.agent
+CHECKPOINTS = """
+SELECT c.number, c.session, c.step, c.at, c.state, c.size, c.players, c.seal,
+p.checkpoint, p.place, p.payload, p.agent, p.record, p.seal, agents.id
+FROM checkpoints AS c LEFT JOIN players AS p ON p.checkpoint = c.number LEFT JOIN agents ON agents.number = p.agent
+{} ORDER BY c.step, c.number, p.place
 """
 UNUSED = """
 DELETE FROM payloads WHERE hash = :hash AND NOT EXISTS (SELECT 1 FROM agents WHERE payload = :hash)
-AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE payload = :hash OR instr(record, :hash))
+AND NOT EXISTS (SELECT 1 FROM players WHERE payload = :hash)
+AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE state = :hash)
 """
 
 
@@ -167,27 +173,28 @@ class SessionStore:
     # Checkpoints
 
     def add_checkpoint(
-        self, number: int, step: int, state: bytes, best: PlayerSpec | None = None, about: str = ""
+        self, number: int, step: int, state: bytes, players: Sequence[PlayerSpec] = ()
     ) -> SavedCheckpoint:
         """Saves a checkpoint; it replaces one of the same step. Only the newest few states are kept, and older
         checkpoints without a player are deleted."""
-        step, about, packed = check_step(step), check_text("about", about, 1000), pack_state(state)
-        kind, version, data = check_best(best) if best else ("", 0, b"")
-        player, content = content_hash(data) if best else "", content_hash(packed)
+        step, packed, checked = check_step(step), pack_state(state), check_players(players)
+        content = content_hash(packed)
         with self.league.file.transaction() as db:
             self._one(number, db)
             others = self._replaceable(number, step, db)
             old = next((one for one in others if one.step == step), None)
+            known = {dataclasses.replace(one, agent=None, about=""): one.agent for one in old.players} if old else {}
+            saved = [
+                dataclasses.replace(one, agent=known.get(dataclasses.replace(one, about=""))) for one, _ in checked
+            ]
             [(last,)] = db.execute("SELECT coalesce(max(number), 0) FROM checkpoints")
             place = (old.number if old else last + 1, number, step, time.time())
-            new = SavedCheckpoint(*place, kind, version, player, about, content, len(state))
-            if old and (old.kind, old.version, old.payload) == (kind, version, player):
-                new = dataclasses.replace(new, agent=old.agent)
-            stored = [(content, packed), (player, data)] if best else [(content, packed)]
+            new = SavedCheckpoint(*place, content, len(state), tuple(saved))
+            stored = [(content, packed), *((one.payload, data) for one, data in checked)]
             db.executemany("INSERT OR IGNORE INTO payloads VALUES (?, ?)", stored)
             self._write_checkpoint(db, new)
             if old:
-                self._drop(db, old.state, old.payload)
+                self._drop(db, old.state, *(one.payload for one in old.players))
             resumable = [one for one in others if one.resumable and one is not old]
             for one in resumable[: max(0, len(resumable) - (KEPT - 1))]:
                 self._strip(db, one)
@@ -211,43 +218,63 @@ class SessionStore:
         number: int,
         name: str,
         *,
+        role: str | None = None,
         parents: Sequence[str] = (),
         notes: str | None = None,
         colour: str = "",
         tags: Sequence[str] = (),
     ) -> Agent:
-        """Adds the best player of this checkpoint to the league; the default notes are those of the checkpoint."""
+        """Adds a player of this checkpoint to the league, by its role if there are several. The default notes are what
+        the trainer says about it."""
         with self.league.file.transaction() as db:
-            found = self._rows(db, f"{CHECKPOINT} WHERE c.number = ?", number)
+            found = self._load_checkpoints(db, "WHERE c.number = ?", number)
             if not found:
                 raise UnknownName(f"checkpoint of {self.league.path.name}", number, ())
-            one = checkpoint_of(found[0], self.league.path)
+            one = found[0]
             session = self._one(one.session, db)
             where = f"step {one.step} of training session {session.number} ({session.name})"
-            if one.agent is not None:
-                [(entered,)] = db.execute("SELECT name FROM agents WHERE id = ?", (one.agent,))
-                raise NotNow(f"the best player at {where} has joined the league already, as {entered}")
-            if not one.kind:
+            if not one.players:
                 raise NotNow(f"there is no player to add at {where}")
-            spec = self.player(one, name, db)
-            origin = origin_of(session, one.step)
-            notes = one.about if notes is None else notes
+            player = one.player(role)
+            if player.agent is not None:
+                [(entered,)] = db.execute("SELECT name FROM agents WHERE id = ?", (player.agent,))
+                who = f"the player {player.role}" if player.role else "the best player"
+                raise NotNow(f"{who} at {where} has joined the league already, as {entered}")
+            spec = self.spec(one, player, name, db)
+            origin = origin_of(session, one.step, player.role)
+            notes = player.about if notes is None else notes
             agent = self.league.add_agent(
                 name, session.game.name, spec, notes=notes, colour=colour, tags=tags, parents=parents, origin=origin
             )
-            self._write_checkpoint(db, dataclasses.replace(one, agent=agent.id))
+            joined = dataclasses.replace(player, agent=agent.id)
+            players = tuple(joined if other is player else other for other in one.players)
+            self._write_checkpoint(db, dataclasses.replace(one, players=players))
         return agent
 
     def agents(self, number: int) -> list[Agent]:
         """The agents of the league that this session has trained, in the order in which they were added."""
         session = self.session(number)
-        entered = {one.agent for one in self.checkpoints(number) if one.agent is not None}
+        entered = {player.agent for one in self.checkpoints(number) for player in one.players if player.agent is not None}
         known = self.league.agents(session.game.name, archived=True)
         return [one for one in known if one.id in entered or names_session(one.origin, session)]
 
-    def player(self, one: SavedCheckpoint, name: str, db: sqlite3.Connection | None = None) -> AgentSpec:
-        """The best player of a checkpoint that has one."""
-        return AgentSpec(name, one.kind, self._content(one, one.payload, db), one.version)
+    def spec(
+        self, one: SavedCheckpoint, player: SavedPlayer, name: str, db: sqlite3.Connection | None = None
+    ) -> AgentSpec:
+        """A player of a checkpoint as an agent."""
+        return AgentSpec(name, player.kind, self._content(one, player.payload, db), player.version)
+
+    # Spans of time
+
+    def record_spans(self, number: int, spans: Sequence[SpanRecord]) -> None:
+        """Saves spans of time; a session keeps the latest ones."""
+        self._one(number)
+        save_spans(self.league.file, number, spans)
+
+    def spans(self, number: int) -> list[SavedSpan]:
+        """The spans of time that the trainer has reported, by start."""
+        self._one(number)
+        return load_spans(self.league.file, number)
 
     def audit(self) -> list[str]:
         """Messages about rows that contradict each other; a row that is damaged raises BadLeague."""
@@ -259,14 +286,15 @@ class SessionStore:
                 if one.session not in known or (one.session, one.step) in seen:
                     problems.append(f"checkpoint {one.number} belongs to no session, or is a duplicate")
                 seen.add((one.session, one.step))
-                if one.agent is not None and payloads.get(one.agent) != one.payload:
-                    problems.append(f"the player of checkpoint {one.number} differs from its agent {one.agent}")
-                if one.kind:
-                    self._content(one, one.payload)
+                for player in one.players:
+                    if player.agent is not None and payloads.get(player.agent) != player.payload:
+                        problems.append(f"a player of checkpoint {one.number} differs from its agent {player.agent}")
+                    self._content(one, player.payload)
                 if one.resumable:
                     self._unpacked(one)
             for number in sorted(known):
                 self.metrics(number)
+                self.spans(number)
             for (number,) in self._rows(None, "SELECT DISTINCT session FROM metrics"):
                 if number not in known:
                     problems.append(f"there are metrics of session {number}, but no such session")
@@ -302,25 +330,33 @@ class SessionStore:
         return dataclasses.replace(found, state=RunState.STOPPED) if interrupted else found
 
     def _checkpoints(self, number: int | None = None, db: sqlite3.Connection | None = None) -> list[SavedCheckpoint]:
-        which, values = (" WHERE c.session = ?", (number,)) if number is not None else ("", ())
-        return [
-            checkpoint_of(row, self.league.path)
-            for row in self._rows(db, f"{CHECKPOINT}{which} ORDER BY c.step", *values)
-        ]
+        if number is None:
+            return self._load_checkpoints(db, "")
+        return self._load_checkpoints(db, "WHERE c.session = ?", number)
 
     def _replaceable(self, number: int, step: int, db: sqlite3.Connection) -> list[SavedCheckpoint]:
         """The checkpoint of this step, and those with a state: few, however many have only a player."""
-        where = """ WHERE c.session = ? AND (c.step = ? OR NOT instr(c.record, '"state":""')) ORDER BY c.step"""
-        return [checkpoint_of(row, self.league.path) for row in self._rows(db, CHECKPOINT + where, number, step)]
+        return self._load_checkpoints(db, "WHERE c.session = ? AND (c.step = ? OR c.state IS NOT NULL)", number, step)
+
+    def _load_checkpoints(self, db: sqlite3.Connection | None, where: str, *values: object) -> list[SavedCheckpoint]:
+        found = []
+        for _, group in itertools.groupby(self._rows(db, CHECKPOINTS.format(where), *values), lambda row: row[0]):
+            rows = list(group)
+            players = [row[8:] for row in rows if row[8] is not None]
+            found.append(checkpoint_of(rows[0][:8], players, self.league.path))
+        return found
 
     def _write_checkpoint(self, db: sqlite3.Connection, one: SavedCheckpoint) -> None:
-        found = db.execute("SELECT number FROM agents WHERE id = ?", (one.agent,)).fetchone()
-        row = checkpoint_row(one, found and found[0])
-        db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?,?,?,?,?,?,?,?)", row)
+        db.execute("DELETE FROM players WHERE checkpoint = ?", (one.number,))
+        db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?,?,?,?,?,?,?,?)", checkpoint_row(one))
+        for place, player in enumerate(one.players):
+            found = db.execute("SELECT number FROM agents WHERE id = ?", (player.agent,)).fetchone()
+            row = player_row(one.number, place, player, found and found[0])
+            db.execute("INSERT INTO players VALUES (?,?,?,?,?,?)", row)
 
     def _strip(self, db: sqlite3.Connection, one: SavedCheckpoint) -> None:
         """Deletes the state of a checkpoint, and the checkpoint if it has no player either."""
-        if one.kind:
+        if one.players:
             self._write_checkpoint(db, dataclasses.replace(one, state="", size=0))
         else:
             db.execute("DELETE FROM checkpoints WHERE number = ?", (one.number,))

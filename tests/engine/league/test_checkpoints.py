@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agents.training.events import Player
 from engine.errors import BadValue, NotNow, UnknownName
 from engine.league.records import RunState, content_hash
 from engine.league.storage import session_rows
 from engine.league.storage.league import League
+from engine.league.storage.session_rows import SavedPlayer
 from engine.league.storage.sessions import KEPT, SessionStore
 from engine.play.match import AgentSpec
 from engine.registry import new_game
@@ -26,6 +28,11 @@ RANDOM = np.random.default_rng(1).bytes(50_000)
 
 def player(payload: bytes = b"genome", kind: str = "fast") -> AgentSpec:
     return AgentSpec("best", kind, payload)
+
+
+def best(payload: bytes = b"genome", about: str = "", kind: str = "fast", role: str = "") -> list[Player]:
+    """The only player of a checkpoint."""
+    return [Player(kind, 1, payload, about, role)]
 
 
 @pytest.fixture
@@ -52,21 +59,21 @@ def states(sessions: SessionStore, number: int = 1) -> list[int]:
 
 def test_a_checkpoint_is_read_back_as_saved(sessions: SessionStore, path: Path) -> None:
     assert sessions.state(1) is None
-    saved = sessions.add_checkpoint(1, 12, RANDOM, player(b"genome"), "best of generation 12")
-    assert (saved.number, saved.session, saved.step, saved.kind, saved.version) == (1, 1, 12, "fast", 1)
-    assert (saved.payload, saved.about, saved.agent) == (content_hash(b"genome"), "best of generation 12", None)
+    saved = sessions.add_checkpoint(1, 12, RANDOM, best(b"genome", "best of generation 12"))
+    assert (saved.number, saved.session, saved.step) == (1, 1, 12)
+    assert saved.players == (SavedPlayer("", "fast", 1, content_hash(b"genome"), "best of generation 12"),)
     assert saved.resumable
-    sessions.add_checkpoint(1, 9, b"", None)  # an empty state is valid
+    sessions.add_checkpoint(1, 9, b"")  # an empty state is valid
     sessions.league.close()
     with League(path) as again:
         own = SessionStore(again)
         first, second = own.checkpoints(1)
         assert second == saved
-        assert (first.step, first.kind, first.payload, first.resumable) == (9, "", "", True)
+        assert (first.step, first.players, first.resumable) == (9, (), True)
         assert own.state(1) == (12, RANDOM)
         assert own.state(1, 9) == (9, b"")
         assert own.state(1, 10) is None
-        assert again.payload(saved.payload) == b"genome"
+        assert again.payload(saved.players[0].payload) == b"genome"
 
 
 def test_states_are_stored_compressed(sessions: SessionStore) -> None:
@@ -81,7 +88,7 @@ def test_only_the_newest_states_are_kept_but_every_player(sessions: SessionStore
     sessions.add("Second", "neat", GAME, ())
     sessions.add_checkpoint(2, 1, b"another session's")
     for step in range(1, 8):
-        sessions.add_checkpoint(1, step, b"state %d" % step, player(b"player %d" % step))
+        sessions.add_checkpoint(1, step, b"state %d" % step, best(b"player %d" % step))
         assert states(sessions) == list(range(1, step + 1))[-KEPT:]
     every = sessions.checkpoints(1)
     assert [one.step for one in every] == list(range(1, 8))
@@ -90,7 +97,7 @@ def test_only_the_newest_states_are_kept_but_every_player(sessions: SessionStore
     assert sessions.state(1, 4) is None
     assert states(sessions, 2) == [1]
     kept = {one.state for one in (*every, *sessions.checkpoints(2)) if one.resumable}
-    assert stored(sessions.league) == {one.payload for one in every} | kept, "nothing else is stored"
+    assert stored(sessions.league) == {one.players[0].payload for one in every} | kept, "nothing else is stored"
     assert len(kept) == KEPT + 1
     assert sessions.audit() == []
 
@@ -106,14 +113,14 @@ def test_a_checkpoint_without_state_and_player_is_deleted(sessions: SessionStore
 def test_a_state_shared_with_others_is_not_deleted(sessions: SessionStore) -> None:
     sessions.add("Second", "neat", GAME, ())
     shared = zlib.compress(b"shared")
-    sessions.add_checkpoint(2, 1, b"shared", player(b"2"))
-    sessions.add_checkpoint(1, 1, b"shared", player(b"1"))
+    sessions.add_checkpoint(2, 1, b"shared", best(b"2"))
+    sessions.add_checkpoint(1, 1, b"shared", best(b"1"))
     sessions.league.add_agent("Odd", "tictactoe", player(zlib.compress(b"odd")))
-    sessions.add_checkpoint(1, 2, b"odd", player(b"1"))
-    sessions.add_checkpoint(1, 3, b"best", player(b"1"))
-    sessions.add_checkpoint(2, 2, b"other", player(zlib.compress(b"best")))
+    sessions.add_checkpoint(1, 2, b"odd", best(b"1"))
+    sessions.add_checkpoint(1, 3, b"best", best(b"1"))
+    sessions.add_checkpoint(2, 2, b"other", best(zlib.compress(b"best")))
     for step in range(4, 9):
-        sessions.add_checkpoint(1, step, b"state %d" % step, player(b"1"))
+        sessions.add_checkpoint(1, step, b"state %d" % step, best(b"1"))
     assert states(sessions) == [6, 7, 8]
     assert sessions.state(2, 1) == (1, b"shared"), "the state of another checkpoint"
     assert sessions.league.spec("Odd").payload == zlib.compress(b"odd"), "the payload of an agent"
@@ -125,12 +132,12 @@ def test_a_state_shared_with_others_is_not_deleted(sessions: SessionStore) -> No
 
 
 def test_a_checkpoint_of_the_same_step_replaces_the_old_one(sessions: SessionStore) -> None:
-    old = sessions.add_checkpoint(1, 5, b"old", player(b"old player"))
-    new = sessions.add_checkpoint(1, 5, b"new", player(b"new player"), "again")
+    old = sessions.add_checkpoint(1, 5, b"old", best(b"old player"))
+    new = sessions.add_checkpoint(1, 5, b"new", best(b"new player", "again"))
     assert sessions.checkpoints(1) == [new]
     assert new.number == old.number
     assert sessions.state(1) == (5, b"new")
-    assert stored(sessions.league) == {new.payload, new.state}, "the old checkpoint is deleted"
+    assert stored(sessions.league) == {new.players[0].payload, new.state}, "the old checkpoint is deleted"
     sessions.add_checkpoint(1, 5, b"new")
     assert stored(sessions.league) == {new.state}
     assert sessions.audit() == []
@@ -155,16 +162,18 @@ def test_the_newest_checkpoint_keeps_its_state(sessions: SessionStore) -> None:
 def test_a_hostile_checkpoint_is_refused(sessions: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_rows, "LARGEST_STATE", 1000)
     monkeypatch.setattr(session_rows, "LARGEST_PAYLOAD", 1000)
-    best: Any = dataclasses.replace
     wrong: list[tuple[Any, ...]] = [
         (1, b"x" * 1001),
         (1, "text"),
         (-1, b""),
-        (1, b"", player(b"x" * 1001)),
-        (1, b"", best(player(), payload="text")),
-        (1, b"", best(player(), version="1")),
-        (1, b"", None, "x" * 1001),
-        (1, b"", None, "a\x1b[2Jb"),
+        (1, b"", best(b"x" * 1001)),
+        (1, b"", [dataclasses.replace(best()[0], payload="text")]),
+        (1, b"", [dataclasses.replace(best()[0], version="1")]),
+        (1, b"", best(about="x" * 1001)),
+        (1, b"", best(about="a\x1b[2Jb")),
+        (1, b"", best(role="a\x1b[2Jb")),
+        (1, b"", [*best(b"a"), *best(b"b")]),
+        (1, b"", [*best(b"a", role="prey"), *best(b"b", role="prey")]),
     ]
     for one in wrong:
         with pytest.raises(BadValue):
@@ -180,7 +189,7 @@ def test_states_can_be_read_while_others_are_being_saved(sessions: SessionStore)
     def save() -> None:
         try:
             for step in range(1, 60):
-                sessions.add_checkpoint(1, step, b"%d" % step * 1000, player(b"%d" % step))
+                sessions.add_checkpoint(1, step, b"%d" % step * 1000, best(b"%d" % step))
         finally:
             done.set()
 
@@ -202,9 +211,9 @@ def test_everything_can_be_part_of_a_larger_transaction(sessions: SessionStore) 
     def all_of_it() -> None:
         session = sessions.add("Second", "neat", GAME, ())
         sessions.record(session.number, 1, [("fitness/best", 1.0)])
-        saved = sessions.add_checkpoint(session.number, 1, b"state", player())
+        saved = sessions.add_checkpoint(session.number, 1, b"state", best())
         sessions.enter(saved.number, "Champion")
-        assert sessions.add_checkpoint(session.number, 1, b"state", player()).agent == "Champion"
+        assert sessions.add_checkpoint(session.number, 1, b"state", best()).players[0].agent == "Champion"
         with pytest.raises(NotNow, match="Champion"):
             sessions.enter(saved.number, "Another")
         sessions.update(session.number, RunState.FINISHED)
@@ -220,7 +229,7 @@ def test_everything_can_be_part_of_a_larger_transaction(sessions: SessionStore) 
     with sessions.league.file.transaction():
         all_of_it()
     assert sessions.session().state is RunState.FINISHED
-    assert [one.agent for one in sessions.checkpoints(2)] == ["Champion"]
+    assert [one.players[0].agent for one in sessions.checkpoints(2)] == ["Champion"]
     assert sessions.audit() == []
 
 
@@ -229,7 +238,7 @@ def test_everything_can_be_part_of_a_larger_transaction(sessions: SessionStore) 
 
 def test_the_best_player_of_a_checkpoint_joins_the_league_with_its_parents(sessions: SessionStore) -> None:
     sessions.league.add_agent("Ancestor", "tictactoe", player(b"ancestor"))
-    saved = sessions.add_checkpoint(1, 40, b"state", player(b"champion"), "fitness 0.97 in generation 40")
+    saved = sessions.add_checkpoint(1, 40, b"state", best(b"champion", "fitness 0.97 in generation 40"))
     agent = sessions.enter(saved.number, "Champion", parents=["Ancestor"], tags=["trained"], colour="4A9BFF")
     assert (agent.name, agent.game, agent.kind, agent.version) == ("Champion", "tictactoe", "fast", 1)
     assert (agent.parents, agent.tags, agent.colour) == (("Ancestor",), ("trained",), "4A9BFF")
@@ -237,46 +246,87 @@ def test_the_best_player_of_a_checkpoint_joins_the_league_with_its_parents(sessi
     assert agent.origin == "trained by neat, step 40 of training session 1 (First)"
     assert sessions.league.agent("Champion") == agent
     assert sessions.league.spec(agent.id).payload == b"champion"
-    assert sessions.checkpoints(1) == [dataclasses.replace(saved, agent=agent.id)]
-    other = sessions.add_checkpoint(1, 50, b"state", player(b"other"), "about")
+    joined = dataclasses.replace(saved.players[0], agent=agent.id)
+    assert sessions.checkpoints(1) == [dataclasses.replace(saved, players=(joined,))]
+    other = sessions.add_checkpoint(1, 50, b"state", best(b"other", "about"))
     assert sessions.enter(other.number, "Other", notes="my own words").notes == "my own words"
     assert sessions.audit() == []
 
 
 def test_a_player_joins_the_league_only_once(sessions: SessionStore) -> None:
-    saved = sessions.add_checkpoint(1, 40, b"state", player(b"champion"))
+    saved = sessions.add_checkpoint(1, 40, b"state", best(b"champion"))
     agent = sessions.enter(saved.number, "Champion")
     sessions.league.change_agent(agent.id, name="Renamed")
     with pytest.raises(NotNow, match=r"step 40 of training session 1 \(First\) has joined .* as Renamed"):
         sessions.enter(saved.number, "Twice")
-    sessions.add_checkpoint(1, 40, b"state", player(b"champion"))
-    assert sessions.checkpoints(1)[0].agent == agent.id, "a repeated step gives the same player"
-    sessions.add_checkpoint(1, 40, b"state", player(b"another player"))
-    assert sessions.checkpoints(1)[0].agent is None
+    sessions.add_checkpoint(1, 40, b"state", best(b"champion"))
+    assert sessions.checkpoints(1)[0].players[0].agent == agent.id, "a repeated step gives the same player"
+    sessions.add_checkpoint(1, 40, b"state", best(b"another player"))
+    assert sessions.checkpoints(1)[0].players[0].agent is None
     assert sessions.enter(saved.number, "Another player").payload == content_hash(b"another player")
     assert sessions.league.spec(agent.id).payload == b"champion", "the agent keeps its payload"
 
 
 def test_an_agent_stays_when_the_state_of_its_checkpoint_is_deleted(sessions: SessionStore) -> None:
-    saved = sessions.add_checkpoint(1, 0, b"state 0", player(b"champion"))
+    saved = sessions.add_checkpoint(1, 0, b"state 0", best(b"champion"))
     sessions.enter(saved.number, "Champion")
     for step in range(1, 6):
         sessions.add_checkpoint(1, step, b"state %d" % step)
     first = sessions.checkpoints(1)[0]
-    assert (first.step, first.agent, first.resumable) == (0, "Champion", False)
-    assert sessions.league.payload(first.payload) == b"champion"
+    assert (first.step, first.players[0].agent, first.resumable) == (0, "Champion", False)
+    assert sessions.league.payload(first.players[0].payload) == b"champion"
 
 
 def test_a_refused_player_changes_nothing(sessions: SessionStore) -> None:
     without_player = sessions.add_checkpoint(1, 1, b"state")
     with pytest.raises(NotNow, match="there is no player to add"):
         sessions.enter(without_player.number, "Champion")
-    strange = sessions.add_checkpoint(1, 2, b"state", player(kind="not-installed"))
+    strange = sessions.add_checkpoint(1, 2, b"state", best(kind="not-installed"))
     with pytest.raises(UnknownName, match="not-installed"):
         sessions.enter(strange.number, "Champion")
-    taken = sessions.add_checkpoint(1, 3, b"state", player())
+    taken = sessions.add_checkpoint(1, 3, b"state", best())
     sessions.league.add_agent("Champion", "tictactoe", player(b"x"))
     with pytest.raises(BadValue, match="taken"):
         sessions.enter(taken.number, "Champion")
-    assert [one.agent for one in sessions.checkpoints(1)] == [None] * 3
+    assert [player.agent for one in sessions.checkpoints(1) for player in one.players] == [None] * 2
     assert [one.name for one in sessions.league.agents()] == ["Champion"]
+
+
+# Several players
+
+
+def test_each_player_of_a_checkpoint_can_join_the_league(sessions: SessionStore, path: Path) -> None:
+    pair = [*best(b"one", "the first", role="hunter"), *best(b"two", "the second", role="prey")]
+    saved = sessions.add_checkpoint(1, 5, b"state", pair)
+    assert [(one.role, one.about) for one in saved.players] == [("hunter", "the first"), ("prey", "the second")]
+    with pytest.raises(BadValue, match="role = None: must be one of 'hunter', 'prey', at step 5"):
+        sessions.enter(saved.number, "Either")
+    with pytest.raises(BadValue, match="role = 'pray': must be one of 'hunter', 'prey'"):
+        sessions.enter(saved.number, "Either", role="pray")
+    agent = sessions.enter(saved.number, "Prey", role="prey")
+    assert sessions.league.spec(agent.id).payload == b"two"
+    assert (agent.notes, agent.origin) == (
+        "the second",
+        "trained by neat as prey, step 5 of training session 1 (First)",
+    )
+    with pytest.raises(NotNow, match=r"the player prey at step 5 .* has joined the league already, as Prey"):
+        sessions.enter(saved.number, "Again", role="prey")
+    sessions.enter(saved.number, "Hunter", role="hunter")
+    sessions.league.close()
+    with League(path) as again:
+        own = SessionStore(again)
+        [found] = own.checkpoints(1)
+        assert [one.agent for one in found.players] == ["Hunter", "Prey"]
+        assert own.audit() == []
+        repeated = own.add_checkpoint(1, 5, b"state", [pair[0], *best(b"three", role="prey")])
+        assert [one.agent for one in repeated.players] == ["Hunter", None], "only the same player stays an agent"
+
+
+def test_every_player_stays_when_states_are_deleted(sessions: SessionStore) -> None:
+    for step in range(6):
+        pair = [*best(b"one %d" % step, role="a"), *best(b"shared", role="b")]
+        sessions.add_checkpoint(1, step, b"state %d" % step, pair)
+    assert [len(one.players) for one in sessions.checkpoints(1)] == [2] * 6
+    contents = {content_hash(b"shared"), *(content_hash(b"one %d" % step) for step in range(6))}
+    assert stored(sessions.league) == contents | {one.state for one in sessions.checkpoints(1) if one.resumable}
+    assert sessions.audit() == []

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agents.training.events import Player
 from engine.errors import BadValue, NotNow, ReadOnly, RingsideError, UnknownName
 from engine.league.records import NOTES_LENGTH, RunState
+from engine.league.storage import spans
 from engine.league.storage.league import League
 from engine.league.storage.session_rows import Measured, origin_of
 from engine.league.storage.sessions import SessionStore
+from engine.league.storage.spans import SavedSpan
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import new_game
 
@@ -24,8 +27,9 @@ CONFIG = (("population", 150), ("rate", 0.25), ("elitism", True), ("start", "fro
 RANDOM = np.random.default_rng(1).bytes(50_000)
 
 
-def player(payload: bytes = b"genome", kind: str = "fast") -> AgentSpec:
-    return AgentSpec("best", kind, payload)
+def best(payload: bytes = b"genome", kind: str = "fast") -> list[Player]:
+    """The only player of a checkpoint."""
+    return [Player(kind, 1, payload, "")]
 
 
 @pytest.fixture
@@ -109,14 +113,14 @@ HOSTILE = ["", "  ", "x" * 121, "one\ntwo", "a\x1b[2Jb", "\u202egnp.exe", "\ud80
 
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_hostile_name_is_refused_everywhere(sessions: SessionStore, name: Any) -> None:
-    saved = sessions.add_checkpoint(1, 1, b"state", player())
+    saved = sessions.add_checkpoint(1, 1, b"state", best())
     calls: list[Any] = [
         lambda: sessions.add(name, "neat", GAME, ()),
         lambda: sessions.add("Second", name, GAME, ()),
         lambda: sessions.add("Second", "neat", GAME, ((name, 1),)),
         lambda: sessions.record(1, 1, [(name, 1.0)]),
         lambda: sessions.metrics(1, [name]),
-        lambda: sessions.add_checkpoint(1, 1, b"state", player(kind=name)),
+        lambda: sessions.add_checkpoint(1, 1, b"state", best(kind=name)),
         lambda: sessions.enter(saved.number, name),
         lambda: sessions.enter(saved.number, "Champion", parents=[name]),
     ]
@@ -185,7 +189,7 @@ def test_sessions_running_when_the_program_died_are_stopped_with_a_note(sessions
 
 def test_a_read_only_league_can_be_read_but_not_changed(sessions: SessionStore, path: Path) -> None:
     sessions.record(1, 1, [("fitness/best", 2.0)])
-    saved = sessions.add_checkpoint(1, 1, RANDOM, player())
+    saved = sessions.add_checkpoint(1, 1, RANDOM, best())
     with League(path, read_only=True) as looking:
         own = SessionStore(looking)
         assert own.state(1) == (1, RANDOM)
@@ -283,8 +287,8 @@ def test_a_resumed_session_deletes_what_came_after_its_step(sessions: SessionSto
     sessions.add("Second", "neat", GAME, ())
     for number in (1, 2):
         sessions.record_many(number, [Measured(step, [("a/b", step), ("c/d", -step)]) for step in range(10)])
-    sessions.add_checkpoint(1, 4, b"four", player(b"4"))
-    sessions.add_checkpoint(1, 6, b"six", player(b"6"))
+    sessions.add_checkpoint(1, 4, b"four", best(b"4"))
+    sessions.add_checkpoint(1, 6, b"six", best(b"6"))
     sessions.add_checkpoint(1, 8, b"eight")
     sessions.forget_after(1, 4)
     assert [series.steps.tolist() for series in sessions.metrics(1).values()] == [[0, 1, 2, 3, 4]] * 2
@@ -314,9 +318,50 @@ def test_a_failure_is_a_field_and_older_notes_are_read_as_one(league: League, se
 def test_the_agents_of_a_session_are_linked_by_checkpoints_or_named_by_their_origin(
     league: League, sessions: SessionStore
 ) -> None:
-    league.add_agent("Stranger", GAME.name, player(b"other"), origin="step 1 of training session 2 (First)")
-    checkpoint = sessions.add_checkpoint(1, 4, b"state", player(b"one"), "the best")
+    league.add_agent("Stranger", GAME.name, AgentSpec("other", "fast", b"other"), origin="step 1 of training session 2 (First)")
+    checkpoint = sessions.add_checkpoint(1, 4, b"state", best(b"one"))
     linked = sessions.enter(checkpoint.number, "Linked")
-    named = league.add_agent("Named", GAME.name, player(b"two"), origin=origin_of(sessions.session(1), 7))
+    named = league.add_agent("Named", GAME.name, AgentSpec("two", "fast", b"two"), origin=origin_of(sessions.session(1), 7))
     league.archive(linked.id)
     assert [one.name for one in sessions.agents(1)] == [linked.name, named.name]
+
+
+# Spans of time
+
+
+def test_spans_are_read_back_by_start(sessions: SessionStore, path: Path) -> None:
+    late, early = SavedSpan("learner", "learn", 1e9 + 2, 0.25), SavedSpan("actor", "collect", 1e9, 1.5)
+    sessions.record_spans(1, [late])
+    sessions.record_spans(1, [early])
+    sessions.record_spans(1, [])
+    sessions.league.close()
+    with League(path, read_only=True) as again:
+        assert SessionStore(again).spans(1) == [early, late]
+
+
+def test_only_the_latest_spans_are_kept(sessions: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spans, "MOST_SPANS", 25)
+    monkeypatch.setattr(spans, "BATCH", 10)
+    every = [SavedSpan("actor", f"step {n}", float(n), 0.5) for n in range(47)]
+    sessions.record_spans(1, every[:12])
+    sessions.record_spans(1, every[12:])
+    kept = sessions.spans(1)
+    assert kept == every[-len(kept) :]
+    assert 15 <= len(kept) <= 25
+    assert sessions.audit() == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        SavedSpan("", "learn", 1.0, 1.0),
+        SavedSpan("actor", "a\x1b[2Jb", 1.0, 1.0),
+        SavedSpan("actor", "learn", float("nan"), 1.0),
+        SavedSpan("actor", "learn", 1.0, -0.1),
+        SavedSpan("actor", "learn", 1.0, float("inf")),
+    ],
+)
+def test_an_invalid_span_is_refused_and_none_is_saved(sessions: SessionStore, wrong: SavedSpan) -> None:
+    with pytest.raises(BadValue):
+        sessions.record_spans(1, [SavedSpan("actor", "learn", 1.0, 1.0), wrong])
+    assert sessions.spans(1) == []
