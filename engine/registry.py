@@ -16,6 +16,7 @@ from dataclasses import is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
+from engine.diagram import Diagram
 from engine.errors import BadSpec, BadValue, BrokenPlugin, RingsideError, UnknownName, VersionMismatch
 from engine.game import AgentKind, Family, Game, GameClass, Painter
 from engine.options import build, items, parse
@@ -141,7 +142,7 @@ def _check_format(name: str, value: object) -> None:
 
 
 def _check_trainer(name: str, value: object) -> None:
-    attributes = ("name", "about", "metrics", "presets", "check", "train")
+    attributes = ("name", "about", "metrics", "headline", "unit", "ends", "fixed", "presets", "check", "train")
     missing = [one for one in attributes if not hasattr(value, one)]
     if missing or not isinstance(value, type) or not is_dataclass(value):
         lack = f"it has no {', '.join(missing)}" if missing else "it is not a dataclass"
@@ -278,6 +279,17 @@ def libraries_of(kinds: Iterable[str]) -> tuple[str, ...]:
         with contextlib.suppress(RingsideError):  # an unknown kind is reported when it plays
             found.update(KINDS.get(kind).preload)
     return tuple(sorted(found))
+
+
+def draw_agent(agent: AgentSpec) -> Diagram | None:
+    """The drawing of an agent that its kind offers; None if there is none, or it fails."""
+    try:
+        return KINDS.get(agent.kind).draw(agent)
+    except RingsideError:  # an unknown kind, or a payload that cannot be read
+        return None
+    except Exception as error:  # code of a plug-in: report it, and keep the rest working
+        KINDS.problems[agent.kind] = f"agent kind {agent.kind!r} fails when asked to draw {agent.id!r}: {error!r}"
+        return None
 
 
 def spec_of(name: str, version: int, options: object) -> GameSpec:

@@ -1,19 +1,11 @@
-"""The interface of trainers: what a trainer implements, the context it receives, and the events it yields.
-
-A trainer is a frozen dataclass of settings with `train(context)`, which yields events until it ends. The fields of the
-dataclass (made with `engine.options.option`) become its form and its command line, its `metrics` become charts.
-"""
+"""The events that a trainer yields; `trainer` describes the trainer itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar, Protocol
 
-from engine.game import Game
 from engine.options import Value
-from engine.play.match import AgentSpec, GameSpec
 
 
 @dataclass(frozen=True)
@@ -29,9 +21,16 @@ class Progress:
     """Progress to display; not stored."""
 
     step: int
-    total: int  # 0 if unknown
+    total: int  # the last step; 0 if that is unknown, or if something else ends training first
     text: str
     seconds_left: float | None = None
+    done: float | None = None  # from 0 to 1; None: as far as steps tell
+
+    @property
+    def fraction(self) -> float | None:
+        """How much is done, from 0 to 1; None if the end is unknown."""
+        done = self.done if self.done is not None else self.step / self.total if self.total else None
+        return None if done is None else min(max(done, 0.0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -42,15 +41,17 @@ class Player:
     version: int
     payload: bytes
     about: str  # its origin, in one sentence
+    role: str = ""  # among the players of a checkpoint; may be empty if it is the only one
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """State from which training resumes with identical results, and the best player so far."""
+    """State from which training resumes with identical results, and the players to show for it: the best so far, or
+    several with different roles, such as learners that share a game."""
 
     step: int  # the last completed one
     state: bytes
-    best: Player | None
+    players: tuple[Player, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,49 @@ class Champion:
 
     step: int
     player: Player
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The settings that the session uses, if `Trainer.resolved` has changed them. Sent before all other events."""
+
+    settings: tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True)
+class WorkerState:
+    """A worker of the trainer, for the panels."""
+
+    name: str  # such as "learner 1"
+    state: str  # such as playing, learning or idle
+    task: str = ""  # what it does at the moment, in words
+    done: str = ""  # what it has done so far, such as "1,200 updates"
+    restarts: int = 0
+    pid: int | None = None  # of its process, if it has one: then the panel shows its load
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The states of all workers of the trainer, instead of those reported before; not stored."""
+
+    workers: tuple[WorkerState, ...]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A span of time, for a timeline."""
+
+    track: str  # a row of the timeline, such as "learner 1"
+    name: str  # such as "collect"
+    start: float  # seconds since 1970
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Spans of time, in any order. A session keeps the latest ones. Yield many at once, about once a second."""
+
+    spans: tuple[Span, ...]
 
 
 class Level(Enum):
@@ -90,48 +134,4 @@ class Ended:
     reason: str
 
 
-Event = Metrics | Progress | Checkpoint | Champion | Log | Ended
-
-
-class Context(Protocol):
-    """What a trainer receives."""
-
-    @property
-    def game(self) -> GameSpec:
-        """The game to learn."""
-
-    @property
-    def workers(self) -> int:
-        """Number of worker processes it may use now; it may change during training."""
-
-    @property
-    def state(self) -> bytes | None:
-        """State of the checkpoint to resume from; None to start from the beginning."""
-
-    @property
-    def ancestor(self) -> AgentSpec | None:
-        """An agent to start from; None to start from scratch."""
-
-    @property
-    def plugins(self) -> tuple[str, ...]:
-        """Modules that worker processes import, because they register games or agents."""
-
-    def attend(self) -> bool:
-        """Blocks while training is paused; returns True if training should stop. Call it several times a second."""
-
-
-class Trainer(Protocol):
-    """What is registered: a frozen dataclass of settings. It may have `fixed`, the names of settings that cannot change
-    when a session is resumed."""
-
-    name: ClassVar[str]
-    about: ClassVar[str]  # one sentence
-    metrics: ClassVar[Mapping[str, str]]  # what each metric means; "group/*" for all others of a group
-    presets: ClassVar[Mapping[str, Mapping[str, Value]]]  # sets of settings, by name
-
-    def check(self, game: Game, ancestor: AgentSpec | None, resuming: bool) -> None:
-        """Raises an error if this game cannot be learned with these settings, or from this agent if one is given. When
-        resuming, the checkpoint has the contents of files that were read at the start."""
-
-    def train(self, context: Context) -> Iterator[Event]:
-        """Trains, yielding events. When it is done or asked to stop, it yields a last checkpoint and then Ended."""
+Event = Resolved | Metrics | Progress | Checkpoint | Champion | Workers | Spans | Log | Ended

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +12,7 @@ from engine.errors import BadValue, UnknownName
 from engine.game import Game
 from engine.options import Value
 from engine.play.match import AgentSpec, GameSpec, Limits, MatchResult, MatchSpec
-from engine.registry import agents_for, new_game
+from engine.registry import KINDS, agents_for, new_game
 from engine.seeding import derive, pick, purpose
 
 RAMP = 5  # fewest levels of a curriculum that changes options of the game
@@ -87,17 +89,28 @@ def share_of(meetings: int, share: float, seed: int, player: int) -> int:
 
 def ready_bots(game: Game, names: str, learning_kinds: Collection[str] = ()) -> list[AgentSpec]:
     """Ready-made agents by name, separated by commas; by default all, weakest first. Agents of `learning_kinds`
-    are excluded."""
-    offered = {
-        agent.id: agent for kind, agents in agents_for(game).items() if kind not in learning_kinds for agent in agents
-    }
-    chosen = [name.strip() for name in names.split(",") if name.strip()] if names.strip() else list(offered)
+    are excluded. Of two with one name, that of Ringside itself is used, whatever plug-ins are installed."""
+    offered: dict[str, AgentSpec] = {}
+    own = set(KINDS.own())
+    for kind, agents in agents_for(game).items():
+        for agent in agents if kind not in learning_kinds else ():
+            if agent.id not in offered or (kind in own and offered[agent.id].kind not in own):
+                offered[agent.id] = agent
+    rows = csv.reader([names], skipinitialspace=True)  # a name with a comma is quoted
+    chosen = [name.strip() for row in rows for name in row if name.strip()] or list(offered)
     for name in chosen:
         if name not in offered:
             raise UnknownName(f"ready-made agent for {game.spec.name}", name, offered)
     if not chosen:
         raise BadValue("bots", names, f"at least one opponent, but {game.spec.name} has no ready-made agents")
     return [offered[name] for name in dict.fromkeys(chosen)]
+
+
+def bot_names(game: Game, names: str, learning_kinds: Collection[str] = ()) -> str:
+    """The names of `ready_bots`, in the form that it reads."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow([bot.id for bot in ready_bots(game, names, learning_kinds)])
+    return line.getvalue()
 
 
 @dataclass(frozen=True)

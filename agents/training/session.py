@@ -12,8 +12,9 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 
-from agents.training.events import Ended, Event, Trainer
+from agents.training.events import Ended, Event
 from agents.training.job_spec import TrainingJobSpec
+from agents.training.trainer import Trainer
 from agents.training.trainer_process import TrainerProcess
 from engine.closing import Closing
 from engine.errors import BadValue, RingsideError

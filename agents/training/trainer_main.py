@@ -11,19 +11,23 @@ import os
 import select
 import socket
 import traceback
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from agents.training.evaluator import MatchEvaluator
 from agents.training.event_codec import encode
-from agents.training.events import Ended, Event, How, Level, Log
+from agents.training.events import Ended, Event, How, Level, Log, Resolved
 from agents.training.job_spec import TrainingJobSpec
+from agents.training.rollouts import RolloutPool
+from agents.training.trainer import Trainer
 from engine.errors import BadValue, BrokenPlugin, RingsideError, UnknownName
-from engine.options import build
+from engine.options import build, items
 from engine.play.match import AgentSpec, GameSpec
+from engine.play.rollout import Plan
 from engine.processes.bootstrap import exit_now
 from engine.processes.channel import MAX_FRAME, Channel, ProtocolError
 from engine.processes.process_tree import descendants, kill_all
-from engine.registry import TRAINERS
+from engine.registry import TRAINERS, game_of
 
 REASON = 400  # characters of an error in a reason; the log has all of it
 PATIENCE = 2.0  # seconds that child processes may take to exit
@@ -34,6 +38,7 @@ def serve(end: socket.socket, job: TrainingJobSpec) -> int:
     """Trains until the end; returns the exit status."""
     context = TrainerContext(Channel(end), job)
     ended = _train(context, job)
+    context.close()
     kill_all(descendants(os.getpid()), PATIENCE)  # no child process is left when the session reads `Ended`
     context.send(ended)
     return 0
@@ -46,6 +51,8 @@ class TrainerContext:
         self._channel, self._job = channel, job
         self._workers = job.workers
         self._paused = False
+        self._executor: MatchEvaluator | None = None
+        self._pools: list[RolloutPool] = []
         self.stopping = False
 
     @property
@@ -68,6 +75,25 @@ class TrainerContext:
     @property
     def plugins(self) -> tuple[str, ...]:
         return self._job.plugins
+
+    @property
+    def executor(self) -> MatchEvaluator:
+        if self._executor is None:
+            self._executor = MatchEvaluator(self.workers, game=self.game, plugins=self.plugins)
+        self._executor.workers = self.workers
+        return self._executor
+
+    def rollouts(self, streams: Sequence[int], plan: Plan, learners: Collection[str] | None = None) -> RolloutPool:
+        pool = RolloutPool(game_of(self.game), streams, plan, learners, lambda: self.workers)
+        self._pools.append(pool)
+        return pool
+
+    def close(self) -> None:
+        """Ends the worker processes and closes the pools."""
+        for pool in self._pools:
+            pool.close()
+        if self._executor is not None:
+            self._executor.close()
 
     def attend(self) -> bool:
         self._read_commands()
@@ -121,7 +147,10 @@ def _train(context: TrainerContext, job: TrainingJobSpec) -> Ended:
     try:
         for name in job.plugins:
             importlib.import_module(name)
-        trainer = build(TRAINERS.get(job.trainer), dict(job.settings), f"setting of {job.trainer}")
+        given: Trainer = build(TRAINERS.get(job.trainer), dict(job.settings), f"setting of {job.trainer}")
+        trainer = given.resolved(game_of(job.game))
+        if trainer != given:
+            context.send(Resolved(items(trainer)))
         return _send_events(context, trainer.train(context))
     except BaseException as error:  # a process boundary: every exception is reported, also SystemExit
         return _failure(context, error)

@@ -27,11 +27,12 @@ from agents.neat.species import DefaultSpeciesSet
 from agents.scripted.pong import KIND as BOTS
 from agents.scripted.pong import parse_bot
 from agents.training.concurrent import ConcurrentTrainingExecutor
+from agents.training.evaluator import MatchEvaluator
 from agents.training.events import Metrics
 from agents.training.matchmaking import matches
+from agents.training.neat.config import NeatConfig
 from agents.training.neat.modes import MODES, Mode
 from agents.training.neat.state import Evaluation, EvolutionRun
-from agents.training.neat.trainer import Neuroevolution
 from agents.training.scoring import merits_of
 from engine.games.pong.game import Pong, PongOptions
 from engine.play.executors import SequentialMatchExecutor
@@ -60,7 +61,7 @@ def figures(quick: bool) -> Iterator[Figure]:
 
 def bred(population: int, count: int, feed_forward: bool = True) -> EvolutionRun:
     """A population that has evolved for some generations against the bots."""
-    trainer = Neuroevolution(mode="against-bots", population=population)
+    trainer = NeatConfig(mode="against-bots", population=population)
     text = re.sub(r"feed_forward +=.*", f"feed_forward = {feed_forward}", config_text("", GAME))
     run = EvolutionRun(Evolution(text, read_config(text, GAME, population), 1))
     with ConcurrentTrainingExecutor(max_workers=2, game=GAME.spec) as executor:
@@ -69,11 +70,11 @@ def bred(population: int, count: int, feed_forward: bool = True) -> EvolutionRun
     return run
 
 
-def mode_of(trainer: Neuroevolution, run: EvolutionRun) -> Mode:
+def mode_of(trainer: NeatConfig, run: EvolutionRun) -> Mode:
     return MODES[trainer.mode](trainer, GAME, advice(run.evolution.text))
 
 
-def evaluated(run: EvolutionRun, trainer: Neuroevolution, executor: ConcurrentTrainingExecutor) -> Evaluation:
+def evaluated(run: EvolutionRun, trainer: NeatConfig, executor: ConcurrentTrainingExecutor) -> Evaluation:
     mode = mode_of(trainer, run)
     encounters = mode.encounters(run)
     results = executor.play(matches(encounters, Limits(trainer.steps)))
@@ -86,7 +87,7 @@ class Contest:
 
     def __init__(self, run: EvolutionRun, rounds: int, seeds: int, steps: int) -> None:
         self.config = run.evolution.config
-        trainer = Neuroevolution(mode="against-bots")
+        trainer = NeatConfig(mode="against-bots")
         with ConcurrentTrainingExecutor(max_workers=2, game=GAME.spec) as executor:
             fitness = evaluated(run, trainer, executor).fitness
             rival = run.evolution.genomes[max(fitness, key=lambda key: (fitness[key], -key))]
@@ -210,8 +211,8 @@ def side_by_side(what: str, contest: Contest, workers: Sequence[int]) -> Iterato
 
 FIRST = """
 import time
-from tests.benchmarks.neat import GAME, ConcurrentTrainingExecutor, EvolutionRun, Neuroevolution, evaluated
-trainer = Neuroevolution(population=100)
+from tests.benchmarks.neat import GAME, ConcurrentTrainingExecutor, EvolutionRun, NeatConfig, evaluated
+trainer = NeatConfig(population=100)
 run = EvolutionRun.start(trainer, GAME, None)
 since = time.perf_counter()
 with ConcurrentTrainingExecutor(max_workers=2, game=GAME.spec) as executor:
@@ -235,7 +236,7 @@ def first_call(quick: bool) -> Iterator[Figure]:
 # Whole generations
 
 
-@dataclass(frozen=True)
+@dataclass
 class Alone:
     """A trainer's context without a session."""
 
@@ -244,6 +245,10 @@ class Alone:
     state: bytes | None = None
     ancestor: AgentSpec | None = None
     plugins: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def executor(self) -> MatchEvaluator:
+        return MatchEvaluator(self.workers, game=self.game)
 
     def attend(self) -> bool:
         return False
@@ -275,7 +280,11 @@ def generations(quick: bool) -> Iterator[Figure]:
     metrics: dict[str, list[dict[str, float]]] = {mode: [] for mode in MODES}
     seconds: dict[str, list[float]] = {mode: [] for mode in MODES}
     breeding: dict[str, list[float]] = {mode: [] for mode in MODES}
-    trainers = {mode: Neuroevolution(mode=mode, generations=warm + count + 1).train(Alone()) for mode in MODES}
+    contexts = [Alone() for _ in MODES]
+    trainers = {
+        mode: NeatConfig(mode=mode, generations=warm + count + 1).train(context)
+        for mode, context in zip(MODES, contexts, strict=True)
+    }
     with clocked(Evolution, "advance") as taken:
         for _ in range(warm + count):
             for mode, events in trainers.items():
@@ -284,8 +293,8 @@ def generations(quick: bool) -> Iterator[Figure]:
                 seconds[mode].append(time.perf_counter() - since)
                 metrics[mode].append(dict(event.values))
                 breeding[mode].append(taken[-1])
-    for events in trainers.values():
-        events.close()  # type: ignore[attr-defined]
+    for context in contexts:
+        context.executor.close()
     for mode in MODES:
         total = sum(seconds[mode][warm:])
         bred = sum(breeding[mode][warm:]) / total
@@ -306,7 +315,7 @@ def growth(quick: bool) -> Iterator[Figure]:
     ):
         plan = [(sizes[0], 0)] + [(one, seed) for one in sizes for seed in range(max(500 // one, 1))]
         for size, seed in plan:
-            trainer = Neuroevolution(population=size, seed=seed)
+            trainer = NeatConfig(population=size, seed=seed)
             run, draws = EvolutionRun.start(trainer, GAME, None), random.Random(seed)
             for _ in range(before):
                 run.evolution.advance({key: draws.random() for key in run.evolution.genomes})
@@ -330,7 +339,7 @@ def growth(quick: bool) -> Iterator[Figure]:
 
 def shares(quick: bool) -> Iterator[Figure]:
     """The parts of a generation of self-play, each measured separately, with new genomes each time."""
-    trainer = Neuroevolution(population=20 if quick else 150)
+    trainer = NeatConfig(population=20 if quick else 150)
     run = EvolutionRun.start(trainer, GAME, None)
     mode = mode_of(trainer, run)
     state: dict[str, Any] = {}

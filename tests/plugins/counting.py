@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from agents.training.events import Champion, Checkpoint, Ended, How, Log, Metrics, Player, Progress
+from agents.training.trainer import Ends, Metric, Trainer
 from engine.errors import BadValue, RingsideError
 from engine.game import Game
 from engine.options import option
@@ -23,10 +24,12 @@ from engine.registry import TRAINERS
 
 
 @dataclass(frozen=True)
-class Counting:
+class Counting(Trainer):
     name: ClassVar[str] = "counting"
     about: ClassVar[str] = "Counts."
-    metrics: ClassVar[Mapping[str, str]] = {"count/value": "where it is"}
+    metrics: ClassVar[Mapping[str, Metric]] = {"count/value": Metric("where it is")}
+    headline: ClassVar[str] = "count/value"
+    ends: ClassVar[Ends] = Ends("steps")
     presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"short": {"steps": 3}}
 
     steps: int = option(5, low=1, high=10_000_000, help="number of steps")
@@ -62,8 +65,8 @@ class Counting:
 
     def _checkpoint(self, step: int) -> Checkpoint:
         state = b"%d|" % step
-        best = Player("dice", 1, b"best of %d" % step, "so far") if step % 2 else None
-        return Checkpoint(step, state + bytes(max(self.size - len(state), 0)), best)
+        players = (Player("dice", 1, b"best of %d" % step, "so far"),) if step % 2 else ()
+        return Checkpoint(step, state + bytes(max(self.size - len(state), 0)), players)
 
     # Faults, by name
 

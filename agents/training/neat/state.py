@@ -129,7 +129,7 @@ class EvolutionRun:
 
     def checkpoint(self) -> Checkpoint:
         """A checkpoint from which the next generation is evaluated first."""
-        return Checkpoint(self.evolution.generation, self.dump(), self.best.player() if self.best else None)
+        return Checkpoint(self.evolution.generation, self.dump(), (self.best.player(),) if self.best else ())
 
     def dump(self) -> bytes:
         state = EvolutionCheckpoint(

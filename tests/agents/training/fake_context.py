@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pytest
 
 from agents.neat.config import advice, config_text
+from agents.training.evaluator import MatchEvaluator
 from agents.training.events import Checkpoint, Ended, Event, Metrics
-from agents.training.neat import trainer as neuroevolution
+from agents.training.neat.config import NeatConfig
 from agents.training.neat.modes import MODES
-from agents.training.neat.trainer import Neuroevolution
 from engine.game import Game
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, GameSpec, MatchResult, MatchSpec
@@ -43,6 +43,19 @@ class FakeContext:
         self.ancestor, self.plugins = ancestor, plugins
         self._stop_after = stop_after
         self.calls = 0
+        self._executor: Any = None
+
+    evaluator: Any = MatchEvaluator  # `stay_in_process` replaces it
+
+    @property
+    def executor(self) -> Any:
+        if self._executor is None:
+            self._executor = self.evaluator(self.workers, game=self.game, plugins=self.plugins)
+        return self._executor
+
+    def close(self) -> None:
+        if self._executor is not None:
+            self._executor.close()
 
     def attend(self) -> bool:
         self.calls += 1
@@ -66,17 +79,12 @@ class InProcessEvaluator:
                 return None
         return ResultBatch.of(specs, [found[spec.id] for spec in specs])
 
-    def __enter__(self) -> InProcessEvaluator:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._executor.close()
 
 
 def stay_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neuroevolution, "MatchEvaluator", InProcessEvaluator)
+    monkeypatch.setattr(FakeContext, "evaluator", InProcessEvaluator)
 
 
 def write_config(place: Path, **options: object) -> str:
@@ -85,17 +93,18 @@ def write_config(place: Path, **options: object) -> str:
     return str(place)
 
 
-def mode_of(one: Neuroevolution, game: Game = GAME) -> Any:
+def mode_of(one: NeatConfig, game: Game = GAME) -> Any:
     """The mode of a trainer."""
     return MODES[one.mode](one, game, advice(config_text(one.neat_config, game)))
 
 
-def trainer(config: str, **settings: object) -> Neuroevolution:
-    return Neuroevolution(**{**QUICK, "neat_config": config, **settings})
+def trainer(config: str, **settings: object) -> NeatConfig:
+    return NeatConfig(**{**QUICK, "neat_config": config, **settings})
 
 
-def trained(one: Neuroevolution, **context: Any) -> list[Event]:
-    events = list(one.train(FakeContext(**context)))
+def trained(one: NeatConfig, **context: Any) -> list[Event]:
+    with closing(FakeContext(**context)) as own:
+        events = list(one.train(own))
     assert [isinstance(event, Ended) for event in events] == [False] * (len(events) - 1) + [True]
     return events
 

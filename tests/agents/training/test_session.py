@@ -19,6 +19,7 @@ import pytest
 from agents.training import trainer_main
 from agents.training.events import Champion, Checkpoint, Ended, Event, How, Log, Metrics, Player, Progress
 from agents.training.session import TrainingSession
+from agents.training.trainer import Trainer
 from engine.errors import RingsideError
 from engine.play.match import AgentSpec
 from engine.processes.channel import Channel
@@ -48,11 +49,11 @@ def test_every_event_arrives_in_order_and_whole() -> None:
     assert events[0].text.startswith("from 0 in ")
     assert events[1:] == [
         Metrics(1, (("count/value", 1.0), ("count/workers", 1.0))),
-        Checkpoint(1, b"1|\0\0\0", Player("dice", 1, b"best of 1", "so far")),
+        Checkpoint(1, b"1|\0\0\0", (Player("dice", 1, b"best of 1", "so far"),)),
         Metrics(2, (("count/value", 2.0), ("count/workers", 1.0))),
-        Checkpoint(2, b"2|\0\0\0", None),
+        Checkpoint(2, b"2|\0\0\0"),
         Metrics(3, (("count/value", 3.0), ("count/workers", 1.0))),
-        Checkpoint(3, b"3|\0\0\0", Player("dice", 1, b"best of 3", "so far")),
+        Checkpoint(3, b"3|\0\0\0", (Player("dice", 1, b"best of 3", "so far"),)),
         Champion(3, Player("dice", 1, b"\x00\xff", "it has counted to the end")),
         Ended(How.FINISHED, "at 3"),
     ]
@@ -71,14 +72,14 @@ def test_numbers_arrive_bit_for_bit_including_nan_and_infinity() -> None:
 def test_a_large_checkpoint_arrives_whole() -> None:
     (checkpoint,) = of(Checkpoint, run(steps=7, every=7, size=20_000_000))
     assert checkpoint.state == b"7|" + bytes(20_000_000 - 2)
-    assert checkpoint.best.payload == b"best of 7"
+    assert checkpoint.players[0].payload == b"best of 7"
 
 
 def test_an_event_larger_than_a_frame_is_an_error_of_the_trainer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trainer_main, "MAX_FRAME", 1000)
     line = trainer_main.TrainerContext(SimpleNamespace(), SimpleNamespace(workers=1))
     with pytest.raises(RingsideError, match=r"size of a Checkpoint = \d+: must be at most 1,000 bytes"):
-        line.send(Checkpoint(1, bytes(1000), None))
+        line.send(Checkpoint(1, bytes(1000)))
 
 
 def test_a_session_that_is_not_polled_loses_no_event() -> None:
@@ -305,12 +306,12 @@ def test_a_trainer_receives_its_ancestor() -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (object, "is not a trainer: it has no name, about, metrics, presets, check, train"),
-        (Counting(), "is not a trainer: it is not a dataclass"),
         (
-            type("Bare", (), dict.fromkeys(("name", "about", "metrics", "presets", "check", "train"), "bare")),
-            "not a dataclass",
+            object,
+            "is not a trainer: it has no name, about, metrics, headline, unit, ends, fixed, presets, check, train",
         ),
+        (Counting(), "is not a trainer: it is not a dataclass"),
+        (type("Bare", (Trainer,), {"name": "bare", "about": "", "metrics": {}, "headline": ""}), "not a dataclass"),
     ],
 )
 def test_only_a_trainer_can_be_registered_as_one(value: object, words: str) -> None:

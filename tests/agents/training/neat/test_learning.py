@@ -10,8 +10,8 @@ import pytest
 from agents.training.concurrent import ConcurrentTrainingExecutor
 from agents.training.events import Champion, Checkpoint, Event, Player
 from agents.training.matchmaking import Encounter, matches, ready_bots
+from agents.training.neat.config import NeatConfig
 from agents.training.neat.modes import MODES
-from agents.training.neat.trainer import Neuroevolution
 from agents.training.scoring import outcomes_of
 from engine.checks import check_game, check_kind
 from engine.league.statistics import interval
@@ -53,14 +53,14 @@ def first_and_champion(events: list[Event]) -> dict[str, Player]:
     """The best genome of the first generation, and the champion."""
     checkpoints = of(Checkpoint, events)
     assert checkpoints[0].step == 1
-    return {"first": checkpoints[0].best, "champion": of(Champion, events)[-1].player}
+    return {"first": checkpoints[0].players[0], "champion": of(Champion, events)[-1].player}
 
 
 def learns(**settings: Any) -> None:
     """Asserts that the champion beats the tracker significantly, and the best of the first generation does not."""
     game = new_game("pong").spec
     own = {"validate_bots": "Tracker", "checkpoint_every": 1, "steps": 2000, **settings}
-    events = trained(Neuroevolution(**own), game=game, workers=2)
+    events = trained(NeatConfig(**own), game=game, workers=2)
     found = strength(first_and_champion(events), "Tracker", game)
     assert found["champion"][0] > 0.5, f"{found} with {own}"
     assert found["first"][0] <= 0.5, f"{found} with {own}"
@@ -71,7 +71,7 @@ def test_treasure_hunt_can_be_learned() -> None:
     """The champion becomes better than a random walker."""
     game = new_game("treasure-hunt", seats=2, turns=60, radius=1).spec
     settings = {"bots": "Drifter", "validate_bots": "Drifter", "games": 2, "checkpoint_every": 1, "validate_every": 3}
-    one = Neuroevolution(mode="against-bots", seed=1, population=60, generations=14, validate_pairs=6, **settings)
+    one = NeatConfig(mode="against-bots", seed=1, population=60, generations=14, validate_pairs=6, **settings)
     found = strength(first_and_champion(trained(one, game=game, workers=2)), "Drifter", game)
     assert found["champion"][0] > 0.5, found
     assert found["first"][1] < 0.5, found
@@ -123,7 +123,7 @@ def test_a_game_for_three_is_learned_without_special_cases(
     mode: str, trio: GameSpec, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = {"bots": "Shy,Greedy", "validate_bots": "Greedy", "neat_config": write_config(tmp_path / "crowd.txt")}
-    one = Neuroevolution(**{**QUICK, **names, "mode": mode, "mastery": 0.4})
+    one = NeatConfig(**{**QUICK, **names, "mode": mode, "mastery": 0.4})
     one.check(game_of(trio), None, False)
     events = trained(one, game=trio, workers=2, plugins=("tests.plugins.trio",))
     found = measured(events)
@@ -141,7 +141,7 @@ def test_each_genome_has_each_of_three_seats_equally_often(mode: str, trio: Game
     from agents.training.neat.state import EvolutionRun
 
     names = {"bots": "Shy,Greedy", "validate_bots": "Greedy", "neat_config": write_config(tmp_path / "crowd.txt")}
-    one = Neuroevolution(**{**QUICK, **names, "mode": mode, "population": 9})
+    one = NeatConfig(**{**QUICK, **names, "mode": mode, "population": 9})
     game = game_of(trio)
     run = EvolutionRun.start(one, game, None)
     specs = matches(mode_of(one, game).encounters(run), Limits())

@@ -12,9 +12,9 @@ import pytest
 from scipy.optimize import minimize
 
 from agents.training.matchmaking import curriculum, groups, matches, ready_bots, share_of, shuffled
+from agents.training.neat.config import NeatConfig
 from agents.training.neat.modes import MODES
 from agents.training.neat.state import Evaluation, EvolutionRun
-from agents.training.neat.trainer import Neuroevolution
 from agents.training.novelty import Archive
 from agents.training.scoring import merits_of, outcomes_of
 from engine.errors import BadValue, UnknownName
@@ -54,7 +54,7 @@ def in_columns(specs: Sequence[MatchSpec], play: Callable[[MatchSpec], MatchResu
 
 
 def evaluated(
-    one: Neuroevolution,
+    one: NeatConfig,
     play: Callable[[MatchSpec], MatchResult],
     prepare: Callable[[EvolutionRun], None] = lambda run: None,
 ) -> tuple[EvolutionRun, Evaluation]:
@@ -168,7 +168,7 @@ def test_each_genome_has_each_seat_equally_often_with_the_same_seeds(mode: str, 
 
 
 def test_a_genome_meets_five_opponents_by_default(crowd: str) -> None:
-    one = Neuroevolution(mode="competitive", neat_config=crowd, population=20)
+    one = NeatConfig(mode="competitive", neat_config=crowd, population=20)
     assert (one.opponents, one.neighbours, one.archive, one.hall_share, one.hall_every) == (5, 15, 500, 0.2, 5)
     met = mode_of(one).encounters(EvolutionRun.start(one, GAME, None))
     counts = Counter(player.id for encounter in met for player in encounter.players)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agents.training.events import Checkpoint, Ended, Event, How
+from agents.training.neat.config import NeatConfig
 from agents.training.neat.modes import MODES
-from agents.training.neat.trainer import Neuroevolution
 from tests.agents.training.fake_context import (
     FakeContext,
     last_state,
@@ -29,7 +29,7 @@ def trainer_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> objec
     return lambda mode, **settings: trainer(crowd, mode=mode, mastery=0.3, **settings)
 
 
-def attend_calls(one: Neuroevolution) -> int:
+def attend_calls(one: NeatConfig) -> int:
     """Number of calls of `attend` in a whole run."""
     context = FakeContext()
     assert list(one.train(context))[-1].how is How.FINISHED

@@ -17,9 +17,9 @@ from agents.neat.payload import dump, load
 from agents.neat.pilot import KIND
 from agents.training.events import Champion, Checkpoint, Ended, How, Log, Metrics, Progress
 from agents.training.neat import trainer as neuroevolution
+from agents.training.neat.config import NeatConfig
 from agents.training.neat.modes import MODES
 from agents.training.neat.state import EvolutionRun
-from agents.training.neat.trainer import Neuroevolution
 from engine.errors import BadValue, RingsideError, UnknownName
 from engine.options import build
 from engine.play.match import AgentSpec
@@ -76,8 +76,8 @@ def test_every_documented_metric_is_reported_by_some_mode(crowd: str) -> None:
     reported = {
         name for mode in MODES for event in of(Metrics, trained(trainer(crowd, mode=mode))) for name, _ in event.values
     }
-    assert {name for name in Neuroevolution.metrics if not name.endswith("*")} <= reported
-    assert all(Neuroevolution.metrics.values())
+    assert {name for name in NeatConfig.metrics if not name.endswith("*")} <= reported
+    assert all(metric.about for metric in NeatConfig.metrics.values())
 
 
 def test_the_last_events_are_a_checkpoint_a_champion_and_an_end(crowd: str) -> None:
@@ -87,7 +87,7 @@ def test_the_last_events_are_a_checkpoint_a_champion_and_an_end(crowd: str) -> N
     assert isinstance(champion, Champion)
     assert end == Ended(How.FINISHED, "5 generations")
     assert checkpoint.step == 5
-    assert checkpoint.best == champion.player
+    assert checkpoint.players == (champion.player,)
     assert (champion.player.kind, champion.player.version) == (KIND.name, KIND.version)
     assert load(champion.player.payload).inputs == 8
     assert f"against-bots, generation {champion.step}, genome " in champion.player.about
@@ -169,7 +169,7 @@ def test_a_stopped_run_yields_a_checkpoint(crowd: str) -> None:
     events = trained(trainer(crowd), stop_after=0)
     assert [type(one) for one in events] == [Checkpoint, Ended]
     assert events[-1].how is How.STOPPED
-    assert (events[0].step, events[0].best) == (0, None)
+    assert (events[0].step, events[0].players) == (0, ())
 
 
 # Where it begins
@@ -248,17 +248,17 @@ def test_every_field_of_a_checkpoint_is_checked(field: str, crowd: str) -> None:
 # Settings
 
 
-@pytest.mark.parametrize("preset", sorted(Neuroevolution.presets))
+@pytest.mark.parametrize("preset", sorted(NeatConfig.presets))
 def test_a_preset_builds_and_fits_pong(preset: str) -> None:
-    build(Neuroevolution, Neuroevolution.presets[preset]).check(new_game("pong"), None, False)
+    build(NeatConfig, NeatConfig.presets[preset]).check(new_game("pong"), None, False)
 
 
 def test_the_trainer_is_registered_and_every_field_is_explained() -> None:
-    assert TRAINERS.get("neat") is Neuroevolution
-    for field in dataclasses.fields(Neuroevolution):
+    assert TRAINERS.get("neat") is NeatConfig
+    for field in dataclasses.fields(NeatConfig):
         assert field.metadata["help"], field.name
     assert {"self-play", "competitive", "against-bots"} == set(MODES)
-    Neuroevolution().check(new_game("pong"), None, False)
+    NeatConfig().check(new_game("pong"), None, False)
 
 
 @pytest.mark.parametrize(
@@ -283,9 +283,9 @@ def test_the_trainer_is_registered_and_every_field_is_explained() -> None:
 )
 def test_a_setting_out_of_range_is_named(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(BadValue, match=words):
-        build(Neuroevolution, settings)
+        build(NeatConfig, settings)
     with pytest.raises(UnknownName, match="did you mean 'generations'"):
-        build(Neuroevolution, {"generatoins": 3})
+        build(NeatConfig, {"generatoins": 3})
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_a_setting_out_of_range_is_named(settings: dict[str, Any], words: str) -
 )
 def test_a_setting_that_does_not_fit_the_game_is_named(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(RingsideError, match=words):
-        build(Neuroevolution, settings).check(new_game("pong"), None, False)
+        build(NeatConfig, settings).check(new_game("pong"), None, False)
 
 
 def test_settings_override_the_ringside_section_of_a_configuration(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_settings_override_the_ringside_section_of_a_configuration(tmp_path: Pat
 
 def test_a_game_for_one_cannot_be_learned() -> None:
     with pytest.raises(BadValue, match="game = 'bids': must be a game with two or more seats"):
-        Neuroevolution().check(new_game("bids", seats=1), None, False)
+        NeatConfig().check(new_game("bids", seats=1), None, False)
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))

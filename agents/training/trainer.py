@@ -1,0 +1,139 @@
+"""The interface of trainers: what a trainer declares and implements, and the context that it receives.
+
+A trainer is a frozen dataclass of settings that inherits from `Trainer`. Its fields (made with `engine.options.option`)
+become its form and its command line, its `metrics` become charts. The window and the command line read all of this
+without running it, so the module of the settings imports no heavy library. The loop belongs in a module of its own,
+which `loop` names; it is imported in the process of a session.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar, Protocol, Self, cast
+
+from agents.training.evaluator import MatchEvaluator
+from agents.training.events import Event
+from agents.training.rollouts import RolloutPool
+from engine.game import Game
+from engine.options import Value
+from engine.play.match import AgentSpec, GameSpec
+from engine.play.rollout import Plan
+
+
+class Reading(Enum):
+    """How the values of a metric are read."""
+
+    SHARE = "share"  # from 0 to 1, shown in percent; higher is better
+    SCORE = "score"  # higher is better
+    LOSS = "loss"  # lower is better
+
+    @property
+    def lower_is_better(self) -> bool:
+        return self is Reading.LOSS
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a metric means, and how it is shown. In `title` and `reference_label`, {name} is its name in the group."""
+
+    about: str
+    reading: Reading = Reading.SCORE
+    title: str = ""  # of its chart; empty: made from its name
+    reference: float | None = None  # a horizontal line in its chart
+    reference_label: str = ""
+    interval: tuple[str, str] | None = None  # metrics that are the ends of its interval: they get no chart
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Names of the settings that end training, empty if there is none. The value 0 of a setting means no limit."""
+
+    count: str = ""  # a number of steps
+    minutes: str = ""
+    target: str = ""  # a value of the metric `metric`
+    metric: str = ""
+
+
+class Context(Protocol):
+    """What a trainer receives."""
+
+    @property
+    def game(self) -> GameSpec:
+        """The game to learn."""
+
+    @property
+    def workers(self) -> int:
+        """Number of worker processes it may use now; it may change during training."""
+
+    @property
+    def state(self) -> bytes | None:
+        """State of the checkpoint to resume from; None to start from the beginning."""
+
+    @property
+    def ancestor(self) -> AgentSpec | None:
+        """An agent to start from; None to start from scratch."""
+
+    @property
+    def plugins(self) -> tuple[str, ...]:
+        """Modules that worker processes import, because they register games or agents."""
+
+    @property
+    def executor(self) -> MatchEvaluator:
+        """Plays matches on worker processes. They start when it is first read, their number follows `workers` whenever
+        it is read again, and they end with training."""
+
+    def rollouts(self, streams: Sequence[int], plan: Plan, learners: Collection[str] | None = None) -> RolloutPool:
+        """A pool that collects trajectories of compiled policies on `workers` cores, until training ends; see
+        `engine.play.rollout.Rollout` for streams, plan and learners. Close it earlier if another one follows."""
+
+    def attend(self) -> bool:
+        """Blocks while training is paused; returns True if training should stop. Call it several times a second."""
+
+
+Loop = Callable[["Trainer", Context], Iterator[Event]]
+
+
+class Trainer(Protocol):
+    """What is registered: a frozen dataclass of settings."""
+
+    name: ClassVar[str]
+    about: ClassVar[str]  # one sentence
+    metrics: ClassVar[Mapping[str, Metric]]  # by "group/name"; "group/*" for all others of a group
+    headline: ClassVar[str]  # the metric that a session is judged by; "group/ROLE" is the one of a player with a role
+    unit: ClassVar[str] = "step"  # what steps are, in the singular: generation, update, epoch
+    ends: ClassVar[Ends] = Ends()
+    fixed: ClassVar[tuple[str, ...]] = ()  # settings that cannot change when a session is resumed
+    presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {}  # sets of settings, by name
+    loop: ClassVar[str] = ""  # "module:function" of the training loop, called with the settings and the context
+
+    @property
+    def title(self) -> str:
+        """The name of a session with these settings, if it is given no other."""
+        return self.name
+
+    def check(self, game: Game, ancestor: AgentSpec | None, resuming: bool) -> None:
+        """Raises an error if this game cannot be learned with these settings, or from this agent if one is given. When
+        resuming, the checkpoint has the contents of files that were read at the start. Runs in the window's process."""
+
+    def resolved(self, game: Game) -> Self:
+        """These settings with what depends on the installed plug-ins written out, so that a session that is resumed
+        later uses the same. Called in the process of a session; the session saves what it returns."""
+        return self
+
+    def train(self, context: Context) -> Iterator[Event]:
+        """Trains, yielding events. When it is done or asked to stop, it yields a last checkpoint and then Ended.
+        Override it instead of naming a `loop` if it needs no heavy library."""
+        module, _, function = self.loop.partition(":")
+        loop = cast(Loop, getattr(importlib.import_module(module), function))
+        return loop(self, context)
+
+
+def metric_of(name: str, metrics: Mapping[str, Metric]) -> tuple[Metric | None, bool]:
+    """The declaration of a metric, and whether it is that of a whole group, as `validation/*`."""
+    if name in metrics:
+        return metrics[name], False
+    pattern = f"{name.partition('/')[0]}/*"
+    return metrics.get(pattern), pattern in metrics
