@@ -116,7 +116,7 @@ def listing(options: argparse.Namespace) -> CommandResult:
         how = f"{trainer.about} (settings: `{program_name()} train {name} --help`)"
         shown.add_row("trainer", name, safe_text(how))
         details = {
-            "metrics": dict(trainer.metrics),
+            "metrics": {key: metric.about for key, metric in trainer.metrics.items()},
             "presets": {key: dict(preset) for key, preset in trainer.presets.items()},
         }
         data["trainers"].append({"name": name, "about": trainer.about, "settings": fields, **details})

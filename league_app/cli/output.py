@@ -121,9 +121,9 @@ class _Rate(ProgressColumn):
 
 def progress(quiet: bool, rate: bool = True) -> Progress:
     """A bar with count, rate and time left; on standard error if standard output is data. Without `rate`, the text
-    contains the speed."""
+    contains count and speed."""
     words, shown = TextColumn("{task.description}", markup=False), errors if quiet else console
-    columns: list[ProgressColumn] = [MofNCompleteColumn(), words]
+    columns: list[ProgressColumn] = [words]
     if rate:
         columns = [words, BarColumn(40), MofNCompleteColumn(), _Rate(), TimeRemainingColumn()]
     elif shown.width >= WIDE:

@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,7 +20,7 @@ from agents.training.events import Level, Progress
 from engine.errors import BadValue
 from engine.league.records import RunState
 from engine.league.storage.database import SUFFIX
-from engine.league.storage.session_rows import Session
+from engine.league.storage.session_rows import SavedPlayer, Session
 from engine.league.storage.sessions import SessionStore
 from engine.options import parse
 from engine.play.play_settings import MOST_WORKERS, default_workers
@@ -33,17 +33,19 @@ from league_app.cli.output import (
     plural,
     print_error,
     print_line,
+    program_name,
     progress,
     safe_text,
     show_curves,
     table,
 )
+from league_app.core.chrome_trace import write_trace
 from league_app.core.export import write_csv
 from league_app.core.state import LeagueState
 from league_app.core.tensorboard import export
+from league_app.core.trainers import trainer_facts
 from league_app.core.training_jobs import TrainingJob
 
-ALWAYS_SHOWN = ("mode", "seed")  # settings shown even if they have their default
 DEFAULT_LEAGUE = f"training{SUFFIX}"
 LINES = 10.0  # seconds between two progress lines without a terminal
 
@@ -71,8 +73,6 @@ def add(commands: Any) -> None:
     under = train_parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_LazyParser)
     for name in TRAINERS.names():
         examples = [f"train {name} my.league", f"train {name} my.league --game pong --name first --workers 2"]
-        if name == "neat":
-            examples += ["train neat my.league --mode self-play --minutes 10", "train neat --preset '60 seconds'"]
         parser: Any = command(under, name, f"train with {name}; Ctrl-C saves a checkpoint and stops", train, examples)
         parser.set_defaults(trainer=name)
         parser.fill = lambda parser=parser, name=name: add_trainer_arguments(parser, name)
@@ -85,7 +85,7 @@ def add_rest(under: Any) -> None:
         "resume",
         "resume a session from its last checkpoint",
         resume,
-        ["train resume my.league", "train resume my.league 3 --set generations=400"],
+        ["train resume my.league", "train resume my.league 3 --set NAME=VALUE"],
     )
     add_session_arguments(parser)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting; repeatable")
@@ -102,22 +102,24 @@ def add_rest(under: Any) -> None:
     parser = command(
         under,
         "enter",
-        "add the best player of a checkpoint to the league",
-        add_best_player,
+        "add a player of a checkpoint to the league",
+        add_player,
         ["train enter my.league 3", "train enter my.league 3 --step 40 --name Early"],
     )
     add_session_arguments(parser)
+    parser.add_argument("--role", help="role of the player, if the checkpoint has several")
     parser.add_argument("--step", type=int, help="step of the checkpoint (default: the newest)")
     parser.add_argument("--name", help="name of the agent (default: the session's name)")
     parser = command(
         under,
         "export",
-        "export the metrics of a session for TensorBoard, or as CSV if the name ends in .csv",
-        export_metrics,
-        ["train export my.league 3 --to runs/third", "train export my.league 3 --to third.csv"],
+        "export the metrics of a session for TensorBoard, or as CSV if the name ends in .csv; its timeline as a Chrome "
+        "trace if it ends in .json",
+        export_session,
+        [f"train export my.league 3 --to {target}" for target in ("runs/third", "third.csv", "third.json")],
     )
     add_session_arguments(parser)
-    parser.add_argument("--to", required=True, metavar="FOLDER|FILE.csv", help="folder or file to write")
+    parser.add_argument("--to", required=True, metavar="FOLDER|FILE.csv|FILE.json", help="folder or file to write")
 
 
 def add_session_arguments(parser: argparse.ArgumentParser) -> None:
@@ -147,8 +149,11 @@ def add_trainer_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--workers", type=int, help=f"worker processes (default: cores - 1 = {default_workers()})")
     help_text = f"predefined settings: {', '.join(map(repr, kind.presets)) or 'this trainer has none'}"
     parser.add_argument("--preset", help=help_text.replace("%", "%%"))
-    explained = "\n".join(f"  {metric}: {what}" for metric, what in kind.metrics.items())
-    parser.epilog = f"{parser.epilog}\n\nmetrics:\n{explained}"
+    presets = "".join(
+        f"\n  {program_name()} train {name} my.league --preset {shlex.quote(one)}" for one in kind.presets
+    )
+    explained = "\n".join(f"  {metric}: {one.about}" for metric, one in kind.metrics.items())
+    parser.epilog = f"{parser.epilog}{presets}\n\nmetrics:\n{explained}"
     group = parser.add_argument_group(f"settings of {name}")
     for field in dataclasses.fields(kind):
         rules = field.metadata
@@ -244,10 +249,11 @@ def follow(job: TrainingJob, quiet: bool) -> list[int]:
                     trouble = job.trouble
                     print_error(trouble or "saving works again")
                 now = job.progress
-                text = "saving a checkpoint; press Ctrl-C again to stop at once" if received else progress_text(now)
+                saving = "saving a checkpoint; press Ctrl-C again to stop at once"
+                text = saving if received else progress_text(now, job.unit)
                 advance(bar, task, now, text)
                 if now and not quiet and not console.is_terminal and time.monotonic() - shown > LINES:
-                    print_line(f"{now.step}: {text}")  # a pipe shows no progress bar
+                    print_line(text)  # a pipe shows no progress bar
                     shown = time.monotonic()
             _print_logs(job, printed, quiet)
             advance(bar, task, job.progress, "trained" if not received else "stopped")
@@ -258,16 +264,18 @@ def follow(job: TrainingJob, quiet: bool) -> list[int]:
 
 
 def advance(bar: Bar, task: TaskID, now: Progress | None, text: str) -> None:
-    done, total = (now.step, now.total or None) if now else (0, None)
-    bar.update(task, description=text, total=total, completed=done, visible=now is not None or text != "trained")
+    done = now.fraction if now else None
+    total, shown = (None, 0.0) if done is None else (1.0, done)
+    bar.update(task, description=text, total=total, completed=shown, visible=now is not None or text != "trained")
 
 
-def progress_text(now: Progress | None) -> str:
+def progress_text(now: Progress | None, unit: str) -> str:
     """Progress and remaining time."""
     if now is None:
         return "starting (kernels are compiled on first use)"
     left = f", {duration(now.seconds_left)} left" if now.seconds_left is not None else ""
-    return f"{now.text}{left}"
+    total = f" of {now.total:,}" if now.total else ""
+    return f"{unit} {now.step:,}{total}: {now.text}{left}"
 
 
 def _print_logs(job: TrainingJob, printed: int, quiet: bool) -> int:
@@ -295,9 +303,11 @@ def finish(state: LeagueState, job: TrainingJob, signals: Sequence[int], quiet: 
             sys.stdout.flush()
             resumable = [checkpoint.step for checkpoint in report["checkpoints"] if checkpoint.resumable]
             where = f"{shlex.quote(path)} {session.number}"
-            at = f"; `ringside train resume {where}` resumes from step {resumable[-1]}" if resumable else ""
-            best = any(checkpoint.kind for checkpoint in report["checkpoints"])
-            player = f", `ringside train enter {where}` adds its best player so far" if best else ""
+            step = f"{job.unit} {resumable[-1]}" if resumable else ""
+            at = f"; `ringside train resume {where}` resumes from {step}" if resumable else ""
+            roles = [player.role for checkpoint in report["checkpoints"][-1:] for player in checkpoint.players]
+            which = f" --role {shlex.quote(roles[0])}" if len(roles) > 1 else ""
+            player = f", `ringside train enter {where}{which}` adds its best player so far" if roles else ""
             print_error(f"{session.ending or 'stopped'}{at}{player}")
 
     report |= {"champions": job.champions, "logs": list(job.logs)}
@@ -312,6 +322,7 @@ def summary(sessions: SessionStore, session: Session) -> dict[str, Any]:
         "session": session,
         "metrics": sessions.metrics(session.number),
         "checkpoints": sessions.checkpoints(session.number),
+        "spans": len(sessions.spans(session.number)),
     }
 
 
@@ -319,19 +330,24 @@ def listing(options: argparse.Namespace) -> CommandResult:
     with open_read_only(options.league) as league:
         sessions = SessionStore(league)
         all_sessions = sessions.all()
-        shares = {session.number: sessions.metrics(session.number, ["validation/share"]) for session in all_sessions}
+        facts = {session.number: trainer_facts(session.trainer) for session in all_sessions}
+        headlines = {
+            number: sessions.metrics(number, [one.headline]).get(one.headline) if one.headline else None
+            for number, one in facts.items()
+        }
         steps = {session.number: sessions.steps(session.number) for session in all_sessions}
 
     def show() -> None:
-        shown = table(">number", "name", "trainer", "game", ">steps", "state", ">best", "note")
+        shown = table(">number", "name", "trainer", "game", "done", "state", ">best", "note")
         for session in all_sessions:
-            share = shares[session.number].get("validation/share")
-            best = f"{share.values.max():.0%}" if share is not None and len(share.values) else "-"
+            own, series = facts[session.number], headlines[session.number]
+            value = own.best(series.values) if series is not None else None
+            best = own.headline_text(value) if value is not None else "-"
             texts = (safe_text(session.name), safe_text(session.trainer), safe_text(session.game.name))
             shown.add_row(
                 str(session.number),
                 *texts,
-                str(steps[session.number]),
+                plural(steps[session.number], own.unit),
                 session.state.value,
                 best,
                 safe_text(session.ending),
@@ -351,43 +367,63 @@ def show(options: argparse.Namespace) -> CommandResult:
         print_line(f"{session.number}: {session.name}, {session.trainer} on {session.game.name}, {session.state.value}")
         if session.note:
             print_line(session.ending, "yellow" if session.failed else "")
-        usual = _defaults(session.trainer)
-        changed = [(name, value) for name, value in session.config if name in ALWAYS_SHOWN or usual.get(name) != value]
+        facts = trainer_facts(session.trainer)
+        kept = (*facts.fixed, "seed")  # shown even if they have their default
+        changed = [
+            (name, value)
+            for name, value in session.config
+            if (name in kept and value != "") or facts.defaults.get(name) != value
+        ]
         print_line(
             f"settings: {', '.join(f'{name} {value}' for name, value in changed)} (others: default)",
             "dim",
         )
         show_curves(metric_names(session.trainer), report["metrics"])
         for checkpoint in report["checkpoints"]:
-            entered = f", in the league as {names.get(checkpoint.agent, checkpoint.agent)}" if checkpoint.agent else ""
             state = f", {checkpoint.size / 1e6:.1f} MB to resume from" if checkpoint.resumable else ""
-            print_line(f"checkpoint {checkpoint.step}: {checkpoint.about or 'no player yet'}{state}{entered}")
+            players = [player_text(player, names) for player in checkpoint.players] or ["no player yet"]
+            if len(players) == 1:
+                print_line(f"checkpoint {checkpoint.step}: {players[0]}{state}")
+                continue
+            print_line(f"checkpoint {checkpoint.step}{state}:")
+            for text in players:
+                print_line(f"  {text}")
+        if report["spans"]:
+            print_line(f"a timeline of {plural(report['spans'], 'span')}: `train export ... --to FILE.json`", "dim")
 
     return CommandResult(report, shown)
 
 
+def player_text(player: SavedPlayer, names: Mapping[str, str]) -> str:
+    entered = f", in the league as {names.get(player.agent, player.agent)}" if player.agent else ""
+    about = f"{player.role}: {player.about}" if player.role else player.about
+    return f"{about or player.kind}{entered}"
+
+
 def metric_names(trainer: str) -> list[str]:
     """The names of its metrics, in its order."""
-    return list(TRAINERS.get(trainer).metrics) if trainer in TRAINERS.names() else []
+    return list(trainer_facts(trainer).metrics)
 
 
-def _defaults(trainer: str) -> dict[str, object]:
-    if trainer not in TRAINERS.names():
-        return {}
-    return {field.name: field.default for field in dataclasses.fields(TRAINERS.get(trainer))}
-
-
-def add_best_player(options: argparse.Namespace) -> CommandResult:
+def add_player(options: argparse.Namespace) -> CommandResult:
     with LeagueState(options.league) as state:
-        agent = state.training.enter(options.session, options.step, options.name)
+        agent = state.training.enter(options.session, options.step, options.name, role=options.role)
     return CommandResult(agent, lambda: print_line(f"{agent.name} joined {options.league}: {agent.notes}"))
 
 
-def export_metrics(options: argparse.Namespace) -> CommandResult:
+def export_session(options: argparse.Namespace) -> CommandResult:
+    timeline = options.to.lower().endswith(".json")
     with open_read_only(options.league) as league:
         sessions = SessionStore(league)
         session = sessions.session(options.session)
-        metrics = sessions.metrics(session.number)
+        metrics = sessions.metrics(session.number) if not timeline else {}
+        spans = sessions.spans(session.number) if timeline else []
+    if timeline:
+        if not spans:
+            raise BadValue("session", session.number, "a session whose trainer reports spans of time")
+        path = write_trace(spans, session.name, options.to)
+        text = f"{plural(len(spans), 'span')} written to {path}; https://ui.perfetto.dev shows them"
+        return CommandResult({"file": str(path), "spans": len(spans)}, lambda: print_line(text))
     if not metrics:
         raise BadValue("session", session.number, "a session with metrics")
     table = options.to.lower().endswith(".csv")

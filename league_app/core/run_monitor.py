@@ -13,15 +13,33 @@ from dataclasses import dataclass
 import psutil
 
 from agents.training.events import Progress as Trained
+from agents.training.events import WorkerState
 from engine.league.tournament_runner import Activity, Progress
 from engine.telemetry import Machine, Monitor, RunView, WorkerStatus
-from league_app.core.formatting import plural
+from league_app.core.formatting import byte_size, plural
 from league_app.core.state import LeagueState
 from league_app.core.tournament_job import TournamentJob
 from league_app.core.training_jobs import TrainingJob
 
 WINDOW = 5.0  # seconds over which a rate is measured
 NO_RUN = RunView()
+
+
+@dataclass(frozen=True)
+class TrainingWorker:
+    """A worker that a trainer reports, with the load of its process if it has one."""
+
+    worker: WorkerState
+    cpu: float | None  # percent of one core
+    memory: int | None  # bytes
+
+    @property
+    def text(self) -> str:
+        """One line: state, what it has done, load and restarts."""
+        one = self.worker
+        load = [] if self.cpu is None or self.memory is None else [f"{self.cpu:.0f} %", byte_size(self.memory)]
+        restarts = [plural(one.restarts, "restart")] if one.restarts else []
+        return ", ".join([one.state, *([one.done] if one.done else []), *load, *restarts])
 
 
 @dataclass(frozen=True)
@@ -33,6 +51,7 @@ class TrainingView:
     paused: bool
     progress: Trained | None
     trouble: str
+    workers: tuple[TrainingWorker, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,6 +108,7 @@ class RunMonitor:
         self._monitor = Monitor()
         self._self = psutil.Process()
         self._children: dict[int, psutil.Process] = {}
+        self._loads: dict[int, tuple[float, int]] = {}  # of training processes by pid: CPU in percent, memory in bytes
         self._past: deque[tuple[float, int]] = deque()
         self._key: tuple[object, bool] | None = None
 
@@ -99,7 +119,7 @@ class RunMonitor:
             return RunSnapshot(load=load)
         job = state.job
         run = self._run(job) if job is not None else None
-        return RunSnapshot(run, tuple(map(_training, state.training.jobs)), _toggle_text(state, run), load)
+        return RunSnapshot(run, tuple(map(self._training, state.training.jobs)), _toggle_text(state, run), load)
 
     def _load(self, state: LeagueState | None) -> MachineLoad:
         status = state.status() if state is not None else None
@@ -120,12 +140,15 @@ class RunMonitor:
         known = {one.pid for one in workers}
         others = self._self.children(recursive=True) if training else []  # finding them takes some milliseconds
         self._children = {one.pid: self._children.get(one.pid, one) for one in others if one.pid not in known}
-        for one in self._children.values():
+        self._loads = {}
+        for pid, one in self._children.items():
             try:
-                cpu, memory = cpu + one.cpu_percent(None), memory + one.memory_info().rss
+                self._loads[pid] = one.cpu_percent(None), one.memory_info().rss
             except psutil.Error:  # it has just ended
                 continue
         ours = [one for one in workers if one.pid is not None and one.pid != self._self.pid]  # not on other machines
+        cpu += sum(load for load, _ in self._loads.values())
+        memory += sum(size for _, size in self._loads.values())
         return cpu + sum(one.cpu for one in ours), memory + sum(one.memory for one in ours)
 
     def _run(self, job: TournamentJob) -> TournamentView:
@@ -143,6 +166,10 @@ class RunMonitor:
         left = (progress.total - progress.played) / rate if rate else None
         return TournamentView(job.number, job.name, progress, visual, rate, left, now - job.began)
 
+    def _training(self, job: TrainingJob) -> TrainingView:
+        unknown = None, None
+        workers = [TrainingWorker(one, *self._loads.get(one.pid or 0, unknown)) for one in job.workers]
+        return TrainingView(job.number, job.name, job.paused, job.progress, job.trouble, tuple(workers))
 
 def _toggle_text(state: LeagueState, run: TournamentView | None) -> str:
     """The text beside the visual switch."""
@@ -153,9 +180,6 @@ def _toggle_text(state: LeagueState, run: TournamentView | None) -> str:
         return f"showing match {now.played + 1:,} of {now.total:,}"
     return f"playing on {plural(state.budget.cores, 'worker')}" if now.activity is Activity.PLAYING else now.text
 
-
-def _training(job: TrainingJob) -> TrainingView:
-    return TrainingView(job.number, job.name, job.paused, job.progress, job.trouble)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 
-from agents.training.events import Champion, Checkpoint, Ended, Event, How, Level, Log, Metrics, Progress
+from agents.training.events import (
+    Champion,
+    Checkpoint,
+    Ended,
+    Event,
+    How,
+    Level,
+    Log,
+    Metrics,
+    Progress,
+    Resolved,
+    Spans,
+    Workers,
+    WorkerState,
+)
 from agents.training.session import TrainingSession
 from engine.errors import BadLeague, BadValue, LeagueError, NotNow, StorageFailed
 from engine.league.records import NAME_LENGTH, Agent, RunState, content_hash
@@ -23,6 +37,7 @@ from engine.play.play_settings import MOST_WORKERS
 from engine.registry import TRAINERS
 from league_app.core.changes import Change, ChangeKind
 from league_app.core.context import LeagueContext
+from league_app.core.trainers import trainer_facts
 from league_app.core.validation import resolve_game
 
 LOGS = 1000  # log lines of a session that are kept
@@ -46,6 +61,7 @@ class TrainingJob:
         self._sessions = SessionStore(context.league)
         self.number, self.name = session.number, session.name
         self.progress: Progress | None = None
+        self.workers: tuple[WorkerState, ...] = ()  # of the trainer, as it reported them last
         self.latest: dict[str, float] = {}  # metrics by name
         self.logs: deque[Log] = deque(maxlen=LOGS)
         self.log_count = 0  # of all log lines, also those no longer kept
@@ -108,6 +124,11 @@ class TrainingJob:
     def session(self) -> Session:
         return self._sessions.session(self.number)
 
+    @property
+    def unit(self) -> str:
+        """What steps are, in the singular."""
+        return self._live.trainer.unit
+
     def wait(self, timeout: float | None = None) -> Session | None:
         """Waits for the end and returns the session, or None after the timeout. Raises the error if saving failed."""
         if not self._over.wait(timeout):
@@ -148,6 +169,8 @@ class TrainingJob:
                     self.latest.update(event.values)
                 case Progress():
                     self.progress = event
+                case Workers():
+                    self.workers = event.workers
                 case Log():
                     self._log(event)
                 case Champion() if self._duplicate_of:
@@ -164,9 +187,13 @@ class TrainingJob:
             self._sessions.record_many(self.number, measured)
         for event in events:
             match event:
+                case Resolved():
+                    kept = [(name, value) for name, value in self.session.config if name == ANCESTOR]
+                    self._sessions.update(self.number, config=[*event.settings, *kept])
                 case Checkpoint():
-                    about = event.best.about if event.best else ""
-                    self._sessions.add_checkpoint(self.number, event.step, event.state, event.best, about)
+                    self._sessions.add_checkpoint(self.number, event.step, event.state, event.players)
+                case Spans():
+                    self._sessions.record_spans(self.number, event.spans)
                 case Champion():
                     entered += self._enter(event)
                 case Ended():
@@ -176,20 +203,24 @@ class TrainingJob:
         return entered
 
     def _enter(self, event: Champion) -> list[Agent]:
-        """Adds a champion, linked to the checkpoint that has it as its best player; nothing if it is in the league."""
+        """Adds a champion, linked to the checkpoint that has it as a player; nothing if it is in the league."""
         player, content = event.player, content_hash(event.player.payload)
         session = self.session
         for agent in self._context.league.agents(session.game.name, archived=True):
             if (agent.kind, agent.version, agent.payload) == (player.kind, player.version, content):
                 self._duplicate_of = agent.name
                 return []
-        same = [one for one in self._sessions.checkpoints(self.number) if one.payload == content]
-        name = _player_name(self._context.league, session)
+        checkpoints, role = self._sessions.checkpoints(self.number), player.role
+        same = [one for one in checkpoints for saved in one.players if (saved.role, saved.payload) == (role, content)]
+        name, parents = _player_name(self._context.league, session, role), self._parents
+        if role:
+            before = [saved.agent for one in checkpoints for saved in one.players if saved.role == role and saved.agent]
+            parents = before[-1:] or parents
         if same:
-            return [self._sessions.enter(same[-1].number, name, parents=self._parents)]
+            return [self._sessions.enter(same[-1].number, name, role=role, parents=parents)]
         spec = AgentSpec(name, player.kind, player.payload, player.version)
-        origin = origin_of(session, event.step)
-        league, game, parents = self._context.league, session.game.name, self._parents
+        origin = origin_of(session, event.step, role)
+        league, game = self._context.league, session.game.name
         return [league.add_agent(name, game, spec, origin=origin, parents=parents, notes=player.about)]
 
     def _log(self, log: Log) -> None:
@@ -242,7 +273,7 @@ class TrainingManager:
         ancestor: str | None = None,
     ) -> TrainingJob:
         """Starts a session; wrong settings raise an error before anything is saved. `ancestor` is an agent of the
-        league to start from. Without a name the session gets that of its mode or its trainer, and a number."""
+        league to start from. Without a name the session gets the title of its settings, and a number."""
         self._check_writable()
         given = dict(settings or {})
         if any(field.name == "seed" for field in fields(TRAINERS.get(trainer))):
@@ -262,13 +293,13 @@ class TrainingManager:
             config.append((ANCESTOR, agent.id))
         with self._lock:
             number = len(self.sessions.all()) + 1
-            default = f"{getattr(live.trainer, 'mode', trainer)} {number}"
+            default = f"{live.trainer.title} {number}"
             session = self.sessions.add(default if name is None else name, trainer, spec, config)
             return self._run(session, live, [agent.id] if agent else [])
 
     def resume(self, which: int | str | None = None, changes: Mapping[str, object] | None = None) -> TrainingJob:
         """Resumes from the newest checkpoint; without a name, the latest session that is not finished. `changes` are
-        new values of settings, such as more generations: with them a finished session can be resumed too."""
+        new values of settings, such as a larger limit: with them a finished session can be resumed too."""
         self._check_writable()
         if which is None:
             found = self.unfinished() or (self.sessions.all()[-1:] if changes else [])
@@ -280,11 +311,14 @@ class TrainingManager:
             if session.number in self._jobs:
                 raise NotNow(f"session {session.number} ({session.name}) is running")
             if not session.state.open and not changes:
-                reason = "it is finished; change a setting, such as generations, to continue"
+                ends = trainer_facts(session.trainer).ends
+                limits = [name for name in (ends.count, ends.minutes, ends.target) if name]
+                such = f", such as {' or '.join(limits)}," if limits else ""
+                reason = f"it is finished; change a setting{such} to continue"
                 raise NotNow(f"session {session.number} ({session.name}) cannot be resumed: {reason}")
             settings = dict(session.config)
             ancestor = settings.pop(ANCESTOR, None)
-            for one in set(changes or ()) & set(getattr(TRAINERS.get(session.trainer), "fixed", ())):
+            for one in set(changes or ()) & set(TRAINERS.get(session.trainer).fixed):
                 if changes and changes[one] != settings.get(one):
                     raise BadValue(
                         one, changes[one], f"{settings.get(one)!r}, as at its start: start a new session to change it"
@@ -332,26 +366,34 @@ class TrainingManager:
         self._context.changes.add(Change(ChangeKind.TRAINING, session.number))
         return job
 
-    def enter(self, which: int | str | None = None, step: int | None = None, name: str | None = None) -> Agent:
-        """Adds the best player of a checkpoint, by default the newest, to the league."""
+    def enter(
+        self,
+        which: int | str | None = None,
+        step: int | None = None,
+        name: str | None = None,
+        *,
+        role: str | None = None,
+    ) -> Agent:
+        """Adds a player of a checkpoint, by default the newest, to the league. If the checkpoint has several players,
+        `role` tells which."""
         session = self.sessions.session(which)
         checkpoint = self._with_player(session, step)
         parents = [str(value) for key, value in session.config if key == ANCESTOR]
-        agent = self.sessions.enter(
-            checkpoint.number, name or _player_name(self._context.league, session), parents=parents
-        )
+        name = name or _player_name(self._context.league, session, checkpoint.player(role).role)
+        agent = self.sessions.enter(checkpoint.number, name, role=role, parents=parents)
         self._context.changes.add(Change(ChangeKind.AGENTS))
         return agent
 
-    def player(self, which: int | str | None = None, step: int | None = None) -> AgentSpec:
-        """The best player of a checkpoint, for an exhibition: it does not join the league, and is named after its
-        session."""
+    def player(self, which: int | str | None = None, step: int | None = None, role: str | None = None) -> AgentSpec:
+        """A player of a checkpoint, for an exhibition: it does not join the league, and is named after its session."""
         session = self.sessions.session(which)
         checkpoint = self._with_player(session, step)
-        return self.sessions.player(checkpoint, f"{session.name}, step {checkpoint.step}")
+        player, unit = checkpoint.player(role), trainer_facts(session.trainer).unit
+        parts = (session.name, player.role, f"{unit} {checkpoint.step}")
+        return self.sessions.spec(checkpoint, player, ", ".join(part for part in parts if part))
 
     def _with_player(self, session: Session, step: int | None) -> SavedCheckpoint:
-        found = [one for one in self.sessions.checkpoints(session.number) if one.kind and step in (None, one.step)]
+        found = [one for one in self.sessions.checkpoints(session.number) if one.players and step in (None, one.step)]
         if not found:
             raise BadValue("step", step, "that of a checkpoint with a player: `ringside train show` lists them")
         return found[-1]
@@ -386,8 +428,9 @@ def _parts(events: Sequence[Event]) -> Iterator[list[Event]]:
     yield part
 
 
-def _player_name(league: League, session: Session) -> str:
-    """A free name for a player of a session, made from the session's name."""
+def _player_name(league: League, session: Session, role: str = "") -> str:
+    """A free name for a player of a session, made from the session's name and the player's role."""
+    name = f"{session.name[: NAME_LENGTH - 11 - len(role)].strip()} {role}" if role else session.name
     return free_name(
-        session.name[: NAME_LENGTH - 10].strip(), (one.name for one in league.agents(session.game.name, archived=True))
+        name[: NAME_LENGTH - 10].strip(), (one.name for one in league.agents(session.game.name, archived=True))
     )

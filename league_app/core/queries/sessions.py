@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from engine.diagram import Diagram
 from engine.game import Floats
 from engine.league.records import RunState
 from engine.league.storage.league import League
-from engine.league.storage.session_rows import SavedCheckpoint, Series, Session, series_of
-from engine.play.match import GameSpec
-from engine.registry import TRAINERS
-from league_app.core.formatting import duration
+from engine.league.storage.session_rows import SavedPlayer, Series, Session, series_of
+from engine.play.match import AgentSpec, GameSpec
+from engine.registry import draw_agent
+from league_app.core.formatting import duration, plural
 from league_app.core.state import LeagueState
+from league_app.core.trainers import TrainerFacts, trainer_facts
 
-SHARE = "validation/share"
 PREVIEW_POINTS = 40  # of a summary's curve
 MAX_PLAYERS = 60  # of a session, the newest
 LATEST = """
@@ -39,13 +40,15 @@ class SessionSummary:
     """A session as a list shows it."""
 
     session: Session
+    facts: TrainerFacts
     step: int
-    total: int  # steps; 0 if unknown
+    total: int  # the last step; 0 if unknown, or if something else ends it first
     running: bool
     paused: bool
     text: str  # progress in the trainer's own words
     seconds_left: float | None
-    best: float | None  # share of the points that its best player wins
+    done: float | None  # from 0 to 1, while it runs; None if unknown
+    best: float | None  # of the trainer's headline metric
     curve: tuple[float, ...]
     trouble: str = ""  # why its results cannot be written to disk
     logs: tuple[tuple[str, bool], ...] = ()  # the latest messages, and whether each is a warning
@@ -70,7 +73,13 @@ class SessionSummary:
     def progress_text(self) -> str:
         if not self.step and self.running:
             return "starting"
-        return f"step {self.step:,} of {self.total:,}" if self.total else f"step {self.step:,}"
+        if self.total and self.session.state is not RunState.FINISHED:
+            return f"{self.facts.unit} {self.step:,} of {self.total:,}"
+        return f"{self.facts.unit} {self.step:,}" if self.running else plural(self.step, self.facts.unit)
+
+    @property
+    def best_text(self) -> str:
+        return self.facts.headline_text(self.best) if self.best is not None else ""
 
     @property
     def time_left(self) -> str:
@@ -91,8 +100,7 @@ class SessionUpdates:
     """New values of several sessions, and what their trainers declare."""
 
     metrics: dict[int, dict[str, MetricUpdate | None]]  # by session and metric; None if the metric was deleted
-    defaults: dict[str, dict[str, object]]  # default settings by trainer
-    descriptions: dict[str, dict[str, str]]  # descriptions of metrics by trainer
+    trainers: dict[str, TrainerFacts]  # by name
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,7 @@ class TrainedPlayer:
     session: int
     first_step: int
     last_step: int
+    role: str  # among the players of a checkpoint; empty if it is the only one
     kind: str
     payload: str  # content hash
     about: str
@@ -128,15 +137,15 @@ class SessionPreviews:
     def __init__(self) -> None:
         self._curves: dict[int, tuple[object, Floats]] = {}  # by session: the last values of its metrics, and the curve
 
-    def curve(self, league: League, number: int, last: Mapping[str, tuple[int, float]]) -> Floats:
-        """The validation, or else the first metric."""
+    def curve(self, league: League, number: int, headline: str, last: Mapping[str, tuple[int, float]]) -> Floats:
+        """The headline metric, or else the first one."""
         known = self._curves.get(number)
         if known is None or known[0] != last:
-            known = self._curves[number] = last, self._read(league, number, last) if last else np.empty(0)
+            known = self._curves[number] = last, self._read(league, number, headline, last) if last else np.empty(0)
         return known[1]
 
-    def _read(self, league: League, number: int, last: Mapping[str, tuple[int, float]]) -> Floats:
-        name = SHARE if SHARE in last else min(last)
+    def _read(self, league: League, number: int, headline: str, last: Mapping[str, tuple[int, float]]) -> Floats:
+        name = headline if headline in last else min(last)
         sql = "SELECT step, at, value FROM metrics WHERE session = ? AND name = ? ORDER BY step DESC LIMIT 2000"
         return series_of(name, league.file.read(sql, number, name)[::-1], league.path, number).values
 
@@ -147,20 +156,22 @@ def load_sessions(previews: SessionPreviews, state: LeagueState) -> list[Session
     summaries, league, sessions = [], state.league, state.training.sessions.all()
     latest = latest_points(league, [session.number for session in sessions])
     for session in reversed(sessions):
-        job, last = jobs.get(session.number), latest[session.number]
-        curve = previews.curve(league, session.number, last)
-        config = dict(session.config)
-        total = next((int(config[name]) for name in ("generations", "steps") if type(config.get(name)) is int), 0)
-        live: dict[str, Any] = {"running": False, "paused": False, "text": "", "seconds_left": None}
-        step = max((step for step, _ in last.values()), default=0)
+        job, last, facts = jobs.get(session.number), latest[session.number], trainer_facts(session.trainer)
+        curve = previews.curve(league, session.number, facts.headline, last)
+        live: dict[str, Any] = {"running": False, "paused": False, "text": "", "seconds_left": None, "done": None}
+        step, total = max((step for step, _ in last.values()), default=0), facts.planned_steps(session)
         if job is not None:
             now = job.progress
             logs = tuple((log.text, log.level.value == "warning") for log in list(job.logs)[-200:])
             live = {"running": True, "paused": job.paused, "text": now.text if now else "", "trouble": job.trouble}
-            live |= {"seconds_left": now.seconds_left if now else None, "logs": logs}
-            step, total = max(step, now.step if now else 0), now.total if now and now.total else total
-        best = float(np.nanmax(curve)) if len(curve) and np.isfinite(curve).any() and SHARE in last else None
-        summaries.append(SessionSummary(session, step, total, best=best, curve=_thinned(curve), **live))
+            live |= {
+                "seconds_left": now.seconds_left if now else None,
+                "logs": logs,
+                "done": now.fraction if now else None,
+            }
+            step, total = max(step, now.step if now else 0), now.total if now else total
+        best = facts.best(curve) if facts.headline in last else None
+        summaries.append(SessionSummary(session, facts, step, total, best=best, curve=_thinned(curve), **live))
     return summaries
 
 
@@ -184,18 +195,12 @@ def _thinned(values: Floats) -> tuple[float, ...]:
 
 
 def load_updates(known: KnownPoints, trainers: set[str], state: LeagueState) -> SessionUpdates:
-    """New values of these sessions, and the defaults and descriptions of these trainers."""
+    """New values of these sessions, and the declarations of these trainers."""
     latest = latest_points(state.league, list(known))
     metrics = {
         number: load_metric_updates(state.league, number, points, latest[number]) for number, points in known.items()
     }
-    defaults: dict[str, dict[str, object]] = {}
-    descriptions: dict[str, dict[str, str]] = {}
-    for name in trainers:
-        kind: Any = TRAINERS.get(name) if name in TRAINERS.names() else None
-        defaults[name] = {field.name: field.default for field in fields(kind)} if kind else {}
-        descriptions[name] = dict(kind.metrics) if kind else {}
-    return SessionUpdates(metrics, defaults, descriptions)
+    return SessionUpdates(metrics, {name: trainer_facts(name) for name in trainers})
 
 
 def load_metric_updates(
@@ -258,16 +263,16 @@ def load_players(state: LeagueState, number: int) -> tuple[list[TrainedPlayer], 
     checkpoints, names = state.training.sessions.checkpoints(number), state.league.names()
     game = state.training.sessions.session(number).game.name
     agents = {(agent.kind, agent.payload): agent.id for agent in state.league.agents(game)}
-    groups: dict[tuple[str, str], list[SavedCheckpoint]] = {}
+    groups: dict[tuple[str, str, str], list[tuple[int, SavedPlayer]]] = {}
     for checkpoint in checkpoints:
-        if checkpoint.kind:
-            groups.setdefault((checkpoint.kind, checkpoint.payload), []).append(checkpoint)
+        for one in reversed(checkpoint.players):  # newest first, and within a checkpoint in its order
+            groups.setdefault((one.role, one.kind, one.payload), []).append((checkpoint.step, one))
     players = []
-    for (kind, payload), same in list(reversed(groups.items()))[:MAX_PLAYERS]:
-        entered = next((checkpoint.agent for checkpoint in same if checkpoint.agent), None)
+    for (role, kind, payload), same in list(reversed(groups.items()))[:MAX_PLAYERS]:
+        entered = next((one.agent for _, one in same if one.agent), None)
         agent = entered or agents.get((kind, payload))
-        steps = same[0].step, same[-1].step
-        players.append(TrainedPlayer(number, *steps, kind, payload, same[-1].about, agent, names.get(agent or "", "")))
+        steps, about = (same[0][0], same[-1][0]), same[-1][1].about
+        players.append(TrainedPlayer(number, *steps, role, kind, payload, about, agent, names.get(agent or "", "")))
     return players, len(groups)
 
 
@@ -280,7 +285,9 @@ def load_ranks(state: LeagueState, pool: GameSpec, agents: Collection[str]) -> d
     return ranks
 
 
-def load_payload(state: LeagueState, content: str) -> bytes:
-    """Empty if the payload no longer exists."""
-    rows = state.league.file.read("SELECT data FROM payloads WHERE hash = ?", content)
-    return bytes(rows[0][0]) if rows and isinstance(rows[0][0], bytes) else b""
+def load_diagram(state: LeagueState, player: TrainedPlayer) -> Diagram | None:
+    """A drawing of a player; None if its kind offers none, or its payload cannot be read."""
+    rows = state.league.file.read("SELECT data FROM payloads WHERE hash = ?", player.payload)
+    if not rows or not isinstance(rows[0][0], bytes):
+        return None
+    return draw_agent(AgentSpec(player.about, player.kind, rows[0][0]))

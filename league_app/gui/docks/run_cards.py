@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QProgressBar, QSizePolicy, QSpinBox, QVBoxLayout, 
 from engine.league.records import RunState
 from engine.play.play_settings import MOST_WORKERS
 from engine.telemetry import RunView
-from league_app.core.formatting import chance, duration, match_rate, percent, plural
+from league_app.core.formatting import chance, duration, match_rate, percent, plural, shorten
 from league_app.core.queries.highlights import Summary, Upset
-from league_app.core.run_monitor import TournamentView, TrainingView, UnfinishedTournament
+from league_app.core.run_monitor import TournamentView, TrainingView, TrainingWorker, UnfinishedTournament
 from league_app.gui.widgets.basics import (
     Card,
     ElidedLabel,
@@ -27,6 +27,8 @@ from league_app.gui.widgets.basics import (
 )
 
 MARGIN = 12
+MAX_WORKER_NAME = 18  # characters
+BAR = 1000  # steps of a progress bar of training
 MAX_LINES = 3  # unfinished tournaments, and upsets, that are shown
 
 
@@ -300,7 +302,11 @@ class TrainingLine(QWidget):
         self.bar.setTextVisible(False)
         self.pause = IconButton("pause", "Pause", self._flip)
         self.halt = IconButton("stop", "Stop", self._stop)
-        self.setLayout(column(row(self.name, self.pause, self.halt, gap=4), self.bar, self.text, gap=4))
+        self._list = column(gap=2)
+        self.workers: list[WorkerLine] = []
+        whole = column(row(self.name, self.pause, self.halt, gap=4), self.bar, self.text, gap=4)
+        whole.addLayout(self._list)
+        self.setLayout(whole)
 
     def show_view(self, one: TrainingView) -> None:
         self.name.setText(one.name)
@@ -308,18 +314,47 @@ class TrainingLine(QWidget):
         self.pause.set_icon("play" if one.paused else "pause", f"{verb} {one.name}")
         self.halt.set_icon("stop", f"Save a checkpoint and stop {one.name}")
         now = one.progress
-        self.bar.setRange(0, max(now.total, 1) if now is not None else 1)
-        self.bar.setValue(now.step if now is not None else 0)
-        self.bar.setVisible(now is None or now.total > 0)
+        self.bar.setRange(0, BAR)
+        done = now.fraction if now is not None else 0.0
+        self.bar.setValue(round(BAR * (done or 0.0)))
+        self.bar.setVisible(done is not None)
         text = one.trouble or (now.text if now is not None else "starting")
         left = f", {duration(now.seconds_left)} left" if now is not None and now.seconds_left and not one.paused else ""
         self.text.setText(f"{'Paused: ' if one.paused else ''}{text}{left}")
+        self._show_workers(one.workers)
+
+    def _show_workers(self, workers: Sequence[TrainingWorker]) -> None:
+        if len(workers) != len(self.workers):
+            clear(self._list)
+            self.workers = [WorkerLine() for _ in workers]
+            for line in self.workers:
+                self._list.addWidget(line)
+        for line, worker in zip(self.workers, workers, strict=True):
+            line.show_worker(worker)
 
     def _flip(self) -> None:
         self.flip.emit(self._number)
 
     def _stop(self) -> None:
         self.stop.emit(self._number)
+
+
+class WorkerLine(QWidget):
+    """A worker of a training session: its name and state."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name, self.text = label("", "caption"), ElidedLabel("", "caption")
+        inner = row(self.name, self.text, gap=8)
+        inner.setStretch(1, 1)
+        self.setLayout(inner)
+
+    def show_worker(self, one: TrainingWorker) -> None:
+        self.name.setText(shorten(one.worker.name, MAX_WORKER_NAME))
+        self.text.setText(one.text)
+        pid = f"pid {one.worker.pid}" if one.worker.pid is not None else ""
+        lines = (one.worker.name, one.worker.task, one.text, pid)
+        self.setToolTip(tooltip_html("\n".join(line for line in lines if line)))
 
 
 class QueueCard(Card):

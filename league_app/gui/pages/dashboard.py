@@ -244,7 +244,7 @@ def _running_jobs(now: RunSnapshot) -> list[tuple[str, str, float | None]]:
         at = session.progress
         left = f", {duration(at.seconds_left)} left" if at is not None and at.seconds_left is not None else ""
         text = "starting" if at is None else f"{at.text}{left}"
-        lines.append((session.name, text, at.step / at.total if at is not None and at.total else None))
+        lines.append((session.name, text, at.fraction if at is not None else None))
     return lines
 
 

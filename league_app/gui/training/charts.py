@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
+from agents.training.trainer import Metric, Reading, metric_of
 from engine.game import Floats
 from league_app.core.queries.sessions import MetricUpdate
 from league_app.gui.widgets.basics import Card, ElidedLabel, button, column, label, row, tooltip_html
@@ -17,7 +18,6 @@ from league_app.gui.widgets.chart.chart import Chart, ChartLine, Reference
 from league_app.gui.widgets.chart.series import Axis, format_number
 
 SHARED_CHARTS = ({"best", "mean", "median", "worst", "max", "min"}, {"nodes", "connections"})  # metrics of one chart
-INTERVAL_ENDS = ("low", "high")  # metrics that are the interval of "share" in their group
 MIN_CHART_WIDTH = 330  # pixels
 MAX_COLUMNS = 3
 CHART_HEIGHT = 196
@@ -53,7 +53,9 @@ class SessionCurves:
     name: str
     started: float  # seconds since 1970
     curves: Mapping[str, MetricCurve]
-    descriptions: Mapping[str, str]  # of the metrics, by the trainer
+    metrics: Mapping[str, Metric]  # as the trainer declares them
+    headline: str = ""
+    unit: str = "step"
 
 
 @dataclass(frozen=True)
@@ -66,58 +68,46 @@ class ChartSpec:
     help: str = ""
     percent: bool = False
     band: tuple[str, str] | None = None
-    reference: str = ""  # label of a line at one half
+    reference: float | None = None  # a horizontal line
+    reference_label: str = ""
 
 
-def metric_description(name: str, descriptions: Mapping[str, str]) -> tuple[str, bool]:
-    """The description of a metric, and whether it was declared for a whole group, as in `validation/*`."""
-    if name in descriptions:
-        return descriptions[name], False
-    pattern = f"{name.partition('/')[0]}/*"
-    return descriptions.get(pattern, ""), pattern in descriptions
-
-
-def chart_specs(names: Iterable[str], descriptions: Mapping[str, str]) -> list[ChartSpec]:
-    """The charts of these metrics: validation first, then in the trainer's order, trouble last."""
-    ordered = sorted(names, key=sort_key(descriptions))
+def chart_specs(names: Iterable[str], declared: Mapping[str, Metric], headline: str = "") -> list[ChartSpec]:
+    """The charts of these metrics: the headline's group first, then in the trainer's order, trouble last."""
+    ordered = sorted(names, key=sort_key(declared, headline))
+    ends = {end for name in ordered if (metric := metric_of(name, declared)[0]) for end in metric.interval or ()}
     specs: list[ChartSpec] = []
     done: set[str] = set()
     for name in ordered:
         group, _, short = name.partition("/")
-        if name in done or (short in INTERVAL_ENDS and f"{group}/share" in ordered):
+        if name in done or name in ends:
             continue
         shared = next((names for names in SHARED_CHARTS if short in names), set[str]())
         same = [other for other in ordered if other.partition("/")[0] == group and other.partition("/")[2] in shared]
         metrics = tuple(same) if len(same) > 1 else (name,)
         done.update(metrics)
-        ends = f"{group}/low", f"{group}/high"
-        band = ends if short == "share" and all(end in ordered for end in ends) else None
-        specs.append(_chart_spec(name, metrics, band, descriptions))
+        specs.append(_chart_spec(name, metrics, set(ordered), declared))
     return specs
 
 
-def _chart_spec(
-    name: str, metrics: tuple[str, ...], band: tuple[str, str] | None, descriptions: Mapping[str, str]
-) -> ChartSpec:
+def _chart_spec(name: str, metrics: tuple[str, ...], known: set[str], declared: Mapping[str, Metric]) -> ChartSpec:
     group, _, short = name.partition("/")
-    text, whole_group = metric_description(name, descriptions)
-    percent = group == "validation" or text.startswith("share")
-    opponent = whole_group and group == "validation"  # one metric for each opponent
-    title = f"Against {short}" if opponent else spaced(short).capitalize()
-    reference = f"beats {short}" if opponent else ""
-    if percent and short == "share":
-        title, reference = ("All opponents" if group == "validation" else "Share of points"), "even"
+    metric = metric_of(name, declared)[0] or Metric("")
+    title, text = metric.title.format(name=short) or spaced(short).capitalize(), metric.about
     if len(metrics) > 1:
-        title = " and ".join(spaced(metric.partition("/")[2]) for metric in metrics).capitalize()
-        lines = ((metric.partition("/")[2], metric_description(metric, descriptions)[0]) for metric in metrics)
-        text = "\n".join(f"{metric}: {description}" for metric, description in lines)
-    return ChartSpec(group, title, metrics, text, percent, band, reference)
+        title = " and ".join(spaced(one.partition("/")[2]) for one in metrics).capitalize()
+        lines = ((one.partition("/")[2], (metric_of(one, declared)[0] or Metric("")).about) for one in metrics)
+        text = "\n".join(f"{one}: {about}" for one, about in lines)
+    band = metric.interval if metric.interval is not None and known.issuperset(metric.interval) else None
+    share, label = metric.reading is Reading.SHARE, metric.reference_label.format(name=short)
+    return ChartSpec(group, title, metrics, text, share, band, metric.reference, label)
 
 
-def sort_key(descriptions: Mapping[str, str]) -> Callable[[str], tuple[bool, int, str, int, bool, str]]:
-    """Orders metrics as the trainer describes them, with the group `trouble` last and Random as first opponent."""
-    groups = list(dict.fromkeys(["validation", *(name.partition("/")[0] for name in descriptions)]))
-    indexes = {name: index for index, name in enumerate(descriptions)}
+def sort_key(declared: Mapping[str, Metric], headline: str) -> Callable[[str], tuple[bool, int, str, int, bool, str]]:
+    """Orders metrics as the trainer declares them, with the headline's group first, the group `trouble` last and
+    Random as first opponent."""
+    groups = list(dict.fromkeys(name.partition("/")[0] for name in (headline, *declared)))
+    indexes = {name: index for index, name in enumerate(declared)}
 
     def key(name: str) -> tuple[bool, int, str, int, bool, str]:
         group, _, short = name.partition("/")
@@ -192,8 +182,10 @@ class ChartCard(Card):
 
     def show_sessions(self, sessions: Sequence[SessionCurves], axis: Axis) -> None:
         self.stale = self.painted = False
-        references = [Reference(0.5, self.spec.reference)] if self.spec.reference else []
-        self.chart.set_axis(axis)
+        line = self.spec.reference
+        references = [Reference(line, self.spec.reference_label)] if line is not None else []
+        units = {session.unit for session in sessions}
+        self.chart.set_axis(axis, unit=units.pop() if len(units) == 1 else "step")
         self.chart.set_lines(chart_lines(self.spec, sessions, axis), references)
         shown = self.chart.shown
         self.latest.setText("")
@@ -237,8 +229,8 @@ class MetricCharts(QScrollArea):
     def show_sessions(self, sessions: Sequence[SessionCurves]) -> None:
         self._sessions = list(sessions)
         names = {name for session in sessions for name, curve in session.curves.items() if len(curve.steps)}
-        descriptions = {name: text for session in sessions for name, text in session.descriptions.items()}
-        specs = chart_specs(names, descriptions)
+        declared = {name: metric for session in sessions for name, metric in session.metrics.items()}
+        specs = chart_specs(names, declared, sessions[0].headline if sessions else "")
         if list(self.cards) != specs:
             self._rebuild(specs)
         self._mark_stale()

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QCheckBox, QSlider, QStackedWidget, QTabBar, QWidg
 from league_app.core.changes import Change
 from league_app.core.formatting import percent
 from league_app.core.queries.sessions import (
-    SHARE,
     KnownPoints,
     SessionEnd,
     SessionPreviews,
@@ -24,6 +23,7 @@ from league_app.core.queries.sessions import (
     load_updates,
 )
 from league_app.core.state import LeagueState
+from league_app.core.trainers import TrainerFacts
 from league_app.gui.context import AppContext
 from league_app.gui.page import Page
 from league_app.gui.training.charts import MetricCharts, MetricCurve, SessionCurves
@@ -37,6 +37,7 @@ from league_app.gui.widgets.fields import ChoiceBox
 from league_app.gui.widgets.file_dialogs import open_folder, save_file
 
 PERIOD = 500  # milliseconds; at most one refresh in each
+UNKNOWN = TrainerFacts()
 NO_SESSIONS = 'No training yet. The preset "60 seconds" shows progress within a minute.'
 
 
@@ -51,8 +52,7 @@ class TrainingPage(Page):
         self._curves: dict[int, dict[str, MetricCurve]] = {}
         self._pending = 0  # number of a session to select as soon as it is listed
         self._running: dict[int, str] = {}
-        self._defaults: dict[str, dict[str, object]] = {}  # settings, by trainer
-        self._descriptions: dict[str, dict[str, str]] = {}  # of metrics, by trainer
+        self._trainers: dict[str, TrainerFacts] = {}
         self._drawn: list[int] = []  # the sessions in the charts
         self._refresh_timer.setInterval(PERIOD)
         self.model = SessionsModel(self)
@@ -116,7 +116,7 @@ class TrainingPage(Page):
         self.axis = ChoiceBox()
         self.axis.setAccessibleName("Horizontal axis")
         self.axis.addItems(["Steps", "Time"])
-        self.axis.setFixedSize(92, 30)
+        self.axis.setFixedSize(128, 30)
         self.axis.setCurrentIndex(1 if settings.get("training/axis", "step") == "elapsed" else 0)
         self.smoothing.valueChanged.connect(self._on_view_changed)
         self.log.toggled.connect(self._on_view_changed)
@@ -195,8 +195,7 @@ class TrainingPage(Page):
         self._load_curves()
 
     def _show_settings(self, summary: SessionSummary) -> None:
-        defaults = self._defaults.get(summary.session.trainer, {})
-        self.settings_view.show_session(summary, defaults, self.players.names)
+        self.settings_view.show_session(summary, summary.facts.defaults, self.players.names)
 
     @Slot()
     def _load_curves(self) -> None:
@@ -208,14 +207,13 @@ class TrainingPage(Page):
             number: {name: curve.last_point for name, curve in self._curves.get(number, {}).items()}
             for number in checked
         }
-        trainers = {row.session.trainer for row in self.model.rows if row.number in checked} - set(self._defaults)
+        trainers = {row.session.trainer for row in self.model.rows if row.number in checked} - set(self._trainers)
         self.context.ask("training/curves", partial(load_updates, known, trainers), self._show_curves)
 
     def _show_curves(self, new: object) -> None:
         assert isinstance(new, SessionUpdates)
-        self._defaults |= new.defaults
-        self._descriptions |= new.descriptions
-        if list(new.metrics) == self._drawn and not any(new.metrics.values()) and not new.descriptions:
+        self._trainers |= new.trainers
+        if list(new.metrics) == self._drawn and not any(new.metrics.values()) and not new.trainers:
             return  # nothing is new: do not redraw charts of ten thousand steps
         self._drawn = list(new.metrics)
         for number, updates in new.metrics.items():
@@ -229,17 +227,22 @@ class TrainingPage(Page):
 
     def _draw(self) -> None:
         sessions = {row.number: row.session for row in self.model.rows}
-        shown = [
-            SessionCurves(number, session.name, session.created, self._curves.get(number, {}),
-                          self._descriptions.get(session.trainer, {}))
-            for number in self.model.checked if (session := sessions.get(number)) is not None
-        ]  # fmt: skip
+        shown = []
+        for session in (sessions[number] for number in self.model.checked if number in sessions):
+            facts, curves = self._trainers.get(session.trainer, UNKNOWN), self._curves.get(session.number, {})
+            shown.append(
+                SessionCurves(
+                    session.number, session.name, session.created, curves, facts.metrics, facts.headline, facts.unit
+                )
+            )
         self.charts.show_sessions(shown)
+        units = {one.unit for one in shown}
+        self.axis.setItemText(0, f"{units.pop().capitalize()}s" if len(units) == 1 else "Steps")
         self.comparison.setText(f"Comparing {len(shown)} sessions" if len(shown) > 1 else "")
         summary = self.summary
         if summary is not None:
             self._show_settings(summary)
-            self.players.set_shares(self._curves.get(summary.number, {}).get(SHARE))
+            self.players.set_curves(self._curves.get(summary.number, {}))
 
     @Slot()
     def _on_view_changed(self) -> None:

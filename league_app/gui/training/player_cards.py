@@ -9,9 +9,10 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QWidget
 
+from engine.diagram import Diagram
 from league_app.core.formatting import ordinal
 from league_app.core.queries.sessions import TrainedPlayer
-from league_app.gui.training.network_sketch import NetworkSketch, Thumbnail
+from league_app.gui.training.thumbnail import Thumbnail
 from league_app.gui.widgets.basics import (
     Card,
     ElidedLabel,
@@ -87,17 +88,19 @@ class PlayerCard(Card):
     def show_player(
         self,
         player: TrainedPlayer,
-        sketch: NetworkSketch | None,
-        share: float | None,
+        diagram: Diagram | None,
+        result: str,
         status: LeagueStatus,
+        unit: str,
         writable: bool,
     ) -> None:
+        """`result` is its headline metric as text; `unit` is what steps are."""
         self.player, self._status = player, status
-        self.picture.show_player(player.payload, sketch)
+        self.picture.show_player(player.payload, diagram)
         first, last = player.first_step, player.last_step
-        steps = f"Step {first:,}" if first == last else f"Steps {first:,}\u2013{last:,}"
-        points = "" if self._small else " of the points"
-        self.title.setText(f"{steps} \u00b7 {share * 100:.0f} %{points}" if share is not None else steps)
+        noun = unit.capitalize()
+        steps = f"{noun} {first:,}" if first == last else f"{noun}s {first:,}\u2013{last:,}"
+        self.title.setText(" \u00b7 ".join(part for part in (player.role, steps, result) if part))
         self.about.setText(player.about or player.kind)
         self.status.setText(status.text)
         self.status.setVisible(bool(status.text))
@@ -108,7 +111,7 @@ class PlayerCard(Card):
         self.main_button.setEnabled(usable and not status.busy)
         self.main_button.setToolTip(tooltip_html(TOOLTIPS[text] if usable else "The league was opened read-only"))
         for part in (self.watch_button, self.main_button):
-            part.setAccessibleName(f"{part.text()}: {steps}")
+            part.setAccessibleName(f"{part.text()}: {' '.join(filter(None, (player.role, steps)))}")
 
     def _on_watch_clicked(self) -> None:
         self.watch.emit(self.player)
@@ -170,9 +173,10 @@ class Players(QWidget):
         self,
         players: Sequence[TrainedPlayer],
         total: int,
-        sketches: Mapping[str, NetworkSketch | None],
-        shares: Sequence[float | None],
+        diagrams: Mapping[str, Diagram | None],
+        results: Sequence[str],
         statuses: Sequence[LeagueStatus],
+        unit: str,
         writable: bool,
     ) -> None:
         while len(self.cards) < len(players):
@@ -181,7 +185,8 @@ class Players(QWidget):
             card.setVisible(index < len(players))
             if index < len(players):
                 player = players[index]
-                card.show_player(player, sketches.get(player.payload), shares[index], statuses[index], writable)
+                diagram = diagrams.get(player.payload)
+                card.show_player(player, diagram, results[index], statuses[index], unit, writable)
         self.area.setVisible(bool(players))
         self.empty.setVisible(not players)
         self.count.setText(f"Newest {len(players)} of {total:,}" if total > len(players) else "")

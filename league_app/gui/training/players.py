@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,16 +12,17 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from agents.human import KIND, person
+from engine.diagram import Diagram
 from engine.league.records import Agent
 from engine.play.match import GameSpec
 from engine.registry import game_of
 from league_app.core.exhibitions import random_seed
-from league_app.core.queries.sessions import SessionSummary, TrainedPlayer, load_payload, load_players, load_ranks
+from league_app.core.queries.sessions import SessionSummary, TrainedPlayer, load_diagram, load_players, load_ranks
 from league_app.core.state import LeagueState
+from league_app.core.trainers import TrainerFacts
 from league_app.gui.context import AppContext
 from league_app.gui.placement_matches import Placed, PlacementQueue
 from league_app.gui.training.charts import MetricCurve
-from league_app.gui.training.network_sketch import NetworkSketch, load_sketch
 from league_app.gui.training.player_cards import PlayerCard, Players, league_status
 
 
@@ -32,25 +33,21 @@ class PlayersSnapshot:
     session: int
     players: list[TrainedPlayer]
     total: int
-    sketches: dict[str, NetworkSketch | None]  # new ones, by content hash
+    diagrams: dict[str, Diagram | None]  # new ones, by content hash
     ranks: dict[str, tuple[int, int, float, float]]
     opponents: list[tuple[str, str]]  # names and ids
     names: dict[str, str]  # of all agents, by id
 
 
 def load_snapshot(
-    number: int, game: GameSpec, pool: GameSpec, sketched: frozenset[str], state: LeagueState
+    number: int, game: GameSpec, pool: GameSpec, drawn: frozenset[str], state: LeagueState
 ) -> PlayersSnapshot:
     players, total = load_players(state, number)
-    sketches = {
-        player.payload: load_sketch(player.kind, load_payload(state, player.payload))
-        for player in players
-        if player.payload not in sketched
-    }
+    diagrams = {player.payload: load_diagram(state, player) for player in players if player.payload not in drawn}
     entered = {player.agent for player in players if player.agent}
     ranks = load_ranks(state, pool, entered) if entered else {}
     opponents = [(agent.name, agent.id) for agent in state.agents(game.name) if agent.kind != KIND.name]
-    return PlayersSnapshot(number, players, total, sketches, ranks, opponents, state.league.names())
+    return PlayersSnapshot(number, players, total, diagrams, ranks, opponents, state.league.names())
 
 
 class TrainedPlayers(QObject):
@@ -66,8 +63,8 @@ class TrainedPlayers(QObject):
         self.placements.placed.connect(self._on_placed)
         self._session: SessionSummary | None = None
         self._snapshot: PlayersSnapshot | None = None
-        self._sketches: dict[str, NetworkSketch | None] = {}
-        self._shares: MetricCurve | None = None
+        self._diagrams: dict[str, Diagram | None] = {}
+        self._curves: Mapping[str, MetricCurve] = {}
         self.names: dict[str, str] = {}
         for source in (self.view, newest):
             source.watch.connect(self.watch)
@@ -79,8 +76,8 @@ class TrainedPlayers(QObject):
 
     @Slot()
     def _on_league_opened(self) -> None:
-        self._session = self._snapshot = self._shares = None
-        self._sketches, self.names = {}, {}
+        self._session = self._snapshot = None
+        self._diagrams, self.names, self._curves = {}, {}, {}
         self._show()
 
     # Display
@@ -89,10 +86,10 @@ class TrainedPlayers(QObject):
         changed = self._session is None or self._session.number != summary.number
         self._session = summary
         if changed:
-            self._snapshot = self._shares = None
+            self._snapshot, self._curves = None, {}
             self._show()
-        game, sketched = summary.session.game, frozenset(self._sketches)
-        query = partial(load_snapshot, summary.number, game, self._pool(summary), sketched)
+        game, drawn = summary.session.game, frozenset(self._diagrams)
+        query = partial(load_snapshot, summary.number, game, self._pool(summary), drawn)
         self._context.ask("training/players", query, self._on_loaded)
 
     def _pool(self, summary: SessionSummary) -> GameSpec:
@@ -102,26 +99,28 @@ class TrainedPlayers(QObject):
 
     def _on_loaded(self, snapshot: object) -> None:
         assert isinstance(snapshot, PlayersSnapshot)
-        self._sketches |= snapshot.sketches
+        self._diagrams |= snapshot.diagrams
         self.names = snapshot.names
         if self._session is not None and snapshot.session == self._session.number:
             self._snapshot = snapshot
             self.view.set_opponents(snapshot.opponents)
             self._show()
 
-    def set_shares(self, curve: MetricCurve | None) -> None:
-        """The validation results of the session."""
-        self._shares = curve
+    def set_curves(self, curves: Mapping[str, MetricCurve]) -> None:
+        """The metrics of the session."""
+        self._curves = curves
         self._show()
 
-    def _share(self, player: TrainedPlayer) -> float | None:
-        """Its share of the points in the validation: the best value up to its first step, which selected it."""
-        curve = self._shares
+    def _result(self, player: TrainedPlayer) -> str:
+        """Its headline metric, as text: the best value up to its first step, which selected it, or its own at that
+        step if it has a role."""
+        facts = self._session.facts if self._session is not None else TrainerFacts()
+        curve = self._curves.get(facts.metric_of_player(player.role))
         if curve is None or not len(curve.steps):
-            return None
+            return ""
         until = curve.values[: int(np.searchsorted(curve.steps, player.first_step, side="right"))]
-        until = until[np.isfinite(until)]
-        return float(until.max()) if len(until) else None
+        best = facts.best(until[-1:] if player.role else until)
+        return facts.headline_text(best) if best is not None else ""
 
     @Slot()
     def _show(self) -> None:
@@ -130,18 +129,19 @@ class TrainedPlayers(QObject):
         total = snapshot.total if snapshot is not None else 0
         ranks = snapshot.ranks if snapshot is not None else {}
         writable = state is not None and not state.league.read_only
-        shares = [self._share(player) for player in players]
+        unit = self._session.facts.unit if self._session is not None else "step"
+        results = [self._result(player) for player in players]
         agents = [player.agent or "" for player in players]
         statuses = [
             league_status(player, self.placements.status_text(agent), ranks.get(agent))
             for player, agent in zip(players, agents, strict=True)
         ]
-        self.view.show_players(players, total, self._sketches, shares, statuses, writable)
+        self.view.show_players(players, total, self._diagrams, results, statuses, unit, writable)
         self.counted.emit(total)
         self.newest.setVisible(bool(players))
         if players:
-            sketch = self._sketches.get(players[0].payload)
-            self.newest.show_player(players[0], sketch, shares[0], statuses[0], writable)
+            diagram = self._diagrams.get(players[0].payload)
+            self.newest.show_player(players[0], diagram, results[0], statuses[0], unit, writable)
 
     # Commands
 
@@ -169,7 +169,9 @@ class TrainedPlayers(QObject):
         state = self._context.state
         assert isinstance(player, TrainedPlayer)
         if state is not None:
-            self._submit(partial(state.training.enter, player.session, player.last_step), self._on_entered)
+            self._submit(
+                partial(state.training.enter, player.session, player.last_step, role=player.role), self._on_entered
+            )
 
     def _on_entered(self, agent: object) -> None:
         assert isinstance(agent, Agent)
@@ -219,5 +221,5 @@ def _playable_by_humans(pool: GameSpec) -> bool:
 
 
 def _exhibit(state: LeagueState, player: TrainedPlayer, opponent: str, game: GameSpec) -> object:
-    spec = state.training.player(player.session, player.last_step)
+    spec = state.training.player(player.session, player.last_step, player.role)
     return state.exhibit([spec, *[opponent] * (game_of(game).info.seats - 1)], game, random_seed())

@@ -11,6 +11,7 @@ from league_app.gui.training.player_cards import PlayerCard
 from league_app.gui.widgets.basics import Card, ElidedLabel, IconButton, button, column, label, row, set_tone
 
 TONES = {"running": "", "paused": "warn", "failed": "bad", "finished": "good", "stopped": "warn"}
+BAR = 1000  # steps of the progress bar
 MENU_COMMANDS = {
     "Stop now, without a checkpoint": "kill",
     "Resume with other settings...": "change",
@@ -59,8 +60,8 @@ class SessionHeader(Card):
         parts = [f"{session.trainer} on {session.game.name}", summary.progress_text, summary.time_left, summary.text]
         self.progress.setText(" \u00b7 ".join(part for part in parts if part))
         self.bar.setVisible(summary.running)
-        self.bar.setRange(0, min(summary.total, 2**31 - 1))  # 0 to 0 is Qt's busy indicator: the end is unknown
-        self.bar.setValue(min(summary.step, summary.total, 2**31 - 1))
+        self.bar.setRange(0, 0 if summary.done is None else BAR)  # 0 to 0 is Qt's busy indicator: the end is unknown
+        self.bar.setValue(round(BAR * (summary.done or 0.0)))
         self._show_message(summary)
         self._show_buttons(summary)
 

@@ -17,6 +17,8 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent, QPainter, QPen, QPolygonF
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
+from agents.training.trainer import Reading
+from engine.league.records import RunState
 from league_app.core.queries.sessions import SessionSummary
 from league_app.gui import theme
 from league_app.gui.training.sessions_model import SUMMARY_ROLE, SessionsModel
@@ -102,8 +104,8 @@ class _SessionDelegate(QStyledItemDelegate):
         second, third = QRectF(text.left(), text.top() + 19, room, 15), QRectF(text.left(), text.top() + 35, room, 15)
         width = draw_elided(painter, second, summary.status, TONES[summary.status])
         draw_elided(painter, second.adjusted(width, 0, 0, 0), f" \u00b7 {summary.session.trainer}", "muted")
-        best = f" \u00b7 best {summary.best * 100:.0f} %" if summary.best is not None else ""
-        draw_elided(painter, third, f"{_progress_text(summary)}{best}", "muted")
+        parts = [part for part in (_progress_text(summary), summary.best_text) if part]
+        draw_elided(painter, third, " \u00b7 ".join(parts), "muted")
         if curve:
             _draw_sparkline(painter, QRectF(text.right() - 56, text.top() + 22, 54, 26), summary)
         painter.restore()
@@ -138,19 +140,14 @@ class _SessionDelegate(QStyledItemDelegate):
 
 
 def _progress_text(summary: SessionSummary) -> str:
-    if not summary.step and summary.running:
-        return "starting"
-    return (
-        f"{summary.step:,} / {summary.total:,}"
-        if summary.total and summary.total < 100_000
-        else f"step {summary.step:,}"
-    )
+    short = 0 < summary.total < 100_000 and summary.step > 0 and summary.session.state is not RunState.FINISHED
+    return f"{summary.step:,} / {summary.total:,}" if short else summary.progress_text
 
 
 def _draw_sparkline(painter: QPainter, rect: QRectF, summary: SessionSummary) -> None:
     low, high = min(summary.curve), max(summary.curve)
-    if summary.best is not None:
-        low, high = 0.0, 1.0  # a share, so curves of different sessions can be compared
+    if summary.best is not None and summary.facts.reading is Reading.SHARE:
+        low, high = 0.0, 1.0  # so that curves of different sessions can be compared
     span = (high - low) or 1.0
     step = rect.width() / (len(summary.curve) - 1)
     points = [

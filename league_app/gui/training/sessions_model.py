@@ -84,7 +84,7 @@ class SessionsModel(QAbstractListModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return summary.session.name
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            best = f", best {summary.best * 100:.0f} %" if summary.best is not None else ""
+            best = f", best {summary.best_text}" if summary.best_text else ""
             return f"{summary.session.name}, {summary.session.trainer}, {summary.status}, {summary.progress_text}{best}"
         if role == Qt.ItemDataRole.CheckStateRole:
             return Qt.CheckState.Checked if summary.number in self._checked else Qt.CheckState.Unchecked

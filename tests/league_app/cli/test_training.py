@@ -13,11 +13,11 @@ from typing import Any
 import psutil
 import pytest
 
+from agents.training.events import Player
 from engine.league.records import RunState
 from engine.league.storage.league import League
 from engine.league.storage.session_rows import session_row
 from engine.league.storage.sessions import SESSION, SessionStore
-from engine.play.match import AgentSpec
 from engine.registry import TRAINERS, new_game
 from league_app.cli.main import main
 from league_app.core.state import LeagueState
@@ -204,7 +204,7 @@ def test_a_failing_trainer_is_exit_status_one_with_the_reason(league: str, capsy
 
 def test_a_session_is_listed_and_shown(league: str, capsys: Capture) -> None:
     output = run_text(capsys, "train", "list", league)
-    assert "1 First neat pong 3 finished" in output
+    assert "1 First neat pong 3 generations finished" in output
     shown = run_text(capsys, "train", "show", league)
     assert "1: First, neat on pong, finished 3 generations" in shown
     assert "population 20" in shown
@@ -237,14 +237,14 @@ def test_the_steps_of_any_trainer_are_listed(league: str, capsys: Capture) -> No
     with League(league) as league_file:
         SessionStore(league_file).add("Other", "counting", new_game("pong").spec, ())
         SessionStore(league_file).record(2, 41, [("count/value", 1.0)])
-    assert "2 Other counting pong 41 stopped" in run_text(capsys, "train", "list", league)
+    assert "2 Other counting pong 41 steps stopped" in run_text(capsys, "train", "list", league)
 
 
 def test_the_best_player_of_a_checkpoint_joins_once(league: str, capsys: Capture) -> None:
     steps = [
         checkpoint["step"]
         for checkpoint in run_json(capsys, "train", "show", league)["checkpoints"]
-        if not checkpoint["agent"]
+        if not checkpoint["players"][0]["agent"]
     ]
     arguments = ["train", "enter", league, "First"]
     agent = run_json(capsys, *arguments, "--step", str(steps[0]), "--name", "Early")
@@ -301,7 +301,7 @@ def test_any_session_name_is_shown_without_control_characters(league: str, capsy
         for name in ACCEPTED.values():
             number = sessions.add(name, "neat", game, ()).number
             sessions.record(number, 0, [("a/" + name.replace("/", "|")[:118].strip(), 1.0)])
-            sessions.add_checkpoint(number, 0, b"", AgentSpec("x", "dice", name.encode(), 1), name)
+            sessions.add_checkpoint(number, 0, b"", [Player("dice", 1, name.encode(), name)])
             sessions.update(number, RunState.STOPPED, name)
         evil = dataclasses.replace(
             sessions.session(1), number=99, name="\x1b[2J[/]", note="\x1b]0;x\x07", state=RunState.STOPPED

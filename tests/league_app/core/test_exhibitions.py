@@ -105,12 +105,12 @@ def test_the_best_player_of_a_checkpoint_is_shown_without_joining_the_league(sta
     number = sessions.add("climb", "neat", QUICK, []).number
     lazy, still = (BOTS[name] for name in ("Lazy", "Still"))
     for step, bot in ((3, lazy), (7, still)):
-        sessions.add_checkpoint(number, step, b"state", Player(bot.kind, bot.version, bot.payload, "so far"))
+        sessions.add_checkpoint(number, step, b"state", [Player(bot.kind, bot.version, bot.payload, "so far")])
     sessions.add_checkpoint(number, 9, b"state")
     agents = state.agents()
     newest, older = state.training.player(number), state.training.player("climb", step=3)
     assert (newest.payload, older.payload) == (still.payload, lazy.payload)
-    assert (newest.id, newest.kind, newest.version) == ("climb, step 7", still.kind, still.version)
+    assert (newest.id, newest.kind, newest.version) == ("climb, generation 7", still.kind, still.version)
     with pytest.raises(BadValue, match="step = 9"):
         state.training.player(number, step=9)
     state.speed = 0.0

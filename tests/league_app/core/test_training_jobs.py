@@ -14,8 +14,9 @@ from agents.training.session import TrainingSession
 from engine.errors import BadValue, NotNow, RingsideError, StorageFailed, UnknownName
 from engine.league.records import RunState
 from engine.league.storage.league import League
+from engine.league.storage.session_rows import SavedPlayer
 from engine.league.storage.sessions import SessionStore
-from engine.registry import TRAINERS, new_game
+from engine.registry import TRAINERS, agents_for, game_of, new_game
 from league_app.core import training_jobs
 from league_app.core.changes import Change, ChangeKind
 from league_app.core.state import LeagueState
@@ -73,6 +74,12 @@ def curves(league: League, number: int) -> Curves:
     }
 
 
+def entered(state: LeagueState) -> list[tuple[int, SavedPlayer]]:
+    """Steps and players of the first session's checkpoints that joined the league."""
+    checkpoints = state.training.sessions.checkpoints(1)
+    return [(one.step, player) for one in checkpoints for player in one.players if player.agent]
+
+
 def on_disk(path: Path, number: int = 1) -> tuple[RunState, str]:
     """The session as another reader of the file sees it."""
     with League(path, read_only=True) as league:
@@ -98,7 +105,7 @@ def test_a_session_runs_to_its_end_and_its_events_are_saved(state: LeagueState, 
         assert curves(league, 1) == {"count/value": [(step, float(step)) for step in range(1, 6)]}
         saved = sessions.checkpoints(1)
         assert [(one.step, one.resumable) for one in saved] == [(1, False), (3, True), (4, True), (5, True)]
-        assert [one.about for one in saved] == ["so far", "so far", "", "so far"]
+        assert [[player.about for player in one.players] for one in saved] == [["so far"], ["so far"], [], ["so far"]]
         assert sessions.state(1) == (5, b"5|" + bytes(8))
         assert sessions.audit() == []
         champion = league.agent("First")
@@ -145,8 +152,8 @@ def test_two_champions_in_one_batch_get_two_names(state: LeagueState, monkeypatc
     short = "n" * 110
     assert [one.name for one in job.champions] == [short, f"{short} (2)", f"{short} (3)"]
     assert [state.league.spec(one.id).payload for one in job.champions] == [b"one", b"two", b"best of 3"]
-    [through] = [one for one in state.training.sessions.checkpoints(1) if one.agent]
-    assert (through.step, through.agent) == (3, job.champions[2].id)
+    [(step, through)] = entered(state)
+    assert (step, through.agent) == (3, job.champions[2].id)
     assert state.training.sessions.audit() == []
 
 
@@ -215,7 +222,7 @@ def test_a_resumed_evolution_has_the_same_champion_as_an_uninterrupted_one(state
     [champion] = again.champions
     assert (champion.name, champion.kind, champion.parents) == ("against-bots 1", "neat", ())
     assert champion.notes.startswith("against-bots, generation ")
-    [through] = [one for one in state.training.sessions.checkpoints(1) if one.agent]
+    [(_, through)] = entered(state)
     assert (through.agent, through.payload, through.about) == (champion.id, champion.payload, champion.notes)
     never = state.training.start("neat", {**settings, "mode": "against-bots"}, game=EASY)
     assert never.wait().state is RunState.FINISHED
@@ -224,6 +231,25 @@ def test_a_resumed_evolution_has_the_same_champion_as_an_uninterrupted_one(state
     assert state.training.sessions.state(1) == state.training.sessions.state(2), "to the bit"
     assert never.champions == []
     assert "the best player is identical to against-bots 1" in never.logs[-1].text
+
+
+def test_a_plug_in_that_is_installed_later_adds_no_bot_to_a_session(state: LeagueState, path: Path) -> None:
+    settings = {**NEAT, "mode": "against-bots", "generations": 1, "bots": "", "validate_bots": "", "mastery": 0.0}
+    first = state.training.start("neat", settings, game=EASY)
+    assert first.wait().state is RunState.FINISHED
+    known = dict(first.session.config)
+    assert known["bots"] == known["validate_bots"] == "Dice,Still,Random,Lazy,Tracker,Shaky,Predictor"
+    state.close()
+    with LeagueState(path, plugins=[*PLUGINS, "tests.plugins.everyone"]) as again:
+        offered = {bot.id for bots in agents_for(game_of(EASY)).values() for bot in bots}
+        assert offered - {"Evolved", *known["bots"].split(",")}, "the plug-in has bots of its own"
+        second = again.training.resume(1, {"generations": 2})
+        assert second.wait().note == "2 generations"
+        assert dict(second.session.config) == {**known, "generations": 2}
+        bots = {name for name in curves(again.league, 1) if name.startswith("validation/")}
+    assert bots - {"validation/share", "validation/low", "validation/high"} == {
+        f"validation/{bot}" for bot in known["bots"].split(",")
+    }
 
 
 # Refusals

@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 from agents.training.events import Level, Log
 from engine.league.records import RunState
 from engine.telemetry import Event, Machine, RunView, WorkerStatus
-from league_app.core.run_monitor import MachineLoad, RunMonitor, RunSnapshot, TrainingView
+from league_app.core.run_monitor import MachineLoad, RunMonitor, RunSnapshot, TrainingView, TrainingWorker
 from league_app.gui import theme
 from league_app.gui.context import AppContext
 from league_app.gui.docks.log import MAX_ENTRIES, LogCollector, LogDock
@@ -196,16 +196,25 @@ def test_pressing_pause_does_not_wait_for_the_run(shown: Shown, monkeypatch: pyt
 
 
 def test_the_rows_of_training_sessions_are_updated_in_place(shown: Shown, qtbot: QtBot) -> None:
-    from agents.training.events import Progress
+    from agents.training.events import Progress, WorkerState
 
     dock = shown()
     card = dock.training_card
     card.show_training([TrainingView(4, "<b>Runner</b>", False, Progress(3, 10, "generation 3", 7.0), "")])
     line = card.lines[4]
-    assert (line.name.text(), line.bar.value(), line.text.text()) == ("<b>Runner</b>", 3, "generation 3, 7.0 s left")
+    assert (line.name.text(), line.bar.value(), line.text.text()) == ("<b>Runner</b>", 300, "generation 3, 7.0 s left")
     card.show_training([TrainingView(4, "<b>Runner</b>", True, Progress(4, 10, "generation 4", 6.0), "")])
     assert card.lines[4] is line
     assert line.text.text() == "Paused: generation 4"
+    card.show_training([TrainingView(4, "Runner", False, Progress(42, 0, "generation 42", 9.0, 0.85), "")])
+    assert line.bar.value() == 850, "by time, whatever the number of generations"
+    states = (WorkerState("learner", "learning", "batch 3", "12 updates", 1, 7), WorkerState("<b>actor</b>", "idle"))
+    workers = (TrainingWorker(states[0], 97.0, 200 << 20), TrainingWorker(states[1], None, None))
+    card.show_training([TrainingView(4, "Runner", False, None, "", workers)])
+    assert [(one.name.text(), one.text.text()) for one in line.workers] == [
+        ("learner", "learning, 12 updates, 97 %, 200 MB, 1 restart"),
+        ("<b>actor</b>", "idle"),
+    ]
     with qtbot.waitSignal(card.stop) as stopped:
         line.halt.click()
     assert stopped.args == [4]

@@ -178,7 +178,7 @@ def test_the_session_list_is_a_sound_model_with_accessible_texts(context: AppCon
     model.set_rows(rows[1:])
     model.set_rows(rows)
     first = model.index(0)
-    assert first.data(Qt.ItemDataRole.AccessibleTextRole) == "two, neat, finished, step 30 of 30, best 100 %"
+    assert first.data(Qt.ItemDataRole.AccessibleTextRole) == "two, neat, finished, 30 generations, best 100 %"
     assert model.setData(first, Qt.CheckState.Checked, Qt.ItemDataRole.CheckStateRole)
     assert model.checked == [numbers[1]]
     assert model.colour_index(numbers[0]) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,12 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from agents.human import person
+from engine.play.match import AgentSpec
+from engine.registry import KINDS, draw_agent
 from league_app.core.queries.sessions import load_players
 from league_app.core.state import LeagueState
 from league_app.gui import placement_matches
 from league_app.gui.context import AppContext
-from league_app.gui.training.network_sketch import load_sketch
 from tests.league_app.gui.conftest import BOTS, QUICK
 from tests.league_app.gui.training_helpers import Notifications, our_trainers, page_of, recorded, until, with_trainers
 
@@ -42,8 +44,8 @@ def test_each_player_is_shown_once_and_entering_it_places_it(
     until(qtbot, lambda: page.players.view.cards)
     assert page.tabs.tabText(1) == "Players (2)"
     cards = page.players.view.cards
-    until(qtbot, lambda: cards[0].title.text() == "Steps 20\u201330 \u00b7 67 % of the points")
-    assert cards[1].title.text() == "Step 10 \u00b7 33 % of the points"
+    until(qtbot, lambda: cards[0].title.text() == "Generations 20\u201330 \u00b7 67 %")
+    assert cards[1].title.text() == "Generation 10 \u00b7 33 %"
     assert cards[0].main_button.text() == "Add to league"
     page.tabs.setCurrentIndex(1)
     context.league.start_tournament(game=QUICK, agents=BOTS, options={"rounds": 50}, seed=77).pause()
@@ -94,12 +96,22 @@ def test_a_player_is_watched_against_the_chosen_opponent(
 def test_the_thumbnail_of_an_evolved_player_is_its_network(context: AppContext) -> None:
     league = context.league.league
     evolved = league.spec(league.agent("Evolved", "pong").id)
-    sketch = load_sketch(evolved.kind, evolved.payload)
-    assert sketch is not None
-    roles = [node.role for node in sketch.nodes]
+    diagram = draw_agent(evolved)
+    assert diagram is not None
+    roles = [node.role for node in diagram.nodes]
     assert roles.count("input") == 8
     assert roles.count("output") == 3
-    assert sketch.links
-    assert all(0 <= node.x <= 1 and 0 <= node.y <= 1 for node in sketch.nodes)
-    for kind, payload in (("neat", b"no genome"), ("neat", b""), ("dice", evolved.payload)):
-        assert load_sketch(kind, payload) is None
+    assert diagram.links
+    assert all(0 <= node.x <= 1 and 0 <= node.y <= 1 for node in diagram.nodes)
+    for kind, payload in (("neat", b"no genome"), ("neat", b""), ("dice", evolved.payload), ("not-installed", b"")):
+        assert draw_agent(AgentSpec("other", kind, payload)) is None
+
+
+def test_a_kind_that_fails_to_draw_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(agent: AgentSpec) -> None:
+        raise ZeroDivisionError("no picture")
+
+    monkeypatch.setattr(KINDS, "problems", {})
+    monkeypatch.setitem(KINDS._loaded, "dice", dataclasses.replace(KINDS.get("dice"), draw=fail))
+    assert draw_agent(AgentSpec("Random", "dice")) is None
+    assert "fails when asked to draw 'Random': ZeroDivisionError('no picture')" in KINDS.problems["dice"]

@@ -10,10 +10,10 @@ from typing import Any
 from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
+from agents.training.events import Player
 from engine.league.records import RunState
 from engine.league.storage.session_rows import Measured
 from engine.league.storage.sessions import SessionStore
-from engine.play.match import AgentSpec
 from engine.registry import TRAINERS
 from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext
@@ -80,8 +80,8 @@ def recorded(state: LeagueState, name: str = "one", steps: int = 30, stopped: bo
     ]  # fmt: skip
     sessions.record_many(number, batch)
     for step in (10, 20, 30):
-        best = AgentSpec("x", "dice", b"best of %d" % (step // 20), 1)
-        sessions.add_checkpoint(number, step, b"state", best, f"validated at {step} %")
+        best = Player("dice", 1, b"best of %d" % (step // 20), f"validated at {step} %")
+        sessions.add_checkpoint(number, step, b"state", [best])
     sessions.update(number, RunState.STOPPED if stopped else RunState.FINISHED, "for a test")
     return number
 

@@ -54,6 +54,7 @@ class Chart(QWidget):
         super().__init__()
         self.title = title
         self._axis: Axis = axis
+        self._unit = "step"
         self._percent, self._titles = percent, (x_title, y_title)
         self._log, self._smoothing = False, 0.0
         self._lines: list[ChartLine] = []
@@ -97,9 +98,9 @@ class Chart(QWidget):
         """Sets both without drawing; `set_lines` must follow."""
         self._smoothing, self._log = smoothing, log
 
-    def set_axis(self, axis: Axis, title: str = "") -> None:
-        """Sets the kind of x values without drawing; `set_lines` must follow."""
-        self._axis, self._titles = axis, (title, self._titles[1])
+    def set_axis(self, axis: Axis, title: str = "", unit: str = "step") -> None:
+        """Sets the kind of x values, and what steps are, without drawing; `set_lines` must follow."""
+        self._axis, self._unit, self._titles = axis, unit, (title, self._titles[1])
 
     def set_empty(self, sentence: str) -> None:
         self.empty.sentence.setText(sentence)
@@ -127,7 +128,7 @@ class Chart(QWidget):
             self._stack.setCurrentWidget(self.empty)
             return
         plot = self._ensure_plot()
-        plot.set_axes(self._axis, self._percent, log)
+        plot.set_axes(self._axis, self._percent, log, self._unit)
         plot.set_titles(*self._titles)
         plot.default_name = self.title.rpartition(": ")[2]
         plot.show_lines(self._prepared, self._references, (0.0, 1.0) if self._percent else None)
@@ -139,7 +140,8 @@ class Chart(QWidget):
             last = int(np.flatnonzero(np.isfinite(line.y))[-1])
             value = float(line.value[last])
             text = f"{format_number(value * 100, 3)} %" if self._percent else format_number(value)
-            yield f"{line.line.name or self.title}: {text} at {format_position(float(line.x[last]), self._axis)}"
+            where = format_position(float(line.x[last]), self._axis, self._unit)
+            yield f"{line.line.name or self.title}: {text} at {where}"
 
     def _ensure_plot(self) -> Plot:
         if self._plot is None:
@@ -195,7 +197,7 @@ class Chart(QWidget):
         return "".join(csv_lines(self._csv_rows()))
 
     def _csv_rows(self) -> Iterator[dict[str, Any]]:
-        heading = {"step": "step", "elapsed": "seconds", "date": "at", "number": "x"}[self._axis]
+        heading = {"step": self._unit, "elapsed": "seconds", "date": "at", "number": "x"}[self._axis]
         for line in self._prepared:
             low, high = (np.asarray(end, np.float64).ravel() if end is not None else None
                          for end in (line.line.low, line.line.high))  # fmt: skip

@@ -166,7 +166,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc] # pyqtgraph has no types
             self._show(items, line)
         self._show_references()
 
-    def set_axes(self, axis: Axis, percent: bool, log: bool) -> None:
+    def set_axes(self, axis: Axis, percent: bool, log: bool, unit: str) -> None:
+        self._unit = unit
         if (self.bottom.kind, self.left.log) != (axis, log):
             self._zoomed, self._cursor = False, None
         self.bottom.kind, self.left.percent, self.left.log = axis, percent, log
@@ -243,7 +244,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc] # pyqtgraph has no types
             finite = np.flatnonzero(np.isfinite(line.y))
             if len(finite):
                 points.append((line, int(finite[np.abs(line.x[finite] - self._cursor).argmin()])))
-        return format_position(self._cursor, self.bottom.kind), points
+        return format_position(self._cursor, self.bottom.kind, self._unit), points
 
     def format_value(self, value: float) -> str:
         return f"{format_number(value * 100, 3)} %" if self.left.percent else format_number(value)

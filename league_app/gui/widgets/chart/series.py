@@ -188,10 +188,10 @@ def format_elapsed(seconds: float) -> str:
     return f"{sign}{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{sign}{rest // 60}:{rest % 60:02}"
 
 
-def format_position(value: float, axis: Axis) -> str:
-    """A position on the x axis as text."""
+def format_position(value: float, axis: Axis, unit: str = "step") -> str:
+    """A position on the x axis as text; `unit` is what steps are."""
     if axis == "elapsed":
         return format_elapsed(value)
     if axis == "date":
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(value))
-    return f"step {format_number(value, 6)}" if axis == "step" else format_number(value, 6)
+    return f"{unit} {format_number(value, 6)}" if axis == "step" else format_number(value, 6)

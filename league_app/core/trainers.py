@@ -1,0 +1,66 @@
+"""What a trainer declares, for the window and the command line, also if it is not installed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from agents.training.trainer import Ends, Metric, Reading, metric_of
+from engine.errors import RingsideError
+from engine.game import Floats
+from engine.league.storage.session_rows import Session
+from engine.registry import TRAINERS
+
+
+@dataclass(frozen=True)
+class TrainerFacts:
+    """The declarations of a trainer; those of a trainer that is not installed are empty."""
+
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    headline: str = ""
+    unit: str = "step"
+    ends: Ends = Ends()  # noqa: RUF009 - frozen
+    fixed: tuple[str, ...] = ()
+    defaults: Mapping[str, object] = field(default_factory=dict)  # settings
+
+    @property
+    def reading(self) -> Reading:
+        """How the headline metric is read."""
+        metric, _ = metric_of(self.headline, self.metrics)
+        return metric.reading if metric is not None else Reading.SCORE
+
+    def best(self, values: Floats) -> float | None:
+        """The best value of the headline metric; None if there is none."""
+        finite = values[np.isfinite(values)]
+        return float(finite.min() if self.reading.lower_is_better else finite.max()) if len(finite) else None
+
+    def headline_text(self, value: float) -> str:
+        return reading_text(value, self.reading)
+
+    def metric_of_player(self, role: str) -> str:
+        """The metric that a player is judged by: a player with a role has its own, in the group of the headline."""
+        return f"{self.headline.partition('/')[0]}/{role}" if role else self.headline
+
+    def planned_steps(self, session: Session) -> int:
+        """The number of steps after which a session ends; 0 if something else may end it first."""
+        config = dict(session.config)
+        count = config.get(self.ends.count)
+        others = any(config.get(name) for name in (self.ends.minutes, self.ends.target))
+        return count if type(count) is int and not others else 0
+
+
+def trainer_facts(name: str) -> TrainerFacts:
+    try:
+        kind: Any = TRAINERS.get(name)
+    except RingsideError:  # not installed, or broken: the doctor reports it
+        return TrainerFacts()
+    defaults = {one.name: one.default for one in fields(kind)}
+    return TrainerFacts(dict(kind.metrics), kind.headline, kind.unit, kind.ends, tuple(kind.fixed), defaults)
+
+
+def reading_text(value: float, reading: Reading) -> str:
+    """A value of a metric, such as 74 % or 0.0312."""
+    return f"{value * 100:.0f} %" if reading is Reading.SHARE else f"{value:.3g}"

@@ -1,0 +1,77 @@
+"""Small pictures of players: the diagram that the agent kind offers, or else a pattern from the content hash."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QWidget
+
+from engine.diagram import Diagram
+from league_app.gui import theme
+
+
+class Thumbnail(QWidget):
+    """The picture of one player, in the colours of the current theme."""
+
+    def __init__(self, content: str = "", diagram: Diagram | None = None, size: QSize | None = None) -> None:
+        super().__init__()
+        self._content, self._diagram = content, diagram
+        self.setFixedSize(size or QSize(112, 76))
+
+    def show_player(self, content: str, diagram: Diagram | None) -> None:
+        if (content, diagram) != (self._content, self._diagram):
+            self._content, self._diagram = content, diagram
+            self.update()
+
+    @property
+    def diagram(self) -> Diagram | None:
+        return self._diagram
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        frame = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.setPen(QPen(theme.colour("hairline"), 1))
+        painter.setBrush(theme.colour("raised"))
+        painter.drawRoundedRect(frame, 6, 6)
+        inner = frame.adjusted(10, 8, -10, -8)
+        if self._diagram is not None:
+            draw_network(painter, inner, self._diagram)
+        elif self._content:
+            draw_pattern(painter, inner, self._content)
+
+
+def draw_network(painter: QPainter, rect: QRectF, diagram: Diagram) -> None:
+    """Inputs at the left; positive weights are blue, negative ones orange and dashed."""
+    points = [
+        QPointF(rect.left() + node.x * rect.width(), rect.top() + node.y * rect.height()) for node in diagram.nodes
+    ]
+    for link in diagram.links:
+        colour = theme.series(0 if link.weight >= 0 else 1)
+        colour.setAlphaF(0.25 + 0.6 * abs(link.weight))
+        style = Qt.PenStyle.SolidLine if link.weight >= 0 else Qt.PenStyle.DashLine
+        painter.setPen(QPen(colour, 0.6 + 1.4 * abs(link.weight), style))
+        painter.drawLine(points[link.source], points[link.target])
+    largest = max(len([node for node in diagram.nodes if node.role == role]) for role in ("input", "hidden", "output"))
+    radius = min(max(rect.height() / max(largest, 1) * 0.32, 1.2), 3.5)
+    painter.setPen(QPen(theme.colour("surface"), 0.8))
+    for node, point in zip(diagram.nodes, points, strict=True):
+        painter.setBrush(theme.colour({"input": "muted", "hidden": "text", "output": "accent"}[node.role]))
+        painter.drawEllipse(point, radius, radius)
+
+
+def draw_pattern(painter: QPainter, rect: QRectF, content: str) -> None:
+    """Five by five squares with mirror symmetry, from the content hash: equal players look equal."""
+    try:
+        bits = int(content[:8], 16)
+    except ValueError:
+        bits = sum(ord(letter) * 31**index for index, letter in enumerate(content[:8]))
+    side = min(rect.width(), rect.height()) / 5
+    left, top = rect.center().x() - side * 2.5, rect.center().y() - side * 2.5
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.series(bits % 6))
+    for row in range(5):
+        for column in range(3):
+            if bits >> (row * 3 + column) & 1:
+                for x in {column, 4 - column}:
+                    painter.drawRect(QRectF(left + x * side, top + row * side, side - 1, side - 1))
