@@ -171,6 +171,7 @@ class RunMonitor:
         workers = [TrainingWorker(one, *self._loads.get(one.pid or 0, unknown)) for one in job.workers]
         return TrainingView(job.number, job.name, job.paused, job.progress, job.trouble, tuple(workers))
 
+
 def _toggle_text(state: LeagueState, run: TournamentView | None) -> str:
     """The text beside the visual switch."""
     if run is None:
@@ -179,7 +180,6 @@ def _toggle_text(state: LeagueState, run: TournamentView | None) -> str:
     if now.activity is Activity.LIVE:
         return f"showing match {now.played + 1:,} of {now.total:,}"
     return f"playing on {plural(state.budget.cores, 'worker')}" if now.activity is Activity.PLAYING else now.text
-
 
 
 @dataclass(frozen=True)

@@ -254,7 +254,9 @@ class SessionStore:
     def agents(self, number: int) -> list[Agent]:
         """The agents of the league that this session has trained, in the order in which they were added."""
         session = self.session(number)
-        entered = {player.agent for one in self.checkpoints(number) for player in one.players if player.agent is not None}
+        entered = {
+            player.agent for one in self.checkpoints(number) for player in one.players if player.agent is not None
+        }
         known = self.league.agents(session.game.name, archived=True)
         return [one for one in known if one.id in entered or names_session(one.origin, session)]
 

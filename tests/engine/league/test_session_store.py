@@ -318,10 +318,14 @@ def test_a_failure_is_a_field_and_older_notes_are_read_as_one(league: League, se
 def test_the_agents_of_a_session_are_linked_by_checkpoints_or_named_by_their_origin(
     league: League, sessions: SessionStore
 ) -> None:
-    league.add_agent("Stranger", GAME.name, AgentSpec("other", "fast", b"other"), origin="step 1 of training session 2 (First)")
+    league.add_agent(
+        "Stranger", GAME.name, AgentSpec("other", "fast", b"other"), origin="step 1 of training session 2 (First)"
+    )
     checkpoint = sessions.add_checkpoint(1, 4, b"state", best(b"one"))
     linked = sessions.enter(checkpoint.number, "Linked")
-    named = league.add_agent("Named", GAME.name, AgentSpec("two", "fast", b"two"), origin=origin_of(sessions.session(1), 7))
+    named = league.add_agent(
+        "Named", GAME.name, AgentSpec("two", "fast", b"two"), origin=origin_of(sessions.session(1), 7)
+    )
     league.archive(linked.id)
     assert [one.name for one in sessions.agents(1)] == [linked.name, named.name]
 
