@@ -21,6 +21,8 @@ Z = 1.959963984540054  # 95 % of a normal distribution lie within so many standa
 SCALE = 800 / math.log(10)  # normalised Elo per standard deviation of one game
 CLAMP = 0.001  # a score of 0 or 1 would give infinite Elo
 NOTHING = 1e-3  # replaces a count of zero where its logarithm is needed
+MOST = 10**15  # games or pairs of one outcome
+NEAREST = 300.0  # logarithm of the smallest share of an outcome, with room to spare
 Model = Literal["logistic", "normalised"]
 
 
@@ -124,6 +126,10 @@ def sprt(
         raise BadValue("elo0, elo1", (elo0, elo1), "two differences from -1000 to 1000, the smaller one first")
     if model not in ("logistic", "normalised"):
         raise BadValue("model", model, "logistic or normalised")
+    most = _largest_normalised(len(counts)) if model == "normalised" else math.inf
+    if not -most < elo0 < elo1 < most:
+        needed = f"between -{most:.0f} and {most:.0f} on the normalised scale; the logistic one reaches to 1000"
+        raise BadValue("elo0, elo1", (elo0, elo1), needed)
     unit: Literal["games", "pairs"] = "pairs" if len(counts) == 5 else "games"
     lower, upper = math.log(beta / (1 - alpha)), math.log((1 - beta) / alpha)
     llr = 0.0
@@ -133,6 +139,13 @@ def sprt(
         fits = [_fit(values, shares, one, model) for one in (elo0, elo1)]
         llr = n * float(np.sum(shares * np.log(fits[1] / fits[0])))
     return Sprt(elo0, elo1, model, unit, llr, lower, upper)
+
+
+def _largest_normalised(outcomes: int) -> float:
+    """The largest difference for which `_fit` can begin, at equal shares: its first `pull` needs both signs."""
+    _, deviation = _moments(np.linspace(0.0, 1.0, outcomes), np.full(outcomes, 1 / outcomes))
+    step = math.sqrt(2) if outcomes == 5 else 1.0
+    return SCALE / step / (deviation + 0.25 / deviation)
 
 
 def _fit(values: Floats, shares: Floats, difference: float, model: Model) -> Floats:
@@ -155,10 +168,19 @@ def _tilt(pull: Floats, shares: Floats) -> Floats:
     """shares / (1 + theta * pull), with theta such that the mean of `pull` is 0 (Owen's empirical likelihood)."""
     from scipy.optimize import brentq
 
-    low, high = -1 / pull.max(), -1 / pull.min()
-    edge = 1e-9 * (high - low)
-    theta = brentq(lambda x: float(np.sum(shares * pull / (1 + x * pull))), low + edge, high - edge)
-    tilted: Floats = shares / (1 + theta * pull)
+    # theta lies between two poles, and the rarer an outcome, the nearer to one. So the distance from the nearer pole is
+    # found, on a logarithmic scale: 1 + theta * pull is then computed without a difference of nearly equal numbers.
+    top, bottom = pull.max(), pull.min()
+    middle = (-1 / top - 1 / bottom) / 2
+    beyond = float(np.sum(shares * pull / (1 + middle * pull))) > 0  # the sum falls as theta grows
+    base, slope = (1 - pull / bottom, -pull) if beyond else (1 - pull / top, pull)
+
+    def excess(distance: float) -> float:
+        return float(np.sum(shares * pull / (base + math.exp(distance) * slope)))
+
+    half = (1 / top - 1 / bottom) / 2  # the distance from a pole to the middle
+    distance = brentq(excess, math.log(half) - NEAREST, math.log(1.1 * half))  # a bit beyond, for rounding errors
+    tilted: Floats = shares / (base + math.exp(distance) * slope)
     return tilted
 
 
@@ -175,7 +197,7 @@ def _moments(values: Floats, shares: Floats) -> tuple[float, float]:
 def _check(counts: Sequence[int], empty: bool = False) -> None:
     if len(counts) not in (3, 5):
         raise BadValue("counts", tuple(counts), "three (losses, draws, wins) or five (pairs: LL, LD, DD+WL, WD, WW)")
-    if any(isinstance(count, bool) or not isinstance(count, int) or count < 0 for count in counts):
-        raise BadValue("counts", tuple(counts), "whole numbers that are not negative")
+    if any(isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MOST for count in counts):
+        raise BadValue("counts", tuple(counts), f"whole numbers from 0 to {MOST:,}")
     if not empty and not sum(counts):
         raise BadValue("counts", tuple(counts), "of at least one game")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine.errors import BadValue
 from engine.league.ratings import UNKNOWN, ahead, many_seats, rate, running_elo, superior, tier
-from engine.league.statistics import compare, elo, expected, sprt
+from engine.league.statistics import MOST, Model, compare, elo, expected, sprt
 
 counts = st.one_of(
     st.lists(st.integers(0, 2000), min_size=3, max_size=3), st.lists(st.integers(0, 2000), min_size=5, max_size=5)
@@ -64,11 +64,28 @@ def test_a_sequential_test_errs_about_as_often_as_alpha() -> None:
     assert wrong <= 20, "0.05 of 200 is 10; 20 would happen in one of 500 such tests"
 
 
+def test_the_test_gives_a_number_for_any_counts_and_hypotheses() -> None:
+    assert sprt([0, 0, 1, 0, 1_000_000], 0, 10).verdict == "elo1"
+    drawn = random.Random(5)
+    models: tuple[Model, ...] = ("normalised", "logistic")
+    for model in models:
+        for _ in range(300):
+            kinds = (0, 0, 1, drawn.randrange(10**6), drawn.randrange(10**12), MOST)
+            counts = [drawn.choice(kinds) for _ in range(drawn.choice((3, 5)))]
+            elo0, elo1 = sorted(drawn.uniform(-230, 230) for _ in range(2))
+            forwards = sprt(counts, elo0, elo1, model=model).llr
+            assert math.isfinite(forwards)
+            mirrored = sprt(counts[::-1], -elo1, -elo0, model=model).llr  # from the other player's view
+            assert mirrored == pytest.approx(-forwards, rel=1e-3, abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (([1, 2], 0, 5), "counts = (1, 2): must be three"),
-        (([1, -2, 3], 0, 5), "not negative"),
+        (([1, -2, 3], 0, 5), "from 0 to"),
+        (([1, 2, 10**400], 0, 5), "from 0 to"),
+        (([1, 2, 3, 4, 5], 0, 300), "on the normalised scale"),
         (([1, 2, 3], 5, 0), "the smaller one first"),
         (([1, 2, 3], 0, 5, 0.7), "alpha = 0.7"),
         (([1, 2, 3], 0, 5, 0.05, 0.05, "odd"), "model = 'odd'"),
