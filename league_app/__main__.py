@@ -6,6 +6,11 @@ import sys
 def main() -> None:
     """Runs the command line; handles Ctrl-C during the imports too."""
     try:
+        from league_app.cli import start_up
+
+        start_up.open_closed_streams()
+        start_up.accept_interrupts()
+        start_up.ignore_empty_terminal()
         from league_app.cli.main import main as run
 
         run()

@@ -14,19 +14,27 @@ from typing import Any, NoReturn
 
 from engine.errors import RingsideError, UnknownName
 from league_app.cli import diagnostics, leagues, matches, results, tournaments, training, window
-from league_app.cli.output import print_error, print_result, program_name
+from league_app.cli.output import CommandResult, print_error, print_result, program_name
+from league_app.cli.start_up import configure_output
 
 NEGATIVE, WRONG, OPEN = 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command; an error is one sentence on standard error and exit status 2."""
-    status = OPEN
+    configure_output()
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
+    status = 0
     try:
-        options, left = _parser().parse_known_args(arguments)
-        if left:  # reported by the command's own parser, which refers to its help
-            options.parser.error(f"unrecognized arguments: {' '.join(left)}")
-        answer = options.run(options)
+        try:
+            options = _parse(arguments)
+        except SystemExit:  # argparse has printed the help
+            sys.stdout.flush()
+            raise
+        status = OPEN
+        answer: CommandResult = options.run(options)
         status = answer.status
         print_result(answer, options.json)
         sys.stdout.flush()
@@ -42,6 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:  # standard output: errors of other files are handled where they are written
         sys.stdout = None  # or Python would flush it again at exit, and fail again
         _stop(f"cannot write to standard output: {error.strerror or error}", 1)
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    options, left = _parser().parse_known_args(arguments)
+    if left:  # reported by the command's own parser, which refers to its help
+        options.parser.error(f"unrecognized arguments: {' '.join(left)}")
+    return options
 
 
 def _stop(sentence: str, status: int) -> None:

@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -78,7 +79,8 @@ def _localise_hints(text: str) -> str:
 def print_error(sentence: str) -> None:
     """Prints an error message to standard error."""
     text = plain(_localise_hints(" ".join(sentence.splitlines())))
-    print(f"ringside: {text if len(text) <= LONGEST else text[:LONGEST] + ' ...'}", file=sys.stderr)  # noqa: T201
+    with suppress(OSError):  # nowhere to report it; the exit status still tells
+        print(f"ringside: {text if len(text) <= LONGEST else text[:LONGEST] + ' ...'}", file=sys.stderr)  # noqa: T201
 
 
 def plain(text: str) -> str:
