@@ -1,13 +1,24 @@
-"""Atomic file writes: write to a temporary name, flush to the disk, then rename. Also finds asset files."""
+"""Reads and writes files: atomically, so under a temporary name first. Also finds asset files.
+
+All files that a user names go through `read_file`, which refuses what may never end, and `write_file`, which never
+overwrites a league, and another file only on request. The league itself has `engine.league.storage.database`.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
+import stat
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from engine.errors import BadValue
+
+LEAGUE_SUFFIX = ".league"
+LEAGUE_NAME = re.compile(rf"{re.escape(LEAGUE_SUFFIX)}(-wal|-shm|-journal|-lock)?", re.IGNORECASE)  # suffix
+DATABASE = b"SQLite format 3\0"  # the first bytes of a league, whatever its name is
 
 
 def check_path(field: str, path: Path | str) -> Path:
@@ -29,13 +40,85 @@ def asset(name: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
+def read_file(path: Path | str, largest: int, field: str = "file") -> bytes:
+    """The content of a file that the user named. Raises BadValue for pipes and devices, which may never end."""
+    path = check_path(field, path)
+    try:  # without blocking: opening a named pipe would wait for a writer
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise BadValue(field, str(path), "a regular file; this is a folder, a device or a pipe")
+            if os.fstat(handle).st_size > largest:
+                raise BadValue(field, str(path), f"a file of at most {largest:,} bytes")
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                return file.read(largest + 1)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise BadValue(field, str(path), f"a regular file that can be read ({error.strerror or error})") from None
+
+
+def check_writable(path: Path | str, overwrite: bool = False, field: str = "file") -> Path:
+    """Raise BadValue unless `write_file` can write this file: call it before the work that produces the content."""
+    path = check_path(field, path)
+    if _is_league(path):
+        raise BadValue(field, str(path), "another name: a league is never overwritten")
+    if path.is_dir():
+        raise BadValue(field, str(path), "the name of a file; this is a folder")
+    if path.exists() and not path.is_file():
+        raise BadValue(field, str(path), "the name of a file; this is a device or a pipe")
+    if os.path.lexists(path) and not overwrite:
+        raise BadValue(field, str(path), "a new name: this file exists, and only --overwrite replaces it")
+    try:
+        if path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        with tempfile.TemporaryFile(dir=path.parent):  # the only reliable test; access rights say too little
+            pass
+    except OSError as error:
+        raise _unwritable(field, path, error) from None
+    return path
+
+
+def write_file(path: Path | str, data: bytes | Iterable[bytes], overwrite: bool = False, field: str = "file") -> Path:
+    """Write a file that the user named, completely or not at all; `field` names the argument in error messages."""
+    path = check_writable(path, overwrite, field)
+    try:
+        _write(path, [data] if isinstance(data, bytes) else data, overwrite)
+    except FileExistsError:
+        raise BadValue(field, str(path), "a new name: another program has just created this file") from None
+    except OSError as error:
+        raise _unwritable(field, path, error) from None
+    return path
+
+
+def _is_league(path: Path) -> bool:
+    """By its name, existing or not, or by its content."""
+    if any(LEAGUE_NAME.fullmatch(one.suffix) for one in (path, Path(os.path.realpath(path)))):
+        return True
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(DATABASE)) == DATABASE
+    except OSError:  # unreadable: then it is not overwritten either, unless asked to
+        return False
+
+
+def _unwritable(field: str, path: Path, error: OSError) -> BadValue:
+    return BadValue(field, str(path), f"a file that can be written ({error.strerror or error})")
+
+
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write a file so that a crash leaves either the old or the new content."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    """Write a file of the program's own so that a crash leaves either the old or the new content."""
+    _write(path, [data], replace=True)
+
+
+def _write(path: Path, parts: Iterable[bytes], replace: bool) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".ringside-")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        move_into_place(Path(name), path)
+            file.writelines(parts)
+        move_into_place(Path(name), path, replace)
     finally:
         Path(name).unlink(missing_ok=True)
 

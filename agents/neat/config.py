@@ -19,7 +19,7 @@ from agents.neat.neat_python_fixes import DefaultGenome, DefaultReproduction
 from agents.neat.pilot import inputs_of
 from agents.neat.species import DefaultSpeciesSet
 from engine.errors import BadValue, RingsideError, UnknownName
-from engine.files import asset, check_path
+from engine.files import asset, read_file
 from engine.game import Game
 
 LARGEST_CONFIG = 1 << 20  # bytes
@@ -41,16 +41,7 @@ def config_text(path: str, game: Game) -> str:
             raise RingsideError("Ringside's NEAT configurations (assets/neat) are missing: reinstall Ringside")
         return found.read_text(encoding="utf-8")
     try:
-        place = check_path("neat_config", path)
-        if place.exists() and not place.is_file():
-            raise BadValue("neat_config", path, "a file")
-        with place.open("rb") as file:
-            raw = file.read(LARGEST_CONFIG + 1)
-        if len(raw) > LARGEST_CONFIG:
-            raise BadValue("neat_config", path, f"a file of at most {LARGEST_CONFIG:,} bytes")
-        return raw.decode()
-    except OSError as error:
-        raise BadValue("neat_config", path, f"a file that can be read ({error.strerror})") from None
+        return read_file(path, LARGEST_CONFIG, "neat_config").decode()
     except UnicodeDecodeError:
         raise BadValue("neat_config", path, "a text file") from None
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine import codec
 from engine.errors import BadReplay, BadValue, RingsideError
-from engine.files import write_atomic
+from engine.files import read_file, write_file
 from engine.game import Floats, Game, Indices, Ints, NotedBoards, StyledBoards, check_match
 from engine.play.lane_kernels import bits_for, rank, unpack
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
@@ -193,20 +193,16 @@ def _check_ending(match: MatchSpec, ending: Ending, playback: Playback) -> None:
         raise BadReplay(f"match {match.id!r}: after {playback.steps} steps it cannot have ended as {description}")
 
 
-def save(path: Path, match: MatchSpec, result: MatchResult) -> None:
-    """Write a replay file atomically."""
-    write_atomic(path, codec.dump(Replay(FORMAT, 1, match, result)).encode())
+def save(path: Path, match: MatchSpec, result: MatchResult, overwrite: bool = False, field: str = "file") -> None:
+    """Write a replay file; see `write_file`."""
+    write_file(path, codec.dump(Replay(FORMAT, 1, match, result)).encode(), overwrite, field)
 
 
 def load(path: Path) -> tuple[Replay, Playback]:
     """Read a replay and play it again; raises BadReplay if anything is wrong with it."""
     try:
-        with path.open("rb") as file:
-            text = file.read(codec.MAX_BYTES + 1)
-        replay = codec.load(Replay, text, format=FORMAT, version=1)
+        replay = codec.load(Replay, read_file(path, codec.MAX_BYTES), format=FORMAT, version=1)
         return replay, verified(replay.match, replay.result)
-    except OSError as error:
-        raise BadReplay(f"{path}: {error.strerror or error}") from None
     except RingsideError as error:
         raise BadReplay(f"{path}: {error}") from error
 

@@ -153,6 +153,10 @@ def _executor_name(text: str) -> str:
     return text
 
 
+def add_overwrite_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing file; a league is never replaced")
+
+
 def add_log_option(parser: argparse.ArgumentParser) -> None:
     """Adds `--log` to a command and wraps its function."""
     parser.add_argument(

@@ -6,23 +6,32 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
 from engine.errors import BadValue
-from engine.files import check_path
+from engine.files import read_file
 from engine.league import standings
-from engine.league.records import Agent
+from engine.league.records import LARGEST_PAYLOAD, Agent
 from engine.league.storage import agent_file
 from engine.league.storage.database import create
 from engine.league.storage.league import League
 from league_app.cli import engines
-from league_app.cli.common import command, open_read_only, topic
+from league_app.cli.common import add_overwrite_option, command, open_read_only, topic
 from league_app.cli.output import CommandResult, console, plural, print_line, safe_text, table
 from league_app.core import agent_files
-from league_app.core.export import as_data, csv_lines, json_lines, match_rows, standing_lines, write_lines
+from league_app.core.export import (
+    STANDING_COLUMNS,
+    as_data,
+    csv_lines,
+    json_lines,
+    match_lines,
+    standing_lines,
+    write_lines,
+)
 from league_app.core.state import LeagueState
 from league_app.core.validation import unconfirmed
 
@@ -51,6 +60,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--tournament", help="number or name (default: all; for standings, all with the same rules)")
     parser.add_argument("--game", help="game of the standings, if the league has several games")
     parser.add_argument("--to", type=Path, metavar="FILE", help="file to write (default: standard output)")
+    add_overwrite_option(parser)
 
     parser = command(
         commands, "backup", "copy a league, also while it is in use", backup, ["backup my.league copy.league"]
@@ -105,6 +115,7 @@ def add_agents(under: Any) -> None:
     )
     add_agent_arguments(parser)
     parser.add_argument("file", type=Path, nargs="?", help="file to write (default: the agent's name, with .agent)")
+    add_overwrite_option(parser)
     parser = command(
         under, "archive", "archive an agent; its matches stay", archive, ["agents archive my.league Old --undo"]
     )
@@ -227,10 +238,7 @@ def only_game(state: LeagueState) -> str:
 def read_payload(text: str) -> bytes:
     if not text.startswith("@"):
         return text.encode(errors="surrogateescape")
-    try:
-        return check_path("--payload", text[1:]).read_bytes()
-    except OSError as error:
-        raise BadValue("--payload", text, f"a file that can be read ({error.strerror})") from None
+    return read_file(text[1:], LARGEST_PAYLOAD, "--payload")
 
 
 def edit(options: argparse.Namespace) -> CommandResult:
@@ -260,9 +268,8 @@ def import_agent(options: argparse.Namespace) -> CommandResult:
 def export_agent(options: argparse.Namespace) -> CommandResult:
     with open_read_only(options.league) as league:
         agent = league.agent(options.agent, options.game)
-        target = agent_files.export_agent(
-            league, agent, Path(options.file or agent_files.file_name(agent.name) + ".agent")
-        )
+        file = Path(options.file or agent_files.file_name(agent.name) + ".agent")
+        target = agent_files.export_agent(league, agent, file, options.overwrite)
     return CommandResult({"file": str(target), "agent": agent}, lambda: print_line(f"{agent.name} written to {target}"))
 
 
@@ -286,24 +293,24 @@ def backup(options: argparse.Namespace) -> CommandResult:
 
 def export(options: argparse.Namespace) -> CommandResult:
     """Exports row by row: a league may be larger than memory."""
-    if options.to is not None:
-        check_path("--to", options.to)
     if options.to is None:
         return CommandResult(None, lambda: sys.stdout.writelines(export_lines(options)), raw=True)
-    write_lines(options.to, export_lines(options))
+    write_lines(options.to, export_lines(options), options.overwrite, "--to")
     return CommandResult({"file": str(options.to)}, lambda: print_line(f"written to {options.to}"))
 
 
 def export_lines(options: argparse.Namespace) -> Iterator[str]:
     with open_read_only(options.league) as league:
         number = league.tournament(options.tournament).number if options.tournament is not None else None
-        if options.what == "agents":
-            rows: Iterator[dict[str, Any]] = (as_data(agent) for agent in league.agents(archived=True))
-        elif options.what == "standings":
+        if options.what == "matches":
+            yield from match_lines(league, number, options.format)
+            return
+        columns = STANDING_COLUMNS if options.what == "standings" else [field.name for field in fields(Agent)]
+        if options.what == "standings":
             rows = standing_rows(options, number or 0)
         else:
-            rows = match_rows(league, number)
-        yield from csv_lines(rows) if options.format == "csv" else json_lines(rows)
+            rows = (as_data(agent) for agent in league.agents(archived=True))
+        yield from csv_lines(columns, rows) if options.format == "csv" else json_lines(rows)
 
 
 def standing_rows(options: argparse.Namespace, number: int) -> Iterator[dict[str, Any]]:

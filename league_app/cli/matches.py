@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BadValue, NotNow
+from engine.files import check_writable
 from engine.league import failure_report, standings
 from engine.league.records import RunState
 from engine.league.statistics import compare
 from engine.league.storage.database import SUFFIX
 from engine.league.storage.league import League
+from engine.play import replay
 from engine.play.arena import DEFAULT_LANES, MOST_LANES
 from engine.play.match import EndingKind, Limits, MatchSpec
 from engine.play.play_settings import MOST_WORKERS, default_workers
@@ -23,6 +25,7 @@ from league_app.cli import replays
 from league_app.cli.common import (
     add_executor_option,
     add_log_option,
+    add_overwrite_option,
     check_seed,
     check_whole,
     command,
@@ -32,7 +35,7 @@ from league_app.cli.common import (
     seed_argument,
 )
 from league_app.cli.output import CommandResult, comparison_text, plural, print_line, show_failures, show_match
-from league_app.cli.replays import is_league, last_caption, play_match, save, spec_data
+from league_app.cli.replays import is_league, last_caption, play_match, spec_data
 from league_app.cli.tournaments import finish, play
 from league_app.core.exhibitions import IN_WINDOW
 from league_app.core.export import result_data
@@ -89,6 +92,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--save", type=Path, metavar="FILE", help="save the match as a replay file (single matches only)"
     )
+    add_overwrite_option(parser)
     add_executor_option(parser)
     add_log_option(parser)
     replays.add(commands)
@@ -154,9 +158,11 @@ def single(options: argparse.Namespace, game: Any, players: Any, names: dict[str
     spec = MatchSpec(
         "match", game.spec, players, 1 if options.seed is None else options.seed, options.start, Limits(options.steps)
     )
+    if options.save:
+        check_writable(options.save, options.overwrite, "--save")
     result = play_match(spec, options.on, options.json)
     if options.save:
-        save(options.save, spec, result)
+        replay.save(options.save, spec, result, options.overwrite, "--save")
     caption, informative = last_caption(spec, result)
 
     def show() -> None:

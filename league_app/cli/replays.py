@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BadValue, RingsideError
-from engine.files import check_path, write_atomic
+from engine.files import check_path, check_writable, write_file
 from engine.league import played_matches
 from engine.league.storage.database import SUFFIX
 from engine.league.storage.league import League
@@ -21,7 +21,7 @@ from engine.play.executors import DEFAULT, Executor, new_executor
 from engine.play.match import MatchResult, MatchSpec
 from engine.play.replay import Playback
 from engine.registry import game_of
-from league_app.cli.common import add_executor_option, add_log_option, command
+from league_app.cli.common import add_executor_option, add_log_option, add_overwrite_option, command
 from league_app.cli.output import CommandResult, announce_compilation, duration, print_error, print_line, show_match
 from league_app.core.export import result_data
 from league_app.core.validation import check_admitted
@@ -47,6 +47,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--style", help="with --png: drawing style, for games with several")
     parser.add_argument("--save", type=Path, metavar="FILE", help="save as a replay file")
     parser.add_argument("--export", type=Path, metavar="FILE", help="export for other programs, such as Shogi as .csa")
+    add_overwrite_option(parser)
 
     parser = command(
         commands,
@@ -62,6 +63,9 @@ def add(commands: Any) -> None:
 
 
 def replay_match(options: argparse.Namespace) -> CommandResult:
+    for field in ("png", "save", "export"):
+        if path := getattr(options, field):
+            check_writable(path, options.overwrite, f"--{field}")
     if is_league(options.file):
         if options.match is None:
             raise BadValue("match", None, "given: which match of the league, such as 3.17")
@@ -77,11 +81,14 @@ def replay_match(options: argparse.Namespace) -> CommandResult:
         raise BadValue("--step", step, f"from 0 to {playback.steps}")
     playback.seek(step)
     if options.png:
-        draw(playback, options.png, options.style)
+        from league_app.rendering.painter import save_png  # pygame is imported only for pictures
+
+        save_png(playback.scene(options.style), options.png, overwrite=options.overwrite, field="--png")
     if options.save:
-        save(options.save, spec, result)
+        replay.save(options.save, spec, result, options.overwrite, "--save")
     if options.export:
-        export(playback, options.export, [names.get(player, player) for player in result.players], result)
+        text = export_text(playback, options.export, [names.get(player, player) for player in result.players], result)
+        write_file(options.export, text.encode(), options.overwrite, "--export")
 
     def show() -> None:
         show_match(playback.game, result, [names.get(player, player) for player in result.players])
@@ -173,38 +180,15 @@ def is_league(where: object) -> bool:
     return str(where).endswith(SUFFIX)
 
 
-def save(path: Path, spec: MatchSpec, result: MatchResult) -> None:
-    check_path("--save", path)
-    try:
-        replay.save(path, spec, result)
-    except OSError as error:
-        raise BadValue("--save", str(path), f"a file that can be written ({error.strerror})") from None
-
-
-def export(playback: Playback, path: Path, names: Sequence[str], result: MatchResult) -> None:
-    check_path("--export", path)
+def export_text(playback: Playback, path: Path, names: Sequence[str], result: MatchResult) -> str:
+    """The match in the notation that the suffix of the path names."""
     info, notation = playback.game.info, path.suffix.removeprefix(".")
     if not info.notations:
         raise RingsideError(f"{info.title} has no export format for other programs: remove --export")
     if notation not in info.notations:
         needed = " or ".join(f".{suffix}" for suffix in info.notations)
         raise BadValue("--export", str(path), f"a file name that ends in {needed}")
-    text = playback.written(notation, names, result.ending)
-    try:
-        write_atomic(path, text.encode())
-    except OSError as error:
-        raise BadValue("--export", str(path), f"a file that can be written ({error.strerror})") from None
-
-
-def draw(playback: Playback, path: Path, style: str | None) -> None:
-    check_path("--png", path)
-    scene = playback.scene(style)
-    from league_app.rendering.painter import save_png  # pygame is imported only for pictures
-
-    try:
-        save_png(scene, path)
-    except OSError as error:
-        raise BadValue("--png", str(path), f"a file name that ends in .png and can be written ({error})") from None
+    return playback.written(notation, names, result.ending)
 
 
 def spec_data(spec: MatchSpec) -> dict[str, object]:

@@ -25,7 +25,7 @@ from engine.league.storage.sessions import SessionStore
 from engine.options import parse
 from engine.play.play_settings import MOST_WORKERS, default_workers
 from engine.registry import TRAINERS, new_game
-from league_app.cli.common import check_whole, command, open_read_only, parse_pairs
+from league_app.cli.common import add_overwrite_option, check_whole, command, open_read_only, parse_pairs
 from league_app.cli.output import (
     CommandResult,
     console,
@@ -120,6 +120,7 @@ def add_rest(under: Any) -> None:
     )
     add_session_arguments(parser)
     parser.add_argument("--to", required=True, metavar="FOLDER|FILE.csv|FILE.json", help="folder or file to write")
+    add_overwrite_option(parser)
 
 
 def add_session_arguments(parser: argparse.ArgumentParser) -> None:
@@ -421,13 +422,16 @@ def export_session(options: argparse.Namespace) -> CommandResult:
     if timeline:
         if not spans:
             raise BadValue("session", session.number, "a session whose trainer reports spans of time")
-        path = write_trace(spans, session.name, options.to)
+        path = write_trace(spans, session.name, options.to, options.overwrite, "--to")
         text = f"{plural(len(spans), 'span')} written to {path}; https://ui.perfetto.dev shows them"
         return CommandResult({"file": str(path), "spans": len(spans)}, lambda: print_line(text))
     if not metrics:
         raise BadValue("session", session.number, "a session with metrics")
     table = options.to.lower().endswith(".csv")
-    target = write_csv(metrics, options.to) if table else export(metrics, session.created, options.to)
+    if table:
+        target = write_csv(metrics, options.to, options.overwrite, "--to")
+    else:
+        target = export(metrics, session.created, options.to)
     count = sum(len(series.steps) for series in metrics.values())
     text = f"{plural(count, 'value')} of {plural(len(metrics), 'metric')} written to {target}"
     shows = "" if table else f"; `tensorboard --logdir {shlex.quote(options.to)}` (installed separately) shows them"

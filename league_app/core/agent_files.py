@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import BadValue, RingsideError
-from engine.files import check_path
+from engine.errors import RingsideError
 from engine.league.records import Agent, content_hash
 from engine.league.storage import agent_file
 from engine.league.storage.league import League, free_name
@@ -77,11 +76,11 @@ def add_from_file(league: League, one: agent_file.AgentFile, path: Path, name: s
     )
 
 
-def export_agents(league: League, ids: Sequence[str], target: Path) -> list[Path]:
+def export_agents(league: League, ids: Sequence[str], target: Path, overwrite: bool = False) -> list[Path]:
     """Writes one agent to this file, or several to this folder, each named after its agent."""
     agents = [league.by_id(id) for id in ids]
     if len(agents) == 1 and not target.is_dir():
-        return [export_agent(league, agents[0], target)]
+        return [export_agent(league, agents[0], target, overwrite)]
     written: list[Path] = []
     for agent in agents:
         stem, number = file_name(agent.name), 1
@@ -93,16 +92,12 @@ def export_agents(league: League, ids: Sequence[str], target: Path) -> list[Path
     return written
 
 
-def export_agent(league: League, agent: Agent, target: Path) -> Path:
-    check_path("file", target)
+def export_agent(league: League, agent: Agent, target: Path, overwrite: bool = False) -> Path:
     names = [one.name for one in dataclasses.fields(agent_file.AgentFile) if one.name != "payload"]
     content = agent_file.AgentFile(
         **{name: getattr(agent, name) for name in names}, payload=league.payload(agent.payload)
     )
-    try:
-        agent_file.save(target, content)
-    except OSError as error:
-        raise BadValue("file", str(target), f"a file that can be written ({error.strerror})") from None
+    agent_file.save(target, content, overwrite)
     return target
 
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.errors import BadValue
-from engine.files import check_path, write_atomic
+from engine.files import write_file
 from engine.league.storage.spans import SavedSpan
 
 PROCESS = 1
@@ -31,12 +30,9 @@ def trace_events(spans: Sequence[SavedSpan], title: str) -> Iterator[dict[str, A
         yield {"ph": "X", "name": one.name, "pid": PROCESS, "tid": tracks[one.track], **times}
 
 
-def write_trace(spans: Sequence[SavedSpan], title: str, path: Path | str) -> Path:
+def write_trace(
+    spans: Sequence[SavedSpan], title: str, path: Path | str, overwrite: bool = False, field: str = "file"
+) -> Path:
     """Writes a trace file and returns its path."""
-    target = check_path("file", path)
     text = json.dumps({"displayTimeUnit": "ms", "traceEvents": list(trace_events(spans, title))})
-    try:
-        write_atomic(target, text.encode())
-    except OSError as error:
-        raise BadValue("file", str(path), f"a file that can be written ({error.strerror})") from None
-    return target
+    return write_file(path, text.encode(), overwrite, field)

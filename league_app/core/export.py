@@ -7,16 +7,14 @@ import dataclasses
 import io
 import json
 import math
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from engine.errors import BadValue
-from engine.files import check_path, move_into_place
+from engine.files import write_file
 from engine.league import played_matches, standings
 from engine.league.storage.league import League
 from engine.league.storage.session_rows import Series
@@ -24,6 +22,13 @@ from engine.play.match import GameSpec, MatchResult
 from league_app.core.validation import game_info
 
 FORMULA_STARTS = "=+-@\t\r"  # a spreadsheet treats a cell that begins with one of these as a formula
+STANDING_COLUMNS = ("place", "agent", "rating", "error", "wins", "draws", "losses", "scored", "conceded", "forfeits")
+MATCH_COLUMNS = (
+    *("tournament", "number", "game", "seed", "start", "at", "ending", "steps", "repeatable", "duration"),
+    *("digest", "blamed", "reason"),
+)
+SEAT_COLUMNS = ("player", "score", "rank")  # of each seat, with its number, before its statistics
+METRIC_COLUMNS = ("metric", "step", "at", "value")
 
 
 def as_data(value: object) -> Any:
@@ -80,39 +85,72 @@ def standing_lines(table: standings.Standings) -> Iterator[dict[str, Any]]:
 
 def match_rows(league: League, number: int | None) -> Iterator[dict[str, Any]]:
     """One row for each match of a tournament, or of the whole league if `number` is None."""
-    names, stat_names = league.names(), dict[GameSpec, tuple[str, ...]]()
+    names, stats = league.names(), _StatNames()
     for match in played_matches.every_match(league, number):
         game, ending = match.spec.game, match.result.ending
-        if game not in stat_names:
-            info = game_info(game)
-            stat_names[game] = info.stats if info is not None else ()
         data = as_data(result_data(match.result))
-        row: dict[str, Any] = {"match": match.reference, "game": game.name, "seed": str(match.spec.seed)}
-        row |= {"start": match.spec.start, "at": match.at, "ending": ending.kind.value}
-        row |= {name: data[name] for name in ("steps", "repeatable", "duration", "digest")}
-        row |= {"blamed": " ".join(map(str, ending.seats)), "reason": ending.reason}
+        row: dict[str, Any] = {"match": match.reference, "tournament": match.tournament, "number": match.place}
+        row |= {"game": game.name, "seed": str(match.spec.seed), "start": match.spec.start, "at": match.at}
+        row |= {"ending": ending.kind.value} | {name: data[name] for name in ("steps", "repeatable", "duration")}
+        row |= {"digest": data["digest"], "blamed": " ".join(map(str, ending.seats)), "reason": ending.reason}
         for seat, player in enumerate(match.result.players):
-            row[f"player{seat}"] = names[player]
-            row[f"score{seat}"] = data["scores"][seat]
-            row[f"rank{seat}"] = data["ranks"][seat]
-            values = zip(stat_names[game], data["stats"][seat], strict=False)
-            row |= {f"{stat}{seat}": value for stat, value in values}
+            values = dict(zip(stats[game], data["stats"][seat], strict=False))  # a match that never began has none
+            row |= {f"player{seat}": names[player], f"score{seat}": data["scores"][seat]}
+            row |= {f"rank{seat}": data["ranks"][seat]}
+            row |= {_stat_column(name, seat): values.get(name) for name in stats[game]}
         yield row
 
 
-def csv_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """CSV with a heading; cells that a spreadsheet would treat as formulas are marked as text."""
+class _StatNames(dict[GameSpec, tuple[str, ...]]):
+    """By game; none if it is not installed."""
+
+    def __missing__(self, game: GameSpec) -> tuple[str, ...]:
+        info = game_info(game)
+        self[game] = info.stats if info is not None else ()
+        return self[game]
+
+
+def _stat_column(stat: str, seat: int) -> str:
+    """Unlike any other column: `hits0`, and `hits1_0` because `hits10` belongs to another seat."""
+    return f"{stat}_{seat}" if stat in SEAT_COLUMNS or stat[-1:].isdigit() else f"{stat}{seat}"
+
+
+def match_columns(league: League, number: int | None) -> list[str]:
+    """The columns of all these matches together: each game has its own number of seats, and its own statistics."""
+    stats, by_seat = _StatNames(), list[dict[str, None]]()
+    for tournament in [number] if number is not None else [one.number for one in league.tournaments()]:
+        for match in played_matches.history(league, tournament=tournament, limit=1):  # all have as many seats
+            for seat in range(len(match.spec.players)):
+                if seat == len(by_seat):
+                    by_seat.append(dict.fromkeys(f"{name}{seat}" for name in SEAT_COLUMNS))
+                by_seat[seat] |= dict.fromkeys(_stat_column(stat, seat) for stat in stats[match.spec.game])
+    return [*MATCH_COLUMNS, *(name for columns in by_seat for name in columns)]
+
+
+def match_lines(league: League, number: int | None, format: str) -> Iterator[str]:
+    """The matches of a tournament, or of the whole league, as a file of this format: csv or json.
+
+    A CSV has no column `match`: spreadsheets and pandas would read 1.10 as 1.1.
+    """
+    rows = match_rows(league, number)
+    if format == "json":
+        return json_lines(rows)
+    numbered = ({name: value for name, value in row.items() if name != "match"} for row in rows)
+    return csv_lines(match_columns(league, number), numbered)
+
+
+def csv_lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """CSV with a heading; cells that a spreadsheet would treat as formulas are marked as text. A row may lack columns,
+    but not have others: no value is left out silently."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    headings: list[str] = []
+    writer = csv.DictWriter(out, columns, extrasaction="raise", lineterminator="\n")
+    writer.writeheader()
+    yield out.getvalue()
     for row in rows:
-        if not headings:
-            headings = list(row)
-            writer.writerow(headings)
-        writer.writerow([_cell(row.get(name)) for name in headings])
-        yield out.getvalue()
         out.seek(0)
         out.truncate()
+        writer.writerow({name: _cell(value) for name, value in row.items()})
+        yield out.getvalue()
 
 
 def json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
@@ -124,27 +162,19 @@ def json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
     yield "[]\n" if before == "[\n" else "\n]\n"
 
 
-def write_lines(path: Path, lines: Iterator[str], field: str = "--to") -> None:
-    """Writes the file completely or not at all; `field` names the argument in error messages."""
-    try:
-        with tempfile.TemporaryDirectory(prefix=".ringside-", dir=path.absolute().parent) as folder:
-            temporary = Path(folder) / "export"
-            with temporary.open("w", encoding="utf-8", errors="replace", newline="") as file:
-                file.writelines(lines)
-            move_into_place(temporary, path)
-    except OSError as error:
-        raise BadValue(field, str(path), f"a file that can be written ({error.strerror})") from None
+def write_lines(path: Path | str, lines: Iterator[str], overwrite: bool = False, field: str = "file") -> Path:
+    """Writes a text file; see `write_file`."""
+    return write_file(path, (line.encode(errors="replace") for line in lines), overwrite, field)
 
 
-def write_csv(metrics: Mapping[str, Series], path: str) -> Path:
+def write_csv(metrics: Mapping[str, Series], path: str, overwrite: bool = False, field: str = "file") -> Path:
     """Writes the metrics of a training session, one row per value."""
     rows = (
-        {"metric": name, "step": step, "at": at, "value": value}
+        dict(zip(METRIC_COLUMNS, (name, step, at, value), strict=True))
         for name, series in metrics.items()
         for step, at, value in zip(series.steps.tolist(), series.at.tolist(), series.values.tolist(), strict=True)
     )
-    write_lines(check_path("--to", path), csv_lines(rows))
-    return Path(path)
+    return write_lines(path, csv_lines(METRIC_COLUMNS, rows), overwrite, field)
 
 
 def _cell(value: object) -> object:

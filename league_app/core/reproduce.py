@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.errors import BadValue
-from engine.files import write_atomic
+from engine.files import write_file
 from engine.league import played_matches
 from engine.play import replay
 from engine.play.executors import new_executor
@@ -29,18 +28,15 @@ def reproduce(state: LeagueState, match: str) -> tuple[str, str]:
     return text, "warn"
 
 
-def save_replay(state: LeagueState, match: str, path: Path) -> tuple[str, str]:
+def save_replay(state: LeagueState, match: str, path: Path, overwrite: bool = False) -> tuple[str, str]:
     """Saves a match as a replay or, by the suffix of the path, in a notation of its game; returns a message and its
     tone."""
     found = played_matches.match(state.league, match)
     notation, names = path.suffix.removeprefix("."), state.league.names()
-    try:
-        if notation in game_of(found.spec.game).info.notations:
-            playback = replay.verified(found.spec, found.result)
-            players = [names[one.id] for one in found.spec.players]
-            write_atomic(path, playback.written(notation, players, found.result.ending).encode())
-        else:
-            replay.save(path, found.spec, found.result)
-    except OSError as error:
-        raise BadValue("file", str(path), f"a file that can be written ({error.strerror})") from None
+    if notation in game_of(found.spec.game).info.notations:
+        playback = replay.verified(found.spec, found.result)
+        players = [names[one.id] for one in found.spec.players]
+        write_file(path, playback.written(notation, players, found.result.ending).encode(), overwrite)
+    else:
+        replay.save(path, found.spec, found.result, overwrite)
     return f"{match} was saved as {path.name}", "good"

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import BadValue
-from engine.files import check_path, write_atomic
+from engine.files import check_path, write_file
 from engine.league.storage.session_rows import Series
 
 POLYNOMIAL = 0x82F63B78  # Castagnoli, reflected
@@ -84,8 +84,7 @@ def export(metrics: Mapping[str, Series], started: float, folder: Path | str) ->
     place = check_path("folder", folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        target = place / f"events.out.tfevents.{int(started):010d}.{socket.gethostname()}.ringside"
-        write_atomic(target, b"".join(events(metrics, started)))
     except OSError as error:
         raise BadValue("folder", str(folder), f"a folder that can be written ({error.strerror})") from None
-    return target
+    target = place / f"events.out.tfevents.{int(started):010d}.{socket.gethostname()}.ringside"
+    return write_file(target, events(metrics, started), overwrite=True)

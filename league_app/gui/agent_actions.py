@@ -169,7 +169,8 @@ class AgentActions(QObject):
 
     @Slot(str)
     def export_to(self, path: str) -> None:
-        task = partial(agent_files.export_agents, self._context.league.league, list(self._exported), Path(path))
+        league, agents = self._context.league.league, list(self._exported)
+        task = partial(agent_files.export_agents, league, agents, Path(path), overwrite=True)  # the dialog has asked
         self._context.slow_queue.run(task, self._written)
 
     def _written(self, paths: list[Path]) -> None:

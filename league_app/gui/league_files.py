@@ -17,7 +17,7 @@ from engine.registry import game_of, usual_game
 from league_app.core import paths, sample_league
 from league_app.core.changes import Change
 from league_app.core.doctor import check_league
-from league_app.core.export import csv_lines, json_lines, match_rows, write_lines
+from league_app.core.export import match_lines, write_lines
 from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext, open_league, pools
 from league_app.gui.dialogs.messages import ConfirmDialog, FailureDialog
@@ -313,8 +313,8 @@ def _back_up(state: LeagueState, path: Path) -> Path:
 
 
 def _export(state: LeagueState, path: Path) -> Path:
-    rows = match_rows(state.league, None)
-    write_lines(path, json_lines(rows) if path.suffix == ".json" else csv_lines(rows))
+    lines = match_lines(state.league, None, "json" if path.suffix.lower() == ".json" else "csv")
+    write_lines(path, lines, overwrite=True)  # the dialog has asked
     return path
 
 

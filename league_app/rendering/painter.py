@@ -7,13 +7,15 @@ shapes that are not axis-aligned are drawn larger once, scaled down, and cached 
 from __future__ import annotations
 
 import functools
+import io
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pygame
 
-from engine.files import asset
+from engine.errors import BadValue
+from engine.files import asset, write_file
 from engine.scene import Circle, Item, Line, Point, Polygon, Rect, Scene, Sprite, Text
 
 SMOOTH = 3  # scale factor of still pictures before they are scaled down
@@ -40,13 +42,17 @@ def picture(scene: Scene, height: int = 600) -> pygame.Surface:
     return pygame.transform.smoothscale(large, size)
 
 
-def save_png(scene: Scene, path: Path, height: int = 600) -> None:
+def save_png(scene: Scene, path: Path, height: int = 600, overwrite: bool = False, field: str = "file") -> None:
+    """Saves a picture; see `write_file`."""
+    check_png(path, field)
+    drawn = io.BytesIO()
+    pygame.image.save(picture(scene, height), drawn, "picture.png")
+    write_file(path, drawn.getvalue(), overwrite, field)
+
+
+def check_png(path: Path, field: str = "file") -> None:
     if path.suffix.lower() != ".png":
-        raise OSError(f"{path.suffix or 'no suffix'} instead of .png")
-    try:
-        pygame.image.save(picture(scene, height), str(path))
-    except pygame.error as error:
-        raise OSError(str(error)) from None
+        raise BadValue(field, str(path), "a file name that ends in .png")
 
 
 class ScenePainter:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 import re
 import stat
 import struct
@@ -26,7 +25,7 @@ from safetensors import SafetensorError, deserialize
 
 from engine import codec
 from engine.errors import BadAgentFile, BadValue, RingsideError
-from engine.files import write_atomic
+from engine.files import read_file, write_file
 from engine.league.records import check_colour, check_name, check_tags, check_text, content_hash
 
 FORMAT = "ringside-agent"
@@ -92,7 +91,7 @@ class AgentManifest:
     hash: str  # of the payload; detects mistakes, not forgeries
 
 
-def save(path: Path, content: AgentFile) -> None:
+def save(path: Path, content: AgentFile, overwrite: bool = False) -> None:
     """Writes the file, completely or not at all; the same content gives the same bytes.
 
     Names are written in Unicode's composed form, and equal tags once. Content that `load` would refuse is an error.
@@ -104,13 +103,13 @@ def save(path: Path, content: AgentFile) -> None:
             raise BadValue("file", f"{len(data)} bytes", "read back as what was written")
     except RingsideError as error:
         raise BadAgentFile(f"{path}: {error}") from error
-    write_atomic(path, data)
+    write_file(path, data, overwrite)
 
 
 def load(path: Path) -> AgentFile:
     """Reads an .agent file; raises BadAgentFile if anything in it is wrong."""
     try:
-        return _parse(_file(path))
+        return _parse(read_file(path, FILE))
     except RingsideError as error:
         raise BadAgentFile(f"{path}: {error}") from error
 
@@ -121,23 +120,6 @@ def read(data: bytes) -> AgentFile:
         return _parse(data)
     except RingsideError as error:
         raise BadAgentFile(str(error)) from error
-
-
-def _file(path: Path) -> bytes:
-    needed = "a regular file that can be read"
-    try:  # without blocking: opening a named pipe would wait for a writer
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        try:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode):
-                raise BadValue("file", stat.filemode(status.st_mode), needed)
-            _check_size("file", status.st_size, FILE)
-            with os.fdopen(handle, "rb", closefd=False) as file:
-                return file.read(status.st_size + 1)
-        finally:
-            os.close(handle)
-    except (OSError, ValueError) as error:
-        raise BadValue("file", str(error), needed) from None
 
 
 def _parse(data: bytes) -> AgentFile:

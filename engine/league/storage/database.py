@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BadLeague, BadValue, LeagueError, LeagueHeld, ReadOnly, StorageFailed
-from engine.files import check_path, move_into_place
+from engine.files import LEAGUE_SUFFIX, check_path, move_into_place
 from engine.league.storage import schema
 from engine.league.storage.lock import Lock
 
-SUFFIX = ".league"
+SUFFIX = LEAGUE_SUFFIX
 FULL_CHECK = 64 << 20  # bytes: smaller files are checked entirely when they are opened, in about 0.1 s
 BUSY_TIMEOUT = 5.0  # seconds to wait for other connections
 PAGE = 256  # rows that a stream fetches at once

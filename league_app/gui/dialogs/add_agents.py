@@ -9,9 +9,9 @@ from typing import Any
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QComboBox, QDialog, QLineEdit, QPlainTextEdit, QWidget
 
-from engine.errors import BadValue, RingsideError
-from engine.files import check_path
-from engine.league.records import Agent, check_name
+from engine.errors import RingsideError
+from engine.files import read_file
+from engine.league.records import LARGEST_PAYLOAD, Agent, check_name
 from engine.registry import GAMES, KINDS, agents_for, all_games, new_game
 from league_app.core.formatting import plural
 from league_app.core.state import LeagueState
@@ -223,12 +223,8 @@ def _add_agent(
     state: LeagueState, name: str, game: str, kind: str, source: Path | str, description: dict[str, Any]
 ) -> Agent:
     """Add an agent whose payload is this text, or the content of this file."""
-    payload = _read(source) if isinstance(source, Path) else source.encode(errors="surrogateescape")
+    if isinstance(source, Path):
+        payload = read_file(source, LARGEST_PAYLOAD, "payload")
+    else:
+        payload = source.encode(errors="surrogateescape")
     return state.add_agent(name, game, kind, payload, origin="added by hand", **description)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return check_path("payload", path).read_bytes()
-    except OSError as error:
-        raise BadValue("payload", str(path), f"a file that can be read ({error.strerror})") from None

@@ -324,7 +324,10 @@ class MatchesView(QWidget):
 
     @Slot(str)
     def save_to(self, path: str) -> None:
-        self._context.slow_queue.run(partial(save_replay, self._context.league, self._saving, Path(path)), self._notify)
+        task = partial(
+            save_replay, self._context.league, self._saving, Path(path), overwrite=True
+        )  # the dialog has asked
+        self._context.slow_queue.run(task, self._notify)
 
     @Slot(QPoint)
     def _menu(self, at: QPoint) -> None:

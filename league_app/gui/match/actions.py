@@ -198,5 +198,5 @@ def _start_exhibition(state: LeagueState, players: list[str], game: GameSpec, se
 
 def _save_replay(path: Path, shown: LoadedMatch) -> Path:
     assert shown.player.result is not None
-    replay.save(path, shown.player.spec, shown.player.result)
+    replay.save(path, shown.player.spec, shown.player.result, overwrite=True)  # the dialog has asked
     return path

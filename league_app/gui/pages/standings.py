@@ -288,10 +288,11 @@ class StandingsPage(Page):
 
 
 def _export(state: LeagueState, pool: GameSpec, scope: int, anchor: str | None, path: Path) -> Path:
-    from league_app.core.export import csv_lines, standing_lines, write_lines
+    from league_app.core.export import STANDING_COLUMNS, csv_lines, standing_lines, write_lines
 
     _, table = load_table(state, pool, scope, anchor)
-    write_lines(path, csv_lines(standing_lines(table)), "file")
+    lines = csv_lines(STANDING_COLUMNS, standing_lines(table))
+    write_lines(path, lines, overwrite=True)  # the dialog has asked
     return path
 
 

@@ -394,4 +394,6 @@ def export(state: LeagueState, number: int, path: str, tensorboard: bool) -> str
 
     session = state.training.sessions.session(number)
     metrics = state.training.sessions.metrics(number)
-    return str(write_events(metrics, session.created, path) if tensorboard else write_csv(metrics, path))
+    if tensorboard:
+        return str(write_events(metrics, session.created, path))
+    return str(write_csv(metrics, path, overwrite=True))  # the dialog has asked

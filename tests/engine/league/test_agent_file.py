@@ -80,7 +80,7 @@ def tensors(header: object, body: bytes = b"") -> bytes:
 
 
 def saved(folder: Path, one: AgentFile) -> bytes:
-    agent_file.save(folder / "x.agent", one)
+    agent_file.save(folder / "x.agent", one, overwrite=True)
     return (folder / "x.agent").read_bytes()
 
 
@@ -320,7 +320,7 @@ def test_the_hostile_files_are_derived_from_files_that_load() -> None:
 def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
     with (tmp_path / "x.agent").open("wb") as file:
         file.truncate(agent_file.FILE + 1)  # a sparse file
-    with pytest.raises(BadAgentFile, match="file = '268435457 bytes': must be at most"):
+    with pytest.raises(BadAgentFile, match="must be a file of at most 268,435,456 bytes"):
         agent_file.load(tmp_path / "x.agent")
 
 

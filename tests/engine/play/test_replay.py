@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import files
-from engine.errors import BadReplay
+from engine.errors import BadReplay, BadValue
 from engine.game import AgentKind
 from engine.plain import View, plain_kind
 from engine.play import replay
@@ -118,8 +119,8 @@ def test_a_failed_save_leaves_the_old_replay(tmp_path: Path, monkeypatch: pytest
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files.os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
-        replay.save(file, spec, dataclasses.replace(result, steps=1))
+    with pytest.raises(BadValue, match="No space"):
+        replay.save(file, spec, dataclasses.replace(result, steps=1), overwrite=True)
     assert file.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["one.replay"]
 
@@ -192,8 +193,12 @@ def test_a_missing_or_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest
     huge = tmp_path / "huge.replay"
     with huge.open("wb") as file:
         file.truncate(100_000_000)
-    with pytest.raises(BadReplay, match="must be at most"):
+    with pytest.raises(BadReplay, match="must be a file of at most"):
         replay.load(huge)
+    os.mkfifo(tmp_path / "pipe.replay")  # opening it for reading would wait for a writer
+    for path in (tmp_path / "pipe.replay", tmp_path, Path("/dev/zero")):
+        with pytest.raises(BadReplay, match="this is a folder, a device or a pipe"):
+            replay.load(path)
 
 
 def test_a_match_with_a_step_limit_is_replayed_to_it() -> None:

@@ -269,9 +269,9 @@ def test_matches_standings_and_agents_are_exported(league: str, capsys: pytest.C
     main(["export", "csv", league, "--to", "m.csv"])
     rows = list(csv.DictReader(io.StringIO(Path("m.csv").read_text())))
     assert len(rows) == 112
-    assert {"match", "player0", "score1", "hits0", "digest", "seed"} <= set(rows[0])
+    assert {"tournament", "number", "player0", "score1", "hits0", "digest", "seed"} <= set(rows[0])
     with League(league, read_only=True) as league_file:
-        recorded = played_matches.match(league_file, rows[5]["match"])
+        recorded = played_matches.match(league_file, f"{rows[5]['tournament']}.{rows[5]['number']}")
     assert rows[5]["digest"] == recorded.result.digest().hex()
     assert int(rows[5]["seed"]) == recorded.spec.seed
     capsys.readouterr()

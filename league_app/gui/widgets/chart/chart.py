@@ -194,10 +194,10 @@ class Chart(QWidget):
         """All values as CSV."""
         from league_app.core.export import csv_lines
 
-        return "".join(csv_lines(self._csv_rows()))
-
-    def _csv_rows(self) -> Iterator[dict[str, Any]]:
         heading = {"step": self._unit, "elapsed": "seconds", "date": "at", "number": "x"}[self._axis]
+        return "".join(csv_lines(["line", heading, "value", "low", "high"], self._csv_rows(heading)))
+
+    def _csv_rows(self, heading: str) -> Iterator[dict[str, Any]]:
         for line in self._prepared:
             low, high = (np.asarray(end, np.float64).ravel() if end is not None else None
                          for end in (line.line.low, line.line.high))  # fmt: skip
@@ -210,18 +210,16 @@ class Chart(QWidget):
 
     def save(self, path: Path | str) -> Path:
         """Saves the values if the suffix is .csv, else a PNG of twice the size. Raises BadValue if that fails."""
-        from engine.errors import BadValue
-        from engine.files import check_path, write_atomic
+        from PySide6.QtCore import QBuffer, QIODevice
 
-        target = check_path("file", path)
-        try:
-            if target.suffix.lower() == ".csv":
-                write_atomic(target, self.csv().encode())
-            elif not self.to_pixmap().save(str(target), "PNG"):
-                raise OSError(None, "it could not be written")
-        except OSError as error:
-            raise BadValue("file", str(path), f"one that can be written ({error.strerror or error})") from None
-        return target
+        from engine.files import write_file
+
+        if Path(path).suffix.lower() == ".csv":
+            return write_file(path, self.csv().encode(), overwrite=True)  # the dialog has asked
+        image = QBuffer()
+        image.open(QIODevice.OpenModeFlag.WriteOnly)
+        self.to_pixmap().save(image, "PNG")
+        return write_file(path, bytes(image.data().data()), overwrite=True)
 
     def to_pixmap(self, ratio: float = 2.0) -> QPixmap:
         """The chart with its title above."""
