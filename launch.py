@@ -10,6 +10,12 @@ if sys.version_info < (3, 11):  # noqa: UP036
     )
     sys.exit(2)
 
+import signal
+
+# Until `main` handles Ctrl-C, it ends the process without a traceback. Background processes ignore it.
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import contextlib
 import hashlib
 import importlib.util
@@ -17,7 +23,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import threading
 import time
@@ -40,8 +45,15 @@ usage: python3 launch.py [command] [arguments]
   launch.py check            run ruff, mypy and the import contracts (with names: Ringside's own `check`)
   launch.py bench [args]     run the benchmarks
   launch.py screenshots      take screenshots of every page, without a display
-  launch.py --help           show this text and install nothing
-  launch.py <other> [args]   run a command of Ringside, such as `launch.py list`
+  launch.py help, --help     show this text and install nothing
+  launch.py COMMAND [args]   run a command of Ringside; `launch.py COMMAND --help` describes it:
+
+    play       window, demo, match, replay, reproduce
+    leagues    new, agents, export, backup
+    compete    tournament, sprt
+    train      train
+    results    standings, crosstable, history
+    check      list, check, compile, doctor
 
 Packages are installed in the folder .venv next to this file, or in the folder named by RINGSIDE_VENV,
 at the first start and after a change of pyproject.toml or the Python version."""
@@ -150,6 +162,7 @@ class Environment:
         self.lock = folder / "ringside-setup.lock"
         self.log = folder / "ringside-setup.log"
         self.downloads = folder / "ringside-downloads"
+        self.previous = folder / "ringside-previous"  # the environment of another Python, until this one is finished
         self.display = Display(self.downloads)
 
     def is_ready(self, extras: set[str]) -> bool:
@@ -168,22 +181,49 @@ class Environment:
         marks = (self.lock, self.folder / "pyvenv.cfg")
         if self.folder.is_dir() and os.listdir(self.folder) and not any(mark.exists() for mark in marks):
             raise SetupError(f"{self.folder} contains other files: empty it, or set RINGSIDE_VENV to another folder.")
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            advice = "Set RINGSIDE_VENV to another folder, and run launch.py again."
+            raise SetupError(f"Setup stopped: {self.folder} cannot be created ({error.strerror}). {advice}") from None
         with locked(self.lock) as self.lock_number:
+            self.restore()  # if another launch.py was killed
             if self.is_ready(extras):
                 return  # another launch.py has finished it meanwhile
             extras = extras | set(self.read_stamp()["extras"])
-            self.stamp.unlink(missing_ok=True)
             self.log.write_bytes(b"")
             self.display.line(f"Setting up Ringside in {self.folder} with Python {sys.version.split()[0]}.")
-            self.make_environment()
-            self.install_packages(extras)
-            self.provide_system_libraries()
-            self.compile_kernels()
+            try:
+                self.make_environment()
+                self.install_packages(extras)
+                self.provide_system_libraries()
+                self.compile_kernels()
+            except BaseException:
+                self.restore()
+                raise
             fresh = self.stamp.with_suffix(".new")
             fresh.write_text(json.dumps({**setup_facts(), "extras": sorted(extras)}, indent=1), "utf-8")
             fresh.replace(self.stamp)
+            shutil.rmtree(self.previous, ignore_errors=True)
             self.display.line("Ringside is set up.\n")
+
+    def set_aside(self) -> None:
+        """Moves a finished environment of another Python away, the stamp first: `restore` brings it back."""
+        self.previous.mkdir(exist_ok=True)
+        kept = (self.lock.name, self.log.name, self.previous.name, self.stamp.name)
+        for name in (self.stamp.name, *(name for name in os.listdir(self.folder) if name not in kept)):
+            (self.folder / name).rename(self.previous / name)
+
+    def restore(self) -> None:
+        """Brings back what was set aside, the stamp last; can be repeated if it is interrupted."""
+        stamp = self.previous / self.stamp.name
+        if stamp.exists():
+            for path in [*(path for path in self.previous.iterdir() if path != stamp), stamp]:
+                target = self.folder / path.name
+                if target.is_dir() and not target.is_symlink():
+                    shutil.rmtree(target)
+                path.replace(target)
+        shutil.rmtree(self.previous, ignore_errors=True)
 
     def make_environment(self) -> None:
         self.display.line("1/4  Python environment")
@@ -192,8 +232,11 @@ class Environment:
             self.display.line("     already there")
             return
         self.provide_venv_module()
+        if self.stamp.exists():
+            self.set_aside()
         for path in self.folder.iterdir():
-            shutil.rmtree(path, ignore_errors=True)  # the folders only; the lock is a file and stays
+            if path != self.previous:
+                shutil.rmtree(path, ignore_errors=True)  # the folders only; the lock is a file and stays
         # If the environment's own Python runs this, sys.executable has just been removed.
         base_python = getattr(sys, "_base_executable", None) or sys.executable
         bare = [base_python, "-m", "venv", "--without-pip", str(self.folder)]
@@ -241,13 +284,20 @@ class Environment:
         command = [str(self.python), "-P", "-m", "pip", "install", *options, "-e", target]
         # Downloads go into the environment: /tmp may be small, and the file sizes show the progress.
         variables = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.downloads))
-        code, output = self.call("resolving packages with pip", command, self.display.read, PIP_USER="0", **variables)
+        code, output = self.call("resolving packages with pip", command, self.read_pip, PIP_USER="0", **variables)
         shutil.rmtree(self.downloads, ignore_errors=True)
         if code:
             raise self.failure("pip could not install the packages", output)
         kept = sum(line.startswith("Requirement already satisfied") for line in output)
         fetched = f"{self.display.count} packages downloaded ({size_text(self.display.total)}), {kept} already there"
         self.display.line(f"     {fetched}; {size_text(total_size(self.folder.rglob('*')))} on disk")
+
+    def read_pip(self, line: str) -> None:
+        """Shows the progress. The stamp of an earlier setup is valid until pip replaces a package: without a network,
+        or interrupted while it unpacks additional ones, pip has changed nothing that works."""
+        if re.match(r"\s+Attempting uninstall: ", line):
+            self.stamp.unlink(missing_ok=True)
+        self.display.read(line)
 
     def provide_system_libraries(self) -> None:
         """Finds or installs the libraries that the window needs; the command line works without them."""
@@ -304,16 +354,17 @@ class Environment:
         errors = [line.strip() for line in output if "ERROR" in line] or [what]
         for signs, meaning in FAILURES.items():
             if re.search(signs, "\n".join([what, *output])):
-                disk = next(path for path in (self.folder, *self.folder.parents) if path.exists())
+                disk = next(path for path in (self.folder, *self.folder.parents) if os.path.exists(path))
                 meaning = meaning.format(
                     folder=self.folder, free=size_text(shutil.disk_usage(disk).free), version=sys.version.split()[0]
                 )
                 return SetupError(
                     f"Setup stopped, because {meaning} and run launch.py again to continue.\n"
-                    f"({errors[-1]}; all output is in {self.log})"
+                    f"({errors[-1]}{f'; all output is in {self.log}' if os.path.exists(self.log) else ''})"
                 )
         tail = "".join(f"     {line}\n" for line in output[-15:])
-        return SetupError(f"{tail}Setup stopped: {what}. All output is in {self.log}.")
+        where = f" All output is in {self.log}." if os.path.exists(self.log) else ""
+        return SetupError(f"{tail}Setup stopped: {what}.{where}")
 
 
 def setup_facts() -> dict[str, object]:
@@ -411,6 +462,8 @@ def start(python: Path, args: list[str]) -> int:
         script = f'"{sys.argv[0]}"' if " " in sys.argv[0] else sys.argv[0]
         os.environ["RINGSIDE_CALLED"] = f"{Path(sys.executable).name} {script}"  # used in hints
     if not WINDOWS:
+        if command not in MODULES:  # until Ringside can handle Ctrl-C; it unblocks it
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         os.execv(python, [str(python), *arguments])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child receives Ctrl-C too, and handles it
     return subprocess.call([str(python), *arguments])
@@ -433,10 +486,31 @@ def check(python: Path) -> int:
     return 1 if any(results.values()) else 0
 
 
+def open_closed_streams() -> None:
+    """Opens the null device in place of closed standard streams, whose numbers other files would get."""
+    for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, mode), True)  # gets the lowest free number, which is this one
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115 - until the process ends
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+
+
+def show_help() -> int:
+    try:
+        print(HELP, flush=True)
+    except OSError as error:
+        print(f"cannot write to standard output: {error.strerror}", file=sys.stderr)
+        sys.stdout = None  # type: ignore[assignment]  # or Python would flush it again
+        return 1
+    return 0
+
+
 def main(args: list[str]) -> int:
-    if args[:1] in (["--help"], ["-h"]):
-        print(HELP)
-        return 0
+    open_closed_streams()
+    if args in (["help"], ["--help"], ["-h"]):
+        return show_help()
     for name in ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__"):  # they would bypass the environment
         os.environ.pop(name, None)
     environment = Environment(Path(os.environ.get("RINGSIDE_VENV") or SOURCE / ".venv").expanduser().absolute())
@@ -458,4 +532,9 @@ def main(args: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -65,6 +65,7 @@ def test_a_python_of_another_version_does_not_count_as_working(
 
 def test_an_unreachable_index_has_its_own_message(launch: ModuleType, tmp_path: Path) -> None:
     environment = launch.Environment(tmp_path)
+    environment.log.write_bytes(b"")
     retrying = "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(...)': /simple/torch/"
     assert "network connection" in str(environment.failure("pip failed", [retrying, "ERROR: giving up"]))
     other = str(environment.failure("pip failed", ["error: metadata-generation-failed"]))
