@@ -328,3 +328,12 @@ def test_timed_engines_and_weakened_engines_are_recognised() -> None:
     assert [FailureTracker().is_timed(spec) for spec in specs] == [False, True]
     assert FailureTracker().is_timed(replace(specs[0], limits=Limits(clock=Clock(1.0))))
     assert [KIND.repeats(agent("X", one)) for one in (by_nodes, by_time, weaker)] == [True, False, False]
+
+
+def test_an_engine_that_remembers_earlier_matches_plays_each_repeatable_one_alike() -> None:
+    agent = confirmed(faulty("remembers"))
+    specs = [MatchSpec(f"m{n}", GAME.spec, (agent, DICE), 1, limits=Limits(3)) for n in range(3)]
+    with SequentialMatchExecutor(lanes=1) as executor:
+        results = executor.execute_matches(specs)
+    assert all(result.repeatable for result in results)
+    assert len({result.actions for result in results}) == 1

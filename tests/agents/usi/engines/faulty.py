@@ -91,7 +91,7 @@ def main() -> None:
             if FAULT == "deaf":
                 time.sleep(600)
         elif words[0] == "usinewgame":
-            played = 0
+            played = played if FAULT == "remembers" else 0
         elif words[0] == "go":
             if FAULT in ("stalls", "lingers"):
                 go()
