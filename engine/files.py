@@ -63,14 +63,14 @@ def check_writable(path: Path | str, overwrite: bool = False, field: str = "file
     path = check_path(field, path)
     if _is_league(path):
         raise BadValue(field, str(path), "another name: a league is never overwritten")
-    if path.is_dir():
+    if os.path.isdir(path):
         raise BadValue(field, str(path), "the name of a file; this is a folder")
-    if path.exists() and not path.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         raise BadValue(field, str(path), "the name of a file; this is a device or a pipe")
     if os.path.lexists(path) and not overwrite:
         raise BadValue(field, str(path), "a new name: this file exists, and only --overwrite replaces it")
     try:
-        if path.exists() and not os.access(path, os.W_OK):
+        if os.path.exists(path) and not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         with tempfile.TemporaryFile(dir=path.parent):  # the only reliable test; access rights say too little
             pass
@@ -96,7 +96,7 @@ def _is_league(path: Path) -> bool:
     if any(LEAGUE_NAME.fullmatch(one.suffix) for one in (path, Path(os.path.realpath(path)))):
         return True
     try:
-        if not path.is_file():
+        if not os.path.isfile(path):
             return False
         with path.open("rb") as file:
             return file.read(len(DATABASE)) == DATABASE

@@ -7,6 +7,7 @@ something is broken); 2 invalid request; 3 undecided or unfinished, can be resum
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -47,7 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe: unfinished, unless only text is lost
         sys.stderr.close()
         sys.exit(status)
-    except OSError as error:  # standard output: errors of other files are handled where they are written
+    except OSError as error:
+        if error.filename is not None:
+            _stop(f"{os.fsdecode(error.filename)}: {error.strerror}", WRONG)
         sys.stdout = None  # or Python would flush it again at exit, and fail again
         _stop(f"cannot write to standard output: {error.strerror or error}", 1)
 

@@ -3,8 +3,10 @@ is in use."""
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
+import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +17,7 @@ from typing import Any
 from engine.errors import BadLeague, BadValue, LeagueError, LeagueHeld, ReadOnly, StorageFailed
 from engine.files import LEAGUE_SUFFIX, check_path, move_into_place
 from engine.league.storage import schema
-from engine.league.storage.lock import Lock
+from engine.league.storage.lock import Lock, is_locked
 
 SUFFIX = LEAGUE_SUFFIX
 FULL_CHECK = 64 << 20  # bytes: smaller files are checked entirely when they are opened, in about 0.1 s
@@ -41,6 +43,8 @@ class Database:
         if not read_only:
             self._lock = self._take_lock()
         try:
+            if not read_only:
+                self._make_log_writable()
             self._mode = self._find_mode()
             self._main = self._connect()
             self._examine()
@@ -58,6 +62,8 @@ class Database:
             raise BadLeague(f"{self.path}: {error.strerror}{hint}") from None
         if not self.path.is_file():
             raise BadLeague(f"{self.path} is not a file")
+        if not os.access(self.path, os.R_OK):
+            raise BadLeague(f"{self.path} cannot be read ({os.strerror(errno.EACCES)}): change its permissions")
         if size == 0:
             raise BadLeague(f"{self.path} is empty, its content is lost: restore a backup")
 
@@ -77,14 +83,23 @@ class Database:
             reason = f"{self.path.parent} cannot be written ({error.strerror})"
             raise ReadOnly(f"{reason}: open {self.path.name} read-only, or copy it to another place") from None
 
+    def _make_log_writable(self) -> None:
+        """SQLite gives its log the permissions of the league. What was left beside a league that could not be written
+        then would block every writer now."""
+        for beside in (self.path.with_name(self.path.name + suffix) for suffix in ("-wal", "-shm")):
+            if beside.exists() and not os.access(beside, os.W_OK):
+                try:
+                    beside.chmod(stat.S_IMODE(self.path.stat().st_mode))
+                except OSError as error:
+                    raise ReadOnly(f"{beside} cannot be written ({error.strerror}): change its permissions") from None
+
     def _find_mode(self) -> str:
         """Also a reader may have to clean up the log that SQLite keeps beside the file. So it opens for writing if
-        possible, and `query_only` prevents changes. In a folder that cannot be written there is no log,
-        which SQLite needs to know."""
+        possible, and `query_only` prevents changes. Where that is impossible, SQLite must not create a log: it could
+        not remove it. So the file is read as one that does not change, unless a log holds data or a program writes."""
         if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
             return "mode=rw"
-        beside = self.path.with_name(self.path.name + "-wal").exists()
-        return "mode=ro" if beside or os.access(self.path.parent, os.W_OK) else "mode=ro&immutable=1"
+        return "mode=ro" if self._logged() or is_locked(self.path) else "mode=ro&immutable=1"
 
     def _connect(self) -> sqlite3.Connection:
         address = f"{(self._copy or self.path).as_uri()}?{self._mode if self._copy is None else 'mode=ro'}"
@@ -274,7 +289,9 @@ class Database:
                 raise LeagueError(f"{self.path} has been closed") from None
             if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
                 what = "the disk is full" if name == "SQLITE_FULL" else str(error)
-                text = f"cannot {verb} {self.path}: {what}. Nothing that was saved is lost; make room or check the disk"
+                denied = name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN"))
+                advice = "check the permissions of the file and its folder" if denied else "make room or check the disk"
+                text = f"cannot {verb} {self.path}: {what}. Nothing that was saved is lost; {advice}"
                 raise StorageFailed(text) from error
             if name.startswith("SQLITE_BUSY"):
                 raise LeagueHeld(f"{self.path} is being written by another program that does not release it") from error
@@ -365,12 +382,12 @@ def create(path: Path) -> None:
 
 def write_database(target: Path, fill: Callable[[sqlite3.Connection], None], replace: bool) -> None:
     """Write a database under a temporary name, then rename it."""
-    if target.exists() and not replace:
+    if os.path.lexists(target) and not replace:
         raise LeagueError(f"{target} already exists: choose another name, or remove it first")
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
-        raise StorageFailed(f"cannot write into {target.parent}: {error.strerror}") from None
+        raise StorageFailed(f"cannot write {target}: {error.strerror}; choose another folder") from None
     os.close(handle)
     try:
         db = sqlite3.connect(name, isolation_level=None)

@@ -64,7 +64,9 @@ class Lock:
 def is_locked(league: Path) -> bool:
     """Whether a program holds the lock now."""
     try:
-        handle = os.open(league.with_name(league.name + "-lock"), os.O_RDWR)
+        # For reading is enough, except on Windows: the program may be that of another user.
+        mode = os.O_RDONLY if os.name == "posix" else os.O_RDWR
+        handle = os.open(league.with_name(league.name + "-lock"), mode)
     except OSError:
         return False
     try:
