@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from engine import codec
-from engine.league.ratings import errors_to_expect
+from engine.game import Floats
+from engine.league.ratings import errors_to_expect, rate
 from engine.league.records import content_hash
 from engine.league.schedule import Schedule
+from engine.league.standings import standings
 from engine.league.storage.league import League
 from engine.play.executors import DEFAULT, check_executor_name, new_executor
-from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchSpec
+from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchResult, MatchSpec
 from engine.registry import is_person
 
 SAMPLE, SAMPLE_SECONDS = 512, 2.0  # the most matches and seconds for a measurement
@@ -36,6 +38,7 @@ class Estimate:
     measured: bool  # by a test run just now, not in an earlier tournament
     seconds_shown: float | None  # in visual mode; None if the length of matches is unknown
     width: tuple[float, float] | None  # smallest and largest half-width of the 95 % intervals, in Elo
+    judged_by: int = 0  # matches that show how strong the agents are; with 0, `width` is for equal ones
     with_people: int = 0  # matches with a person: always shown, and not part of `seconds`
 
 
@@ -47,14 +50,21 @@ def rate_name(game: GameSpec, on: str = DEFAULT) -> str:
 
 
 def estimate(
-    league: League, plan: Schedule, agents: Mapping[str, AgentSpec], workers: int, on: str = DEFAULT
+    league: League,
+    plan: Schedule,
+    agents: Mapping[str, AgentSpec],
+    workers: int,
+    on: str = DEFAULT,
+    played: list[MatchResult] | None = None,
 ) -> Estimate:
-    """Estimates from the recorded speed of this game or, without one, from a short test run that is not recorded.
-    `on`: the executor."""
+    """Estimates from the recorded speed of this game or, without one, from a short test run that is not recorded; its
+    results are added to `played`, which may hold those of an earlier one. `on`: the executor."""
     workers = min(workers, check_executor_name(on)[0].most_workers)
     known = league.setting(rate_name(plan.settings.game, on))
     people = {id for id, agent in agents.items() if is_person(agent)}
-    rate, steps = (known * workers, None) if known else _measure(plan, agents, people, workers, on)
+    played = [] if played is None else played
+    speed, steps = (known * workers, None) if known else _measure(plan, agents, people, workers, on, played)
+    width, judged_by = _width(league, plan, played)
     pairings = list(plan.pairings())
     shown = _shown(league, plan, steps)
     with_people = sum(has_player(one.spec, people) for one in plan.matches(agents)) if people else 0
@@ -63,11 +73,12 @@ def estimate(
         len(pairings),
         plan.length,
         not plan.adaptive,
-        (plan.length - with_people) / rate if rate else 0.0,
-        rate,
+        (plan.length - with_people) / speed if speed else 0.0,
+        speed,
         not known,
         shown,
-        _width(plan),
+        width,
+        judged_by,
         with_people,
     )
 
@@ -78,9 +89,15 @@ def has_player(spec: MatchSpec, agents: Collection[str]) -> bool:
 
 
 def _measure(
-    plan: Schedule, agents: Mapping[str, AgentSpec], people: Collection[str], workers: int, on: str
+    plan: Schedule,
+    agents: Mapping[str, AgentSpec],
+    people: Collection[str],
+    workers: int,
+    on: str,
+    played: list[MatchResult],
 ) -> tuple[float, float | None]:
-    """Matches per second and steps per match, of matches without a person; 0 and None if there are none."""
+    """Matches per second and steps per match, of matches without a person; 0 and None if there are none. The results
+    are added to `played`."""
     stride = max(plan.length // SAMPLE, 1)
     chosen = itertools.islice(itertools.islice(plan.matches(agents), 0, None, stride), SAMPLE)
     specs = [planned.spec for planned in chosen if not has_player(planned.spec, people)]
@@ -95,6 +112,7 @@ def _measure(
         for result in executor.run(specs, _deadline(SAMPLE_SECONDS)):
             if result.ending.kind is not EndingKind.CANCELLED:
                 done, steps = done + 1, steps + result.steps
+                played.append(result)
         seconds = max(time.monotonic() - since, 1e-3)
     return max(done, 0.5) / seconds, steps / max(done, 1)
 
@@ -112,17 +130,37 @@ def _shown(league: League, plan: Schedule, steps: float | None) -> float | None:
     return None if steps is None else plan.length * steps / plan.game.info.pace
 
 
-def _width(plan: Schedule) -> tuple[float, float] | None:
-    """Assumes that all agents are equally strong; differences make the intervals wider."""
+def _width(league: League, plan: Schedule, played: Sequence[MatchResult]) -> tuple[tuple[float, float] | None, int]:
+    """The intervals to expect if the agents are as strong as they were so far, and by how many matches that is judged;
+    without any, if all are equally strong."""
     if plan.game.info.seats != 2:
-        return None
+        return None, 0
     groups = [group for _, group in plan.pairings()]
     places = {agent: place for place, agent in enumerate(dict.fromkeys(one for group in groups for one in group))}
     if len(places) > MOST_AGENTS:
-        return None
+        return None, 0
     games = np.zeros((len(places), len(places)))
     for a, b in groups:
         games[places[a], places[b]] += plan.per_meeting
         games[places[b], places[a]] += plan.per_meeting
-    errors = errors_to_expect(games)
-    return float(errors.min()), float(errors.max())
+    points = _points_so_far(league, plan.settings.game, places, played)
+    judged_by = round(points.sum())
+    elo = rate(list(places), points, points + points.T).elo if judged_by else np.zeros(len(places))
+    errors = errors_to_expect(games, elo)
+    return (float(errors.min()), float(errors.max())), judged_by
+
+
+def _points_so_far(league: League, game: GameSpec, places: Mapping[str, int], played: Sequence[MatchResult]) -> Floats:
+    """[i, j]: what i scored against j in the league and in the test run."""
+    points: Floats = np.zeros((len(places), len(places)))
+    for row in standings(league, game).rows if league.pool(game) is not None else ():
+        for other, tally in row.against.items():
+            if row.agent in places and other in places:
+                points[places[row.agent], places[other]] += tally.points
+    for result in (one for one in played if set(one.players) <= places.keys()):
+        first, second = (places[player] for player in result.players)
+        share = 0.5 if result.ranks[0] == result.ranks[1] else float(result.ranks[0] < result.ranks[1])
+        points[first, second] += share
+        points[second, first] += 1 - share
+    np.fill_diagonal(points, 0.0)  # an agent against itself
+    return points

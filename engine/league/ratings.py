@@ -136,10 +136,10 @@ def _fewest(agents: Sequence[str], label: Ints, points: Floats) -> tuple[str, ..
     return tuple(agent for agent, one in zip(agents, label, strict=True) if one == fewest)
 
 
-def errors_to_expect(games: Floats) -> Floats:
-    """Half-widths of the 95 % intervals after these games, if all are equally strong and no game is drawn."""
-    weight = games / 4
-    information = np.diag(weight.sum(1)) - weight
+def errors_to_expect(games: Floats, elo: Floats) -> Floats:
+    """Half-widths of the 95 % intervals that `rate` gives after these games between agents of these ratings. A game
+    whose winner is certain tells little: the further the ratings are apart, the wider are the intervals."""
+    _, information = _slope(elo / NATS, np.zeros_like(games), games, prior=False)
     return Z * NATS * np.sqrt(np.maximum(np.diag(np.linalg.pinv(information, hermitian=True)), 0.0))
 
 

@@ -14,7 +14,7 @@ from engine.league.records import Tournament, TournamentSettings, check_name
 from engine.league.schedule import fingerprint
 from engine.options import Value, option
 from engine.play.executors import check_executor_name
-from engine.play.match import SEED_LIMIT, Clock, GameSpec, Limits
+from engine.play.match import SEED_LIMIT, Clock, GameSpec, Limits, MatchResult
 from engine.registry import game_of, new_game
 from league_app.core.formatting import duration, plural
 from league_app.core.state import LeagueState
@@ -120,7 +120,9 @@ class DraftEstimate:
         if width is not None:
             low, high = (f"±{one:.0f}" for one in width)
             wide = low if low == high else f"{low} to {high}"
-            parts.append(f"Expect rating intervals of {wide} Elo between equal agents, wider between unequal ones.")
+            judged_by = self.estimate.judged_by
+            judged = f", judging by {plural(judged_by, 'match')}" if judged_by else " if the agents are equally strong"
+            parts.append(f"Expect rating intervals of {wide} Elo{judged}.")
         source = "measured just now" if self.estimate.measured else "measured in earlier matches"
         if self.estimate.with_people < self.estimate.matches:
             parts.append(f"{self.estimate.rate:,.0f} matches per second on {plural(self.workers, 'worker')}, {source}.")
@@ -132,6 +134,7 @@ class DraftEstimator:
 
     def __init__(self) -> None:
         self._steps: dict[GameSpec, float] = {}  # per match, as measured
+        self._played: dict[GameSpec, list[MatchResult]] = {}  # for the measurements
 
     def check(self, state: LeagueState, draft: TournamentDraft) -> DraftCheck:
         """Counts the matches of a draft and finds errors, without playing any."""
@@ -174,7 +177,8 @@ class DraftEstimator:
         if league.setting(rate_name(game, on)) is None and state.running:
             return DraftEstimate(check, None, draft.workers)
         workers = min(draft.workers, check_executor_name(on)[0].most_workers)
-        found = estimate(league, plan, {id: league.spec(id) for id in draft.agents}, workers, on)
+        played = self._played.setdefault(game, [])
+        found = estimate(league, plan, {id: league.spec(id) for id in draft.agents}, workers, on, played)
         pace = plan.game.info.pace
         if found.measured:
             if found.seconds_shown is not None and plan.length:

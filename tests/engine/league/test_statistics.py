@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import BadValue
-from engine.league.ratings import UNKNOWN, ahead, many_seats, rate, running_elo, superior, tier
+from engine.league.ratings import UNKNOWN, ahead, errors_to_expect, many_seats, rate, running_elo, superior, tier
 from engine.league.statistics import MOST, Model, compare, elo, expected, sprt
 
 counts = st.one_of(
@@ -202,3 +202,30 @@ def test_matches_of_many_seats_are_rated_by_ranks() -> None:
         "skill is more certain than the outcome of one match"
     )
     assert np.allclose(found + found.T, 1)
+
+
+@pytest.mark.parametrize("spread", [0, 100, 300, 600])
+def test_intervals_forecast_from_a_sample_are_those_of_the_table(spread: int) -> None:
+    """Eight agents whose ratings differ by `spread`: 18 games of each pair are known, and 40 are played."""
+    drawn = np.random.default_rng(spread)
+    names = [str(n) for n in range(8)]
+    games = np.full((8, 8), 40.0) - 40 * np.eye(8)
+
+    def play(strengths: np.ndarray, count: int) -> np.ndarray:  # type: ignore[type-arg]
+        points = np.zeros((8, 8))
+        for i in range(8):
+            for j in range(i):
+                points[i, j] = drawn.binomial(count, expected(strengths[i] - strengths[j]))
+                points[j, i] = count - points[i, j]
+        return points
+
+    widths = []
+    for _ in range(30):
+        strengths = drawn.normal(0, spread, 8)
+        sample, played = play(strengths, 18), play(strengths, 40)
+        forecast = errors_to_expect(games, rate(names, sample, sample + sample.T).elo)
+        errors = rate(names, played, games).error
+        widths.append((forecast.min() / errors.min(), forecast.max() / errors.max()))
+    for ratio in np.median(widths, axis=0):
+        assert 0.85 < ratio < 1.15
+    assert np.min(widths) > 0.4  # equal ratings would promise a tenth of the widest interval at a spread of 600
