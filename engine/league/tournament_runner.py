@@ -238,7 +238,8 @@ class TournamentRun:
             now = Activity.LIVE if self._visual else Activity.TO_BATCHES
         else:
             now = Activity.TO_LIVE if self._visual and self._in_batch else Activity.PLAYING
-        return now, max(len(self._running) - self._executor.waiting, 0) if now in DRAINING else 0, ""
+        finishing = max(len(self._running) - self._executor.waiting, 0) + (self._live is not None)
+        return now, finishing if now in DRAINING else 0, ""
 
     # Playing
 

@@ -16,6 +16,7 @@ from engine.league.estimate import Estimate, estimate
 from engine.league.records import Lineup, RunState, Tournament, check_name
 from engine.league.schedule import Schedule
 from engine.league.storage.league import League
+from engine.league.tournament_runner import Progress
 from engine.play.executors import check_executor_name
 from engine.play.match import Clock, Limits
 from engine.play.play_settings import MOST_WORKERS, default_workers
@@ -217,7 +218,8 @@ def estimate_text(forecast: Estimate, agents: int, workers: int) -> str:
     if forecast.width is not None:
         low, high = forecast.width
         wide = f"±{low:.0f}" if round(low) == round(high) else f"±{low:.0f} to ±{high:.0f}"
-        text += f". Expect intervals of {wide} Elo among equals, wider if one agent wins nearly all games"
+        judged = f", judging by {plural(forecast.judged_by, 'match')}" if forecast.judged_by else " among equals"
+        text += f". Expect intervals of {wide} Elo{judged}"
     source = "measured just now" if forecast.measured else "as in earlier tournaments"
     text += f" ({forecast.rate:,.0f} matches per second, {source})." if forecast.rate else "."
     return (
@@ -274,11 +276,13 @@ def play(job: TournamentJob, quiet: bool) -> list[int]:
                 if len(received) > handled:
                     handled = len(received)
                     job.stop() if handled > 1 else job.finish()
+                    if handled == 1 and not bar.console.is_terminal:  # a pipe shows no progress bar
+                        print_error(finishing_text(job.progress()))
                 now = job.progress()
                 if now.trouble and trouble != now.trouble:
                     print_error(now.text)  # a pipe shows no progress bar
                 trouble = now.trouble
-                text = "finishing; press Ctrl-C again to stop at once" if received else now.text
+                text = finishing_text(now) if received else now.text
                 bar.update(task, description=text, total=now.total, completed=now.played)
             now = job.progress()
             bar.update(task, description="played", total=now.total, completed=now.played)
@@ -286,6 +290,10 @@ def play(job: TournamentJob, quiet: bool) -> list[int]:
         for number, handler in before.items():
             signal.signal(number, handler)
     return received
+
+
+def finishing_text(now: Progress) -> str:
+    return f"finishing {plural(now.finishing, 'match')}; press Ctrl-C again to stop now"
 
 
 def finish(league: League, number: int, signals: Sequence[int], path: str | None) -> CommandResult:

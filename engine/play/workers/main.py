@@ -38,6 +38,7 @@ AHEAD = (
 )
 FIRST_LANES = 32  # doubled while ticks are short: slow players gain nothing from many lanes, and would delay results
 SHORT_TICK = 0.004  # seconds
+SOON = 5.0  # seconds within which the matches in progress should end
 MESSAGE = 32 << 20  # bytes of actions in one message
 COMPILER_MEMORY = 512 << 20  # bytes: with less for agents, a worker does not compile drivers, which takes up to 100 MB
 HINT = " (in a worker process; what a script registers itself must be in a module, and plugins=[...] must name it)"
@@ -96,6 +97,7 @@ class WorkerLoop:
         self._capacity = 0
         self._tick = SLICE  # estimated seconds of a tick
         self._rate = 0.0  # estimated matches a second
+        self._began, self._done = 0.0, 0  # time of the first match of this run, and finished matches
 
     def run(self) -> None:
         self._channel.send(["ready", os.getpid()])
@@ -183,6 +185,7 @@ class WorkerLoop:
         """Numbers and agent ids of the last run become invalid."""
         self._agents.clear()
         self._games.clear()
+        self._began, self._done = 0.0, 0
         if self._arena is not None:
             self._arena.new_run()
 
@@ -197,10 +200,16 @@ class WorkerLoop:
         suspects = arena.take_suspects()
         if suspects:
             self._channel.send(["suspects", [int(spec.id) for spec in suspects]])
-        if self._lanes < self._settings.lanes and self._tick < SHORT_TICK and arena.running * 4 >= self._lanes * 3:
+        busy = arena.running * 4 >= self._lanes * 3
+        if busy and self._lanes < self._settings.lanes and self._tick < SHORT_TICK and self._ends_soon(since):
             self._lanes = min(2 * self._lanes, self._settings.lanes)
             self._update_capacity()
         self._report(arena)
+
+    def _ends_soon(self, now: float) -> bool:
+        """Whether matches on all lanes would end within SOON, by the rate so far: stopping a run waits for them."""
+        self._began = self._began or now
+        return 0 < self._lanes * (now - self._began) <= SOON * self._done
 
     def _report(self, arena: Arena) -> None:
         now = time.perf_counter()
@@ -211,6 +220,7 @@ class WorkerLoop:
             self._rate += (sum(map(len, self._results)) / elapsed - self._rate) * min(elapsed / 0.2, 1.0)
         self._sent = now
         results, self._results = self._results, []
+        self._done += sum(map(len, results))
         self._update_capacity()
         self._send_results(results)
 

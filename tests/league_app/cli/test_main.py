@@ -380,7 +380,9 @@ def test_an_interrupted_demo_shows_the_standings_so_far(number: signal.Signals, 
         process.send_signal(number)
         table, error = process.communicate(timeout=300)
     assert process.returncode == status
-    assert re.fullmatch(r"ringside: stopped: standings after [\d,]+ of 1,000,020 matches\n", error), error
+    finishing, stopped = error.splitlines()
+    assert re.fullmatch(r"ringside: finishing [\d,]+ match(es)?; press Ctrl-C again to stop now", finishing), error
+    assert re.fullmatch(r"ringside: stopped: standings after [\d,]+ of 1,000,020 matches", stopped), error
     assert "Predictor" in table
     assert "digest" not in table, "the digest is for finished tournaments"
 
