@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from typing import Any
 
 import engine
 from engine.checks import check_executor, check_game, check_kind
-from engine.errors import RingsideError, UnknownName
+from engine.errors import BadLeague, RingsideError, UnknownName
 from engine.game import Game
 from engine.kernels import sweep_cache
 from engine.play import replay
@@ -247,7 +248,13 @@ def examine(options: argparse.Namespace) -> CommandResult:
 
 
 def examine_league(path: str) -> CommandResult:
-    report = doctor.check_league(path)
+    try:
+        report = doctor.check_league(path)
+    except BadLeague as error:
+        if not os.path.isfile(path):
+            raise
+        problem = str(error)
+        return CommandResult({"league": path, "problem": problem}, lambda: print_error(problem), 1)
     contents = f"{plural(len(report.agents), 'agent')} and {plural(report.matches, 'match')}"
     data = {
         "league": path,

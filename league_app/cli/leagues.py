@@ -17,10 +17,12 @@ from engine.files import read_file
 from engine.league import standings
 from engine.league.records import LARGEST_PAYLOAD, Agent
 from engine.league.storage import agent_file
-from engine.league.storage.database import create
+from engine.league.storage.database import SUFFIX, create
 from engine.league.storage.league import League
+from engine.play.match import GameSpec
+from engine.registry import new_game
 from league_app.cli import engines
-from league_app.cli.common import add_overwrite_option, command, open_read_only, topic
+from league_app.cli.common import add_overwrite_option, command, open_read_only, parse_pairs, topic
 from league_app.cli.output import CommandResult, console, plural, print_line, safe_text, table
 from league_app.core import agent_files
 from league_app.core.export import (
@@ -84,9 +86,13 @@ def add_agents(under: Any) -> None:
         [
             "agents add my.league Dice --game pong",
             """agents add my.league Sleepy --game pong --kind pong-bot --payload '{"style": "still"}'""",
+            "agents add my.league Dice --game pettingzoo:pistonball_v6 -o n_pistons=5 -o continuous=false",
         ],
     )
     add_agent_arguments(parser)
+    parser.add_argument(
+        "--option", "-o", action="append", default=[], metavar="NAME=VALUE", help="an option of the game it must play"
+    )
     parser.add_argument("--kind", help="agent kind (see `list`); without it, AGENT names a ready-made agent")
     parser.add_argument("--payload", default="", help="data that the kind builds the agent from: text, or @FILE")
     add_detail_arguments(parser)
@@ -142,9 +148,6 @@ def given_details(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def new(options: argparse.Namespace) -> CommandResult:
-    from engine.league.storage.database import SUFFIX
-    from engine.registry import new_game
-
     if not options.league.endswith(SUFFIX):
         raise BadValue("league", options.league, f"a name that ends in {SUFFIX}")
     for game in options.game:
@@ -213,7 +216,9 @@ def show(options: argparse.Namespace) -> CommandResult:
 
 def add_agent(options: argparse.Namespace) -> CommandResult:
     with LeagueState(options.league) as state:
-        game = options.game or only_game(state)
+        game: str | GameSpec = options.game or only_game(state)
+        if options.option:
+            game = new_game(str(game), parse_pairs(options.option, "--option")).spec
         if options.kind is None:
             if options.payload:
                 raise BadValue("--payload", options.payload, "used with --kind")

@@ -37,6 +37,7 @@ from league_app.cli.output import (
 from league_app.cli.tournaments import play
 from league_app.core.export import result_data
 from league_app.core.state import LeagueState
+from league_app.core.validation import resolve_game_name
 
 
 def add(commands: Any) -> None:
@@ -117,8 +118,9 @@ def load_table(options: argparse.Namespace) -> tables.Standings:
 
 def rules(state: LeagueState, game: str | None, texts: Sequence[str]) -> GameSpec:
     """The game and options of the table; without options, those played last."""
-    spec = state.game_of(game)
-    return new_game(spec.name, parse_pairs(texts, "--option")).spec if texts else spec
+    if not texts:
+        return state.game_of(game)
+    return new_game(game or resolve_game_name(state.league), parse_pairs(texts, "--option")).spec
 
 
 def history(options: argparse.Namespace) -> CommandResult:

@@ -45,7 +45,7 @@ from league_app.cli.output import (
 )
 from league_app.core.state import LeagueState
 from league_app.core.tournament_job import TournamentJob
-from league_app.core.validation import make_settings
+from league_app.core.validation import make_settings, resolve_game_name
 
 SHOWN = 30  # pairings of a dry run
 REPEATABLE = "repeatable with any number of workers"
@@ -156,7 +156,7 @@ def arguments(options: argparse.Namespace, state: LeagueState) -> dict[str, Any]
     agents = [state.league.agent(name, options.game) for name in options.agents] if options.agents else None
     game: Any = options.game or (agents[0].game if agents else None)
     if options.option:
-        game = new_game(game or state.game_of().name, parse_pairs(options.option, "--option")).spec
+        game = new_game(game or resolve_game_name(state.league), parse_pairs(options.option, "--option")).spec
     chosen = parse_pairs(options.set, "--set")
     if options.rounds is not None:
         chosen["rounds"] = str(options.rounds)

@@ -45,6 +45,7 @@ from league_app.core.state import LeagueState
 from league_app.core.tensorboard import export
 from league_app.core.trainers import trainer_facts
 from league_app.core.training_jobs import TrainingJob
+from league_app.core.validation import resolve_game_name
 
 DEFAULT_LEAGUE = f"training{SUFFIX}"
 LINES = 10.0  # seconds between two progress lines without a terminal
@@ -191,7 +192,7 @@ def train(options: argparse.Namespace) -> CommandResult:
             state.budget.cores = options.workers
         game: Any = options.game or (None if state.agents() else "pong")
         if options.option:
-            game = new_game(game or state.game_of().name, parse_pairs(options.option, "--option")).spec
+            game = new_game(game or resolve_game_name(state.league), parse_pairs(options.option, "--option")).spec
         job = state.training.start(
             options.trainer, settings, game=game, name=options.session_name, ancestor=options.ancestor
         )

@@ -196,23 +196,25 @@ class LeagueState(Closing):
     def agents(self, game: str | None = None, archived: bool = False) -> list[Agent]:
         return self.league.agents(game, archived)
 
-    def add_samples(self, game: str, names: Iterable[str] | None = None) -> list[Agent]:
-        """Add the ready-made agents of a game, or those with these names."""
-        offered = {one.id: one for agents in agents_for(new_game(game)).values() for one in agents}
+    def add_samples(self, game: str | GameSpec, names: Iterable[str] | None = None) -> list[Agent]:
+        """Add the ready-made agents of a game, or those with these names. Some play it only with certain options."""
+        board = new_game(game) if isinstance(game, str) else game_of(game)
+        offered = {one.id: one for agents in agents_for(board).values() for one in agents}
         chosen = list(offered) if names is None else list(names)
         added = []
         for name in chosen:
             if name not in offered:
                 raise BadValue("agent", name, f"one of {', '.join(offered)}")
-            added.append(self.league.add_agent(name, game, offered[name], origin="ready-made"))
+            added.append(self.league.add_agent(name, board.spec.name, offered[name], origin="ready-made"))
         self.notices.add(Change(ChangeKind.AGENTS))
         return added
 
-    def add_agent(self, name: str, game: str, kind: str, payload: bytes, **details: object) -> Agent:
+    def add_agent(self, name: str, game: str | GameSpec, kind: str, payload: bytes, **details: object) -> Agent:
         """Add an agent with this payload, which its kind must accept; `details` are those of `League.add_agent`."""
         spec = AgentSpec(name, kind, payload, KINDS.get(kind).version)
         check_playable(spec, game)
-        agent = self.league.add_agent(name, game, spec, **details)  # type: ignore[arg-type]
+        title = game if isinstance(game, str) else game.name
+        agent = self.league.add_agent(name, title, spec, **details)  # type: ignore[arg-type]
         self.notices.add(Change(ChangeKind.AGENTS))
         return agent
 

@@ -11,7 +11,7 @@ from engine.league.records import Agent, TournamentSettings
 from engine.league.storage.league import League
 from engine.options import build, items, parse
 from engine.play.match import AgentSpec, GameSpec, Limits
-from engine.registry import FORMATS, GAMES, KINDS, kind_of, new_game, usual_game
+from engine.registry import FORMATS, GAMES, KINDS, game_of, kind_of, new_game, usual_game
 
 
 def is_installed(game: GameSpec) -> bool:
@@ -87,11 +87,12 @@ def _admitted(league: League, agent: Agent) -> bool:
     return True
 
 
-def check_playable(spec: AgentSpec, game: str) -> None:
-    """Raises BadValue unless the agent's kind plays the game and can load the payload."""
-    kind, board = KINDS.get(spec.kind), new_game(game)
+def check_playable(spec: AgentSpec, game: str | GameSpec) -> None:
+    """Raises BadValue unless the agent's kind plays the game, by name with its default options, and can load the
+    payload."""
+    kind, board = KINDS.get(spec.kind), new_game(game) if isinstance(game, str) else game_of(game)
     if not kind.plays(board):
-        raise BadValue("kind", spec.kind, f"one that plays {game}")
+        raise BadValue("kind", spec.kind, f"one that plays {board.spec.name}")
     pilot = kind.pilot(board, board.info.seats)
     try:
         pilot.load(spec)
@@ -111,12 +112,19 @@ def resolve_game(league: League, game: GameSpec | str | None = None) -> GameSpec
     playable = next((one for one in reversed(played) if is_installed(one)), None)
     if playable is not None or played:
         return playable or played[-1]  # what cannot be played here can still be read
-    if game is not None:
-        return new_game(game).spec
+    return new_game(game or resolve_game_name(league)).spec
+
+
+def resolve_game_name(league: League) -> str:
+    """The name of the game played last, or else of the only one that the league has agents for. The game itself may not
+    exist with its default options."""
+    played = league.tournaments()
+    if played:
+        return played[-1].settings.game.name
     games = list(dict.fromkeys(agent.game for agent in league.agents()))
     if not games:
         hint = f"`ringside agents add {league.path.name} NAME --game GAME` adds a ready-made agent"
         raise NotNow(f"{league.path.name} has no agents yet: {hint}")
     if len(games) > 1:
         raise BadValue("game", None, f"given (--game): the league has agents for {', '.join(games)}")
-    return new_game(games[0]).spec
+    return games[0]
