@@ -49,6 +49,7 @@ def _popen_class(method: str, preload: tuple[str, ...]) -> Any:
     names: dict[str, object] = {"spawn": SimpleNamespace(**{**vars(spawn), "get_preparation_data": _preparation_data})}
     module = "popen_forkserver" if method == "forkserver" else "popen_spawn_win32" if WINDOWS else "popen_spawn_posix"
     launcher: Any = importlib.import_module(f"multiprocessing.{module}").Popen
+    server = None
     if method == "forkserver":
         server = forkserver.ForkServer()
         server.set_forkserver_preload([SERVER, *preload])
@@ -56,7 +57,8 @@ def _popen_class(method: str, preload: tuple[str, ...]) -> Any:
         names["forkserver"] = SimpleNamespace(**own)
         atexit.register(server._stop)  # type: ignore[attr-defined]  # and waits until it has ended
     changed = "__init__" if WINDOWS else "_launch"
-    return type("LeanPopen", (launcher,), {changed: _with_globals(getattr(launcher, changed), names)})
+    function = _with_globals(getattr(launcher, changed), names)
+    return type("LeanPopen", (launcher,), {changed: function, "server": server})
 
 
 class _Process(BaseProcess):
@@ -107,10 +109,11 @@ def _start(
     libraries = () if setup.libraries in _failed else setup.libraries
     try:
         return _started(given, setup, libraries)
-    except (EOFError, OSError):
+    except (EOFError, ConnectionError):
         if not libraries or METHOD != "forkserver":
             raise
     _failed.add(libraries)  # the server ended while it imported them: the child imports them itself, and reports errors
+    _popen_class(METHOD, (setup.server, *libraries)).server._stop()
     return _started(given, setup, ())
 
 

@@ -231,6 +231,8 @@ class WorkerHandle:
     def exit_reason(self) -> tuple[EndingKind, str]:
         """Why the process ended: the kind of ending and its reason."""
         child = self.child
+        if error := child.start_error:
+            return EndingKind.CRASH, error
         child.join(EXIT_TIMEOUT)
         if self.kill_reason is not None:
             kind, reason = self.kill_reason

@@ -257,9 +257,12 @@ def test_libraries_are_imported_by_a_fork_server_of_their_own() -> None:
 
 @pytest.mark.parametrize("library", ["tests.engine.processes.bad_library", "not_installed_anywhere"])
 def test_a_library_that_cannot_be_imported_does_not_keep_a_child_from_starting(library: str) -> None:
+    before = psutil.Process().children()
     for _ in range(2):
         with child_of("echo", setup=ChildSetup(server=FORKED.server, libraries=(library,))) as child:
             assert next_message(child)[0] == ["arguments"]
+    new = [one for one in psutil.Process().children() if one not in before]
+    assert all(runs(one.pid) for one in new), "a fork server that has ended is not left in the process table"
 
 
 def test_waiting_for_the_end_takes_no_longer_than_asked() -> None:

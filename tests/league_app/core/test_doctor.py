@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -67,9 +66,7 @@ def dist_info(folder: Path, name: str, version: str, points: str = "") -> None:
     (info / "entry_points.txt").write_text(points)
 
 
-def no_process(end: socket.socket, output: socket.socket, *rest: object) -> None:
-    end.close()
-    output.close()
+def no_process(*arguments: object) -> None:
     raise BlockingIOError(11, "Resource temporarily unavailable")
 
 
