@@ -259,10 +259,9 @@ def resume(options: argparse.Namespace) -> CommandResult:
 
 
 def play(job: TournamentJob, quiet: bool) -> list[int]:
-    """Waits for the end and returns the signals received: the first finishes running matches, the second stops now."""
+    """Waits for the end and returns the signals received: the first finishes running matches, the second stops now. So
+    does the first while results cannot be saved, or a full disk would be waited for."""
     received: list[int] = []
-    store = job.run.store
-    announce_compilation(store.tournament.settings.game.name, store.agents().values(), quiet)
 
     def note(number: int, frame: FrameType | None) -> None:
         """Only records the signal: the handler may interrupt anything, even an earlier handler's action."""
@@ -270,16 +269,20 @@ def play(job: TournamentJob, quiet: bool) -> list[int]:
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
+        store = job.run.store
+        announce_compilation(store.tournament.settings.game.name, store.agents().values(), quiet)
         with progress(quiet) as bar:
             task, trouble, handled = bar.add_task("playing", total=None), "", 0
             while job.wait(0.1) is None:
-                if len(received) > handled:
-                    handled = len(received)
-                    job.stop() if handled > 1 else job.finish()
-                    if handled == 1 and not bar.console.is_terminal:  # a pipe shows no progress bar
-                        print_error(finishing_text(job.progress()))
                 now = job.progress()
-                if now.trouble and trouble != now.trouble:
+                wanted = 2 if received and now.trouble else min(len(received), 2)  # what finishes could not be saved
+                if wanted > handled:
+                    handled = wanted
+                    job.stop() if handled > 1 else job.finish()
+                    now = job.progress()
+                    if handled == 1 and not bar.console.is_terminal:  # a pipe shows no progress bar
+                        print_error(finishing_text(now))
+                if now.trouble and now.trouble != trouble:
                     print_error(now.text)  # a pipe shows no progress bar
                 trouble = now.trouble
                 text = finishing_text(now) if received else now.text
