@@ -41,8 +41,8 @@ class HelpActions(QObject):
             from league_app.gui.guide.window import GuideWindow
 
             self.guide_window = GuideWindow()
+        self.guide_window.show()  # first: a page can be scrolled to a heading only when it has its size
         self.guide_window.open_page(page or self._current_page())
-        self.guide_window.show()
         self.guide_window.raise_()
         self.guide_window.activateWindow()
 

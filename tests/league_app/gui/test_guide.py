@@ -186,6 +186,19 @@ def test_f1_opens_the_page_about_what_is_on_the_screen(
         hall.help.close_guide()
 
 
+def test_the_guide_opens_at_the_section_about_the_page(hall: MainWindow, qtbot: QtBot) -> None:
+    """Also at its first opening, when the window of the guide is made."""
+    hall.help.guide("window.md#the-other-pages")
+    opened = hall.help.guide_window
+    assert opened is not None
+    heading = opened.browser._headings()["the-other-pages"]
+    layout, bar = opened.browser.document().documentLayout(), opened.browser.verticalScrollBar()
+    try:
+        qtbot.waitUntil(lambda: 0 < bar.value() == min(int(layout.blockBoundingRect(heading).top()) - 8, bar.maximum()))
+    finally:
+        hall.help.close_guide()
+
+
 def test_f1_in_a_dialog_opens_the_guide_beside_it(hall: MainWindow, played: Path, qtbot: QtBot) -> None:
     hall.context.adopt(LeagueState(played))
     try:
