@@ -87,4 +87,4 @@ def export(metrics: Mapping[str, Series], started: float, folder: Path | str) ->
     except OSError as error:
         raise BadValue("folder", str(folder), f"a folder that can be written ({error.strerror})") from None
     target = place / f"events.out.tfevents.{int(started):010d}.{socket.gethostname()}.ringside"
-    return write_file(target, events(metrics, started), overwrite=True)
+    return write_file(target, events(metrics, started), overwrite=True, field="folder")

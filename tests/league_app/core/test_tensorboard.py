@@ -195,7 +195,7 @@ def test_a_folder_that_is_a_file_or_below_one_is_an_error_that_names_it(tmp_path
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="this system has no folder that even root cannot write")
 def test_a_folder_that_cannot_be_written_is_an_error_that_names_it() -> None:
-    with pytest.raises(BadValue, match=r"folder = '/proc/self': must be a folder that can be written \(.+\)"):
+    with pytest.raises(BadValue, match=r"folder = '/proc/self/.+': must be a file that can be written \(.+\)"):
         export({"a/b": series((0, 1.0))}, BEGUN, "/proc/self")
 
 
