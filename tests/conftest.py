@@ -48,14 +48,16 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 @pytest.fixture(autouse=True)
 def restored_process() -> Iterator[None]:
-    """Restores environment variables, the current folder and signal handlers, so that no test depends on another."""
+    """Restores environment variables, the current folder and signals, so that no test depends on another."""
     variables, folder = dict(os.environ), os.getcwd()
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
     if dict(os.environ) != variables:
         os.environ.clear()
         os.environ.update(variables)
     os.chdir(folder)
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     for number, handler in handlers.items():
         signal.signal(number, handler)
 

@@ -135,20 +135,22 @@ def test_an_executor_of_a_plug_in_gives_the_same_results_and_is_remembered(
         state.executor = "two-node"
     state.executor = "two-nodes:nodes=2"
     assert state.toggle_text == "the next tournament runs on 2 workers of two-nodes:nodes=2"
-    job = state.start_tournament(**PLAN)
-    until(lambda: job.progress().played > 2)
-    job.pause()
-    until(lambda: job.progress().state is RunState.PAUSED)
-    status = state.status()
-    assert [node.name for node in status.nodes] == ["node-1", "node-2"]
-    assert {worker.node for worker in status.workers} <= {"node-1", "node-2"}
-    assert status.workers
-    job.resume()
     state.show_visuals = True
+    job = state.start_tournament(**PLAN)
     until(lambda: job.run.watched)
     state.show_visuals = False
     job.wait()
     same(state, job.number, expected)
+    long = state.start_tournament(**PLAN | {"options": {"rounds": 6000}})
+    until(lambda: long.progress().played > 2)
+    status = state.status()
+    assert [node.name for node in status.nodes] == ["node-1", "node-2"]
+    assert {worker.node for worker in status.workers} <= {"node-1", "node-2"}
+    assert status.workers
+    long.pause()
+    until(lambda: long.progress().state is RunState.PAUSED)
+    long.stop()
+    long.wait()
     with LeagueState(state.league.path, read_only=True) as again:
         assert again.executor == "two-nodes:nodes=2"
         assert again.use_concurrent
