@@ -201,7 +201,11 @@ def save(path: Path, match: MatchSpec, result: MatchResult, overwrite: bool = Fa
 def load(path: Path) -> tuple[Replay, Playback]:
     """Read a replay and play it again; raises BadReplay if anything is wrong with it."""
     try:
-        replay = codec.load(Replay, read_file(path, codec.MAX_BYTES), format=FORMAT, version=1)
+        data = read_file(path, codec.MAX_BYTES)
+    except BadValue as error:  # it names the file
+        raise BadReplay(str(error)) from error
+    try:
+        replay = codec.load(Replay, data, format=FORMAT, version=1)
         return replay, verified(replay.match, replay.result)
     except RingsideError as error:
         raise BadReplay(f"{path}: {error}") from error

@@ -39,40 +39,44 @@ class Worker(QObject):
 
 
 class JobThreads(QObject):
-    """One QThread per job; LeagueState calls `start`, from any thread."""
+    """One QThread per job; LeagueState calls `start`, from any thread.
 
-    _start_requested = Signal(object)
+    A thread starts at once: a job that waited for the window's thread would never end if that is closing the league.
+    """
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._lock = threading.Lock()
         self._running: dict[QThread, Worker] = {}
-        self._start_requested.connect(self._start)
 
     def start(self, body: Callable[[], None]) -> None:
-        self._start_requested.emit(body)  # direct in the window's thread, queued from any other
-
-    @Slot(object)
-    def _start(self, body: Callable[[], None]) -> None:
         thread, worker = QThread(), Worker(body)
         worker.moveToThread(thread)
         thread.started.connect(worker.work)
-        worker.done.connect(thread.quit)
+        worker.done.connect(thread.quit, Qt.ConnectionType.DirectConnection)  # `thread` may belong to a blocked thread
         thread.finished.connect(self._remove_finished)
-        self._running[thread] = worker
+        with self._lock:
+            self._running[thread] = worker
         thread.start()
 
     @Slot()
     def _remove_finished(self) -> None:
-        for thread in [thread for thread in self._running if thread.isFinished()]:
+        with self._lock:
+            finished = [thread for thread in self._running if thread.isFinished()]
+            for thread in finished:
+                del self._running[thread]
+        for thread in finished:
             thread.wait()
-            del self._running[thread]
 
     def wait(self) -> None:
         """Waits until all jobs have ended; the caller has stopped them."""
-        for thread in list(self._running):
-            thread.quit()  # the worker's own request would be queued in this thread, which is blocked
+        with self._lock:
+            running = dict(self._running)
+        for thread in running:
             thread.wait()
-        self._running.clear()
+        with self._lock:
+            for thread in running:
+                self._running.pop(thread, None)
 
 
 class ChangeBridge(QObject):

@@ -199,13 +199,14 @@ def test_identical_games_are_counted_by_players_and_seats(league: League) -> Non
 def test_an_estimate_uses_the_known_rate_or_measures_it(league: League) -> None:
     settings = TournamentSettings(GAME.spec, options=(("rounds", 10),))
     store = TournamentStore(league, league.add_tournament("t", settings, ["Lazy", "Still", "Tracker"]).number)
-    tried = estimate(league, store.plan, store.agents(), workers=1)
+    played: list[MatchResult] = []
+    tried = estimate(league, store.plan, store.agents(), workers=1, played=played)
     assert tried.measured
     assert tried.matches == 60
     assert tried.seconds == pytest.approx(60 / tried.rate)
     assert tried.seconds_shown is not None
     league.save_setting(rate_name(GAME.spec), 30.0)
-    known = estimate(league, store.plan, store.agents(), workers=2)
+    known = estimate(league, store.plan, store.agents(), workers=2, played=played)
     assert not known.measured
     assert known.seconds == pytest.approx(1.0)
     assert known.width == tried.width

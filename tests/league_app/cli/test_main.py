@@ -112,7 +112,7 @@ def test_a_match_prints_the_final_caption_if_it_says_more_than_the_score(
         (["demo", "--workers", "0"], "--workers = 0: must be from 1 to 256"),
         (["demo", "--on", "locla"], "unknown executor 'locla': did you mean 'local'"),
         (["match", "pong", "Tracker", "Lazy", "--on", "local:2"], "executor = 'local:2'"),
-        (["replay", "/no/such/file"], "/no/such/file: No such file"),
+        (["replay", "/no/such/file"], "'/no/such/file': must be a regular file that can be read (No such file"),
         (["check", "pnog"], "did you mean 'pong'"),
         (["check", "locla"], "unknown game, agent kind or executor 'locla': did you mean 'local'"),
         (["tornament", "run", "my.league"], "unknown command 'tornament': did you mean 'tournament'? (see `ringside"),

@@ -77,10 +77,10 @@ def test_an_exhibition_has_the_pace_of_its_game_and_may_skip_the_beginning(
     state: LeagueState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[float, int]] = []
-    workers = state.runner(1).workers
-    watch = workers.watch
+    executor = state.playing_on(1)
+    watch = executor.watch
     monkeypatch.setattr(
-        workers, "watch", lambda spec, pace, skip: asked.append((pace, skip)) or watch(spec, pace, skip)
+        executor, "watch", lambda spec, pace, skip: asked.append((pace, skip)) or watch(spec, pace, skip)
     )
     with state.exhibit(("Tracker", "Shaky"), LONG, skip=200) as live:
         playback = Playback(live.spec)

@@ -80,7 +80,7 @@ def playing(state: LeagueState) -> int:
 def started(state: LeagueState) -> int:
     """Workers that have started a match. One that is "playing" holds matches, but may not have read the message yet;
     after its first steps it reports how many it can hold, which is less than is assumed before."""
-    scheduler = state.runner(2).workers._dispatcher._scheduler
+    scheduler = state.playing_on(2)._dispatcher._scheduler
     return sum(worker.capacity < 2 * state.batch_size for worker in scheduler.pool.players)
 
 

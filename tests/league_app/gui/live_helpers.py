@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
+from engine.play.concurrent import ConcurrentMatchExecutor
 from league_app.gui.match.page import MatchPage
 from league_app.gui.match.player import MatchPlayer
 from tests.live_worker import commands_handled
@@ -14,10 +15,10 @@ def settle(page: MatchPage, qtbot: QtBot, player: MatchPlayer) -> None:
     context, live = page.context, player.live
     assert live is not None
     qtbot.waitUntil(lambda: not context.command_queue.waiting)
-    runner = context.league._runner
-    assert runner is not None
-    qtbot.waitUntil(commands_handled(runner.workers, live))
-    qtbot.waitUntil(lambda: not live._actions and not player.playback._unread)
+    executor = context.league._playing.current
+    assert isinstance(executor, ConcurrentMatchExecutor)
+    qtbot.waitUntil(commands_handled(executor, live))
+    qtbot.waitUntil(lambda: not live.actions_since(player.playback.received) and not player.playback._unread)
 
 
 def tick(page: MatchPage, qtbot: QtBot, times: int = 3) -> None:

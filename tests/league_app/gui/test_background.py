@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
-from league_app.gui.background import TaskQueue
+from league_app.gui.background import JobThreads, TaskQueue
 
 
 class Caller(QObject):
@@ -105,3 +105,15 @@ def test_a_cleared_queue_runs_waiting_commands_and_drops_queries(queue: TaskQueu
     qtbot.waitUntil(lambda: not queue.waiting)
     assert ran == ["command", "later"]
     assert caller.answers == [None], "only of the command after it was cleared"
+
+
+def test_a_job_starts_and_ends_while_the_windows_thread_is_blocked(qtbot: QtBot) -> None:
+    """As when the window closes the league while a command is starting a tournament."""
+    threads, ended = JobThreads(), threading.Event()
+    starter = threading.Thread(target=threads.start, args=(ended.set,))
+    starter.start()
+    assert ended.wait(120), "it does not wait for an event of the blocked thread"
+    starter.join()
+    threads.wait()
+    threads.start(lambda: None)
+    qtbot.waitUntil(lambda: not threads._running)

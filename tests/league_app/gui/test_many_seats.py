@@ -136,10 +136,12 @@ def test_the_welcome_page_shows_the_best_match_of_the_selected_game(hunting: App
     shown: list[object] = []
     hunting.navigation_requested.connect(lambda name, what: shown.append(what))
     page.watch.click()
+    qtbot.waitUntil(lambda: len(shown) == 1)
     [live] = shown
     assert len(live.spec.players) == 4  # type: ignore[attr-defined]
     live.close()  # type: ignore[attr-defined]
     page.watch.click()
+    qtbot.waitUntil(lambda: len(shown) == 2)
     assert shown[1].spec.seed != live.spec.seed, "another one each time"  # type: ignore[attr-defined]
     shown[1].close()  # type: ignore[attr-defined]
     page.games.setCurrentIndex(page.games.findText("Pong"))

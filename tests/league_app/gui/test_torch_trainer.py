@@ -17,7 +17,7 @@ from engine.errors import BadValue
 from engine.league.records import RunState
 from engine.registry import KINDS, TRAINERS, new_game
 from league_app.cli.main import main
-from league_app.core.queries.sessions import load_sessions
+from league_app.core.queries.sessions import SessionPreviews, load_sessions
 from league_app.core.run_monitor import RunMonitor
 from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext
@@ -165,7 +165,7 @@ def test_the_form_charts_and_players_are_those_of_the_trainer(context: AppContex
     assert (line.value, line.text) == (0.0, "exact")
     assert page.axis.itemText(0) == "Updates"
     assert "3 updates" in page.header.progress.text()
-    [summary] = load_sessions(context.league)
+    [summary] = load_sessions(SessionPreviews(), context.league)
     assert summary.best == min(summary.curve), "a loss: the lowest value"
     assert summary.best_text == f"{summary.best:.3g}"
     until(qtbot, lambda: "\u00b7" in page.players.view.cards[0].title.text())
