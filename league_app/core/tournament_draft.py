@@ -200,7 +200,7 @@ def free_seed(draft: TournamentDraft, before: Sequence[Tournament]) -> int:
 
 
 def create_tournament(state: LeagueState, draft: TournamentDraft, play: bool) -> int:
-    """Creates the tournament, starts it if `play` is set, and returns its number. An error changes nothing."""
+    """Creates the tournament, starts it if `play` is set, and returns its number. An error creates nothing."""
     if state.league.read_only:
         raise NotNow(f"{state.league.path.name} was opened read-only: no tournament can be played in it")
     if play and state.job is not None:
@@ -218,12 +218,12 @@ def create_tournament(state: LeagueState, draft: TournamentDraft, play: bool) ->
         "starts": settings.starts,
         "limits": settings.limits,
     }
+    if play and draft.executor and draft.executor != state.executor:
+        state.use_executor(draft.executor)  # first: it is refused during an exhibition
     number = state.plan_tournament(draft.name, **chosen).number
     if play:
         if draft.workers != state.budget.cores:
             state.budget.cores = draft.workers
-        if draft.executor and draft.executor != state.executor:
-            state.use_executor(draft.executor)
         state.start_tournament(number)
     return number
 

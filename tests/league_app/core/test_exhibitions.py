@@ -19,6 +19,7 @@ from engine.play.match import EndingKind, MatchSpec
 from engine.play.replay import Playback, verified
 from engine.registry import KINDS, new_game
 from league_app.core.state import LeagueState
+from league_app.core.tournament_draft import TournamentDraft, create_tournament
 from tests.faults.league import within
 
 QUICK = new_game("pong", points=1, step_limit=300).spec
@@ -86,6 +87,15 @@ def test_an_exhibition_has_the_pace_of_its_game_and_may_skip_the_beginning(
         playback = Playback(live.spec)
         until(lambda: playback.feed(live.actions_since(playback.received)) is not None and playback.steps >= 260)
     assert asked == [(60.0, 200)], "60 steps per second after the first 200"
+
+
+def test_a_tournament_on_another_executor_is_not_created_during_an_exhibition(state: LeagueState) -> None:
+    draft = TournamentDraft("pong", {"points": 1}, ("Lazy", "Tracker"), executor="sequential")
+    with state.exhibit(("Tracker", "Shaky"), LONG), pytest.raises(NotNow, match="executor cannot change during"):
+        create_tournament(state, draft, True)
+    assert state.league.tournaments() == []
+    number = create_tournament(state, draft, True)
+    assert state.latest_job.wait().number == number
 
 
 def test_a_player_outside_the_league_may_have_the_name_of_an_agent(state: LeagueState) -> None:
