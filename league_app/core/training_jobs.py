@@ -87,7 +87,7 @@ class TrainingJob:
         except Exception as error:  # `wait` raises it
             self.error = error
             with suppress(LeagueError):  # the file may be what failed
-                self._sessions.update(self.number, RunState.STOPPED, f"failed: {error}")
+                self._sessions.update(self.number, RunState.STOPPED, str(error), failed=True)
         finally:
             self._live.close()
             self._lease.release()
