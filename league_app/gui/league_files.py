@@ -65,9 +65,12 @@ class LeagueFileActions(QObject):
             self._load(f"Opening {Path(path).name}", _Loader(open_league, Path(path)))
 
     def _is_open(self, path: Path) -> bool:
-        """Whether this league is open; then its dashboard is shown."""
+        """Whether this league is open; then its dashboard is shown. One that is open read-only is opened again, because
+        it may be writable by now."""
         state = self._context.state
-        same = state is not None and state.league.path.exists() and path.exists() and path.samefile(state.league.path)
+        if state is None or state.league.read_only or not (state.league.path.exists() and path.exists()):
+            return False
+        same = path.samefile(state.league.path)
         if same:
             self._context.navigate("dashboard")
         return same
@@ -286,8 +289,12 @@ class _Loader:
 
     def load(self) -> LeagueState:
         self._state = self._open(self.path)
-        for pool in pools(self._state):  # loads games of families here, where it does not block the window
-            usual_game(pool.name)
+        try:
+            for pool in pools(self._state):  # loads games of families here, where it does not block the window
+                usual_game(pool.name)
+        except BaseException:  # nothing else would release its lock
+            self._state.close()
+            raise
         return self._state
 
     def discard(self) -> None:
