@@ -82,10 +82,14 @@ LARGE = (
     "spans",
 )  # these grow with use; their rows are checked when they are read
 
+DAMAGED = """
+INSERT OR IGNORE INTO checkpoints SELECT ?,?,?,?,NULL,0,0,? WHERE EXISTS (SELECT 1 FROM sessions WHERE number = ?)
+"""
+
 
 def _several_players(db: sqlite3.Connection) -> None:
     """From version 1, in which a checkpoint had at most one player, and there were no spans of time. A row that was
-    damaged stays so: its checksum is wrong."""
+    damaged stays so: its checksum is wrong. One that belongs to no session is left out: nothing can use it."""
     rows = db.execute("SELECT number, session, step, at, payload, agent, record, seal FROM checkpoints").fetchall()
     db.execute("DROP TABLE checkpoints")
     for statement in CHECKPOINTS.split(";")[:-1]:
@@ -102,7 +106,7 @@ def _several_players(db: sqlite3.Connection) -> None:
                 _insert(db, "players", (number, 0, payload, agent, text))
         except (ValueError, TypeError, KeyError, sqlite3.IntegrityError):
             db.execute("DELETE FROM checkpoints WHERE number = ?", (number,))
-            db.execute("INSERT OR IGNORE INTO checkpoints VALUES (?,?,?,?,NULL,0,0,?)", (*place, b"damaged"))
+            db.execute(DAMAGED, (*place, b"damaged", session))
 
 
 def _insert(db: sqlite3.Connection, table: str, row: tuple[object, ...]) -> None:

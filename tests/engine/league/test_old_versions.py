@@ -78,3 +78,10 @@ def test_damage_in_a_file_of_version_1_is_still_detected(path: Path, sql: str) -
     change(path, sql)
     with League(path) as league, pytest.raises(BadLeague, match=r"checkpoint . of training session 1 is damaged"):
         SessionStore(league).audit()
+
+
+def test_a_checkpoint_of_no_session_in_a_file_of_version_1_does_not_keep_it_from_opening(path: Path) -> None:
+    change(path, "UPDATE checkpoints SET session = 9 WHERE step = 20")
+    with League(path) as league:
+        assert [one.step for one in SessionStore(league).checkpoints(1)] == [30, 40, 50]
+        assert SessionStore(league).audit() == []
