@@ -193,6 +193,9 @@ def test_a_number_of_the_wrong_length_is_detected(path: Path, value: bytes) -> N
 
 STRAY = {
     "UPDATE metrics SET session = 9": "metrics of session 9",
+    "UPDATE spans SET session = 9": "spans of time of session 9",
+    "UPDATE players SET checkpoint = 9": "damaged",
+    "DELETE FROM checkpoints": "players of checkpoint 1",
     "UPDATE agents SET number = 9": "damaged",
     "DELETE FROM agents": "damaged",
     "DELETE FROM sessions": "checkpoint 1 belongs to no session",

@@ -66,6 +66,7 @@ DELETE FROM payloads WHERE hash = :hash AND NOT EXISTS (SELECT 1 FROM agents WHE
 AND NOT EXISTS (SELECT 1 FROM players WHERE payload = :hash)
 AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE state = :hash)
 """
+STRAY_PLAYERS = "SELECT DISTINCT checkpoint FROM players WHERE checkpoint NOT IN (SELECT number FROM checkpoints)"
 
 
 class SessionStore:
@@ -297,9 +298,12 @@ class SessionStore:
             for number in sorted(known):
                 self.metrics(number)
                 self.spans(number)
-            for (number,) in self._rows(None, "SELECT DISTINCT session FROM metrics"):
-                if number not in known:
-                    problems.append(f"there are metrics of session {number}, but no such session")
+            for table, what in (("metrics", "metrics"), ("spans", "spans of time")):
+                for (number,) in self._rows(None, f"SELECT DISTINCT session FROM {table}"):
+                    if number not in known:
+                        problems.append(f"there are {what} of session {number}, but no such session")
+            for (number,) in self._rows(None, STRAY_PLAYERS):
+                problems.append(f"there are players of checkpoint {number}, but no such checkpoint")
         return problems
 
     # Rows
