@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self, cast
 
 from engine.closing import Closing
-from engine.errors import BadSpec
+from engine.errors import BadSpec, RingsideError
 from engine.play.failures import unplayed_result
 from engine.play.live import LiveMatch
 from engine.play.match import EndingKind, MatchResult, MatchSpec
@@ -40,6 +40,7 @@ class MatchExecutor(Closing):
     def __init__(self, plugins: Sequence[str] = ()) -> None:
         self._plugins = tuple(plugins)
         self._live_executor: MatchExecutor | None = None
+        self._live_closed = False
         self._live_lock, self._status_lock = threading.Lock(), threading.Lock()
         self._monitor: Monitor | None = None
 
@@ -90,6 +91,8 @@ class MatchExecutor(Closing):
     def watch(self, spec: MatchSpec, pace: float = 0.0, skip: int = 0) -> LiveMatch:
         """Play one live match in a worker process of this machine, where its actions arrive without delay."""
         with self._live_lock:
+            if self._live_closed:
+                raise RingsideError("this executor is closed")
             if self._live_executor is None:
                 kind = EXECUTORS.get(LIVE)
                 self._live_executor = kind.create(PlaySettings(workers=1, plugins=self._plugins), kind.Options())
@@ -103,9 +106,9 @@ class MatchExecutor(Closing):
         return live.status().workers if live is not None else ()
 
     def close_live(self) -> None:
-        """End the live matches."""
+        """End the live matches, for good."""
         with self._live_lock:
-            live, self._live_executor = self._live_executor, None
+            live, self._live_executor, self._live_closed = self._live_executor, None, True
         if live is not None:
             live.close()
 
