@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from engine.play.lane_kernels import bits_for, unpack
 from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
 from engine.play.replay import Playback, ranks_after
+from engine.processes.output import LAST_OUTPUT
 from engine.registry import needs_a_core
 
-LAST_OUTPUT = "; it last printed: "  # in a recorded reason, between the reason and the output of the process
 STRIKES = 3  # failures, each in a match played alone, after which an agent is quarantined for the run
 
 

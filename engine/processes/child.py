@@ -19,7 +19,7 @@ from engine.closing import Closing
 from engine.processes import launcher
 from engine.processes.bootstrap import ChildSetup
 from engine.processes.channel import Channel, Disconnected, Message, ProtocolError
-from engine.processes.output import OutputTail, describe_exit, summarize_output
+from engine.processes.output import LAST_OUTPUT, OutputTail, describe_exit, summarize_output
 from engine.processes.process_tree import kill_all, kill_descendants
 
 OUTPUT_TAIL = 1 << 14  # bytes of its output that are kept
@@ -131,7 +131,7 @@ class ChildProcess(Closing):
         """This text, and the end of what the process printed in one line of at most so many characters."""
         self.read_output(4 * OUTPUT_CHUNKS)
         printed = summarize_output(self.output.text, length)
-        return f"{text}; it last printed: {printed}" if printed else text
+        return f"{text}{LAST_OUTPUT}{printed}" if printed else text
 
     # Messages
 

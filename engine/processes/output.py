@@ -11,6 +11,7 @@ from pathlib import Path
 ENGINE = str(Path(__file__).parents[1])
 FRAME = re.compile(r'^File "(.*)", line (\d+) in (.*)$', re.M)  # as faulthandler prints it
 CHUNK = 1 << 16  # bytes read at once
+LAST_OUTPUT = "; it last printed: "  # between a reason and the output of the process, also in recorded reasons
 
 
 class OutputTail:
