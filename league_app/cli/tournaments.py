@@ -13,8 +13,7 @@ from typing import Any
 from engine.errors import BadValue
 from engine.league import failure_report, played_matches, standings
 from engine.league.estimate import Estimate, estimate
-from engine.league.records import Lineup, RunState, Tournament, check_name
-from engine.league.schedule import Schedule
+from engine.league.records import RunState, Tournament, check_name
 from engine.league.storage.league import League
 from engine.league.tournament_runner import Progress
 from engine.play.executors import check_executor_name
@@ -190,9 +189,7 @@ def plan(options: argparse.Namespace) -> CommandResult:
         chosen = state.agents(game.name) if agents is None else [state.league.agent(name, game.name) for name in agents]
         entrants = [agent.id for agent in chosen]
         settings = make_settings(game, format, given.pop("options"), **given)
-        state.league.check_agents(entrants, game)
-        drawn = Schedule(settings, [Lineup(1, 0, tuple(entrants))])
-        drawn.extend(lambda *_: ())
+        drawn = state.league.plan(settings, entrants)
         specs = {id: state.league.spec(id) for id in entrants}
         workers = min(options.workers or state.budget.cores, check_executor_name(state.executor)[0].most_workers)
         forecast = estimate(state.league, drawn, specs, workers, state.executor)
