@@ -130,20 +130,20 @@ def test_options_that_crash_the_process_are_refused(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_child_process_that_cannot_try_the_options_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And nothing is remembered: the next attempt may succeed."""
+    """And nothing is remembered: the next attempt may succeed. No other test may try these options before."""
     with monkeypatch.context() as patch:
         patch.setattr(probe_process, "PROBE", "tests.engine.games.faulty_env:refuse")
         with pytest.raises(RingsideError) as caught:
-            new_game("pettingzoo:go_v5", board_size=5)
+            new_game("pettingzoo:go_v5", board_size=6)
     tried = "pettingzoo:go_v5 could not be tried with options that differ from its defaults"
     ended = "the child process exited with status 1; it last printed: ImportError: not on this machine"
     assert str(caught.value) == f"{tried}: {ended}"
     with monkeypatch.context() as patch:
         patch.setattr(launcher, "_start", lambda *_: (_ for _ in ()).throw(OSError("no more processes")))
         with pytest.raises(RingsideError) as caught:
-            new_game("pettingzoo:go_v5", board_size=5)
+            new_game("pettingzoo:go_v5", board_size=6)
     assert str(caught.value) == f"{tried}: the child process could not be started: no more processes"
-    assert new_game("pettingzoo:go_v5", board_size=5).info.seats == 2
+    assert new_game("pettingzoo:go_v5", board_size=6).info.seats == 2
 
 
 def test_a_constructor_that_ends_the_child_process_is_an_error(
