@@ -48,7 +48,8 @@ class LeagueFileActions(QObject):
 
     @Slot()
     def new(self) -> None:
-        save_file(self._window, "New league", self._new, FILTER, f"My league{SUFFIX}", self._folder())
+        name = f"My league{SUFFIX}"
+        save_file(self._window, "New league", self._new, FILTER, name, self._folder(), replaces=False)
 
     @Slot()
     def open(self) -> None:
@@ -136,11 +137,15 @@ class LeagueFileActions(QObject):
             return
         self._loader = None
         self.busy.emit("")
+        self._show_failure(f"{loader.path.name} could not be {loader.verb}", error)
+        self.load_finished.emit()
+
+    def _show_failure(self, sentence: str, error: Exception) -> None:
+        """Shows the reason of an expected error until it is closed."""
         if isinstance(error, RingsideError):
-            FailureDialog(self._window, f"{loader.path.name} could not be {loader.verb}", str(error)).open()
+            FailureDialog(self._window, sentence, str(error)).open()
         else:
             self._context.failed.emit(error)
-        self.load_finished.emit()
 
     def _discard_loader(self) -> None:
         """Closes the league that is being opened, or was opened and is not shown yet."""
@@ -226,13 +231,17 @@ class LeagueFileActions(QObject):
     @Slot()
     def backup(self) -> None:
         name = f"{self._context.league.league.name} backup{SUFFIX}"
-        save_file(self._window, "Back up the league", self._backup, FILTER, name, self._folder())
+        save_file(self._window, "Back up the league", self._backup, FILTER, name, self._folder(), replaces=False)
 
     @Slot(str)
     def _backup(self, path: str) -> None:
         self.busy.emit("Backing up the league")
         task = partial(_back_up, self._context.league, Path(path))
-        self._context.slow_queue.run(task, self._written, self._failed)
+        self._context.slow_queue.run(task, self._written, partial(self._not_backed_up, Path(path)))
+
+    def _not_backed_up(self, path: Path, error: Exception) -> None:
+        self.busy.emit("")
+        self._show_failure(f"The backup {path.name} could not be written", error)
 
     def _written(self, path: Path) -> None:
         self.busy.emit("")

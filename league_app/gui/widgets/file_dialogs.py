@@ -44,11 +44,20 @@ def open_folder(parent: QWidget, title: str, chosen: Chosen) -> QFileDialog:
 
 
 def save_file(
-    parent: QWidget, title: str, chosen: Chosen, filters: str, name: str, folder: Path | None = None
+    parent: QWidget,
+    title: str,
+    chosen: Chosen,
+    filters: str,
+    name: str,
+    folder: Path | None = None,
+    *,
+    replaces: bool = True,
 ) -> QFileDialog:
-    """Asks where to save; `name` is the suggested file name, whose suffix is added to names typed without one."""
+    """Asks where to save; `name` is the suggested file name, whose suffix is added to names typed without one. Without
+    `replaces` it does not ask whether to replace an existing file: `chosen` refuses it."""
     dialog = _dialog(parent, title, filters, folder)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setOption(QFileDialog.Option.DontConfirmOverwrite, not replaces)
     suggest_name(dialog, name)
     dialog.fileSelected.connect(chosen)
     dialog.open()
