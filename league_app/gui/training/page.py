@@ -38,7 +38,7 @@ from league_app.gui.widgets.file_dialogs import open_folder, save_file
 
 PERIOD = 500  # milliseconds; at most one refresh in each
 UNKNOWN = TrainerFacts()
-NO_SESSIONS = 'No training yet. The preset "60 seconds" shows progress within a minute.'
+NO_SESSIONS = "No training yet. A session trains agents that can then play in this league."
 
 
 class TrainingPage(Page):

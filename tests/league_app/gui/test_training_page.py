@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from engine.league.records import RunState
 from engine.league.storage.sessions import SessionStore
+from engine.registry import TRAINERS
 from league_app.core.formatting import ordinal
 from league_app.core.queries.sessions import SessionPreviews, SessionSummary, load_ranks, load_sessions
 from league_app.core.state import LeagueState
@@ -58,7 +59,11 @@ def test_the_empty_page_has_one_button(bare: AppContext, played: Path, qtbot: Qt
     bare.adopt(LeagueState(played))
     until(qtbot, lambda: not bare.read_queue.waiting)
     assert page.empty.isVisible()
-    assert "60 seconds" in page.empty.sentence.text()
+    text = page.empty.sentence.text()
+    assert text.startswith("No training yet")
+    presets = {preset for name in TRAINERS.names() for preset in TRAINERS.get(name).presets}
+    assert presets
+    assert not any(preset in text for preset in presets), "it is true of every trainer"
     qtbot.mouseClick(page.empty.button, Qt.MouseButton.LeftButton)
     dialog = page.findChildren(NewSessionDialog)[0]
     until(qtbot, dialog.start.isEnabled)
