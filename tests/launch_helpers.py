@@ -42,6 +42,8 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
         wheel.writestr("ringside.pth", str(here))
         wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: ringside\\nVersion: 0.1.0\\n" + needs)
         wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        if (here / "entry_points.txt").exists():
+            wheel.writestr(info + "entry_points.txt", (here / "entry_points.txt").read_text())
         wheel.writestr(info + "RECORD", "")
     return "ringside-0.1.0-py3-none-any.whl"
 """

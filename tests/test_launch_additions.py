@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from league_app.cli.main import _parser as ringside_parser
-from tests.launch_helpers import POSIX, Checkout, load_launcher, wait_for
+from tests.launch_helpers import POSIX, PYPROJECT, Checkout, load_launcher, wait_for
 
 only_posix = pytest.mark.skipif(not POSIX, reason="closes file descriptors with a shell")
 
@@ -59,6 +59,22 @@ def test_an_addition_that_cannot_be_installed_leaves_what_works(checkout: Checko
     checkout.add_wheel("helper")
     assert checkout.run("test").stdout.startswith("tool pytest.py")
     assert json.loads(checkout.stamp.read_text())["extras"] == ["dev"]
+
+
+def test_new_entry_points_are_installed_by_the_next_run(checkout: Checkout) -> None:
+    """As after a pull: plug-ins that come with Ringside are found by them."""
+    script = "import importlib.metadata as m; print([one.name for one in m.entry_points(group='ringside.executors')])"
+    query = [str(load_launcher().Environment(checkout.venv).python), "-c", script]
+    assert subprocess.check_output(query, text=True) == "[]\n"
+    points = '[project.entry-points."ringside.executors"]\nlocal = "league_app:here"\n'
+    checkout.write("pyproject.toml", PYPROJECT + points)
+    checkout.write("entry_points.txt", "[ringside.executors]\nlocal = league_app:here\n")
+    builds = checkout.builds()
+    again = checkout.run("list")
+    assert again.stdout == f"ringside ['list'] {checkout.source} None\n", again.stderr
+    assert checkout.builds() == builds + 1
+    assert subprocess.check_output(query, text=True) == "['local']\n"
+    assert_works(checkout)
 
 
 def test_an_interrupted_addition_leaves_what_works(checkout: Checkout) -> None:
