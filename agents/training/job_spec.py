@@ -17,3 +17,4 @@ class TrainingJobSpec:
     state: bytes | None  # of the checkpoint to resume from
     ancestor: AgentSpec | None
     plugins: tuple[str, ...]
+    on: str  # the name of the executor that plays matches

@@ -19,6 +19,7 @@ from agents.training.trainer_process import TrainerProcess
 from engine.closing import Closing
 from engine.errors import BadValue, RingsideError
 from engine.options import build, items
+from engine.play.executors import DEFAULT, check_executor_name
 from engine.play.match import AgentSpec, GameSpec
 from engine.play.play_settings import MOST_WORKERS, check_number, check_plugins, default_workers
 from engine.registry import TRAINERS, game_of, kind_of
@@ -41,11 +42,12 @@ class TrainingSession(Closing):
         state: bytes | None = None,
         ancestor: AgentSpec | None = None,
         plugins: Sequence[str] = (),
+        on: str = DEFAULT,
     ) -> None:
         """`workers`: processes that the trainer may use; defaults to one less than the number of cores. `state`: of the
         checkpoint to resume from. `ancestor`: an agent to start from. `plugins`: modules that its process and its
-        workers import, because they register games, agents or trainers. Raises an error if the settings are invalid.
-        """
+        workers import, because they register games, agents or trainers. `on`: the name of the executor that plays
+        matches; see `engine.play.executors.new_executor`. Raises an error if the settings are invalid."""
         self.trainer: Trainer = build(TRAINERS.get(trainer), settings, f"setting of {trainer}")
         self.game = game
         self._workers = default_workers() if workers is None else workers
@@ -54,8 +56,9 @@ class TrainingSession(Closing):
             raise BadValue("state", state, "the bytes of a checkpoint, or None")
         if ancestor is not None:
             kind_of(ancestor)
+        check_executor_name(on)
         self.trainer.check(game_of(game), ancestor, state is not None)
-        self._state, self._ancestor, self._plugins = state, ancestor, check_plugins(plugins)
+        self._state, self._ancestor, self._plugins, self._on = state, ancestor, check_plugins(plugins), on
         self._process: TrainerProcess | None = None
         self._end: weakref.finalize[[], TrainingSession] | None = None
         self._paused = self._stopping = self._closed = self._over = False
@@ -72,6 +75,7 @@ class TrainingSession(Closing):
             self._state,
             self._ancestor,
             self._plugins,
+            self._on,
         )
         self._process = process = TrainerProcess(job)
         self._end = weakref.finalize(self, process.close)  # at the latest at exit

@@ -81,9 +81,13 @@ class Context(Protocol):
         """Modules that worker processes import, because they register games or agents."""
 
     @property
+    def on(self) -> str:
+        """The name of the executor that plays matches, such as `local`."""
+
+    @property
     def executor(self) -> MatchEvaluator:
-        """Plays matches on worker processes. They start when it is first read, their number follows `workers` whenever
-        it is read again, and they end with training."""
+        """Plays matches on the executor `on`. Its workers start when it is first read, their number follows `workers`
+        whenever it is read again, and they end with training."""
 
     def rollouts(self, streams: Sequence[int], plan: Plan, learners: Collection[str] | None = None) -> RolloutPool:
         """A pool that collects trajectories of compiled policies on `workers` cores, until training ends; see

@@ -77,9 +77,13 @@ class TrainerContext:
         return self._job.plugins
 
     @property
+    def on(self) -> str:
+        return self._job.on
+
+    @property
     def executor(self) -> MatchEvaluator:
         if self._executor is None:
-            self._executor = MatchEvaluator(self.workers, game=self.game, plugins=self.plugins)
+            self._executor = MatchEvaluator(self.workers, game=self.game, plugins=self.plugins, on=self.on)
         self._executor.workers = self.workers
         return self._executor
 

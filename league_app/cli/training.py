@@ -25,7 +25,14 @@ from engine.league.storage.sessions import SessionStore
 from engine.options import parse
 from engine.play.play_settings import MOST_WORKERS, default_workers
 from engine.registry import TRAINERS, new_game
-from league_app.cli.common import add_overwrite_option, check_whole, command, open_read_only, parse_pairs
+from league_app.cli.common import (
+    add_executor_option,
+    add_overwrite_option,
+    check_whole,
+    command,
+    open_read_only,
+    parse_pairs,
+)
 from league_app.cli.output import (
     CommandResult,
     console,
@@ -91,6 +98,7 @@ def add_rest(under: Any) -> None:
     add_session_arguments(parser)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting; repeatable")
     parser.add_argument("--workers", type=int, help="worker processes")
+    add_executor_option(parser)
     command(under, "list", "list the sessions of a league", listing, ["train list my.league"]).add_argument("league")
     parser = command(
         under,
@@ -149,6 +157,7 @@ def add_trainer_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         help="start from this agent of the league instead of random networks",
     )
     parser.add_argument("--workers", type=int, help=f"worker processes (default: cores - 1 = {default_workers()})")
+    add_executor_option(parser)
     help_text = f"predefined settings: {', '.join(map(repr, kind.presets)) or 'this trainer has none'}"
     parser.add_argument("--preset", help=help_text.replace("%", "%%"))
     presets = "".join(
@@ -187,7 +196,7 @@ def train(options: argparse.Namespace) -> CommandResult:
     settings |= {name: getattr(parsed, name) for name in given}
     if options.workers is not None:
         check_whole("--workers", options.workers, 1, MOST_WORKERS)
-    with open_or_create(options.league, options.game or "pong") as state:
+    with open_or_create(options.league, options.game or "pong", options.on) as state:
         if options.workers is not None:
             state.budget.cores = options.workers
         game: Any = options.game or (None if state.agents() else "pong")
@@ -199,18 +208,18 @@ def train(options: argparse.Namespace) -> CommandResult:
         return finish(state, job, follow(job, options.json), options.json)
 
 
-def open_or_create(path: str | None, game: str) -> LeagueState:
+def open_or_create(path: str | None, game: str, on: str | None) -> LeagueState:
     """Opens the league; the default one is created if missing, with ready-made opponents."""
     if path is not None or Path(DEFAULT_LEAGUE).exists():
-        return LeagueState(path or DEFAULT_LEAGUE)
+        return LeagueState(path or DEFAULT_LEAGUE, on=on)
     new_game(game)
-    state = LeagueState.new(DEFAULT_LEAGUE)
+    state = LeagueState.new(DEFAULT_LEAGUE, on=on)
     state.add_samples(game)
     return state
 
 
 def resume(options: argparse.Namespace) -> CommandResult:
-    with LeagueState(options.league) as state:
+    with LeagueState(options.league, on=options.on) as state:
         if options.workers is not None:
             check_whole("--workers", options.workers, 1, MOST_WORKERS)
             state.budget.cores = options.workers

@@ -60,7 +60,9 @@ class LeagueState(Closing):
         self.latest_job: TournamentJob | None = None  # also after it has ended
         self._closed = False
         self.locked = ""  # why it was opened read-only although that was not asked for
-        self.training = TrainingManager(self._context, self._plugins, lambda job: self.start(job))
+        self.training = TrainingManager(
+            self._context, self._plugins, lambda job: self.start(job), lambda: self.executor
+        )
         used = self.league.setting("play", {})
         self._show_visuals = bool(used.get("show_visuals", False))
         self._playing = LeagueExecutor(used, lanes, self._plugins, on)
@@ -113,7 +115,8 @@ class LeagueState(Closing):
 
     @property
     def executor(self) -> str:
-        """The name of the executor that plays tournaments, such as `local`. It is saved in the league."""
+        """The name of the executor that plays tournaments and the matches of training, such as `local`. It is saved in
+        the league. A training session that runs keeps the one that it was started with."""
         return self._playing.name
 
     @executor.setter

@@ -244,9 +244,15 @@ class TrainingManager:
     """The training sessions of a league; any number may run at the same time, and they share the cores."""
 
     def __init__(
-        self, context: LeagueContext, plugins: Sequence[str], start_thread: Callable[[Callable[[], None]], None]
+        self,
+        context: LeagueContext,
+        plugins: Sequence[str],
+        start_thread: Callable[[Callable[[], None]], None],
+        executor: Callable[[], str],
     ) -> None:
+        """`executor`: returns the name of the executor that the league plays on now."""
         self._context, self._plugins, self._start_thread = context, tuple(plugins), start_thread
+        self._executor = executor
         self._jobs: dict[int, TrainingJob] = {}
         self._lock = threading.RLock()
 
@@ -287,6 +293,7 @@ class TrainingManager:
             workers=self._context.budget.cores,
             ancestor=self._context.league.spec(agent.id) if agent else None,
             plugins=self._plugins,
+            on=self._executor(),
         )
         config: list[tuple[str, Value]] = list(items(live.trainer))
         if agent is not None:
@@ -333,6 +340,7 @@ class TrainingManager:
                 state=saved[1] if saved else None,
                 ancestor=spec,
                 plugins=self._plugins,
+                on=self._executor(),
             )
             parents = [str(ancestor)] if ancestor is not None else []
             parents = [one.id for one in self.sessions.agents(session.number)][-1:] or parents

@@ -245,6 +245,7 @@ class Alone:
     state: bytes | None = None
     ancestor: AgentSpec | None = None
     plugins: tuple[str, ...] = ()
+    on: str = "local"
 
     @functools.cached_property
     def executor(self) -> MatchEvaluator:

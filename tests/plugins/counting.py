@@ -81,6 +81,9 @@ class Counting(Trainer):
         heavy = [name for name in ("PySide6", "pygame", "torch", "pytest") if name in sys.modules]
         yield Log(f"heavy: {heavy} session: {os.getsid(0) == os.getpid()} nice: {os.nice(0)}")
 
+    def _where(self, context: Any) -> Iterator[Any]:
+        yield Log(f"on {context.on}")
+
     def _raise(self, context: Any) -> Iterator[Any]:
         yield Log("about to fail")
         raise ZeroDivisionError("by design")

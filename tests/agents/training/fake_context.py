@@ -15,7 +15,7 @@ from agents.training.events import Checkpoint, Ended, Event, Metrics
 from agents.training.neat.config import NeatConfig
 from agents.training.neat.modes import MODES
 from engine.game import Game
-from engine.play.executors import SequentialMatchExecutor
+from engine.play.executors import DEFAULT, SequentialMatchExecutor
 from engine.play.match import AgentSpec, GameSpec, MatchResult, MatchSpec
 from engine.play.results import ResultBatch
 from engine.registry import new_game
@@ -38,9 +38,10 @@ class FakeContext:
         ancestor: AgentSpec | None = None,
         plugins: tuple[str, ...] = (),
         stop_after: int | None = None,
+        on: str = DEFAULT,
     ) -> None:
         self.game, self.workers, self.state = game, workers, state
-        self.ancestor, self.plugins = ancestor, plugins
+        self.ancestor, self.plugins, self.on = ancestor, plugins, on
         self._stop_after = stop_after
         self.calls = 0
         self._executor: Any = None
@@ -50,7 +51,7 @@ class FakeContext:
     @property
     def executor(self) -> Any:
         if self._executor is None:
-            self._executor = self.evaluator(self.workers, game=self.game, plugins=self.plugins)
+            self._executor = self.evaluator(self.workers, game=self.game, plugins=self.plugins, on=self.on)
         return self._executor
 
     def close(self) -> None:

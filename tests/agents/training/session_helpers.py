@@ -9,6 +9,7 @@ import psutil
 
 from agents.training.events import Ended, Event, Log, Metrics
 from agents.training.session import TrainingSession
+from engine.play.executors import DEFAULT
 from engine.registry import TRAINERS, new_game
 from tests.plugins.counting import Counting, Silent
 
@@ -21,8 +22,15 @@ for name in OURS:  # the module registers them for the process of a session; her
     TRAINERS.remove(name)
 
 
-def session(trainer: str = "counting", *, state: bytes | None = None, workers: int = 1, **settings: object):
-    return TrainingSession(trainer, settings, GAME, workers=workers, state=state, plugins=PLUGINS)
+def session(
+    trainer: str = "counting",
+    *,
+    state: bytes | None = None,
+    workers: int = 1,
+    on: str = DEFAULT,
+    **settings: object,
+) -> TrainingSession:
+    return TrainingSession(trainer, settings, GAME, workers=workers, state=state, plugins=PLUGINS, on=on)
 
 
 def events_until(one: TrainingSession, until: Callable[[Event], bool] = lambda event: False) -> list[Event]:

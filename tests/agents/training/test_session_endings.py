@@ -245,7 +245,7 @@ from tests.agents.training.session_helpers import FOREVER, GAME, PLUGINS
 ours, theirs = socket.socketpair()
 ours.send(frame({words!r}))
 ours.close()
-job = TrainingJobSpec("counting", (("steps", FOREVER), ("every", FOREVER)), GAME, 1, None, None, PLUGINS)
+job = TrainingJobSpec("counting", (("steps", FOREVER), ("every", FOREVER)), GAME, 1, None, None, PLUGINS, "local")
 trainer_main.serve(theirs, job)
 """
 
