@@ -10,6 +10,7 @@ from engine.play.match import GameSpec, MatchSpec
 from engine.play.play_settings import PlaySettings
 from engine.play.results import ResultBatch
 from engine.registry import game_of, new_game
+from engine.telemetry import WorkerView
 
 
 class MatchEvaluator(Closing):
@@ -46,6 +47,10 @@ class MatchEvaluator(Closing):
         for batch in self._executor.batches(specs, check_stop):
             batches.append(batch if batch.shape[1] == stats else batch.without_stats(stats))
         return None if stopped else ResultBatch.joined(batches).in_order(specs)
+
+    def worker_views(self) -> Sequence[WorkerView]:
+        """The workers and what they do. It may be called at any time, also while it plays."""
+        return self._executor.status().workers
 
     @property
     def workers(self) -> int:

@@ -83,7 +83,8 @@ class WorkerState:
 
 @dataclass(frozen=True)
 class Workers:
-    """The states of all workers of the trainer, instead of those reported before; not stored."""
+    """The states of all workers of the trainer, instead of those reported before; not stored. Those that play its
+    matches on `Context.executor` are added."""
 
     workers: tuple[WorkerState, ...]
 

@@ -87,7 +87,7 @@ class Context(Protocol):
     @property
     def executor(self) -> MatchEvaluator:
         """Plays matches on the executor `on`. Its workers start when it is first read, their number follows `workers`
-        whenever it is read again, and they end with training."""
+        whenever it is read again, and they end with training. Their states are reported while it plays."""
 
     def rollouts(self, streams: Sequence[int], plan: Plan, learners: Collection[str] | None = None) -> RolloutPool:
         """A pool that collects trajectories of compiled policies on `workers` cores, until training ends; see

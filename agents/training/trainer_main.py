@@ -16,10 +16,11 @@ from pathlib import Path
 
 from agents.training.evaluator import MatchEvaluator
 from agents.training.event_codec import encode
-from agents.training.events import Ended, Event, How, Level, Log, Resolved
+from agents.training.events import Ended, Event, How, Level, Log, Resolved, Workers
 from agents.training.job_spec import TrainingJobSpec
 from agents.training.rollouts import RolloutPool
 from agents.training.trainer import Trainer
+from agents.training.worker_reports import EVERY, WorkerReports
 from engine.errors import BadValue, BrokenPlugin, RingsideError, UnknownName
 from engine.options import build, items
 from engine.play.match import AgentSpec, GameSpec
@@ -52,6 +53,7 @@ class TrainerContext:
         self._workers = job.workers
         self._paused = False
         self._executor: MatchEvaluator | None = None
+        self._reports = WorkerReports()
         self._pools: list[RolloutPool] = []
         self.stopping = False
 
@@ -101,13 +103,27 @@ class TrainerContext:
 
     def attend(self) -> bool:
         self._read_commands()
+        self._report_workers()
         while self._paused and not self.stopping:
-            select.select([self._channel.socket], [], [])
+            # Workers finish what they have begun; after that nothing changes until the next command.
+            timeout = [EVERY] if self._reports.busy else []
+            select.select([self._channel.socket], [], [], *timeout)
             self._read_commands()
+            self._report_workers()
         return self.stopping
+
+    def _report_workers(self) -> None:
+        if self._executor is not None and (event := self._reports.due(self._executor.worker_views)) is not None:
+            self._send(event)
 
     def send(self, event: object) -> None:
         """Sends an event and waits until it is sent: a slow session slows training down but loses no event."""
+        if isinstance(event, Workers):
+            encode(event)  # raises if the trainer made it wrongly
+            event = self._reports.joined(event)
+        self._send(event)
+
+    def _send(self, event: object) -> None:
         words, body = encode(event)
         size = len(json.dumps(words)) + len(body)
         if size > MAX_FRAME:

@@ -84,6 +84,13 @@ class Counting(Trainer):
     def _where(self, context: Any) -> Iterator[Any]:
         yield Log(f"on {context.on}")
 
+    def _evaluate(self, context: Any) -> Iterator[Any]:
+        """Plays matches endlessly on the executor of the context."""
+        players, n = (AgentSpec("a", "dice"), AgentSpec("b", "dice")), 0
+        while context.executor.play([MatchSpec("m", context.game, players, n)], context.attend) is not None:
+            n += 1
+        yield Ended(How.STOPPED, "played")
+
     def _raise(self, context: Any) -> Iterator[Any]:
         yield Log("about to fail")
         raise ZeroDivisionError("by design")

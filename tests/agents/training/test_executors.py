@@ -1,4 +1,4 @@
-"""The executor that plays a trainer's matches: chosen by name."""
+"""The executor that plays a trainer's matches: chosen by name, and its workers are reported."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
-from agents.training.events import Champion, Checkpoint, Ended, Event, How, Log
+from agents.training.events import Champion, Checkpoint, Ended, Event, How, Log, Workers, WorkerState
 from agents.training.session import TrainingSession
+from agents.training.worker_reports import WorkerReports
 from engine.errors import RingsideError, UnknownName
 from engine.registry import TRAINERS
+from engine.telemetry import THIS_NODE, WorkerView
 from tests.agents.training.fake_context import GAME, QUICK, measured, of, write_config
 from tests.agents.training.session_helpers import OURS, events_until, run, session
 
@@ -60,3 +63,81 @@ def test_every_executor_gives_the_same_evolution_to_the_bit(tmp_path: Path) -> N
     assert measured(ours) == measured(theirs)
     for kind in (Checkpoint, Champion):
         assert of(kind, ours) == of(kind, theirs) != []
+
+
+# Reports of workers
+
+
+def has_played(event: Event) -> bool:
+    return isinstance(event, Workers) and any(one.done not in ("", "0 matches") for one in event.workers)
+
+
+@pytest.mark.parametrize("on", ["local", "sequential"])
+def test_the_workers_that_play_its_matches_are_reported(on: str) -> None:
+    with session(does="evaluate", on=on) as one:
+        one.start()
+        [report] = [event for event in events_until(one, has_played) if has_played(event)][:1]
+        assert isinstance(report, Workers)
+        [worker] = report.workers
+        assert worker.name == "worker 0"
+        assert worker.state in ("playing", "idle")
+        family = {one.pid, *(child.pid for child in psutil.Process(one.pid).children(recursive=True))}
+        assert worker.pid in family
+        assert (worker.pid == one.pid) == (on == "sequential")
+        one.stop()
+        assert events_until(one)[-1] == Ended(How.STOPPED, "played")
+
+
+def test_a_paused_session_reports_that_its_workers_are_idle() -> None:
+    with session(does="evaluate") as one:
+        one.start()
+        events_until(one, has_played)
+        one.pause()
+        events_until(one, lambda event: isinstance(event, Workers) and event.workers[0].state == "idle")
+        one.stop()
+        assert events_until(one)[-1] == Ended(How.STOPPED, "played")
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def view(done: int, state: str = "playing", node: str = THIS_NODE, pid: int | None = 7) -> WorkerView:
+    return WorkerView(2, pid, state, "a - b", done, 1, node)
+
+
+def test_reports_are_made_once_a_second_and_only_of_changes() -> None:
+    clock, sampled = Clock(), list[WorkerView]()
+    reports = WorkerReports(clock)
+
+    def sample() -> list[WorkerView]:
+        sampled.append(view(round(clock.now)))
+        return sampled[-1:]
+
+    made = []
+    for _ in range(40):  # ten seconds
+        made += [event for event in [reports.due(sample)] if event is not None]
+        clock.now += 0.25
+    assert [one.done for event in made for one in event.workers][:3] == ["100 matches", "101 matches", "102 matches"]
+    assert (len(made), len(sampled)) == (10, 10)
+    assert reports.due(lambda: [view(200)]) is not None
+    clock.now += 5
+    assert reports.due(lambda: [view(200)]) is None, "nothing has changed"
+
+
+def test_the_trainers_own_workers_are_reported_together_with_them() -> None:
+    clock, learner = Clock(), WorkerState("learner", "learning")
+    reports = WorkerReports(clock)
+    assert reports.joined(Workers((learner,))) == Workers((learner,))
+    here = WorkerState("worker 2", "playing", "a - b", "1 match", 1, 7)
+    assert reports.due(lambda: [view(1)]) == Workers((learner, here))
+    assert reports.busy
+    again = WorkerState("learner", "idle")
+    assert reports.joined(Workers((again,))) == Workers((again, here))
+    clock.now += 1
+    far = WorkerState("rack worker 2", "idle", "a - b", "1,200 matches", 1, None)
+    assert reports.due(lambda: [view(1200, "idle", "rack", None)]) == Workers((again, far))
+    assert not reports.busy
