@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +17,16 @@ from engine.league.records import content_hash
 from engine.league.schedule import Schedule
 from engine.league.standings import standings
 from engine.league.storage.league import League
-from engine.play.executors import DEFAULT, check_executor_name, new_executor
+from engine.play.executors import DEFAULT, Executor, check_executor_name, new_executor
 from engine.play.match import AgentSpec, EndingKind, GameSpec, MatchResult, MatchSpec
+from engine.play.workers.compilation import compile_kernels
+from engine.play.workers.warmup import must_compile
 from engine.registry import is_person
 
-SAMPLE, SAMPLE_SECONDS = 512, 2.0  # the most matches and seconds for a measurement
-FIRST = 60.0  # the most seconds for the very first match
+SAMPLE, SAMPLE_SECONDS = 512, 2.0  # the most matches for a measurement, and its seconds
+FIRST = 60.0  # the most seconds until the first match has ended
+COMPILATION = 600.0  # the most seconds to compile kernels before that
+WARM_UP_STEPS = 5
 MOST_AGENTS = 1000  # with more the interval width is not computed
 
 
@@ -33,8 +38,8 @@ class Estimate:
     pairings: int
     matches: int
     whole: bool  # the format does not depend on results
-    seconds: float
-    rate: float  # matches a second, all workers together
+    seconds: float | None  # None if it is unknown: no match of the test run ended in time
+    rate: float  # matches a second, all workers together; 0 if it is unknown
     measured: bool  # by a test run just now, not in an earlier tournament
     seconds_shown: float | None  # in visual mode; None if the length of matches is unknown
     width: tuple[float, float] | None  # smallest and largest half-width of the 95 % intervals, in Elo
@@ -47,6 +52,11 @@ def rate_name(game: GameSpec, on: str = DEFAULT) -> str:
     name = on.partition(":")[0]
     place = "" if name == DEFAULT else f" on {name}"
     return f"rate {content_hash(codec.dump(game).encode())}{place}"
+
+
+def needs_measurement(league: League, game: GameSpec, on: str = DEFAULT) -> bool:
+    """Whether an estimate plays a short test run, because the speed of this game is not recorded."""
+    return not league.setting(rate_name(game, on))
 
 
 def estimate(
@@ -68,12 +78,13 @@ def estimate(
     pairings = list(plan.pairings())
     shown = _shown(league, plan, steps)
     with_people = sum(has_player(one.spec, people) for one in plan.matches(agents)) if people else 0
+    headless = plan.length - with_people
     return Estimate(
         plan.rounds,
         len(pairings),
         plan.length,
         not plan.adaptive,
-        (plan.length - with_people) / speed if speed else 0.0,
+        headless / speed if speed else None if headless else 0.0,
         speed,
         not known,
         shown,
@@ -96,30 +107,45 @@ def _measure(
     on: str,
     played: list[MatchResult],
 ) -> tuple[float, float | None]:
-    """Matches per second and steps per match, of matches without a person; 0 and None if there are none. The results
-    are added to `played`."""
+    """Matches per second and steps per match, of matches without a person; 0 and None if there are none, or if none
+    ended in time. The results are added to `played`."""
     stride = max(plan.length // SAMPLE, 1)
     chosen = itertools.islice(itertools.islice(plan.matches(agents), 0, None, stride), SAMPLE)
     specs = [planned.spec for planned in chosen if not has_player(planned.spec, people)]
     if not specs:
         return 0.0, None
+    players, game = [player for spec in specs for player in spec.players], specs[0].game.name
+    if must_compile(game, players, drivers=True) and not compile_kernels(game, players, COMPILATION):
+        return 0.0, None
     done, steps = 0, 0
     with new_executor(on, workers=workers) as executor:
-        first = list(executor.run(specs[:1], _deadline(FIRST)))  # processes have to start, and kernels to be loaded
+        if not _warm_up(executor, specs):  # such as engines that think for minutes
+            return 0.0, None
         since = time.monotonic()
-        if not first:  # such as for engines that think for minutes
-            return 0.5 * workers / FIRST, None
-        for result in executor.run(specs, _deadline(SAMPLE_SECONDS)):
+
+        def stopping() -> bool:
+            return time.monotonic() - since > (SAMPLE_SECONDS if done else FIRST)
+
+        for result in executor.run(specs, stopping):
             if result.ending.kind is not EndingKind.CANCELLED:
                 done, steps = done + 1, steps + result.steps
                 played.append(result)
         seconds = max(time.monotonic() - since, 1e-3)
-    return max(done, 0.5) / seconds, steps / max(done, 1)
+    return (done / seconds, steps / done) if done else (0.0, None)
 
 
-def _deadline(seconds: float) -> Callable[[], bool]:
-    until = time.monotonic() + seconds
-    return lambda: time.monotonic() > until
+def _warm_up(executor: Executor, specs: Sequence[MatchSpec]) -> bool:
+    """Plays a few steps with agents of every kind, so that processes have started and loaded kernels before anything is
+    measured. Returns whether that ended in time."""
+    seen, first = set[str](), list[MatchSpec]()
+    for spec in specs:
+        kinds = {player.kind for player in spec.players}
+        if not kinds <= seen:
+            steps = min(spec.limits.steps or WARM_UP_STEPS, WARM_UP_STEPS)
+            first.append(dataclasses.replace(spec, limits=dataclasses.replace(spec.limits, steps=steps)))
+            seen |= kinds
+    until = time.monotonic() + FIRST
+    return len(list(executor.run(first, lambda: time.monotonic() > until))) == len(first)
 
 
 def _shown(league: League, plan: Schedule, steps: float | None) -> float | None:

@@ -97,9 +97,10 @@ def print_line(text: str, style: str = "") -> None:
     console.print(safe_text(_localise_hints(text), style), soft_wrap=True)  # terminals wrap by themselves
 
 
-def announce_compilation(game: str, agents: Iterable[AgentSpec], quiet: bool) -> None:
-    """Says why the first match does not start at once; on standard error if standard output is data."""
-    if must_compile(game, agents):
+def announce_compilation(game: str, agents: Iterable[AgentSpec], quiet: bool, drivers: bool = False) -> None:
+    """Says why the first match does not start at once; on standard error if standard output is data. `drivers`: as for
+    `must_compile`."""
+    if must_compile(game, agents, drivers):
         text = f"compiling the kernels of {game} first: a minute or two, only after an installation or an update"
         print_error(text) if quiet else print_line(text)
 

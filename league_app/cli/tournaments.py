@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.errors import BadValue
 from engine.league import failure_report, played_matches, standings
-from engine.league.estimate import Estimate, estimate
+from engine.league.estimate import Estimate, estimate, needs_measurement
 from engine.league.records import RunState, Tournament, check_name
 from engine.league.storage.league import League
 from engine.league.tournament_runner import Progress
@@ -192,6 +192,8 @@ def plan(options: argparse.Namespace) -> CommandResult:
         drawn = state.league.plan(settings, entrants)
         specs = {id: state.league.spec(id) for id in entrants}
         workers = min(options.workers or state.budget.cores, check_executor_name(state.executor)[0].most_workers)
+        if needs_measurement(state.league, game, state.executor):
+            announce_compilation(game.name, specs.values(), options.json, drivers=True)
         forecast = estimate(state.league, drawn, specs, workers, state.executor)
         names = state.league.names()
     groups = [(number, [names[entrant] for entrant in group]) for number, group in drawn.pairings()]
@@ -211,7 +213,10 @@ def estimate_text(forecast: Estimate, agents: int, workers: int) -> str:
     shown = f", about {duration(forecast.seconds_shown)} visual" if forecast.seconds_shown is not None else ""
     first = "" if forecast.whole else " in its first step"
     text = f"{plural(agents, 'agent')}, {plural(forecast.matches, 'match')}{first}: "
-    text += f"about {duration(forecast.seconds)} headless on {plural(workers, 'worker')}{shown}"
+    if forecast.seconds is None:
+        text += f"how long it takes is unknown, because no match ended in a test run{shown}"
+    else:
+        text += f"about {duration(forecast.seconds)} headless on {plural(workers, 'worker')}{shown}"
     if forecast.width is not None:
         low, high = forecast.width
         wide = f"±{low:.0f}" if round(low) == round(high) else f"±{low:.0f} to ±{high:.0f}"

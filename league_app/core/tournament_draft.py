@@ -9,12 +9,13 @@ from typing import Any
 
 from engine.errors import NotConfirmed, NotNow, RingsideError
 from engine.league import standings
-from engine.league.estimate import Estimate, estimate, rate_name
+from engine.league.estimate import Estimate, estimate, needs_measurement, rate_name
 from engine.league.records import Tournament, TournamentSettings, check_name
 from engine.league.schedule import fingerprint
 from engine.options import Value, option
 from engine.play.executors import check_executor_name
 from engine.play.match import SEED_LIMIT, Clock, GameSpec, Limits, MatchResult
+from engine.play.workers.warmup import must_compile
 from engine.registry import game_of, new_game
 from league_app.core.formatting import duration, plural
 from league_app.core.state import LeagueState
@@ -84,6 +85,7 @@ class DraftCheck:
     error: str = ""  # why it cannot be played
     field: str = ""  # that the error is about: seed, name, agents, ...
     engine: str = ""  # id of an engine that the user must confirm first
+    compiles: bool = dataclasses.field(default=False, compare=False)  # kernels, before the time can be estimated
 
     @property
     def sentence(self) -> str:
@@ -103,14 +105,14 @@ class DraftEstimate:
     def sentence(self) -> str:
         if self.estimate is None:
             return self.check.sentence
-        people, shown = self.estimate.with_people, self.estimate.seconds_shown
+        people, shown, seconds = self.estimate.with_people, self.estimate.seconds_shown, self.estimate.seconds
         if people == self.estimate.matches:
             return f"{self.check.sentence}: the duration depends on the human player"
+        headless = f"about {duration(seconds)} headless" if seconds is not None else "unknown duration"
         if people:
-            headless = f"about {duration(self.estimate.seconds)} headless"
             return f"{self.check.sentence}: {headless}, plus {plural(people, 'match')} with human players"
         visual = f", about {duration(shown)} visual" if shown is not None else ""
-        return f"{self.check.sentence}: about {duration(self.estimate.seconds)} headless{visual}"
+        return f"{self.check.sentence}: {headless}{visual}"
 
     @property
     def caption(self) -> str:
@@ -124,7 +126,9 @@ class DraftEstimate:
             judged = f", judging by {plural(judged_by, 'match')}" if judged_by else " if the agents are equally strong"
             parts.append(f"Expect rating intervals of {wide} Elo{judged}.")
         source = "measured just now" if self.estimate.measured else "measured in earlier matches"
-        if self.estimate.with_people < self.estimate.matches:
+        if self.estimate.seconds is None:
+            parts.append("No match ended in a test run.")
+        elif self.estimate.with_people < self.estimate.matches:
             parts.append(f"{self.estimate.rate:,.0f} matches per second on {plural(self.workers, 'worker')}, {source}.")
         return " ".join(parts)
 
@@ -158,8 +162,12 @@ class DraftEstimator:
             result = dataclasses.replace(result, matches=plan.length, whole=not plan.adaptive)
             if draft.seed is not None:
                 state.check_new(plan.settings, draft.agents, before)
-            check_admitted(state.league, map(state.league.spec, draft.agents))
-            check_executor_name(draft.executor or state.executor)
+            players, on = list(map(state.league.spec, draft.agents)), draft.executor or state.executor
+            check_admitted(state.league, players)
+            check_executor_name(on)
+            measures = needs_measurement(state.league, spec, on)
+            compiles = measures and must_compile(spec.name, players, drivers=True)
+            result = dataclasses.replace(result, compiles=compiles)
         except NotConfirmed as error:
             return dataclasses.replace(result, error=str(error), engine=error.agent)
         except RingsideError as error:
@@ -174,7 +182,7 @@ class DraftEstimator:
         league, plan = state.league, state.league.plan(draft.settings(check.seed), draft.agents)
         game = plan.settings.game
         on = draft.executor or state.executor
-        if league.setting(rate_name(game, on)) is None and state.running:
+        if needs_measurement(league, game, on) and state.running:
             return DraftEstimate(check, None, draft.workers)
         workers = min(draft.workers, check_executor_name(on)[0].most_workers)
         played = self._played.setdefault(game, [])
@@ -183,7 +191,7 @@ class DraftEstimator:
         if found.measured:
             if found.seconds_shown is not None and plan.length:
                 self._steps[game] = found.seconds_shown * pace / plan.length
-            if not league.read_only:
+            if found.rate and not league.read_only:
                 league.save_setting(rate_name(game, on), found.rate / workers)
         elif found.seconds_shown is None and game in self._steps:
             found = dataclasses.replace(found, seconds_shown=plan.length * self._steps[game] / pace)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from engine import kernels
 from engine.game import Game
@@ -33,10 +33,25 @@ def note_compiled(game: str, kind: str) -> None:
     kernels.note_compiled(f"{game} {kind}", package_of(KINDS.get(kind)))
 
 
-def must_compile(game: str, agents: Iterable[AgentSpec]) -> bool:
-    """Whether the first match of these agents waits until kernels of Ringside are compiled, which takes a while."""
-    kinds = {agent.kind for agent in agents}.intersection(KINDS.own())
-    return game in GAMES.own() and not all(was_compiled(game, kind) for kind in kinds)
+def own_kinds(agents: Iterable[AgentSpec]) -> list[str]:
+    """The kinds of these agents that come with Ringside."""
+    return sorted({agent.kind for agent in agents}.intersection(KINDS.own()))
+
+
+def must_compile(game: str, agents: Iterable[AgentSpec], drivers: bool = False) -> bool:
+    """Whether the first match of these agents waits until kernels of Ringside are compiled, which takes a while. With
+    `drivers`: whether anything is left to compile before they play at full speed."""
+    kinds = own_kinds(agents)
+    if game not in GAMES.own():
+        return False
+    ready = all(was_compiled(game, kind) for kind in kinds)
+    return not (ready and (not drivers or all(kernels.was_compiled(*mark) for mark in _driver_marks(game, kinds))))
+
+
+def _driver_marks(game: str, kinds: Iterable[str]) -> list[tuple[str, str]]:
+    """What is noted when the drivers of these kinds have been compiled."""
+    pairs = itertools.combinations_with_replacement(sorted(kinds), 2)
+    return [(f"{game} driver {one} {other}", package_of(KINDS.get(one))) for one, other in pairs]
 
 
 def warm_up(game: str, kind: str) -> None:
@@ -53,9 +68,9 @@ def warm_up(game: str, kind: str) -> None:
             traceback.print_exc()
 
 
-def combinations(game: Game) -> list[tuple[AgentSpec, ...]]:
-    """The players whose march drivers are compiled in advance: each own kind by itself, and each two of them."""
-    agents = [list(kind.samples(game)) for name in KINDS.own() if (kind := KINDS.get(name)).plays(game)]
+def combinations(game: Game, kinds: Iterable[str]) -> list[tuple[AgentSpec, ...]]:
+    """The players whose march drivers are compiled in advance: each of these kinds by itself, and each two of them."""
+    agents = [list(kind.samples(game)) for name in kinds if (kind := KINDS.get(name)).plays(game)]
     compiled = [
         samples[0] for samples in agents if samples and hasattr(KINDS.get(samples[0].kind).pilot(game, 1), "act_row")
     ]
@@ -63,11 +78,14 @@ def combinations(game: Game) -> list[tuple[AgentSpec, ...]]:
     return [tuple(pair[seat % len(pair)] for seat in range(game.info.seats)) for pair in pairs]
 
 
-def compile_drivers(game: Game) -> None:
-    """Compile or load the drivers of these combinations."""
-    for players in combinations(game):
+def compile_drivers(game: Game, kinds: Sequence[str] | None = None) -> None:
+    """Compile or load the drivers of these kinds, by default of all own ones."""
+    kinds = KINDS.own() if kinds is None else kinds
+    for players in combinations(game, kinds):
         with SequentialMatchExecutor(lanes=2, marching=Marching.AT_ONCE) as executor:
             executor.execute_match(MatchSpec("0", game.spec, players, 1, None, Limits(STEPS)))
+    for mark in _driver_marks(game.spec.name, kinds):
+        kernels.note_compiled(*mark)
 
 
 def _play(name: str, kind: str) -> None:

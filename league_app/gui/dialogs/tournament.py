@@ -37,6 +37,7 @@ from league_app.gui.widgets.form import CONTROL, LABEL, Form
 
 DELAY = 200  # milliseconds from the last edit to the estimate
 WAITING = "\N{HORIZONTAL ELLIPSIS}"
+COMPILING = f"compiling kernels to measure the speed, a minute or two{WAITING}"
 
 
 class TournamentDialog(QDialog):
@@ -280,7 +281,7 @@ class TournamentDialog(QDialog):
             self._show_error(count.error, count.field)
             return
         self._show_error("")
-        self.sentence.setText(f"{count.sentence}: {WAITING}")
+        self.sentence.setText(f"{count.sentence}: {COMPILING if count.compiles else WAITING}")
         state = self.context.state
         if state is not None:
             estimate = partial(self._estimator.estimate, state, self.draft())
