@@ -10,7 +10,7 @@ RingsideError
 ├── WorkersFailed     worker processes cannot be started
 ├── GameFailed        the rules raised an error during a match: no agent forfeits, and no result is recorded
 ├── DriverRefused     numba cannot compile row functions; shows the last lines of its message
-├── PolicyFailed      an agent gave no legal action while trajectories were collected; names agent and stream
+├── PolicyFailed      an agent failed or gave no legal action in a rollout; names agent and stream
 ├── BadReplay         a replay that is malformed, or that does not lead to its recorded result
 ├── BadAgentFile      an .agent file that is malformed or hostile; names the field, and nothing is imported
 └── LeagueError       an error about a league file

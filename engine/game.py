@@ -339,19 +339,38 @@ class CompiledPilot(Pilot, Protocol):
         """The data of `act_row`, read before each march. Its numba types never change."""
 
 
-class CompiledPolicy(CompiledPilot, Protocol):
-    """A compiled pilot of learning agents: `engine.play.rollout` records their trajectories.
+class Decisions(NamedTuple):
+    """The answers of a `Policy`, one per row."""
+
+    actions: Ints  # as `Pilot.act` returns them
+    log_probs: NDArray[np.float32]  # of these actions
+    values: NDArray[np.float32]  # estimates of the value of the observation
+
+
+class Policy(Pilot, Protocol):
+    """A pilot of learning agents: `engine.play.rollout` records their trajectories. Its answers depend on no earlier
+    call, because a step may be asked for again."""
+
+    def decide(self, views: Views) -> Decisions:
+        """The same actions as `act`, with their log-probabilities and the values of the observations."""
+
+    def evaluate(self, agents: Indices, obs: Observations) -> NDArray[np.float32]:
+        """The values of observations, also of seats that do not act now. A value must not depend on other rows."""
+
+    def replace(self, number: int, agent: AgentSpec) -> None:
+        """Replace the weights of a loaded agent; running matches continue with the new weights."""
+
+
+class CompiledPolicy(CompiledPilot, Policy, Protocol):
+    """A policy that can be marched; its methods and its row functions must give the same answers.
 
     `policy_row(arrays, slot, agent, ply, obs, legal, position, out)` returns the same action as `act_row`, and writes
     the action's log-probability to out[0] and the value estimate to out[1]. `value_row(arrays, agent, obs)` returns the
-    value estimate alone. Both are stateless.
+    value estimate alone.
     """
 
     policy_row: ClassVar[Callable[..., Any]]
     value_row: ClassVar[Callable[..., Any]]
-
-    def replace(self, number: int, agent: AgentSpec) -> None:
-        """Replace the weights of a loaded agent; running matches continue with the new weights."""
 
 
 class LivePilot(Pilot, Protocol):

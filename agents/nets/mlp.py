@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from agents.nets.arithmetic import exp_below, log_above, tanh_row
 from engine.errors import BadValue
-from engine.game import BROKEN, Game, Indices, Ints, Seeds, Views
+from engine.game import BROKEN, Decisions, Game, Indices, Ints, Observations, Seeds, Views
 from engine.kernels import bare, row
 from engine.play.match import AgentSpec, MatchResult
 from engine.seeding import draw, purpose, unit
@@ -147,9 +147,16 @@ def value_row(arrays, agent, obs):  # type: ignore[no-untyped-def]
 
 
 @bare
-def _act(arrays, agents, slots, plies, obs, legal, masked, out):  # type: ignore[no-untyped-def]
+def _decide(arrays, agents, slots, plies, obs, legal, masked, actions, outputs):  # type: ignore[no-untyped-def]
+    for i in range(actions.size):
+        mask = legal[i if masked else 0]
+        actions[i] = policy_row(arrays, slots[i], agents[i], plies[i], obs[i], mask, None, outputs[i])
+
+
+@bare
+def _evaluate(arrays, agents, obs, out):  # type: ignore[no-untyped-def]
     for i in range(out.size):
-        out[i] = act_row(arrays, slots[i], agents[i], plies[i], obs[i], legal[i if masked else 0], None)
+        out[i] = value_row(arrays, agents[i], obs[i])
 
 
 def _padded(mlp: Mlp) -> list[tuple[int, ...]]:
@@ -180,7 +187,8 @@ class MlpPilot:
         self._chances = np.zeros(self._actions)
         self._seeds: Seeds = np.zeros(slots, np.uint64)
         self._answer = np.zeros(2, np.float32)
-        self._out: Ints = np.zeros(slots, np.int64)
+        self._actions_out: Ints = np.zeros(slots, np.int64)
+        self._outputs = np.zeros((slots, 2), np.float32)  # log-probabilities and values
         self._all = np.ones((1, self._actions), np.uint8)
 
     @property
@@ -232,15 +240,23 @@ class MlpPilot:
         self._seeds[slots] = seeds
 
     def act(self, views: Views) -> Ints:
-        out = self._out[: len(views)]
+        return self.decide(views).actions
+
+    def decide(self, views: Views) -> Decisions:
+        actions, outputs = self._actions_out[: len(views)], self._outputs[: len(views)]
         legal = self._all if views.legal is None else views.legal.view(np.uint8)
         masked = views.legal is not None
-        _act(self.arrays, views.agents, views.slots, views.plies, views.obs, legal, masked, out)
-        broken = np.flatnonzero(out == BROKEN)
+        _decide(self.arrays, views.agents, views.slots, views.plies, views.obs, legal, masked, actions, outputs)
+        broken = np.flatnonzero(actions == BROKEN)
         if broken.size:
             views.asking(int(broken[0]))
             raise FloatingPointError("an output of its network is NaN or too large")
-        return out
+        return Decisions(actions, outputs[:, 0], outputs[:, 1])
+
+    def evaluate(self, agents: Indices, obs: Observations) -> Weights:
+        values = np.empty(len(agents), np.float32)
+        _evaluate(self.arrays, agents, obs, values)
+        return values
 
     def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:
         pass

@@ -27,7 +27,7 @@ class Arena(Closing):
     `lanes`: the most matches of one GameSpec at once. `alone`: each seat is called separately, and a failure is its
     forfeit. `record`: keep the actions. `rewards`: each tick reports what it added to the scores. `heartbeat`: shows
     the current call and its matches at any time. `marching`: when compiled players play many steps in one call.
-    Trainers that need trajectories of compiled policies use `engine.play.rollout.Rollout`.
+    Trainers that need trajectories use `engine.play.rollout.Rollout`.
     """
 
     def __init__(

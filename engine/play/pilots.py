@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from engine.errors import BadSpec
-from engine.game import AgentFault, AgentKind, CompiledPolicy, Game, Indices, LivePilot, NoAction, Pilot
+from engine.game import AgentFault, AgentKind, Game, Indices, LivePilot, NoAction, Pilot, Policy
 from engine.play.match import AgentSpec, EndingKind, MatchSpec
 from engine.registry import kind_of
 
@@ -160,11 +160,11 @@ class PilotPool:
         """Replace the weights of a loaded agent; from now on its id stands for this spec."""
         loaded = self._pilots.get(player.kind)
         known = loaded.agents.get(player.id) if loaded is not None else None
-        if loaded is None or known is None or not hasattr(loaded.pilot, "policy_row"):
+        if loaded is None or known is None or not hasattr(loaded.pilot, "decide"):
             raise BadSpec(
                 f"{player.id!r}, of kind {player.kind!r}, cannot be replaced: no policy of that name is loaded"
             )
-        cast(CompiledPolicy, loaded.pilot).replace(known[1], player)
+        cast(Policy, loaded.pilot).replace(known[1], player)
         loaded.agents[player.id] = (player, known[1])
         self._checked[player.id] = player
         self._seats.clear()

@@ -1,4 +1,4 @@
-"""Trajectories for trainers: matches of compiled players, with the observations and actions of the learning ones.
+"""Trajectories for trainers: matches with the observations and actions of the learning agents.
 
 A *stream* is a sequence of matches that are played one after the other on one lane. The trajectory of a stream depends
 only on its plan and its agents, not on the other streams, the process, or where segments begin and end. So streams
@@ -10,28 +10,29 @@ can be distributed over any number of workers.
     with Rollout(game, range(64), plan, learners=[net.id]) as rollout:
         segment = rollout.collect(128)  # segment.obs[stream, step, seat], segment.actions, segment.rewards, ...
 
-`net` is an AgentSpec whose pilot has compiled policies, such as an `agents.nets.mlp.MlpPilot`.
+`net` is an AgentSpec whose pilot is a `Policy`, such as an `agents.nets.mlp.MlpPilot`. Matches of compiled players are
+played in one call of machine code, all others by ticks: the trajectories are the same to the bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.closing import Closing
-from engine.errors import BadSpec, BadValue, PolicyFailed
+from engine.errors import BadSpec, BadValue, PolicyFailed, RingsideError
 from engine.game import (
-    BROKEN,
-    RESIGN,
     Boards,
     Bools,
     CompiledBoards,
     CompiledPilot,
     CompiledPolicy,
     Game,
+    GameInfo,
     Indices,
     Ints,
     Observations,
@@ -42,9 +43,11 @@ from engine.play.guarded_boards import GuardedBoards
 from engine.play.lane_kernels import SLOT, TICKED, slots_of
 from engine.play.lane_log import LaneLog
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
-from engine.play.pilots import LoadedPilot, PilotPool, describe_illegal
+from engine.play.pilots import AGENT_ERRORS, LoadedPilot, PilotPool, describe_error
 from engine.play.results import ResultSelection
-from engine.play.rollout_driver import Policy, driver
+from engine.play.rollout_driver import PolicyRows, driver
+from engine.play.rollout_ticks import SlotFailed, Ticks, describe_answer
+from engine.registry import libraries_of
 
 Plan = Callable[[int, int], MatchSpec]  # (stream, k) -> the k-th match of that stream, from 0 on
 EMPTY_LIMIT = 100  # matches of one stream in a row that are over before their first step
@@ -76,26 +79,32 @@ class Seat(NamedTuple):
     pilot: LoadedPilot
     agent: int  # the pilot's number
     learns: bool  # whether it is recorded
+    compiled: bool  # whether the compiled driver can play it
 
 
 class Rollout(Closing):
     """Plays streams of matches, segment by segment, and returns their trajectories.
 
     `streams` are the numbers that are passed to `plan`, one for each row of the trajectories. `learners` are the ids of
-    the agents that are recorded, by default all whose pilot is a `CompiledPolicy`. Every other player must be compiled
-    too. A match that cannot be played raises BadSpec before it starts.
+    the agents that are recorded, by default all whose pilot is a `Policy`. If not `compiled`, all matches are played by
+    ticks. A match that cannot be played raises BadSpec before it starts.
     """
 
-    def __init__(self, game: Game, streams: Sequence[int], plan: Plan, learners: Collection[str] | None = None) -> None:
+    def __init__(
+        self,
+        game: Game,
+        streams: Sequence[int],
+        plan: Plan,
+        learners: Collection[str] | None = None,
+        *,
+        compiled: bool = True,
+    ) -> None:
         lanes, seats, info = len(streams), game.info.seats, game.info
         self._game, self._streams, self._plan = game, tuple(streams), plan
         self._learners = None if learners is None else frozenset(learners)
         guarded = GuardedBoards(game, lanes)
         self._boards, self._raw = cast(Boards, guarded), cast(CompiledBoards, guarded.raw)
-        if not hasattr(guarded.raw, "rows") or self._raw.rows.score_row is None:
-            raise BadSpec(
-                f"{game.spec.name} cannot be rolled out: its boards have no compiled `rows` with a `score_row`"
-            )
+        self._compiled = compiled and _has_rows(guarded.raw, info)
         self._pilots = PilotPool(game, lanes * seats)
         self._lane_log = LaneLog(info, lanes, record=False, heartbeat=None)
         self._running = self._lane_log.lanes["running"]
@@ -103,6 +112,9 @@ class Rollout(Closing):
         self._next = [0] * lanes  # by lane, the index of the next match of its stream
         self._slots = np.zeros(lanes * seats, SLOT)
         self._learning = np.zeros(lanes * seats, np.uint8)
+        self._marched = np.zeros(lanes, np.bool_)  # by lane, whether the compiled driver plays its match
+        self._marched_pilots: set[int] = set()
+        self._ticks = Ticks(info, guarded, self._lane_log.lanes, self._slots, self._learning)
         self._answers: Ints = np.zeros((lanes, seats), np.int64)
         self._ended: Indices = np.zeros(lanes, np.uint32)
         self._spare = np.zeros((seats, *info.observation), np.float32)
@@ -120,7 +132,8 @@ class Rollout(Closing):
 
     def replace(self, agent: AgentSpec) -> None:
         """Replace the weights of an agent, also in running matches. From now on the plan must use this spec."""
-        self._pilots.replace(agent)
+        with _code_of(f"{agent.id!r}, of kind {agent.kind!r},"):
+            self._pilots.replace(agent)
 
     def has_loaded(self, agent: AgentSpec) -> bool:
         """Whether an agent of this kind and id has played."""
@@ -129,8 +142,8 @@ class Rollout(Closing):
     def collect(self, steps: int) -> Trajectories:
         """Play the next steps of every stream. Matches continue from call to call; the next one follows at once.
 
-        An answer that is not a legal action raises PolicyFailed. The steps of this call are then lost, and the
-        match is at the state before that step.
+        An agent that raises an error, or whose answer is not a legal action, raises PolicyFailed. The steps of this
+        call are then lost, and the match is at the state before that step. The next call asks for that step again.
         """
         if steps < 1:
             raise BadValue("steps", steps, "at least 1")
@@ -139,13 +152,13 @@ class Rollout(Closing):
         results: list[tuple[int, MatchResult]] = []
         while (live := np.flatnonzero(filled < steps).astype(np.uint32)).size:
             results += self._begin_next(live[self._running[live] == 0].tolist())
-            loaded_pilots = sorted(
-                (loaded for loaded in self._pilots if loaded.compiled), key=lambda loaded: loaded.kind.name
-            )
-            ends, failed = self._call(loaded_pilots, live, steps, filled, segment)
-            results += self._pop_results(self._ended[:ends].tolist())
-            if failed >= 0:
-                raise PolicyFailed(self._failure(*divmod(failed, self._game.info.seats)))
+            marched = self._marched[live]
+            for play, lanes in ((self._march, live[marched]), (self._tick, live[~marched])):
+                if lanes.size:
+                    ended, failure = play(lanes, steps, filled, segment)
+                    results += self._pop_results(ended)
+                    if failure is not None:
+                        raise PolicyFailed(self._describe(failure)) from failure
         results.sort(key=lambda pair: pair[0])  # the sort is stable: within a stream they stay in order
         return segment._replace(results=tuple(result for _, result in results))
 
@@ -155,7 +168,7 @@ class Rollout(Closing):
         floats = [np.zeros(shape, np.float32) for _ in range(4)]
         return Trajectories(
             obs=np.zeros((*shape, *info.observation), np.float32),
-            legal=np.zeros((*shape, info.actions), np.bool_) if self._raw.rows.legal_row else None,
+            legal=np.zeros((*shape, info.actions), np.bool_) if info.masked else None,
             actions=np.zeros(shape, np.int64),
             log_probs=floats[0],
             values=floats[1],
@@ -166,10 +179,17 @@ class Rollout(Closing):
             results=(),
         )
 
-    def _call(
-        self, loaded_pilots: list[LoadedPilot], live: Indices, steps: int, filled: Ints, segment: Trajectories
-    ) -> tuple[int, int]:
-        """Play these lanes; returns how many matches have ended, and the slot whose answer is not legal, or -1."""
+    def _tick(
+        self, live: Indices, steps: int, filled: Ints, segment: Trajectories
+    ) -> tuple[list[int], SlotFailed | None]:
+        return self._ticks.play(tuple(self._pilots), live, steps, filled, segment)
+
+    def _march(
+        self, live: Indices, steps: int, filled: Ints, segment: Trajectories
+    ) -> tuple[list[int], SlotFailed | None]:
+        """Play these lanes by the compiled driver; returns the lanes that have ended, and an illegal answer."""
+        used = (loaded for loaded in self._pilots if loaded.index in self._marched_pilots)
+        loaded_pilots = sorted(used, key=lambda loaded: loaded.kind.name)
         pilots = [cast(CompiledPilot, loaded.pilot) for loaded in loaded_pilots]
         function = driver(self._game.info, self._raw.rows, tuple(_player(pilot) for pilot in pilots))
         indices = np.array([loaded.index for loaded in loaded_pilots], np.int32)
@@ -181,7 +201,11 @@ class Rollout(Closing):
             self._raw.arrays,
         )  # fmt: skip
         ends, failed = function(*arguments, *[pilot.arrays for pilot in pilots])
-        return int(ends), int(failed)
+        failure = None
+        if failed >= 0:
+            answer = int(self._answers.reshape(-1)[failed])
+            failure = SlotFailed(int(failed), describe_answer(answer, self._game.info.actions))
+        return self._ended[: int(ends)].tolist(), failure
 
     # Between matches
 
@@ -196,8 +220,13 @@ class Rollout(Closing):
             seats = [seat for spec in specs for seat in self._seats_of(spec)]  # may raise, so before any change
             for lane, spec in zip(lanes, specs, strict=True):
                 self._specs[lane] = spec
+            try:
+                self._begin(np.array(lanes, np.uint32), specs, seats)
+            except RingsideError:
+                self._running[lanes] = 0  # so that the next call begins them again
+                raise
+            for lane in lanes:
                 self._next[lane] += 1
-            self._begin(np.array(lanes, np.uint32), specs, seats)
             over = self._boards.over()
             lanes = [lane for lane in lanes if over[lane] != 0]
             results += self._pop_results(lanes)
@@ -214,17 +243,18 @@ class Rollout(Closing):
         self._pilots.check(spec)
         seats = []
         for player in spec.players:
-            loaded = self._pilots.pilot_of(player)
             who = f"match {spec.id!r}: {player.id!r}, of kind {player.kind!r},"
-            policy = hasattr(loaded.pilot, "policy_row")
-            if not loaded.compiled or loaded.pilot.capacity is not None:
-                raise BadSpec(
-                    f"{who} cannot be rolled out: its pilot has no compiled `act_row` for any number of seats"
-                )
+            with _code_of(who):
+                loaded = self._pilots.pilot_of(player)
+                number = loaded.number(player)
+            policy = hasattr(loaded.pilot, "decide")
+            if loaded.pilot.capacity is not None:
+                most = loaded.pilot.capacity
+                raise BadSpec(f"{who} cannot be rolled out: its pilot plays only {most} seats at once")
             if player.id in (self._learners or ()) and not policy:
-                raise BadSpec(f"{who} cannot learn: its pilot has no compiled `policy_row`")
+                raise BadSpec(f"{who} cannot learn: its pilot has no method `decide`")
             learns = policy and (self._learners is None or player.id in self._learners)
-            seats.append(Seat(loaded, loaded.number(player), learns))
+            seats.append(Seat(loaded, number, learns, self._compiled and _is_compiled(loaded)))
         return seats
 
     def _begin(self, lanes: Indices, specs: list[MatchSpec], seats: list[Seat]) -> None:
@@ -236,10 +266,14 @@ class Rollout(Closing):
         self._slots["pilot"][slots] = [seat.pilot.index for seat in seats]
         self._slots["agent"][slots] = agents
         self._learning[slots] = [seat.learns for seat in seats]
+        marched = np.array([seat.compiled for seat in seats]).reshape(len(specs), -1).all(axis=1)
+        self._marched[lanes] = marched
+        self._marched_pilots.update(self._slots["pilot"][slots].reshape(len(specs), -1)[marched].flat)
         for loaded in self._pilots:
             mine = self._slots["pilot"][slots] == loaded.index
             if mine.any():
-                loaded.pilot.begin(slots[mine], agents[mine], own[mine])
+                with _code_of(f"the pilot of {loaded.kind.name}"):
+                    loaded.pilot.begin(slots[mine], agents[mine], own[mine])
 
     def _pop_results(self, ended: list[int]) -> list[tuple[int, MatchResult]]:
         """End these lanes and return their results; the pilots get them too."""
@@ -251,20 +285,53 @@ class Rollout(Closing):
         for loaded in self._pilots:
             mine = np.flatnonzero(self._slots["pilot"][slots] == loaded.index)
             if mine.size:
-                loaded.pilot.end(slots[mine], ResultSelection(batch, (mine // self._game.info.seats).tolist()))
+                with _code_of(f"the pilot of {loaded.kind.name}"):
+                    loaded.pilot.end(slots[mine], ResultSelection(batch, (mine // self._game.info.seats).tolist()))
         return list(zip(ended, batch, strict=True))
 
-    def _failure(self, lane: int, seat: int) -> str:
-        spec, answer = self._specs[lane], int(self._answers[lane, seat])
+    def _describe(self, failure: SlotFailed) -> str:
+        lane, seat = divmod(failure.slot, self._game.info.seats)
+        spec, step = self._specs[lane], int(self._lane_log.lanes["ply"][lane])
         assert spec is not None
-        reasons = {BROKEN: "has no answer: its row function returned BROKEN", RESIGN: "resigned"}
-        what = reasons.get(answer) or describe_illegal(answer, self._game.info.actions)
-        step = int(self._lane_log.lanes["ply"][lane])
-        return f"stream {self._streams[lane]}, match {spec.id!r}, step {step}: {spec.players[seat].id!r} {what}"
+        return f"stream {self._streams[lane]}, match {spec.id!r}, step {step}: {spec.players[seat].id!r} {failure}"
 
 
-def _player(pilot: CompiledPilot) -> Player | Policy:
+@contextmanager
+def _code_of(who: str) -> Iterator[None]:
+    """Raise errors of an agent's code as PolicyFailed."""
+    try:
+        yield
+    except RingsideError:
+        raise
+    except AGENT_ERRORS as error:
+        raise PolicyFailed(f"{who} failed: {describe_error(error)}") from error
+
+
+def can_march(game: Game, agents: Iterable[AgentSpec]) -> bool:
+    """Whether the compiled driver plays matches of these agents. Imports no library that a kind declares."""
+    kinds = {agent.kind: agent for agent in agents}
+    if libraries_of(kinds) or not _has_rows(game.boards(1), game.info):
+        return False
+    pilots = PilotPool(game, game.info.seats)
+    loaded_pilots = [pilots.pilot_of(agent) for agent in kinds.values()]
+    try:
+        return all(map(_is_compiled, loaded_pilots))
+    finally:
+        for loaded in loaded_pilots:
+            pilots.close(loaded)
+
+
+def _has_rows(boards: Boards, info: GameInfo) -> bool:
+    rows = getattr(boards, "rows", None)
+    return rows is not None and rows.score_row is not None and (rows.legal_row is not None) == info.masked
+
+
+def _is_compiled(loaded: LoadedPilot) -> bool:
+    return loaded.compiled and hasattr(loaded.pilot, "policy_row") == hasattr(loaded.pilot, "decide")
+
+
+def _player(pilot: CompiledPilot) -> Player | PolicyRows:
     if hasattr(pilot, "policy_row"):
         policy = cast(CompiledPolicy, pilot)
-        return Policy(policy.policy_row, policy.value_row)
+        return PolicyRows(policy.policy_row, policy.value_row)
     return Player(pilot.act_row, pilot.observes)

@@ -81,7 +81,7 @@ ARGUMENTS = (
 )  # fmt: skip
 
 
-class Policy(NamedTuple):
+class PolicyRows(NamedTuple):
     """The parts of a learning pilot that a driver calls."""
 
     policy_row: Callable[..., Any]
@@ -89,7 +89,7 @@ class Policy(NamedTuple):
 
 
 @functools.cache
-def driver(info: GameInfo, rows: BoardRows, players: tuple[Player | Policy, ...]) -> Any:
+def driver(info: GameInfo, rows: BoardRows, players: tuple[Player | PolicyRows, ...]) -> Any:
     """The driver for this game and these players. It is compiled at its first call and cached on disk."""
     names = {f"{name}{place}": one for place, player in enumerate(players) for name, one in player._asdict().items()}
     source = SOURCE.format(
@@ -102,24 +102,24 @@ def driver(info: GameInfo, rows: BoardRows, players: tuple[Player | Policy, ...]
     return compile_source("rollout", source, rows, names, nogil=True)  # several threads may each run one
 
 
-def _answers(rows: BoardRows, players: tuple[Player | Policy, ...]) -> str:
+def _answers(rows: BoardRows, players: tuple[Player | PolicyRows, ...]) -> str:
     lines = []
     for place, player in enumerate(players):
         lines.append(f"{'elif' if place else 'if'} who == pilots[{place}]:")
         arguments = f"pilot{place}, slot, agent, ply, obs, mask, {position_argument(rows)}"
-        if isinstance(player, Policy) or player.observes:
+        if isinstance(player, PolicyRows) or player.observes:
             lines.append("    observe_row(board, lane, uint32(seat), obs)")
-        if isinstance(player, Policy):
+        if isinstance(player, PolicyRows):
             lines.append(f"    answer = np.int64(policy_row{place}({arguments}, policy_out))")
         else:
             lines.append(f"    answer = np.int64(act_row{place}({arguments}))")
     return "\n".join([*lines, "else:", f"    answer = np.int64({BROKEN})"])
 
 
-def _bootstrap(players: tuple[Player | Policy, ...]) -> str:
+def _bootstrap(players: tuple[Player | PolicyRows, ...]) -> str:
     lines = ["pass"]
     for place, player in enumerate(players):
-        if isinstance(player, Policy):
+        if isinstance(player, PolicyRows):
             lines.append(f"if who == pilots[{place}]:")
             lines.append(f"    bootstrap[lane, step - 1, seat] = value_row{place}(pilot{place}, agent, obs)")
     return "\n".join(lines)

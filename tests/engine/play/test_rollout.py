@@ -20,7 +20,6 @@ from engine.registry import GAMES, KINDS, new_game
 from engine.seeding import derive
 from tests.plugins import nets, stones
 from tests.plugins.nets import NetPilot
-from tests.plugins.pilots import agent as plain_agent
 
 ARRAYS = ("obs", "actions", "log_probs", "values", "rewards", "acted", "ends")  # all that segments do not decide
 
@@ -35,7 +34,7 @@ class OddPilot(nets.NetPilot):
     """A compiled player that answers invalid actions; agent 2 resigns and agent 5 returns BROKEN."""
 
     act_row = staticmethod(odd_row)
-    policy_row = value_row = property()  # type: ignore[assignment] # no policy: hasattr() is False
+    policy_row = value_row = decide = property()  # type: ignore[assignment] # no policy: hasattr() is False
     numbers = np.zeros(0)
 
     @property
@@ -46,16 +45,21 @@ class OddPilot(nets.NetPilot):
         return int(agent.payload)
 
 
+class LimitedPilot(nets.NetPilot):
+    capacity = 4  # type: ignore[assignment]
+
+
 ODD = AgentKind("odd-rows", 1, OddPilot, lambda game: True, lambda game: [])
+LIMITED = AgentKind("limited", 1, LimitedPilot, lambda game: True, lambda game: [])
 
 
 @pytest.fixture(autouse=True, scope="module")
 def registered() -> Iterator[None]:
     GAMES.add("stones", stones.Stones)  # not removed: other test modules use it too
-    for kind in (nets.KIND, ODD):
+    for kind in (nets.KIND, ODD, LIMITED):
         KINDS.add(kind.name, kind)
     yield
-    for kind in (nets.KIND, ODD):
+    for kind in (nets.KIND, ODD, LIMITED):
         KINDS.remove(kind.name)
 
 
@@ -314,9 +318,9 @@ def test_a_network_that_is_broken_can_be_replaced() -> None:
 def test_a_match_that_cannot_be_rolled_out_is_refused() -> None:
     game = small_game("pong")
     me = nets.agent("me", game, [8], 1)
-    good = MatchSpec("m", game.spec, (me, me), 0)
+    good, limited = MatchSpec("m", game.spec, (me, me), 0), replace(me, kind=LIMITED.name)
     bad: dict[str, MatchSpec] = {
-        "'fast', of kind 'fast', cannot be rolled out": replace(good, players=(me, plain_agent("fast"))),
+        "'me', of kind 'limited', cannot be rolled out: its pilot plays only 4": replace(good, players=(limited,) * 2),
         "a match with a clock": replace(good, limits=Limits(clock=Clock(1.0))),
         "it is a match of": replace(good, game=small_game("stones").spec),
         "needs 2 players": replace(good, players=(me,)),
@@ -327,20 +331,19 @@ def test_a_match_that_cannot_be_rolled_out_is_refused() -> None:
         rollout = Rollout(game, [0], lambda stream, k, spec=spec: spec, learners)
         with rollout, pytest.raises(BadSpec, match=message):
             rollout.collect(4)
-    with pytest.raises(BadSpec, match="tictactoe cannot be rolled out: its boards have no compiled `rows`"):
-        Rollout(new_game("tictactoe"), [0], lambda stream, k: good)
     with Rollout(game, [0], lambda stream, k: good) as rollout, pytest.raises(BadValue, match="steps = 0"):
         rollout.collect(0)
 
 
-@pytest.mark.parametrize("other", ["fast", ""])
+@pytest.mark.parametrize("other", [LIMITED.name, ""])
 def test_a_refused_match_leaves_streams_where_they_are(other: str) -> None:
     game = small_game("pong")
     plan, refused = plan_for(game), [True]
 
     def at_first_wrong(stream: int, k: int) -> MatchSpec:
         spec = plan(stream, k)
-        players = (spec.players[0], plain_agent(other)) if other else spec.players[:1]
+        limited = nets.agent("limited", game, [8], 1)
+        players = (spec.players[0], replace(limited, kind=other)) if other else spec.players[:1]
         return replace(spec, players=players) if stream == 2 and refused[0] else spec
 
     with Rollout(game, range(3), at_first_wrong) as rollout:
