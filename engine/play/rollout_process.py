@@ -14,6 +14,7 @@ process, to the bit (`engine.play.rollout_messages`).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -29,18 +30,21 @@ from engine.processes.child import ChildProcess
 from engine.registry import game_of, libraries_of
 
 RUN = "engine.play.rollout_main:serve"
+TIME_LIMIT = 600.0  # seconds that a segment may take
 ERRORS: dict[str, type[RingsideError]] = {"BadSpec": BadSpec, "PolicyFailed": PolicyFailed}
 
 
 class RolloutFailed(RingsideError):  # noqa: N818
-    """A rollout process has died or sent something invalid. The steps of its last call are lost."""
+    """A rollout process has died, hung or sent something invalid. It has ended, and the steps of its last call are
+    lost."""
 
 
 class RolloutProcess(Closing):
     """Plays streams of matches in a process of its own; as `Rollout`, with a plan that is named instead of given.
 
     `plan` is "module:function"; the function gets the current agents by id, the stream, the number of the match in it,
-    and `settings` by name. Like `Rollout`, it raises BadSpec or PolicyFailed and can be used afterwards.
+    and `settings` by name. Like `Rollout`, it raises BadSpec or PolicyFailed and can be used afterwards. The libraries
+    that the kinds of `agents` declare (`AgentKind.preload`) are imported in the process, never in this one.
     """
 
     def __init__(
@@ -54,10 +58,16 @@ class RolloutProcess(Closing):
         learners: Collection[str] | None = None,
         plugins: Sequence[str] = (),
         memory: int | None = None,
+        time_limit: float = TIME_LIMIT,
     ) -> None:
-        """`plugins`: modules that it imports, because they register games or kinds. `memory`: bytes that it may use."""
+        """`plugins`: modules that it imports, because they register games or kinds. `memory`: bytes that it may use.
+
+        `time_limit`: seconds to wait for a segment. If it takes longer, a policy hangs: the process is killed.
+        """
         self._info, given = game_of(game).info, list(agents)
         self._steps = 0  # of the segment that is being played; 0 if there is none
+        self.time_limit = time_limit  # may be changed between two segments
+        self._until = 0.0  # when the time limit ends; 0 until the segment is first waited for
         self._streams = tuple(streams)
         arguments = (game, self._streams, plan, dict(settings or {}), None if learners is None else sorted(learners))
         libraries = libraries_of(agent.kind for agent in given)
@@ -81,18 +91,27 @@ class RolloutProcess(Closing):
             raise RingsideError("this rollout process is playing: call `receive` first")
         if steps < 1:
             raise BadValue("steps", steps, "at least 1")
-        self._steps = steps
+        self._steps, self._until = steps, 0.0
         self._child.send(["collect", steps])
 
     def receive(self, timeout: float | None = None) -> Trajectories | None:
-        """The segment that `begin` began; None if it takes longer than so many seconds."""
+        """The segment that `begin` began; None if it takes longer than so many seconds.
+
+        The time limit counts from the first call, so that a process may wait until its segment is received.
+        """
         if not self._steps:
             raise RingsideError("this rollout process is not playing: call `begin` first")
+        self._until = self._until or time.monotonic() + self.time_limit
+        left = max(self._until - time.monotonic(), 0.0)
+        steps = self._steps
         try:
-            messages = self._child.receive(timeout)
+            messages = self._child.receive(left if timeout is None else min(left, timeout))
             if not messages:
-                return None
-            self._steps, steps = 0, self._steps
+                if timeout is not None and timeout < left:
+                    return None
+                text = f"did not play {steps} steps of {len(self._streams)} streams within {self.time_limit:g} s"
+                raise ProtocolError(self._child.with_output(f"{text}, so it was ended: a policy may hang"))
+            self._steps = 0
             [(fields, body)] = messages if len(messages) == 1 else [(["more than one answer"], b"")]
             match fields:
                 case ["segment", *rest]:
@@ -102,8 +121,10 @@ class RolloutProcess(Closing):
                 case _:
                     raise ProtocolError("sent an invalid message")
         except Disconnected as ended:
+            self._steps = 0
             raise RolloutFailed(f"a rollout process {ended}") from None
         except ProtocolError as error:
+            self._steps = 0
             self._child.kill()
             raise RolloutFailed(f"a rollout process {error}") from None
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from engine.errors import BadSpec, BadValue, PolicyFailed, RingsideError
+from engine.game import AgentKind
 from engine.play.match import AgentSpec, MatchSpec
 from engine.play.rollout import Rollout, Trajectories
 from engine.play.rollout_messages import ARRAYS, joined, pack_trajectories, unpack_trajectories
@@ -15,17 +19,20 @@ from engine.play.rollout_process import RolloutFailed, RolloutProcess
 from engine.processes.channel import ProtocolError
 from engine.registry import GAMES, KINDS, game_of, new_game
 from tests.agents.training.session_helpers import runs
-from tests.plugins import nets, plans, stones
+from tests.plugins import nets, plans, policies, stones
 
 NAMES = ["pong", "treasure-hunt", "stones"]
+PLUGINS = ["tests.plugins.plans", "tests.plugins.policies"]
 
 
 @pytest.fixture(autouse=True, scope="module")
 def registered() -> Iterator[None]:
     GAMES.add("stones", stones.Stones)
-    KINDS.add(nets.KIND.name, nets.KIND)
+    for kind in policies.ALL:
+        KINDS.add(kind.name, kind)
     yield
-    KINDS.remove(nets.KIND.name)
+    for kind in policies.ALL:
+        KINDS.remove(kind.name)
 
 
 def me(name: str, seed: int = 7, **more: bool) -> AgentSpec:
@@ -38,7 +45,7 @@ def process(name: str, streams: Sequence[int], plan: str = "mixed", *others: Age
     if plan == "mixed":
         settings["seats"] = game_of(game).info.seats
     named = f"tests.plugins.plans:{plan}"
-    return RolloutProcess(game, streams, named, [me(name), *others], settings=settings, plugins=["tests.plugins.plans"])
+    return RolloutProcess(game, streams, named, [me(name), *others], settings=settings, plugins=PLUGINS)
 
 
 def here(name: str, streams: Sequence[int], steps: Sequence[int]) -> list[Trajectories]:
@@ -81,6 +88,93 @@ def test_any_number_of_processes_gives_the_same_trajectories(shares: list[list[i
     finally:
         for rollout in rollouts:
             rollout.close()
+
+
+def policy_processes(name: str, agent: AgentSpec, shares: Sequence[Sequence[int]]) -> list[RolloutProcess]:
+    game = plans.game_spec(name)
+    settings = {"game": name, "seats": game_of(game).info.seats}
+    plan = "tests.plugins.plans:mixed"
+    return [RolloutProcess(game, share, plan, [agent], settings=settings, plugins=PLUGINS) for share in shares]
+
+
+def collected(rollouts: list[RolloutProcess], counts: Sequence[int], second: AgentSpec) -> list[Trajectories]:
+    """Segments of several processes, the last with other weights."""
+    segments = []
+    try:
+        for steps in counts:
+            for rollout in rollouts:
+                if steps == counts[-1]:
+                    rollout.replace(second)
+                rollout.begin(steps)
+            parts = [rollout.receive() for rollout in rollouts]
+            segments.append(joined([part for part in parts if part is not None]))
+    finally:
+        for rollout in rollouts:
+            rollout.close()
+    return segments
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", [policies.PYTHON, policies.TORCH], ids=lambda kind: kind.name)
+def test_policies_that_are_not_compiled_give_the_same_trajectories_in_any_number_of_processes(
+    name: str, kind: AgentKind
+) -> None:
+    torch = kind is policies.TORCH
+    first, second = (replace(me(name, seed), kind=kind.name, payload=me(name, seed).payload if torch else b"")
+                     for seed in (7, 8))  # fmt: skip
+    counts = (60, 1, 80)
+    one = collected(policy_processes(name, first, [range(7)]), counts, second)
+    two = collected(policy_processes(name, first, [range(3), range(3, 7)]), counts, second)
+    for left, right in zip(one, two, strict=True):
+        check_equal(left, right)
+    if torch:
+        segment, game = one[0], game_of(plans.game_spec(name))
+        at = np.nonzero(segment.acted)
+        legal = np.ones((len(at[0]), game.info.actions), np.bool_) if segment.legal is None else segment.legal[at]
+        chances, values = nets.exact(nets.read(first.payload), segment.obs[at], legal)
+        chosen = chances[np.arange(len(legal)), segment.actions[at]]
+        np.testing.assert_allclose(segment.log_probs[at], chosen, atol=5e-6)
+        np.testing.assert_allclose(segment.values[at], values, atol=5e-6)
+
+
+WITHOUT_TORCH = """
+import sys
+from tests.engine.play import test_rollout_process as tests
+
+def main():
+    agent = tests.replace(tests.me("pong"), kind="torch-net")
+    (rollout,) = tests.policy_processes("pong", agent, [range(3)])
+    with rollout:
+        assert rollout.collect(20).acted.any()
+        in_child = "libtorch" in open(f"/proc/{rollout.pid}/maps").read() if sys.platform == "linux" else True
+    print(in_child, "torch" in sys.modules)
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_torch_is_imported_in_the_rollout_process_only() -> None:
+    """In a fresh interpreter, because other tests import torch here."""
+    told = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, timeout=300)
+    assert (told.stdout, told.stderr) == ("True False\n", "")
+
+
+def test_a_policy_that_hangs_is_reported_and_its_process_is_ended() -> None:
+    hanging, game = AgentSpec("me", policies.PYTHON.name, b"hang"), plans.game_spec("pong")
+    plan, settings, agents = "tests.plugins.plans:two", {"game": "pong"}, [hanging, AgentSpec("other", "dice")]
+    with RolloutProcess(game, [0, 1], plan, agents, settings=settings, plugins=PLUGINS) as rollout:
+        rollout.collect(3)
+        pid = rollout.pid
+        rollout.time_limit = 0.2
+        rollout.begin(9)
+        assert rollout.receive(timeout=0.0) is None
+        with pytest.raises(RolloutFailed, match=r"did not play 9 steps of 2 streams within 0\.2 s, so it was ended"):
+            rollout.receive()
+        with pytest.raises(RolloutFailed, match="a rollout process was killed by SIGKILL"):
+            rollout.collect(9)
+    assert pid is not None
+    assert not runs(pid)
 
 
 def test_weights_are_replaced_in_running_matches() -> None:
