@@ -9,10 +9,10 @@ which `loop` names; it is imported in the process of a session.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar, Protocol, Self, cast
+from typing import Any, ClassVar, Protocol, Self, cast
 
 from agents.training.evaluator import MatchEvaluator
 from agents.training.events import Event
@@ -20,7 +20,6 @@ from agents.training.rollouts import RolloutPool
 from engine.game import Game
 from engine.options import Value
 from engine.play.match import AgentSpec, GameSpec
-from engine.play.rollout import Plan
 
 
 class Reading(Enum):
@@ -89,9 +88,19 @@ class Context(Protocol):
         """Plays matches on the executor `on`. Its workers start when it is first read, their number follows `workers`
         whenever it is read again, and they end with training. Their states are reported while it plays."""
 
-    def rollouts(self, streams: Sequence[int], plan: Plan, learners: Collection[str] | None = None) -> RolloutPool:
-        """A pool that collects trajectories of compiled policies on `workers` cores, until training ends; see
-        `engine.play.rollout.Rollout` for streams, plan and learners. Close it earlier if another one follows."""
+    def rollouts(
+        self,
+        streams: Sequence[int],
+        plan: str,
+        agents: Iterable[AgentSpec],
+        *,
+        settings: Mapping[str, Any] | None = None,
+        learners: Collection[str] | None = None,
+    ) -> RolloutPool:
+        """A pool that collects trajectories on `workers` cores, until training ends; see
+        `engine.play.rollout_process.RolloutProcess` for the arguments. Threads of this process play if all agents are
+        compiled (`CompiledPilot`), else processes: the trajectories are the same. Close it earlier if another one
+        follows."""
 
     def attend(self) -> bool:
         """Blocks while training is paused; returns True if training should stop. Call it several times a second."""

@@ -11,8 +11,9 @@ import os
 import select
 import socket
 import traceback
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from agents.training.evaluator import MatchEvaluator
 from agents.training.event_codec import encode
@@ -24,7 +25,6 @@ from agents.training.worker_reports import EVERY, WorkerReports
 from engine.errors import BadValue, BrokenPlugin, RingsideError, UnknownName
 from engine.options import build, items
 from engine.play.match import AgentSpec, GameSpec
-from engine.play.rollout import Plan
 from engine.processes.bootstrap import exit_now
 from engine.processes.channel import MAX_FRAME, Channel, ProtocolError
 from engine.processes.process_tree import descendants, kill_all
@@ -89,8 +89,25 @@ class TrainerContext:
         self._executor.workers = self.workers
         return self._executor
 
-    def rollouts(self, streams: Sequence[int], plan: Plan, learners: Collection[str] | None = None) -> RolloutPool:
-        pool = RolloutPool(game_of(self.game), streams, plan, learners, lambda: self.workers)
+    def rollouts(
+        self,
+        streams: Sequence[int],
+        plan: str,
+        agents: Iterable[AgentSpec],
+        *,
+        settings: Mapping[str, Any] | None = None,
+        learners: Collection[str] | None = None,
+    ) -> RolloutPool:
+        pool = RolloutPool(
+            game_of(self.game),
+            streams,
+            plan,
+            agents,
+            lambda: self.workers,
+            settings=settings,
+            learners=learners,
+            plugins=self.plugins,
+        )
         self._pools.append(pool)
         return pool
 

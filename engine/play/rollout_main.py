@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import select
 import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.errors import RingsideError
-from engine.play.match import AgentSpec, GameSpec, MatchSpec
+from engine.play.match import AgentSpec, GameSpec
 from engine.play.rollout import Rollout
 from engine.play.rollout_messages import pack_trajectories, unpack_agent
+from engine.play.rollout_plans import NamedPlan
 from engine.processes.bootstrap import OUT_OF_MEMORY
 from engine.processes.channel import Channel, ProtocolError
 from engine.registry import game_of
@@ -26,17 +26,10 @@ def serve(
     learners: Sequence[str] | None,
 ) -> int:
     """Play until the parent closes the connection; returns the exit status."""
-    module, function = plan.split(":")
-    choose = getattr(importlib.import_module(module), function)
-    agents: dict[str, AgentSpec] = {}
-
-    def next_match(stream: int, k: int) -> MatchSpec:
-        spec: MatchSpec = choose(agents, stream, k, **settings)
-        return spec
-
+    named = NamedPlan(plan, settings)
     try:
-        with Rollout(game_of(game), streams, next_match, learners) as rollout:
-            RolloutLoop(Channel(end), rollout, agents).run()
+        with Rollout(game_of(game), streams, named, learners) as rollout:
+            RolloutLoop(Channel(end), rollout, named.agents).run()
     except MemoryError:
         return OUT_OF_MEMORY
     except ProtocolError:  # the parent has closed the connection

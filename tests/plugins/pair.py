@@ -36,7 +36,7 @@ from engine.diagram import Diagram, Link, Node
 from engine.errors import BadValue
 from engine.game import AgentKind, Game
 from engine.options import option, validate
-from engine.play.match import AgentSpec, MatchSpec
+from engine.play.match import AgentSpec, GameSpec, MatchSpec
 from engine.play.rollout import Trajectories
 from engine.registry import KINDS, TRAINERS, game_of
 from engine.seeding import derive
@@ -157,6 +157,10 @@ class Learner:
         return ((obs @ own["w0"] + own["b0"]).tanh() @ own["w1"] + own["b1"])[..., -1]
 
 
+def match(agents: Mapping[str, AgentSpec], stream: int, k: int, game: GameSpec, seed: int, first: int) -> MatchSpec:
+    return MatchSpec(f"{stream}.{k}", game, tuple(agents[role] for role in ROLES), derive(seed, first, stream, k))
+
+
 def train(settings: Pair, context: Context) -> Iterator[Event]:
     import torch
 
@@ -168,11 +172,9 @@ def train(settings: Pair, context: Context) -> Iterator[Event]:
     first = step = saved["step"]
     pace = Pace(settings, first, time.monotonic)
 
-    def plan(stream: int, k: int) -> MatchSpec:
-        specs = tuple(learner.spec() for learner in learners)
-        return MatchSpec(f"{stream}.{k}", game.spec, specs, derive(settings.seed, first, stream, k))
-
-    pool = context.rollouts(range(8), plan)
+    shared = {"game": game.spec, "seed": settings.seed, "first": first}
+    specs = [learner.spec() for learner in learners]
+    pool = context.rollouts(range(8), "tests.plugins.pair:match", specs, settings=shared)
     reason = ""
     while not reason:
         if context.attend():
