@@ -37,6 +37,7 @@ from engine.play.march import Marching
 from engine.play.match import AgentSpec, GameSpec, Limits, MatchResult, MatchSpec, run_digest
 from engine.play.probe_agent import probe_agent
 from engine.play.replay import verified
+from engine.policy_checks import check_policy
 from engine.registry import game_of
 from engine.scene import Scene
 from engine.seeding import pick, purpose
@@ -104,6 +105,8 @@ def check_kind(kind: AgentKind, game: Game, *, matches: int = 6, agents: Sequenc
         )
         for spec, one in zip(specs, together, strict=True):
             verified(spec, one)
+        if hasattr(kind.pilot(game, 1), "decide"):
+            check_policy(game, specs, together)
 
 
 def _check_live(kind: AgentKind, game: Game) -> None:

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engine.checks import check_kind
 from engine.errors import BadSpec, PolicyFailed
-from engine.game import Game
+from engine.game import Decisions, Game, Views
 from engine.play.arena import Arena
 from engine.play.match import AgentSpec, MatchSpec
 from engine.play.rollout import Plan, Rollout, Trajectories
@@ -176,3 +177,22 @@ def test_an_agent_without_decisions_cannot_learn() -> None:
         pytest.raises(BadSpec, match="'Dice', of kind 'dice', cannot learn: its pilot has no method `decide`"),
     ):
         rollout.collect(1)
+
+
+def test_the_check_of_kinds_notices_wrong_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    game, pilot = game_of(plans.game_spec("stones")), policies.PythonPilot
+    check_kind(policies.PYTHON, game, matches=3, agents=[PYTHON])
+    check_kind(nets.KIND, game, matches=3, agents=[nets.agent("me", game, [8], 1)])
+    right = pilot.decide
+
+    def crowded(self: policies.PythonPilot, views: Views) -> Decisions:
+        decided = right(self, views)
+        return decided._replace(values=decided.values + np.float32(len(views)))
+
+    monkeypatch.setattr(pilot, "decide", crowded)
+    with pytest.raises(AssertionError, match=r"\('me', 'me'\): `values` depends on the other rows of a call"):
+        check_kind(policies.PYTHON, game, matches=3, agents=[PYTHON])
+    monkeypatch.setattr(pilot, "decide", right)
+    monkeypatch.setattr(pilot, "act", lambda self, views: views.legal.argmax(axis=1))
+    with pytest.raises(AssertionError, match=r"decide\(\) and act\(\) answer differently"):
+        check_kind(policies.PYTHON, game, matches=3, agents=[PYTHON])
