@@ -336,6 +336,21 @@ def test_a_full_disk_at_opening_leaves_no_lock(tmp_path: Path, written: Written)
             assert records(league) == written.truth
 
 
+def test_a_full_disk_leaves_no_part_of_a_copy(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of a backup nor of the copy that a reader makes of an older league."""
+    old, full = schema.VERSION, tmp_path / "full"
+    monkeypatch.setattr(schema, "VERSION", old + 1)
+    monkeypatch.setattr(schema, "MIGRATIONS", {old: lambda db: None})
+    monkeypatch.setattr("tempfile.tempdir", str(full))
+    with disk(full, "64k"):
+        with pytest.raises(StorageFailed, match=f"a temporary copy in {full} failed .*full.*: make room there"):
+            League(path, read_only=True)
+        assert os.listdir(full) == []
+        with League(path) as league, pytest.raises(StorageFailed, match="full"):
+            league.backup(full / "copy.league")
+        assert os.listdir(full) == []
+
+
 def test_another_name_of_the_file_does_not_open_it_twice(path: Path) -> None:
     (path.parent / "link.league").symlink_to(path)
     (path.parent / "folder").symlink_to(path.parent)

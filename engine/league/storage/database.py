@@ -168,15 +168,20 @@ class Database:
 
     def _use_migrated_copy(self, version: int) -> None:
         """Reads from a temporary copy of the current version: a file that was opened read-only is not changed."""
-        handle, name = tempfile.mkstemp(prefix="ringside-", suffix=SUFFIX)
-        os.close(handle)
-        self._copy = Path(name)
-        with closing(sqlite3.connect(name, isolation_level=None)) as copy:
-            self._copy_to(copy)
-            copy.execute("PRAGMA journal_mode=DELETE")
-            copy.execute("BEGIN")
-            migrate(copy, version)
-            copy.execute("COMMIT")
+        try:
+            handle, name = tempfile.mkstemp(prefix="ringside-", suffix=SUFFIX)
+            os.close(handle)
+            self._copy = Path(name)
+            with closing(sqlite3.connect(name, isolation_level=None)) as copy:
+                self._copy_to(copy)
+                copy.execute("PRAGMA journal_mode=DELETE")
+                copy.execute("BEGIN")
+                migrate(copy, version)
+                copy.execute("COMMIT")
+        except (OSError, sqlite3.OperationalError) as error:
+            folder = f" in {self._copy.parent}" if self._copy else ""
+            reason = f"{self.path} is of version {version}, and a temporary copy{folder} failed ({error})"
+            raise StorageFailed(f"{reason}: make room there, or open it for writing once, which upgrades it") from error
         self._main.close()
         self._main = self._connect()
         self._check_tables()
@@ -342,7 +347,7 @@ class Database:
             with suppress(sqlite3.Error):
                 db.close()
         if self._copy is not None:
-            self._copy.unlink(missing_ok=True)
+            remove_database(self._copy)
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -402,4 +407,10 @@ def write_database(target: Path, fill: Callable[[sqlite3.Connection], None], rep
     except sqlite3.Error as error:
         raise StorageFailed(f"cannot write {target}: {error}") from error
     finally:
-        Path(name).unlink(missing_ok=True)
+        remove_database(Path(name))
+
+
+def remove_database(path: Path) -> None:
+    """Remove a temporary database, and the journal that SQLite leaves beside it when the disk is full."""
+    for one in (path, path.with_name(f"{path.name}-journal")):
+        one.unlink(missing_ok=True)
