@@ -6,7 +6,7 @@ RingsideError
 ├── NotConfirmed      an external program that the user has not allowed to run; shows its whole command
 ├── BadSpec           a match spec that cannot be played
 ├── VersionMismatch   a record made with another version of the rules or of the agent's code
-├── BrokenPlugin      an installed plug-in that cannot be loaded; everything else still works
+├── BrokenPlugin      an installed plug-in that cannot be loaded or fails; everything else still works
 ├── WorkersFailed     worker processes cannot be started
 ├── GameFailed        the rules raised an error during a match: no agent forfeits, and no result is recorded
 ├── DriverRefused     numba cannot compile row functions; shows the last lines of its message
@@ -98,7 +98,7 @@ class VersionMismatch(RingsideError):  # noqa: N818
 
 
 class BrokenPlugin(RingsideError):  # noqa: N818
-    """An entry point that cannot be loaded."""
+    """An entry point that cannot be loaded, or an executor that breaks its promises."""
 
 
 class GameFailed(RingsideError):  # noqa: N818

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-from engine.errors import NotNow, RingsideError, StorageFailed
+from engine.errors import BrokenPlugin, NotNow, RingsideError, StorageFailed
 from engine.league.records import RunState, Tournament
 from engine.league.result_writer import ResultWriter
 from engine.league.schedule import ScheduledMatch
@@ -113,7 +113,7 @@ class TournamentRun:
         self._request, self._visual = Request.PLAY, visual or self.with_people > 0
         self._running: dict[str, ScheduledMatch] = {}
         self._live: LiveMatch | None = None
-        self._in_batch = False
+        self._in_batch = self._was_held = False  # `_was_held`: the current batch may end with matches left
         self._failures = FailureTracker()
         self._trouble: str | None = None
         self._paused = self._over = False
@@ -206,6 +206,7 @@ class TournamentRun:
         """Let batches continue or run out, after the request has changed. Not from a signal handler: it may wait for a
         lock, and a second signal would interrupt what holds it."""
         if self._in_batch:
+            self._was_held = self._was_held or self._draining
             self._executor.hold(self._draining)
 
     @property
@@ -280,13 +281,19 @@ class TournamentRun:
 
     def _play_batch(self) -> None:
         with self._condition:
-            self._in_batch = True
+            self._in_batch, self._was_held = True, False
             self._update_hold()
         self._on_change()
         batches = self._executor.batches(self._next_specs())
         try:
+            taken = 0
             for batch in batches:
-                self._record(PlayedEntries([self._running.pop(spec.id).place for spec in batch.specs], batch))
+                self._record(PlayedEntries([self._take(spec) for spec in batch.specs], batch))
+                taken += len(batch)
+            if self._running and not taken and not self._was_held:  # playing them again would never end
+                count = len(self._running)
+                missing = f"{count:,} {'match' if count == 1 else 'matches'}"
+                raise BrokenPlugin(f"executor {self._executor.name!r} gave no result for {missing}: choose another")
         finally:
             if hasattr(batches, "close"):
                 batches.close()
@@ -294,6 +301,16 @@ class TournamentRun:
                 self._in_batch = False
                 self._executor.hold(False)
             self._running.clear()
+
+    def _take(self, spec: MatchSpec) -> int:
+        """The place of a match whose result has arrived."""
+        planned = self._running.pop(spec.id, None)
+        if planned is None:
+            name = self._executor.name
+            raise BrokenPlugin(
+                f"executor {name!r} gave a result for {spec.id!r}, which it was not playing: choose another"
+            )
+        return planned.place
 
     def _next_specs(self) -> Iterator[MatchSpec]:
         """Missing matches without a person. On a request the executor is on hold and takes no more of them."""

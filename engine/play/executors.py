@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
-from engine.errors import BadValue
+from engine.errors import BadValue, BrokenPlugin, RingsideError
 from engine.options import parse
 from engine.play.live import LiveMatch
 from engine.play.match import MatchResult, MatchSpec
@@ -100,7 +100,12 @@ def new_executor(on: str = DEFAULT, settings: PlaySettings | None = None, **chan
     """
     kind, options = check_executor_name(on)
     settings = dataclasses.replace(settings or PlaySettings(), **changes)
-    return kind.create(settings, options)
+    try:
+        return kind.create(settings, options)
+    except RingsideError:
+        raise
+    except Exception as error:  # a plug-in may fail in any way, such as a cluster that cannot be reached
+        raise BrokenPlugin(f"executor {on!r} cannot be started: {type(error).__name__}: {error}") from error
 
 
 def check_executor_name(on: str) -> tuple[type[MatchExecutor], Any]:

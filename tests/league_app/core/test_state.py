@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import BadValue, GameFailed, LeagueError, NotNow, RingsideError, StorageFailed, UnknownName
+from engine.errors import (
+    BadValue,
+    BrokenPlugin,
+    GameFailed,
+    LeagueError,
+    NotNow,
+    RingsideError,
+    StorageFailed,
+    UnknownName,
+)
 from engine.league import played_matches
 from engine.league.records import RunState
 from engine.league.storage.tournaments import TournamentStore
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.live import LiveMatch
-from engine.play.match import EndingKind, run_digest
+from engine.play.match import EndingKind, MatchSpec, run_digest
+from engine.play.play_settings import PlaySettings
 from engine.play.replay import Playback
+from engine.play.results import ResultBatch
 from engine.registry import EXECUTORS, GAMES, KINDS, new_game
 from league_app.core import tournament_job
 from league_app.core.changes import Change
@@ -156,6 +169,70 @@ def test_an_executor_of_a_plug_in_gives_the_same_results_and_is_remembered(
         assert again.use_concurrent
     with LeagueState(state.league.path, read_only=True, on="sequential") as again:
         assert (again.executor, again.use_concurrent) == ("sequential", False)
+
+
+class Unreliable(SequentialMatchExecutor):
+    """Breaks a promise: which one is its option."""
+
+    name, about = "unreliable", "an executor with a fault"
+
+    @dataclass(frozen=True)
+    class Options:
+        fault: str = "none"
+
+    def __init__(self, fault: str) -> None:
+        super().__init__()
+        self.fault = fault
+
+    @classmethod
+    def create(cls, settings: PlaySettings, options: Unreliable.Options) -> Unreliable:
+        if options.fault == "start":
+            raise ConnectionError("no cluster at this address")
+        return cls(options.fault)
+
+    def batches(self, specs: Iterable[MatchSpec], stopping: Callable[[], bool] | None = None) -> Iterator[ResultBatch]:
+        for n, batch in enumerate(super().batches(specs, stopping)):
+            if self.fault == "others":
+                yield ResultBatch.of([replace(spec, id=f"other {spec.id}") for spec in batch.specs], list(batch))
+            elif n or self.fault != "lost":  # a run loses its first results
+                yield batch
+
+
+@pytest.fixture
+def unreliable() -> Iterator[None]:
+    EXECUTORS.add("unreliable", Unreliable)
+    yield
+    EXECUTORS.remove("unreliable")
+
+
+def test_an_executor_that_cannot_be_started_says_why(state: LeagueState, unreliable: None) -> None:
+    state.use_executor("unreliable:start")
+    with pytest.raises(BrokenPlugin, match="'unreliable:start' cannot be started: ConnectionError: no cluster"):
+        state.start_tournament(**PLAN)
+    state.use_executor("sequential")
+    assert state.start_tournament().wait().state is RunState.FINISHED
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ("others", "'unreliable' gave a result for 'other .*', which it was"),
+        ("lost", r"gave no result for \d+ matches: choose another"),
+    ],
+)
+def test_results_that_an_executor_invents_or_loses_end_the_run(
+    state: LeagueState, unreliable: None, expected: str, fault: str, sentence: str
+) -> None:
+    state.use_executor(f"unreliable:{fault}")
+    job = state.start_tournament(**PLAN)
+    with pytest.raises(BrokenPlugin, match=sentence):
+        job.wait()
+    ended = state.league.tournament(job.number)
+    assert ended.state is RunState.STOPPED
+    assert re.search(sentence, ended.note)
+    state.use_executor("sequential")
+    state.resume_tournament(job.number).wait()
+    same(state, job.number, expected)
 
 
 def test_a_league_whose_executor_is_not_installed_opens_and_says_so_when_it_plays(state: LeagueState) -> None:
