@@ -17,6 +17,9 @@ from tests.plugins import nets, plans, policies
 GAME = game_of(plans.game_spec("pong"))
 OTHER = AgentSpec("other", "dice")
 
+for kind in policies.ALL:  # importing them registers them for rollout processes; here they are for these tests alone
+    KINDS.remove(kind.name)
+
 
 @pytest.fixture(autouse=True, scope="module")
 def kinds() -> Iterator[None]:

@@ -24,6 +24,9 @@ from tests.plugins import nets, plans, policies, stones
 NAMES = ["pong", "treasure-hunt", "stones"]
 PLUGINS = ["tests.plugins.plans", "tests.plugins.policies"]
 
+for kind in policies.ALL:  # importing them registers them for rollout processes; here they are for these tests alone
+    KINDS.remove(kind.name)
+
 
 @pytest.fixture(autouse=True, scope="module")
 def registered() -> Iterator[None]:
@@ -142,6 +145,8 @@ import sys
 from tests.engine.play import test_rollout_process as tests
 
 def main():
+    for kind in tests.policies.ALL:
+        tests.KINDS.add(kind.name, kind)
     agent = tests.replace(tests.me("pong"), kind="torch-net")
     (rollout,) = tests.policy_processes("pong", agent, [range(3)])
     with rollout:
