@@ -28,6 +28,7 @@ from league_app.gui.widgets.basics import (
 
 MARGIN = 12
 MAX_WORKER_NAME = 18  # characters
+MAX_TRAINING_WORKERS = 16  # listed for one session
 BAR = 1000  # steps of a progress bar of training
 MAX_LINES = 3  # unfinished tournaments, and upsets, that are shown
 
@@ -304,6 +305,7 @@ class TrainingLine(QWidget):
         self.halt = IconButton("stop", "Stop", self._stop)
         self._list = column(gap=2)
         self.workers: list[WorkerLine] = []
+        self.more = label("", "caption")  # replaced with the lines of workers
         whole = column(row(self.name, self.pause, self.halt, gap=4), self.bar, self.text, gap=4)
         whole.addLayout(self._list)
         self.setLayout(whole)
@@ -324,13 +326,19 @@ class TrainingLine(QWidget):
         self._show_workers(one.workers)
 
     def _show_workers(self, workers: Sequence[TrainingWorker]) -> None:
-        if len(workers) != len(self.workers):
+        """The first ones: the panels below must stay in reach."""
+        shown = workers[:MAX_TRAINING_WORKERS]
+        if len(shown) != len(self.workers):
             clear(self._list)
-            self.workers = [WorkerLine() for _ in workers]
-            for line in self.workers:
+            self.workers = [WorkerLine() for _ in shown]
+            self.more = label("", "caption")
+            for line in (*self.workers, self.more):
                 self._list.addWidget(line)
-        for line, worker in zip(self.workers, workers, strict=True):
+        for line, worker in zip(self.workers, shown, strict=True):
             line.show_worker(worker)
+        hidden = len(workers) - len(shown)
+        self.more.setText(f"and {plural(hidden, 'more worker')}")
+        self.more.setVisible(hidden > 0)
 
     def _flip(self) -> None:
         self.flip.emit(self._number)

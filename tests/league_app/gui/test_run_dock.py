@@ -215,6 +215,10 @@ def test_the_rows_of_training_sessions_are_updated_in_place(shown: Shown, qtbot:
         ("learner", "learning, 12 updates, 97 %, 200 MB, 1 restart"),
         ("<b>actor</b>", "idle"),
     ]
+    assert not line.more.isVisibleTo(line)
+    card.show_training([TrainingView(4, "Runner", False, None, "", workers * 500)])
+    assert len(line.workers) == 16
+    assert (line.more.isVisibleTo(line), line.more.text()) == (True, "and 984 more workers")
     with qtbot.waitSignal(card.stop) as stopped:
         line.halt.click()
     assert stopped.args == [4]
