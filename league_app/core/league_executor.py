@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,9 +11,12 @@ from engine.play.executors import DEFAULT, Executor, check_executor_name, new_ex
 from engine.play.live import LiveMatch, game_pace
 from engine.play.match import MatchSpec
 from engine.play.play_settings import PlaySettings
+from engine.telemetry import Status
 from league_app.core.validation import check_batch_size
 
 IN_PROCESS = "sequential"  # the executor of leagues that were saved with `use_concurrent = False`
+
+log = logging.getLogger("ringside")
 
 
 class LeagueExecutor(Closing):
@@ -26,6 +30,7 @@ class LeagueExecutor(Closing):
         self.speed = 1.0  # factor for the pace of live matches; 0 for full speed
         self._lanes, self._plugins = lanes, plugins
         self._executor: Executor | None = None
+        self._problem = ""  # why the executor reports no status; logged once
 
     @property
     def name(self) -> str:
@@ -52,6 +57,18 @@ class LeagueExecutor(Closing):
             self._executor = new_executor(self.name, settings)
         self._executor.workers = workers
         return self._executor
+
+    def status(self) -> Status | None:
+        """None if nothing was played, or if the executor fails to report it: the panels then do without."""
+        executor, problem, found = self._executor, "", None
+        try:
+            found = executor.status() if executor is not None else None
+        except Exception as error:  # an executor may be a plug-in, and its machines out of reach
+            problem = f"executor {self.name!r} reports no status: {type(error).__name__}: {error}"
+        if problem and problem != self._problem:
+            log.warning(problem)
+        self._problem = problem
+        return found
 
     def watch(self, spec: MatchSpec, workers: int, skip: int) -> LiveMatch:
         return (self._executor or self.get(workers)).watch(spec, self.pace(spec), skip)

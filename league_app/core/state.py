@@ -394,12 +394,9 @@ class LeagueState(Closing):
         return tables.standings(self.league, self.game_of(game), 0, anchor)
 
     def status(self) -> Status | None:
-        """Machines, workers and progress, for the panels; None before anything was played."""
-        executor = self._playing.current
-        if executor is None:
-            return None
-        status, job = executor.status(), self._job
-        if job is None or not job.run.visual:
+        """Machines, workers and progress, for the panels; None before anything was played, and if it is not known."""
+        status, job = self._playing.status(), self._job
+        if status is None or job is None or not job.run.visual:
             return status
         idle = [replace(one, state="idle: visual mode") if one.state == "idle" else one for one in status.workers]
         return replace(status, workers=tuple(idle))

@@ -35,6 +35,7 @@ from engine.play.play_settings import PlaySettings
 from engine.play.replay import Playback
 from engine.play.results import ResultBatch
 from engine.registry import EXECUTORS, GAMES, KINDS, new_game
+from engine.telemetry import Status
 from league_app.core import tournament_job
 from league_app.core.changes import Change
 from league_app.core.cpu_budget import CpuBudget
@@ -197,6 +198,11 @@ class Unreliable(SequentialMatchExecutor):
             elif n or self.fault != "lost":  # a run loses its first results
                 yield batch
 
+    def status(self) -> Status:
+        if self.fault == "status":
+            raise ConnectionError("no answer")
+        return super().status()
+
 
 @pytest.fixture
 def unreliable() -> Iterator[None]:
@@ -211,6 +217,17 @@ def test_an_executor_that_cannot_be_started_says_why(state: LeagueState, unrelia
         state.start_tournament(**PLAN)
     state.use_executor("sequential")
     assert state.start_tournament().wait().state is RunState.FINISHED
+
+
+def test_an_executor_without_status_is_reported_once(
+    state: LeagueState, unreliable: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    state.use_executor("unreliable:status")
+    state.start_tournament(**PLAN).wait()
+    assert [state.status() for _ in range(3)] == [None] * 3
+    assert [one.message for one in caplog.records] == [
+        "executor 'unreliable:status' reports no status: ConnectionError: no answer"
+    ]
 
 
 @pytest.mark.parametrize(
