@@ -6,6 +6,9 @@ import sys
 def main() -> None:
     """Runs the command line; handles Ctrl-C during the imports too."""
     try:
+        from multiprocessing import freeze_support
+
+        freeze_support()
         from league_app.cli import start_up
 
         start_up.open_closed_streams()
@@ -20,7 +23,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from multiprocessing import freeze_support
-
-    freeze_support()
     main()

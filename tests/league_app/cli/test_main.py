@@ -335,8 +335,7 @@ def test_a_match_that_must_compile_kernels_first_says_so(
 
 
 INTERRUPTED = """
-import signal, sys
-from league_app.__main__ import main
+import runpy, signal, sys
 
 class Finder:
     def find_spec(self, name, path=None, target=None):
@@ -346,12 +345,12 @@ class Finder:
 
 sys.meta_path.insert(0, Finder())
 sys.argv = ["ringside", "demo", "--matches", "84"]
-main()
+runpy.run_module("league_app", run_name="__main__")
 """
 
 
 @pytest.mark.parametrize(
-    "module", ["league_app.cli.main", "numpy", "league_app.cli.training", "engine.play.concurrent"]
+    "module", ["multiprocessing", "league_app.cli.main", "numpy", "league_app.cli.training", "engine.play.concurrent"]
 )
 def test_ctrl_c_during_the_imports_prints_one_line_and_no_traceback(module: str) -> None:
     """From the first line of our code on; before that Python prints its own traceback."""
