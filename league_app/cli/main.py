@@ -46,12 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         _stop("stopped", 130)
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe: unfinished, unless only text is lost
+        sys.stdout = None  # or Python would flush it again at exit, fail again, and change the status
         sys.stderr.close()
         sys.exit(status)
     except OSError as error:
         if error.filename is not None:
             _stop(f"{os.fsdecode(error.filename)}: {error.strerror}", WRONG)
-        sys.stdout = None  # or Python would flush it again at exit, and fail again
+        sys.stdout = None
         _stop(f"cannot write to standard output: {error.strerror or error}", 1)
 
 

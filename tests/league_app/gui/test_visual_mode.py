@@ -171,7 +171,7 @@ def test_the_button_opens_the_live_match(window: MainWindow, qtbot: QtBot) -> No
 
 def test_training_is_not_affected(window: MainWindow, qtbot: QtBot) -> None:
     state = window.context.league
-    state.training = TrainingManager(state._context, PLUGINS, state.start)
+    state.training = TrainingManager(state._context, PLUGINS, state.start, lambda: state.executor)
     with our_trainers():
         job = state.training.start("counting", {"steps": 100_000, "nap": 0.01, "every": 1000}, game=QUICK)
         steps = state.training.sessions.steps
