@@ -1,4 +1,4 @@
-"""What a league keeps of its file is dropped when the file changes, whoever has changed it."""
+"""Cached rows of a league are dropped when its file changes, by this program or by another one."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tests.league_app.cli.commands import Capture, run_json, run_rejected, run_t
 
 
 class CrowdedHunt(TreasureHunt):
-    """As an environment of PettingZoo that has too many seats unless it is told otherwise."""
+    """As an environment of PettingZoo that has too many seats with its default options."""
 
     name = "crowded-hunt"
 

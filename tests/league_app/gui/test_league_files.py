@@ -1,4 +1,4 @@
-"""The dialogs that create a league or a backup: an existing league is refused, and nobody is asked to replace it."""
+"""The dialogs that create a league or a backup: an existing league is refused without asking to replace it."""
 
 from __future__ import annotations
 

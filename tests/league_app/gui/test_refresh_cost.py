@@ -159,7 +159,7 @@ def test_the_plan_of_a_tournament_is_made_once_from_form_to_run(
     job.wait()
     assert state.league.tournament(number).played == checked.matches
     other = create_tournament(state, draft, False)
-    assert len(plans) == 2, "the run has taken the first one; another seed is another plan"
+    assert len(plans) == 2, "the run has taken the first one; a different seed gives a different plan"
     assert state.league.tournament(other).total == checked.matches
 
 
