@@ -368,7 +368,7 @@ def test_a_session_that_was_killed_and_interrupted_resumes_with_the_same_metrics
     until(lambda: not any(map(runs, children)))
     reached = len(best_fitness(league))
     assert (
-        f"stopped after {reached} generations; `ringside train resume my.league 1` resumes from step {reached}"
+        f"stopped after {reached} generations; `ringside train resume my.league 1` resumes from generation {reached}"
         in errors
     )
     assert "Traceback" not in errors
