@@ -234,7 +234,8 @@ def test_names_cannot_send_control_codes_to_the_terminal(tmp_path: Path, capsys:
 def test_a_long_match_reports_that_it_is_still_playing(
     where: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(replays, "LONG_WAIT", 0.05)
+    monkeypatch.setattr(replays, "_busy", lambda executor: True)  # polls for it at intervals: a fast match may be over
+    monkeypatch.setattr(replays, "LONG_WAIT", 0.001)
     long_game = ("paddle_height=300", "top_speed=7", "step_limit=20000000")
     main(["match", "pong", "Predictor", "Tracker", *(part for option in long_game for part in ("-o", option)), *where])
     captured = capsys.readouterr()
