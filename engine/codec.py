@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import dataclasses
+import functools
 import json
 import math
 import types
@@ -14,6 +15,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 from engine.errors import BadValue
 
 T = TypeVar("T")
+_type_hints = functools.cache(get_type_hints)  # they compile each annotation: 0.1 ms for a small dataclass
 MAX_BYTES = 16 * 1024 * 1024  # most bytes of JSON that are read
 
 
@@ -115,7 +117,7 @@ def _tuple(kinds: tuple[Any, ...], raw: Any, where: str) -> object:
 def _dataclass(kind: type, raw: Any, where: str) -> object:
     if type(raw) is not dict:
         raise BadValue(where, raw, f"an object ({kind.__name__})")
-    hints = get_type_hints(kind)
+    hints = _type_hints(kind)
     fields = dataclasses.fields(kind)
     names = [field.name for field in fields]
     for name in raw:

@@ -16,6 +16,7 @@ RingsideError
 └── LeagueError       an error about a league file
     ├── BadLeague     not a league file, damaged, or written by a newer Ringside
     ├── LeagueHeld    another program has the file open for writing; names it
+    ├── LeagueChanged another program changed the file while it was read without locks; reading it again succeeds
     ├── ReadOnly      the file was opened read-only
     ├── StorageFailed a write failed, for example on a full disk; nothing that was acknowledged is lost
     └── NotNow        not possible in the current state, such as resuming a finished tournament
@@ -155,6 +156,10 @@ class BadLeague(LeagueError):  # noqa: N818
 
 class LeagueHeld(LeagueError):  # noqa: N818
     """Another program has the league open for writing."""
+
+
+class LeagueChanged(LeagueError):  # noqa: N818
+    """Another program changed the league while it was read without locks."""
 
 
 class ReadOnly(LeagueError):  # noqa: N818

@@ -396,6 +396,10 @@ class AgentKind:
     admit: Callable[[AgentSpec], None] | None = None  # for external programs: raises unless the user allowed it
     preload: tuple[str, ...] = ()  # heavy libraries of its pilot, such as torch; its module must not import them
     draw: Callable[[AgentSpec], Diagram | None] = lambda agent: None  # a drawing of an agent, such as its network
+    describe: Callable[[AgentSpec], Sequence[tuple[str, str]]] = lambda agent: ()  # names and values for its page
+    settings: Callable[[bytes], Any] | None = None  # those of a payload, which a person may change when adding an
+    # agent: a dataclass with fields of `engine.options.option`
+    configure: Callable[[bytes, Any], bytes] = lambda payload, settings: payload  # the payload with other settings
 
     def repeats(self, agent: AgentSpec) -> bool:
         """Whether this agent always plays the same match the same way."""

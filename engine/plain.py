@@ -7,39 +7,31 @@ This is the easiest way to write a game or a bot. A game is a subclass of `Plain
 from __future__ import annotations
 
 import copy
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.errors import BadValue
 from engine.game import (
-    RESIGN,
     AgentKind,
     Bools,
     Floats,
     GameInfo,
     Indices,
     Ints,
-    NoAction,
     Observations,
     Position,
     Seeds,
-    Views,
 )
-from engine.play.match import AgentSpec, MatchResult
+from engine.plain_pilot import PlainBot, PlainPilot, View
+from engine.play.match import AgentSpec
 from engine.registry import spec_of
 from engine.scene import Scene, Text
-from engine.seeding import pick, purpose
 
-BOT_CHOICE = purpose("plain.bot")
-BLOCK_BYTES = 4096  # observations that share one block; a bot that keeps one of them keeps the whole block
-PREFILL_CALLS = 256  # calls of `act` until the use of observations is measured again
-NO_ACTION = 2**62  # illegal in every game: a plain bot cannot answer PENDING
+__all__ = ["PlainBoard", "PlainBoards", "PlainBot", "PlainGame", "PlainPilot", "View", "plain_kind"]
 
 
 class PlainBoard(ABC):
@@ -173,166 +165,6 @@ class PlainBoards:
         if len(scores) != self._game.info.seats:
             raise ValueError(f"scores() must return {self._game.info.seats} numbers, one per seat, not {scores}")
         self._scores[lane] = scores
-
-
-class View:
-    """What a plain bot sees when it must act."""
-
-    __slots__ = ("_call", "_number", "_obs")
-
-    _call: _Call
-    _number: int  # of the row, from 1
-    _obs: Observations | None  # a copy made in advance, until it is read
-
-    @property
-    def obs(self) -> Observations:
-        """The observation; a new copy on each access, which the bot may keep and change."""
-        prefilled, self._obs = self._obs, None
-        return self._call.copy_observation(self._number - 1) if prefilled is None else prefilled
-
-    @property
-    def seat(self) -> int:
-        return self._call.seats[self._number - 1]
-
-    @property
-    def ply(self) -> int:
-        return self._call.plies[self._number - 1]
-
-    @property
-    def seed(self) -> int:
-        return self._call.seeds[self._number - 1]
-
-    @property
-    def legal(self) -> list[int] | None:
-        """The legal actions; None if all are always legal."""
-        legal = self._call.views.legal
-        return None if legal is None else np.flatnonzero(legal[self._number - 1]).tolist()
-
-    @property
-    def position(self) -> Position | None:
-        return self._call.views.position(self._number - 1)
-
-    def pick(self, count: int, k: int = 0) -> int:
-        """A random number below `count`, which depends only on match, seat, ply and k."""
-        return pick(count, self.seed, BOT_CHOICE, 0, self.ply, k)
-
-
-class PlainBot(Protocol):
-    """A bot that plays one match."""
-
-    def act(self, view: View) -> int: ...
-
-
-def _action(answer: object) -> int:
-    """The answer of a bot as an int: an action, RESIGN, or NO_ACTION for any other number."""
-    try:
-        action = operator.index(answer)  # type: ignore[arg-type]
-    except TypeError:
-        raise NoAction(f"act() must return a whole number, not {answer!r}") from None
-    return action if action == RESIGN or 0 <= action < 2**62 else NO_ACTION
-
-
-class _Call:
-    """Data shared by the views of one call of `PlainPilot.act`; lists, because reading array elements is slow."""
-
-    __slots__ = ("copied", "plies", "seats", "seeds", "views")
-
-    def __init__(self, views: Views, seeds: Sequence[int]) -> None:
-        self.views, self.seeds = views, seeds
-        self.seats: list[int] = views.seats.tolist()
-        self.plies: list[int] = views.plies.tolist()
-        self.copied = 0  # number of observations copied one by one
-
-    def copy_observation(self, row: int) -> Observations:
-        self.copied += 1
-        obs: Observations = self.views.obs[row]
-        return obs.copy()  # the arena overwrites its own row
-
-
-def _copies(obs: Observations) -> list[Observations]:
-    """A copy of each row. Rows share blocks of up to `BLOCK_BYTES`: separate copies take three times as long."""
-    rows = max(BLOCK_BYTES // max(obs.strides[0], 1), 1)
-    return [row for first in range(0, len(obs), rows) for row in obs[first : first + rows].copy()]
-
-
-def _ask_bots(call: _Call, bots: Sequence[PlainBot], observations: Sequence[Observations | None]) -> list[Any]:
-    """The answers of all rows. The loop is optimised, because a simple bot takes only 0.2 us."""
-    answers = []
-    turn = call.views.turn
-    for number, bot, obs in zip(count(1), bots, observations):
-        turn[0] = number  # as `views.asking` does, without the call
-        view = View()
-        view._call = call
-        view._number = number
-        view._obs = obs
-        answers.append(bot.act(view))  # each bot sees only its own row
-    return answers
-
-
-def _actions(answers: list[Any], views: Views) -> Ints:
-    """The answers of plain bots as actions."""
-    views.asking(-1)  # converting an answer may run its code: until it raises, any row may be at fault
-    try:
-        return np.frombuffer(bytes(answers), np.uint8).astype(np.int64)  # the fastest way, for actions below 256
-    except Exception:  # convert one by one, to find the row at fault
-        actions = []
-        for row, answer in enumerate(answers):
-            views.asking(row)
-            actions.append(_action(answer))
-        return np.array(actions, np.int64)
-
-
-class PlainPilot:
-    """Plays plain bots, one per slot.
-
-    If most bots read their observation, all are copied in advance; one call in `PREFILL_CALLS` measures this.
-    """
-
-    capacity = None
-
-    def __init__(self, make: Callable[[bytes], PlainBot]) -> None:
-        self._make = make
-        self._payloads: list[bytes] = []
-        self._bots: dict[int, tuple[PlainBot, int]] = {}  # by slot, with its seed
-        self._current_slots = b""  # of the last call, with their bots and seeds:
-        self._current_bots: Sequence[PlainBot] = ()
-        self._current_seeds: Sequence[int] = ()
-        self._prefill_left = 0  # calls left in which observations are copied in advance
-
-    def load(self, agent: AgentSpec) -> int:
-        self._make(agent.payload)  # an unreadable payload fails here, not during a match
-        self._payloads.append(agent.payload)
-        return len(self._payloads) - 1
-
-    def begin(self, slots: Indices, agents: Indices, seeds: Seeds) -> None:
-        self._current_slots = b""
-        for slot, agent, seed in zip(slots.tolist(), agents.tolist(), seeds.tolist(), strict=True):
-            self._bots[slot] = (self._make(self._payloads[agent]), seed)
-
-    def act(self, views: Views) -> Ints:
-        slots = views.slots.tobytes()
-        if slots != self._current_slots:
-            self._current_bots, self._current_seeds = zip(
-                *map(self._bots.__getitem__, views.slots.tolist()), strict=True
-            )
-            self._current_slots = slots
-        call = _Call(views, self._current_seeds)
-        if self._prefill_left:
-            self._prefill_left -= 1
-            answers = _ask_bots(call, self._current_bots, _copies(views.obs))
-        else:
-            answers = _ask_bots(call, self._current_bots, [None] * len(views))
-            if 2 * call.copied >= len(views):
-                self._prefill_left = PREFILL_CALLS - 1
-        return _actions(answers, views)
-
-    def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:
-        self._current_slots = b""
-        for slot in slots.tolist():
-            del self._bots[slot]
-
-    def close(self) -> None:
-        self._bots.clear()
 
 
 def plain_kind(

@@ -34,9 +34,10 @@ def check_policy(game: Game, specs: Sequence[MatchSpec], played: Sequence[MatchR
 
 
 def _compare(whole: Trajectories, alone: Trajectories, stream: int, spec: MatchSpec) -> None:
+    own = whole.part(slice(stream, stream + 1))
     for name in Trajectories._fields[:-1]:
-        one, other = getattr(whole, name), getattr(alone, name)
-        if one is not None and not np.array_equal(one[stream], other[0]):
+        one, other = getattr(own, name), getattr(alone, name)
+        if one is not None and not np.array_equal(one, other):
             names = tuple(player.id for player in spec.players)
             raise AssertionError(f"{names}: `{name}` depends on the other rows of a call, or on their order")
 

@@ -283,13 +283,22 @@ def libraries_of(kinds: Iterable[str]) -> tuple[str, ...]:
 
 def draw_agent(agent: AgentSpec) -> Diagram | None:
     """The drawing of an agent that its kind offers; None if there is none, or it fails."""
+    return _ask_kind(agent, "draw", lambda kind: kind.draw(agent), None)
+
+
+def describe_agent(agent: AgentSpec) -> tuple[tuple[str, str], ...]:
+    """What its kind says of an agent, as names and values; empty if it says nothing, or fails."""
+    return _ask_kind(agent, "describe", lambda kind: tuple(kind.describe(agent)), ())
+
+
+def _ask_kind(agent: AgentSpec, verb: str, ask: Callable[[AgentKind], T], otherwise: T) -> T:
     try:
-        return KINDS.get(agent.kind).draw(agent)
+        return ask(KINDS.get(agent.kind))
     except RingsideError:  # an unknown kind, or a payload that cannot be read
-        return None
+        return otherwise
     except Exception as error:  # code of a plug-in: report it, and keep the rest working
-        KINDS.problems[agent.kind] = f"agent kind {agent.kind!r} fails when asked to draw {agent.id!r}: {error!r}"
-        return None
+        KINDS.problems[agent.kind] = f"agent kind {agent.kind!r} fails when asked to {verb} {agent.id!r}: {error!r}"
+        return otherwise
 
 
 def spec_of(name: str, version: int, options: object) -> GameSpec:

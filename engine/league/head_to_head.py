@@ -22,16 +22,14 @@ def add_games(sums: Sums, batch: ResultBatch, agents: Agents) -> None:
     ranks, scores, agents = batch.columns.ranks[rated], batch.columns.scores[rated], agents[rated]
     for i, j in itertools.combinations(range(agents.shape[1]), 2):
         swap = agents[:, i] >= agents[:, j]
-        first, second = (np.where(swap, agents[:, b], agents[:, a]) for a, b in ((i, j), (j, i)))
         own, other = (np.where(swap, scores[:, b], scores[:, a]) for a, b in ((i, j), (j, i)))
         above, below = (np.where(swap, ranks[:, b], ranks[:, a]) for a, b in ((i, j), (j, i)))
-        pairs, place = np.unique(np.stack([first, second]), axis=1, return_inverse=True)
-        place = place.reshape(-1)
+        pairs, place = distinct_pairs(agents[:, i], agents[:, j])
         outcome = np.where(above < below, 0, np.where(above == below, 1, 2))
-        games = np.bincount(3 * place + outcome, minlength=3 * pairs.shape[1]).reshape(-1, 3).tolist()
-        scored, conceded = (np.bincount(place, one, pairs.shape[1]).tolist() for one in (own, other))
-        for pair, counts, *points in zip(pairs.T.tolist(), games, scored, conceded, strict=True):
-            tally = sums.setdefault((pair[0], pair[1]), [0] * FIGURES)
+        games = np.bincount(3 * place + outcome, minlength=3 * len(pairs)).reshape(-1, 3).tolist()
+        scored, conceded = (np.bincount(place, one, len(pairs)).tolist() for one in (own, other))
+        for pair, counts, *points in zip(pairs, games, scored, conceded, strict=True):
+            tally = sums.setdefault(pair, [0] * FIGURES)
             tally[:5] = [a + b for a, b in zip(tally[:5], [*counts, *points], strict=True)]
 
 
@@ -42,10 +40,31 @@ def add_encounters(sums: Sums, halves: Halves, places: Sequence[int], batch: Res
     row = np.arange(len(older))
     own, other = batch.columns.ranks[row, older], batch.columns.ranks[row, 1 - older]
     earned = np.where(own < other, 1.0, np.where(own == other, 0.5, 0.0))
-    for place, counts, points, pair in zip(places, rated.tolist(), earned.tolist(), agents.tolist(), strict=True):
-        both = pair_up(halves, place, points if counts else None)
-        if both is not None:
-            sums.setdefault((min(pair), max(pair)), [0] * FIGURES)[5 + int(both * 2)] += 1
+    encounters = (np.array(places, np.int64) - 1) // 2
+    order = np.argsort(encounters, kind="stable")
+    equal = encounters[order[1:]] == encounters[order[:-1]]
+    first, second = order[:-1][equal], order[1:][equal]  # both games are in this batch
+    both_rated = rated[first] & rated[second]
+    first, second = first[both_rated], second[both_rated]
+    pairs, place = distinct_pairs(agents[first, 0], agents[first, 1])
+    both = (2 * (earned[first] + earned[second])).astype(np.int64)
+    for pair, counts in zip(pairs, np.bincount(5 * place + both, minlength=5 * len(pairs)).reshape(-1, 5), strict=True):
+        tally = sums.setdefault(pair, [0] * FIGURES)
+        tally[5:] = [a + b for a, b in zip(tally[5:], counts.tolist(), strict=True)]
+    alone = np.append(True, ~equal) & np.append(~equal, True)
+    for at in order[alone].tolist():
+        points = pair_up(halves, places[at], float(earned[at]) if rated[at] else None)
+        if points is not None:
+            a, b = agents[at].tolist()
+            sums.setdefault((min(a, b), max(a, b)), [0] * FIGURES)[5 + int(points * 2)] += 1
+
+
+def distinct_pairs(
+    some: NDArray[np.int64], others: NDArray[np.int64]
+) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
+    """The pairs that occur, each in the order of joining, and for each row the index of its pair."""
+    codes, place = np.unique(np.minimum(some, others) << 32 | np.maximum(some, others), return_inverse=True)
+    return list(zip((codes >> 32).tolist(), (codes & 0xFFFFFFFF).tolist(), strict=True)), place.reshape(-1)
 
 
 def pair_up(halves: Halves, place: int, own: float | None) -> float | None:

@@ -49,8 +49,7 @@ def pool_skills(league: League, pool: int) -> dict[int, Skill]:
     saved = {agent: (mean, deviation) for agent, mean, deviation in league.file.read(sql, pool)}
     if saved:
         return saved
-    with league.file.reading() as db:
-        return recount(db, pool)[0]
+    return league.file.read_with(lambda db: recount(db, pool)[0])
 
 
 class SkillTracker:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 from engine.errors import BadLeague, BadValue
@@ -68,7 +69,8 @@ def every_match(league: League, tournament: int | None = None) -> Iterator[Playe
     """All matches, in schedule order."""
     low, high = span(tournament) if tournament is not None else (0, 2**63 - 1)
     sql = f"SELECT {COLUMNS} FROM matches WHERE number BETWEEN ? AND ? ORDER BY number"
-    return _unpacked(league, league.file.stream(sql, low, high))
+    with closing(league.file.stream(sql, low, high)) as rows:
+        yield from _unpacked(league, rows)
 
 
 def _unpacked(league: League, rows: Any) -> Iterator[PlayedMatch]:

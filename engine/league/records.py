@@ -35,6 +35,7 @@ class Agent:
     parents: tuple[str, ...] = ()  # ids or names
     origin: str = ""  # such as "imported from x.agent"
     archived: float | None = None  # when; its matches stay
+    session: int | None = None  # the number of the training session that it comes from
 
 
 class RunState(Enum):

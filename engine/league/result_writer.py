@@ -12,6 +12,7 @@ from engine.league.storage.result_columns import PlayedEntries
 from engine.league.storage.tournaments import TournamentStore
 
 GATHER = 0.1  # seconds for which results are collected into one transaction
+ENOUGH = 1000  # results that are written at once: what is left at the end of a run is written while nothing plays
 BATCH = 2000  # about the most results in one transaction
 BACKLOG = 20_000  # results that may wait; beyond that `submit` blocks
 RETRY = 1.0  # seconds between attempts to write to a full disk
@@ -30,6 +31,7 @@ class ResultWriter:
         self._store, self._on_saved, self._on_trouble = store, on_saved, on_trouble
         self._batches: list[PlayedEntries] = []
         self._waiting = 0  # results in them
+        self._since = 0.0  # when the first of them arrived, or shortly before
         self._condition = threading.Condition()
         self._closing = self._hurry = self._busy = self._give_up = False
         self._error: BaseException | None = None
@@ -44,8 +46,10 @@ class ResultWriter:
                 self._condition.wait_for(lambda: self._waiting < BACKLOG or self._error or self._give_up)
             self._check()
             before, self._waiting = self._waiting, self._waiting + len(entries)
+            if not before:
+                self._since = time.monotonic()
             self._batches.append(entries)
-            if not before or before < BATCH <= self._waiting:
+            if not before or before < ENOUGH <= self._waiting:
                 self._condition.notify_all()
 
     def drain(self) -> None:
@@ -86,8 +90,8 @@ class ResultWriter:
         """Waits for results, and a little for more; returns whether there are any."""
         with self._condition:
             self._condition.wait_for(lambda: self._batches or self._closing)
-            until = time.monotonic() + GATHER
-            while self._waiting < BATCH and not (self._hurry or self._closing):
+            until = self._since + GATHER
+            while self._waiting < ENOUGH and not (self._hurry or self._closing):
                 left = until - time.monotonic()
                 if left <= 0:
                     break
@@ -96,7 +100,7 @@ class ResultWriter:
             return self._busy
 
     def _save(self) -> None:
-        taken = self._next()
+        began, taken = time.monotonic(), self._next()
         added, failed = list[PlayedEntries](), False
         while True:
             try:
@@ -118,7 +122,7 @@ class ResultWriter:
             self._on_saved(added)
         with self._condition:
             del self._batches[: len(taken)]
-            self._waiting = sum(map(len, self._batches))
+            self._waiting, self._since = sum(map(len, self._batches)), began
             self._busy = False
             self._condition.notify_all()
 

@@ -6,9 +6,10 @@ matches with the same ids.
 
 from __future__ import annotations
 
-import hashlib
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple
 
 from engine import codec
 from engine.errors import BadValue
@@ -25,8 +26,7 @@ MOST_MATCHES = 10_000_000
 Scores = Callable[[int, int, Group], tuple[float, ...]]  # (first place, games, group): points per game of each
 
 
-@dataclass(frozen=True)
-class ScheduledMatch:
+class ScheduledMatch(NamedTuple):
     """A match and its place in the schedule, from 1."""
 
     place: int
@@ -123,40 +123,48 @@ class Schedule:
                 yield number, group
 
     def matches(self, agents: Mapping[str, AgentSpec], present: bytearray | None = None) -> Iterator[ScheduledMatch]:
-        """All matches so far, without the places that are marked in `present`."""
-        seats, settings, limits = self.game.info.seats, self.settings, self.settings.limits
-        turns = range(seats) if settings.swap else range(1)
+        """All matches so far, without the places that are marked in `present`.
+
+        An id is a hash of the tuple (identity, version of the lineup, round, board, group, encounter, turn), a seed is
+        `derive(seed, round, board, *sorted group, encounter)`. Their texts are composed here, because most parts are
+        the same for many matches.
+        """
+        settings, seats, known = self.settings, self.game.info.seats, b"" if present is None else present
+        game, limits, starts, swap = settings.game, settings.limits, settings.starts, settings.swap
+        turns, drawn = range(seats) if swap else range(1), None
+
+        @functools.lru_cache(4096)
+        def seatings(group: Group) -> tuple[str, str, list[tuple[AgentSpec, ...]]]:
+            """The group and its sorted names as in a tuple's text, and its players by turn."""
+            rotated = [tuple([agents[player] for player in turned(group, turn)]) for turn in range(seats)]
+            return repr(group), ", ".join(map(repr, sorted(group))), rotated
+
         for number, (version, place, groups) in enumerate(self._rounds):
+            prefix, seed_prefix = f"('{self._identity}', {version}, {number}, ", f"({settings.seed}, {number}, "
             for board, group in enumerate(groups):
+                text, names, rotated = seatings(group)
                 for encounter in range(settings.games):
-                    shared = None
+                    drawn = None
                     for turn in turns:
                         place += 1
-                        if present is not None and place < len(present) and present[place]:
+                        if place < len(known) and known[place]:
                             continue
-                        if shared is None:
-                            shared = self._shared(number, board, group, encounter)
+                        if drawn is None:  # the same for all turns of an encounter
+                            seed_text = f"{seed_prefix}{board}, {names}, {encounter})".encode()
+                            seed = int.from_bytes(blake2b(seed_text, digest_size=8).digest(), "little")
+                            drawn = seed, starts[derive(seed, "start") % len(starts)] if starts else None
+                        name = f"{prefix}{board}, {text}, {encounter}, {turn})".encode()
                         # without swapping, seats rotate from one encounter to the next
-                        players = turned(group, turn if settings.swap else encounter)
-                        name = self._id(version, number, board, group, encounter, turn)
-                        seated = tuple([agents[player] for player in players])
-                        yield ScheduledMatch(place, MatchSpec(name, settings.game, seated, *shared, limits))
-
-    def _shared(self, number: int, board: int, group: Group, encounter: int) -> tuple[int, str | None]:
-        """Seed and start of an encounter, the same for all seatings."""
-        seed = derive(self.settings.seed, number, board, *sorted(group), encounter)
-        starts = self.settings.starts
-        return seed, starts[derive(seed, "start") % len(starts)] if starts else None
-
-    def _id(self, version: int, number: int, board: int, group: Group, encounter: int, turn: int) -> str:
-        text = repr((self._identity, version, number, board, group, encounter, turn))
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+                        seated = rotated[turn if swap else encounter % seats]
+                        yield ScheduledMatch(
+                            place, MatchSpec(blake2b(name, digest_size=16).hexdigest(), game, seated, *drawn, limits)
+                        )
 
 
 def fingerprint(settings: TournamentSettings, entrants: Sequence[str]) -> str:
     """Identifies a tournament by its settings and entrants, also across leagues."""
     text = codec.dump(settings) + repr(tuple(entrants))
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def check_settings(settings: TournamentSettings, game: Game) -> None:

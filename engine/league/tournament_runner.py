@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
+import numpy as np
+
 from engine.errors import BrokenPlugin, NotNow, RingsideError, StorageFailed
 from engine.league.records import RunState, Tournament
 from engine.league.result_writer import ResultWriter
 from engine.league.schedule import ScheduledMatch
 from engine.league.storage.league import League
 from engine.league.storage.result_columns import PlayedEntries, PlayedEntry
-from engine.league.storage.tournaments import TournamentStore
+from engine.league.storage.tournaments import CANCELLED, TournamentStore
 from engine.play.executors import Executor
 from engine.play.failures import FailureTracker, unplayed_result
 from engine.play.live import LiveMatch, game_pace
@@ -111,7 +113,7 @@ class TournamentRun:
         self._condition = threading.Condition()
         self._people = {id for id, spec in self.store.agents().items() if is_person(spec)}
         self._request, self._visual = Request.PLAY, visual or self.with_people > 0
-        self._running: dict[str, ScheduledMatch] = {}
+        self._running: dict[str, int] = {}  # places in the schedule, by id
         self._live: LiveMatch | None = None
         self._in_batch = self._was_held = False  # `_was_held`: the current batch may end with matches left
         self._failures = FailureTracker()
@@ -138,6 +140,8 @@ class TournamentRun:
             if self._request in (Request.PAUSE, Request.FINISH):
                 self._ask(Request.PLAY)
                 self._resume_live()
+            elif self._live_paused:  # it began again, and waits for a person
+                self._resume_live()
 
     def finish(self) -> None:
         """Stop after the running matches."""
@@ -152,7 +156,7 @@ class TournamentRun:
             self._live.resume() if self._visual else self._live.finish()
 
     def stop(self, cancel: bool = False) -> None:
-        """Stop now. Running matches are broken off, and played again after a resume; a cancelled run cannot resume."""
+        """Stop now. Running matches are cancelled, and played again after a resume; a cancelled run cannot resume."""
         with self._condition:
             self._ask(Request.CANCEL if cancel else max(self._request, Request.STOP))
             if self._writer is not None:
@@ -215,7 +219,7 @@ class TournamentRun:
 
     def progress(self) -> Progress:
         tournament, played = self.store.tournament, self.store.played
-        still = self._paused or (self._request is Request.PAUSE and self._live is not None)
+        still = self._paused or self._live_paused
         state = RunState.PAUSED if still else tournament.state
         total = max(self.store.plan.length, played)
         if self._condition.acquire(timeout=STATE_TIMEOUT):  # else the last known one: it is busy while recalling
@@ -224,6 +228,11 @@ class TournamentRun:
             finally:
                 self._condition.release()
         return Progress(tournament.number, state, played, total, *self._last_activity)
+
+    @property
+    def _live_paused(self) -> bool:
+        live = self._live
+        return live is not None and live.paused
 
     def _activity(self) -> tuple[Activity, int, str]:
         """What it is doing, the matches that finish first, and why nothing can be saved."""
@@ -236,7 +245,7 @@ class TournamentRun:
         elif self._request is not Request.PLAY:
             now = Activity.STOPPING if self._request > Request.FINISH else Activity.FINISHING
         elif self._live is not None:
-            now = Activity.LIVE if self._visual else Activity.TO_BATCHES
+            now = Activity.PAUSED if self._live_paused else Activity.LIVE if self._visual else Activity.TO_BATCHES
         else:
             now = Activity.TO_LIVE if self._visual and self._in_batch else Activity.PLAYING
         finishing = max(len(self._running) - self._executor.waiting, 0) + (self._live is not None)
@@ -286,14 +295,16 @@ class TournamentRun:
         self._on_change()
         batches = self._executor.batches(self._next_specs())
         try:
-            taken = 0
+            played = cancelled = 0
             for batch in batches:
-                self._record(PlayedEntries([self._take(spec) for spec in batch.specs], batch))
-                taken += len(batch)
-            if self._running and not taken and not self._was_held:  # playing them again would never end
-                count = len(self._running)
+                self._record(PlayedEntries(self._take(batch.specs), batch))
+                unplayed = int(np.count_nonzero(batch.columns.kinds == CANCELLED))
+                played, cancelled = played + len(batch) - unplayed, cancelled + unplayed
+            count = len(self._running) + cancelled
+            if count and not played and not self._was_held:  # playing them again would never end
                 missing = f"{count:,} {'match' if count == 1 else 'matches'}"
-                raise BrokenPlugin(f"executor {self._executor.name!r} gave no result for {missing}: choose another")
+                what = f"cancelled {missing} without being asked to" if cancelled else f"gave no result for {missing}"
+                raise BrokenPlugin(f"executor {self._executor.name!r} {what}: choose another")
         finally:
             if hasattr(batches, "close"):
                 batches.close()
@@ -302,21 +313,22 @@ class TournamentRun:
                 self._executor.hold(False)
             self._running.clear()
 
-    def _take(self, spec: MatchSpec) -> int:
-        """The place of a match whose result has arrived."""
-        planned = self._running.pop(spec.id, None)
-        if planned is None:
+    def _take(self, specs: Sequence[MatchSpec]) -> list[int]:
+        """The places of matches whose results have arrived."""
+        running = self._running
+        try:
+            return [running.pop(spec.id) for spec in specs]
+        except KeyError as unknown:
             name = self._executor.name
             raise BrokenPlugin(
-                f"executor {name!r} gave a result for {spec.id!r}, which it was not playing: choose another"
-            )
-        return planned.place
+                f"executor {name!r} gave a result for {unknown.args[0]!r}, which it was not playing: choose another"
+            ) from None
 
     def _next_specs(self) -> Iterator[MatchSpec]:
         """Missing matches without a person. On a request the executor is on hold and takes no more of them."""
         for planned in self.store.missing():
             if not self._has_person(planned) and not self._refused(planned):
-                self._running[planned.spec.id] = planned
+                self._running[planned.spec.id] = planned.place
                 yield planned.spec
 
     def _refused(self, planned: ScheduledMatch) -> bool:

@@ -73,8 +73,9 @@ class Arena(Closing):
 
     def add(self, spec: MatchSpec) -> None:
         """Check and queue a match; it starts when a lane of its game is free."""
-        self.check(spec)
-        self.queue(spec)
+        group = self._group(spec.game)
+        group.check(spec)
+        group.table.queue.append(spec)
 
     def queue(self, spec: MatchSpec) -> None:
         """Queue a match that has been checked; it is checked again if its group was closed in between."""

@@ -130,7 +130,8 @@ class Dealer:
         lanes = np.array(dealt, np.uint32)
         seeds = np.array([spec.seed for spec in specs], np.uint64)
         self._boards.deal(lanes, seeds, [spec.start for spec in specs])
-        ways = [self._march.way_of(seating) for seating in seatings]
+        known = {id(seating): self._march.way_of(seating) for seating in {id(one): one for one in seatings}.values()}
+        ways = [known[id(seating)] for seating in seatings]
         own_seeds, slots = self._lane_log.begin(lanes, [spec.limits.steps or 0 for spec in specs], ways, seeds)
         seated = [entry for seating in seatings for entry in seating]
         pilots = np.array([NO_PILOT if entry is None else entry[0].index for entry in seated], np.int64)

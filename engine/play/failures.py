@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from engine.play.lane_kernels import bits_for, unpack
-from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
+from engine.play.match import AgentSpec, Ending, EndingKind, MatchResult, MatchSpec
 from engine.play.replay import Playback, ranks_after
 from engine.processes.output import LAST_OUTPUT
 from engine.registry import needs_a_core
@@ -43,15 +43,13 @@ class FailureTracker:
 
     def is_timed(self, spec: MatchSpec) -> bool:
         """Whether the match has a clock or a player that needs a core of its own, so that it must be played alone."""
-        if spec.limits.clock is not None:
-            return True
-        for player in spec.players:
-            known = self._timed.get(player.id)
-            if known is None:
-                known = self._timed[player.id] = needs_a_core(player)
-            if known:
-                return True
-        return False
+        return spec.limits.clock is not None or any([self.needs_a_core(player) for player in spec.players])  # noqa: C419
+
+    def needs_a_core(self, player: AgentSpec) -> bool:
+        known = self._timed.get(player.id)
+        if known is None:
+            known = self._timed[player.id] = needs_a_core(player)
+        return known
 
     def has_failed_player(self, spec: MatchSpec) -> bool:
         """Whether a player has failed before, so that the match must be played alone."""

@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from engine.game import BROKEN, PENDING, Boards, Bools, Floats, Game, Indices, Ints, check_match
+from engine.game import BROKEN, PENDING, Boards, Bools, Floats, Game, Indices, Ints
 from engine.play.actions import PendingActions
 from engine.play.clocks import Clocks
 from engine.play.dealing import NO_LIMIT, NO_PILOT, Dealer, LaneTable, PilotCaller
@@ -30,6 +30,7 @@ from engine.play.results import ResultBatch, ResultSelection
 
 COLLECT_AFTER = 0.1  # seconds after which results are collected even if there are few
 MARCHED_TOGETHER = 64  # matches that are started or collected together in a march: more gain nothing
+FEWEST_TOGETHER = 8  # the last ones of a queue: another worker may take those that have not started
 
 
 class Tick(NamedTuple):
@@ -122,7 +123,6 @@ class LaneGroup:
 
     def check(self, spec: MatchSpec) -> None:
         """Raise an error that says why, if this match cannot be played here."""
-        check_match(spec, self.game)
         self._pilots.check(spec)
 
     def new_run(self) -> None:
@@ -179,8 +179,10 @@ class LaneGroup:
         if self.table.free and self.table.queue and not self.table.full:
             if self._ticks_due:  # ticks cost less per lane the more lanes there are
                 self._deal()
-            elif 2 * running <= min(MARCHED_TOGETHER, self._most):
-                self._deal(MARCHED_TOGETHER)
+            else:
+                together = min(max(len(self.table.queue) // 2, FEWEST_TOGETHER), MARCHED_TOGETHER, self._most)
+                if 2 * running <= together:
+                    self._deal(together)
         ready = self._march.ready()
         self.marched = bool(ready)
         for combination in ready:

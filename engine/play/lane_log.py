@@ -102,7 +102,7 @@ class LaneLog:
         end_lanes(self.lanes, lanes, self.log, scores, self._forfeits(ended, scores), steps, sizes, ranks)
         kinds = OVER[boards.over()[lanes]]
         endings = self._fault_endings(ended, kinds) if self._faults else {}
-        pieces = self._actions(ended, lanes, sizes)
+        pieces = self._actions(ended, sizes)
         if self._full:
             sizes = np.array([len(actions) for actions in pieces], np.uint32)
         if n and sizes.max() > RESULT_CAP:
@@ -120,7 +120,11 @@ class LaneLog:
         return ResultBatch(specs, columns, b"".join(pieces), endings)
 
     def _void(
-        self, pieces: list[bytes], sizes: NDArray[np.uint32], kinds: NDArray[np.uint8], endings: dict[int, Ending]
+        self,
+        pieces: list[bytes | memoryview],
+        sizes: NDArray[np.uint32],
+        kinds: NDArray[np.uint8],
+        endings: dict[int, Ending],
     ) -> None:
         """Void the matches that have more actions than a result may hold."""
         for index in np.flatnonzero(sizes > RESULT_CAP).tolist():
@@ -128,13 +132,14 @@ class LaneLog:
             pieces[index], endings[index] = b"", Ending(EndingKind.VOID, (), reason)
             sizes[index], kinds[index] = 0, CODES[EndingKind.VOID]
 
-    def _actions(self, ended: list[int], lanes: Indices, sizes: Indices) -> list[bytes]:
-        """The packed actions of each lane."""
+    def _actions(self, ended: list[int], sizes: Indices) -> list[bytes | memoryview]:
+        """The packed actions of each lane, in place unless they are in several parts."""
         if not self.bits:
             return [b""] * len(ended)
-        width = int(sizes.max()) + 7 >> 3  # words
-        rows, step = self.log[lanes, :width].tobytes(), 8 * width
-        pieces = [rows[at * step : at * step + size] for at, size in enumerate(sizes.tolist())]
+        rows, width = memoryview(self.log.reshape(-1).view(np.uint8)), self.log.strides[0]  # type: ignore[arg-type]
+        pieces: list[bytes | memoryview] = [
+            rows[lane * width : lane * width + size] for lane, size in zip(ended, sizes.tolist(), strict=True)
+        ]
         for lane in self._full.keys() & ended if self._full else ():
             index = ended.index(lane)
             pieces[index] = b"".join([*self._full[lane], pieces[index]])

@@ -21,8 +21,9 @@ class LiveMatch(Closing):
     waits, which suits a window; iterating waits for the next actions.
 
     If its process dies through no fault of a player, the match is played again from its start. A view notices nothing
-    as long as the same actions follow. If others follow, as with a person or a clock, `restarts` is increased, and the
-    view must begin again with a new `Playback`.
+    as long as the same actions follow. If others follow, as with a clock, `restarts` is increased, and the view must
+    begin again with a new `Playback`. With a person, whose actions are lost, it begins again at once, and is paused
+    until that person is ready.
     """
 
     def __init__(self, spec: MatchSpec, pace: float, send: Command, on_close: Callable[[LiveMatch], None]) -> None:
@@ -33,7 +34,7 @@ class LiveMatch(Closing):
         self._changed = threading.Condition()
         self._actions: list[int] = []
         self._repeated: int | None = None  # if it is played again: how many of the actions have been played again
-        self.restarts = 0  # how often other actions followed when it was played again
+        self.restarts = 0  # how often a view had to begin again
         self._result: MatchResult | None = None
         self.paused = False
 
@@ -131,6 +132,17 @@ class LiveMatch(Closing):
         with self._changed:
             self._repeated = 0
             return len(self._actions)
+
+    @property
+    def has_people(self) -> bool:
+        return any(is_person(player) for player in self.spec.players)
+
+    def begin_again(self) -> None:
+        """Forget all actions and pause: the match begins again."""
+        with self._changed:
+            self._actions, self._repeated, self.paused = [], None, True
+            self.restarts += 1
+            self._changed.notify_all()
 
     def add(self, actions: list[int]) -> None:
         with self._changed:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 from engine.closing import Closing
-from engine.errors import BadSpec, RingsideError
+from engine.errors import BadSpec, BrokenPlugin, RingsideError
 from engine.play.failures import unplayed_result
 from engine.play.live import LiveMatch
 from engine.play.match import EndingKind, MatchResult, MatchSpec
@@ -19,6 +20,7 @@ from engine.play.results import ResultBatch
 from engine.registry import EXECUTORS
 from engine.telemetry import Event, Monitor, RunView, Status, WorkerStatus, WorkerView
 
+T = TypeVar("T")
 LIVE = "local"  # the executor that plays live matches for the others
 
 
@@ -36,6 +38,12 @@ class MatchExecutor(Closing):
     isolated: ClassVar[bool] = True
     most_workers: ClassVar[int] = MOST_WORKERS
     Options: ClassVar[type[Any]] = NoOptions
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """An executor may be a plug-in and fail in any way: its `batches` raise errors that are meant for the user."""
+        super().__init_subclass__(**given)
+        if "batches" in vars(cls):
+            cls.batches = _reporting(cls.batches)  # type: ignore[method-assign]
 
     def __init__(self, plugins: Sequence[str] = ()) -> None:
         self._plugins = tuple(plugins)
@@ -127,6 +135,60 @@ class MatchExecutor(Closing):
     def events(self, since: int = 0) -> tuple[int, list[Event]]:
         """The number of events so far, and the events after the first `since`; none unless an executor traces them."""
         return 0, []
+
+
+class _ReportedBatches(Iterator[ResultBatch]):
+    """The batches of an executor. Its errors become BrokenPlugin, except those that its specs raise."""
+
+    def __init__(self, name: str, start: Callable[[], Iterator[ResultBatch]], specs: _Specs) -> None:
+        self._name, self._specs = name, specs
+        self._batches = self._reported(start)
+
+    def __next__(self) -> ResultBatch:
+        return self._reported(lambda: next(self._batches))
+
+    def close(self) -> None:
+        """Ends the run."""
+        if hasattr(self._batches, "close"):
+            self._reported(self._batches.close)
+
+    def _reported(self, step: Callable[[], T]) -> T:
+        try:
+            return step()
+        except (RingsideError, StopIteration):
+            raise
+        except Exception as error:
+            if error is self._specs.error:
+                raise
+            reason = f"{type(error).__name__}: {error}"
+            raise BrokenPlugin(f"executor {self._name!r} failed ({reason}): choose another, or try again") from error
+
+
+class _Specs:
+    """Specs that an executor takes one by one; keeps the error that they raise."""
+
+    def __init__(self, specs: Iterable[MatchSpec]) -> None:
+        self.error: Exception | None = None
+        self.coming = self._each(specs)  # a generator, because it is the fastest iterator
+
+    def _each(self, specs: Iterable[MatchSpec]) -> Iterator[MatchSpec]:
+        try:
+            yield from specs
+        except Exception as error:
+            self.error = error
+            raise
+
+
+def _reporting(batches: Callable[..., Iterator[ResultBatch]]) -> Callable[..., Iterator[ResultBatch]]:
+    @functools.wraps(batches)
+    def reported(
+        self: MatchExecutor, specs: Iterable[MatchSpec], stopping: Callable[[], bool] | None = None
+    ) -> Iterator[ResultBatch]:
+        watched = _Specs(specs)
+        given = specs if isinstance(specs, Sized) else watched.coming  # an executor may ask how many there are
+        return _ReportedBatches(self.name, lambda: batches(self, given, stopping), watched)
+
+    return reported
 
 
 def in_order(specs: Sequence[MatchSpec], batches: Iterable[ResultBatch]) -> list[MatchResult]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -13,8 +13,9 @@ from typing import cast
 import numpy as np
 
 from engine.errors import BadSpec
-from engine.game import AgentFault, AgentKind, Game, Indices, LivePilot, NoAction, Pilot, Policy
-from engine.play.match import AgentSpec, EndingKind, MatchSpec
+from engine.game import AgentFault, AgentKind, Game, Indices, LivePilot, NoAction, Pilot, Policy, check_match
+from engine.play.by_players import MOST, ByPlayers
+from engine.play.match import SEED_LIMIT, AgentSpec, EndingKind, Limits, MatchSpec
 from engine.registry import kind_of
 
 log = logging.getLogger("ringside")
@@ -56,6 +57,42 @@ class LoadedPilot:
 Seating = list[tuple[LoadedPilot, int] | None]
 
 
+class CheckedMatches:
+    """The players and limits of checked matches of one game. Most matches have the same, and comparing them takes far
+    less time than checking them."""
+
+    def __init__(self) -> None:
+        self._players: dict[int, AgentSpec] = {}  # by id(); it keeps them, so id() stays unique
+        self._seated = ByPlayers(self._all_checked)
+        self._seats = 0
+        self._limits: Limits | None = None
+
+    def cover(self, spec: MatchSpec) -> bool:
+        """Whether a match differs from checked ones only in its id, its seed and the seats of its players."""
+        return (
+            spec.limits is self._limits
+            and spec.start is None
+            and type(spec.seed) is int
+            and 0 <= spec.seed < SEED_LIMIT
+            and self._seated[spec.players]
+        )
+
+    def _all_checked(self, players: tuple[AgentSpec, ...]) -> bool:
+        return len(players) == self._seats and all([id(player) in self._players for player in players])  # noqa: C419
+
+    def add(self, spec: MatchSpec, players: Iterable[AgentSpec]) -> None:
+        """Add a checked match, and those of its players that their ids stand for."""
+        self._seats = len(spec.players)
+        self._players.update({id(player): player for player in players})
+        self._seated.clear()  # some answers may be different now
+        if spec.start is None and spec.limits.clock is None:
+            self._limits = spec.limits
+
+    def clear(self) -> None:
+        self._players.clear()
+        self._seated.clear()
+
+
 class PilotPool:
     """The pilots by kind; each is created when the first agent of its kind plays."""
 
@@ -66,13 +103,25 @@ class PilotPool:
         self._count = 0
         self._checked: dict[str, AgentSpec] = {}  # by id; within a run an id stands for one agent
         self.repeatable: dict[str, bool] = {}  # by agent
+        self._matches = CheckedMatches()
         self._seats: dict[int, tuple[AgentSpec, tuple[LoadedPilot, int]]] = {}  # by id() of the agent
+        self._seatings: dict[int, tuple[tuple[AgentSpec, ...], Seating]] = {}  # by id() of the players
 
     def __iter__(self) -> Iterator[LoadedPilot]:
         return iter(tuple(self._pilots.values()))
 
     def check(self, spec: MatchSpec) -> None:
-        """Raise BadSpec if a player cannot play this game."""
+        """Raise an error that says why, if this match cannot be played."""
+        if not self._matches.cover(spec):
+            check_match(spec, self._game)
+            self._check_players(spec)
+            self._matches.add(spec, [one for one in spec.players if self._checked[one.id] is one])
+
+    def covers(self, spec: MatchSpec) -> bool:
+        """Whether a match needs no check, because others like it were checked in this run."""
+        return self._matches.cover(spec)
+
+    def _check_players(self, spec: MatchSpec) -> None:
         for player in spec.players:
             known = self._checked.get(player.id)
             if known is None:
@@ -109,13 +158,20 @@ class PilotPool:
         return loaded
 
     def find_seating(self, players: tuple[AgentSpec, ...]) -> Seating | None:
-        """The pilot of each seat, if all agents are loaded and their pilots have no capacity limit; else None."""
+        """The pilot of each seat, if all agents are loaded and their pilots have no capacity limit; else None. It is
+        the same object for the same players."""
+        seated = self._seatings.get(id(players))
+        if seated is not None:
+            return seated[1]
         found: Seating = []
         for player in players:
             known = self._seats.get(id(player))
             if known is None or known[0] is not player:
                 return None
             found.append(known[1])
+        if len(self._seatings) >= MOST:
+            self._seatings.clear()
+        self._seatings[id(players)] = players, found
         return found
 
     def load_seating(
@@ -167,20 +223,25 @@ class PilotPool:
         cast(Policy, loaded.pilot).replace(known[1], player)
         loaded.agents[player.id] = (player, known[1])
         self._checked[player.id] = player
-        self._seats.clear()
+        self._forget_seats()
 
     def close(self, loaded: LoadedPilot) -> None:
         del self._pilots[loaded.kind.name]
-        self._seats.clear()
+        self._forget_seats()
         try:
             loaded.pilot.close()
         except AGENT_ERRORS:  # its matches have ended, so this is only logged
             log.exception("the pilot of %s failed in close()", loaded.kind.name)
 
+    def _forget_seats(self) -> None:
+        self._matches.clear()
+        self._seats.clear()
+        self._seatings.clear()
+
     def new_run(self, idle: bool) -> list[LoadedPilot]:
         """Forget which agents the ids stand for. Returns the pilots that were closed."""
         self._checked.clear()
-        self._seats.clear()
+        self._forget_seats()
         closed = [loaded for loaded in self if idle and len(loaded.agents) > LOADED_AGENTS]
         for loaded in closed:
             self.close(loaded)

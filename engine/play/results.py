@@ -11,18 +11,20 @@ import itertools
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.play.match import UNRATED, Ending, EndingKind, MatchResult, MatchSpec, length_prefixed
+from engine.play.match import UNRATED, AgentSpec, Ending, EndingKind, MatchResult, MatchSpec, length_prefixed
 
 ENDINGS = tuple(EndingKind)
 CODES = {kind: code for code, kind in enumerate(ENDINGS)}  # in `Columns.kinds`
 VALUES = tuple(kind.value for kind in ENDINGS)  # reading them from an Enum is slow
+ENDING_BYTES = tuple(length_prefixed((value,)) for value in VALUES)  # in digests
 UNRATED_CODES = [CODES[kind] for kind in UNRATED]
 PLAIN_ENDINGS = tuple(Ending(kind) for kind in ENDINGS)  # endings without seats and reason
+Slices = TypeVar("Slices", bytes, bytearray)
 IndexArray = Sequence[int] | NDArray[np.integer]
 
 
@@ -179,6 +181,10 @@ class ResultBatch(Sequence[MatchResult]):
 
     def actions(self) -> list[bytes]:
         """The packed actions of each match."""
+        return self._actions
+
+    @functools.cached_property
+    def _actions(self) -> list[bytes]:
         if not self.log:
             return [b""] * len(self)
         return [self.log[start:end] for start, end in itertools.pairwise(self._ends)]
@@ -195,7 +201,7 @@ class ResultBatch(Sequence[MatchResult]):
 
     def numbers(self) -> list[bytes]:
         """By index: scores, then statistics by seat, as raw 64-bit floats."""
-        return _rows(self._floats())
+        return rows_of(self._floats())
 
     def _floats(self) -> NDArray[np.float64]:
         stats = self.columns.stats
@@ -203,32 +209,51 @@ class ResultBatch(Sequence[MatchResult]):
 
     def digests(self) -> list[bytes]:
         """The digest of each match."""
+        ids = [spec.id.encode() for spec in self.specs]
+        lengths = {length: length.to_bytes(4, "little") for length in set(map(len, ids))}
+        seated = [spec.players for spec in self.specs]
+        names = {
+            id(players): length_prefixed(tuple([player.id for player in players])) for players in _distinct(seated)
+        }
+        parts = zip(
+            [lengths[len(text)] for text in ids],
+            ids,
+            [names[id(players)] for players in seated],
+            [ENDING_BYTES[kind] for kind in self.columns.kinds.tolist()],
+            self._figures(),
+            self.actions(),
+            strict=True,
+        )
+        return [blake2b(b"".join(part), digest_size=16).digest() for part in parts]
+
+    def _figures(self) -> list[bytes]:
+        """By index, for a digest: how many reals and integers follow; `numbers`; ranks, steps and count of forfeits."""
         floats, seats = self._floats(), self.shape[0]
-        whole = np.zeros((len(self), seats + 2), "<i8")  # ranks, steps, number of forfeits
+        whole = np.zeros((len(self), seats + 2), "<i8")
         whole[:, :seats] = self.columns.ranks
         whole[:, seats] = self.columns.steps
-        figures = _rows(np.concatenate([floats.view(np.uint8), whole.view(np.uint8)], axis=1))
-        sizes = struct.pack("<II", floats.shape[1], whole.shape[1])
-        kinds = [VALUES[kind] for kind in self.columns.kinds.tolist()]
-        blamed = {index: ending.seats for index, ending in self.detailed_endings.items() if ending.seats}
-        found = []
-        rows = zip(range(len(self)), self.specs, kinds, figures, self.actions(), strict=True)
-        for index, spec, kind, numbers, actions in rows:
-            id = spec.id.encode()
-            who = length_prefixed((*[player.id for player in spec.players], kind))
-            own = sizes + numbers
-            if index in blamed:
-                more = struct.pack(f"<{1 + len(blamed[index])}q", len(blamed[index]), *blamed[index])
-                own = struct.pack("<II", floats.shape[1], whole.shape[1] + len(blamed[index])) + numbers[:-8] + more
-            found.append(
-                blake2b(b"".join((len(id).to_bytes(4, "little"), id, who, own, actions)), digest_size=16).digest()
-            )
+        counts = np.empty((len(self), 2), "<u4")
+        counts[:] = floats.shape[1], whole.shape[1]
+        found = rows_of(np.concatenate([part.view(np.uint8) for part in (counts, floats, whole)], axis=1))
+        for index, ending in self.detailed_endings.items():
+            if blamed := ending.seats:
+                sizes = struct.pack("<II", floats.shape[1], whole.shape[1] + len(blamed))
+                found[index] = sizes + found[index][8:-8] + struct.pack(f"<{1 + len(blamed)}q", len(blamed), *blamed)
         return found
 
 
-def _rows(table: NDArray[Any]) -> list[bytes]:
+def _distinct(seated: Iterable[tuple[AgentSpec, ...]]) -> Iterable[tuple[AgentSpec, ...]]:
+    """Each object once: comparing them by value costs far more, and a schedule repeats the same few."""
+    return {id(players): players for players in seated}.values()
+
+
+def rows_of(table: NDArray[Any]) -> list[bytes]:
     """The bytes of each row."""
-    whole, width = table.tobytes(), table.strides[0]
+    return slices(table.tobytes(), table.strides[0])
+
+
+def slices(whole: Slices, width: int) -> list[Slices]:
+    """Parts of so many bytes, of the same type."""
     return [whole[at : at + width] for at in range(0, len(whole), width)]
 
 

@@ -8,7 +8,7 @@ can be distributed over any number of workers.
         return MatchSpec(f"{stream}.{k}", game.spec, (net, net), derive("train", stream, k))
 
     with Rollout(game, range(64), plan, learners=[net.id]) as rollout:
-        segment = rollout.collect(128)  # segment.obs[stream, step, seat], segment.actions, segment.rewards, ...
+        segment = rollout.collect(128)  # segment.actions[stream, step, seat], segment.rewards, segment.obs, ...
 
 `net` is an AgentSpec whose pilot is a `Policy`, such as an `agents.nets.mlp.MlpPilot`. Matches of compiled players are
 played in one call of machine code, all others by ticks: the trajectories are the same to the bit.
@@ -16,61 +16,40 @@ played in one call of machine code, all others by ticks: the trajectories are th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.closing import Closing
 from engine.errors import BadSpec, BadValue, PolicyFailed, RingsideError
 from engine.game import (
     Boards,
-    Bools,
     CompiledBoards,
     CompiledPilot,
-    CompiledPolicy,
     Game,
-    GameInfo,
     Indices,
     Ints,
-    Observations,
-    check_match,
 )
-from engine.play.driver import Player
 from engine.play.guarded_boards import GuardedBoards
 from engine.play.lane_kernels import SLOT, TICKED, slots_of
 from engine.play.lane_log import LaneLog
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
 from engine.play.pilots import AGENT_ERRORS, LoadedPilot, PilotPool, describe_error
 from engine.play.results import ResultSelection
-from engine.play.rollout_driver import PolicyRows, driver
-from engine.play.rollout_ticks import SlotFailed, Ticks, describe_answer
-from engine.registry import libraries_of
+from engine.play.rollout_columns import Columns, Trajectories
+from engine.play.rollout_driver import DONE, FULL, driver
+from engine.play.rollout_log import ActionLog
+from engine.play.rollout_players import has_rows, is_compiled, player_of
+from engine.play.rollout_saves import SavedPlayer, SavedRollout, SavedStream, digest_of, unpack
+from engine.play.rollout_ticks import SavedMatchFailed, SlotFailed, Ticks, describe_answer
+
+__all__ = ["Plan", "Rollout", "Trajectories"]
 
 Plan = Callable[[int, int], MatchSpec]  # (stream, k) -> the k-th match of that stream, from 0 on
 EMPTY_LIMIT = 100  # matches of one stream in a row that are over before their first step
-
-
-class Trajectories(NamedTuple):
-    """One segment of every stream: [streams, steps, seats, ...].
-
-    Observations and actions are recorded where `acted` is True and are 0 elsewhere. `rewards` are score differences,
-    for every seat at every step. `bootstrap` is the value of a learning seat's observation after a step that truncated
-    its match, or that ended the segment in mid-match, and 0 elsewhere: advantages need no further call of the network.
-    """
-
-    obs: Observations
-    legal: Bools | None  # [..., actions]; None where every action is always legal
-    actions: Ints
-    log_probs: NDArray[np.float32]
-    values: NDArray[np.float32]
-    rewards: NDArray[np.float32]
-    acted: Bools  # whether a learning agent acted
-    ends: NDArray[np.int8]  # [streams, steps]: 0 running, 1 terminated, 2 truncated by rules or limit, 3 no contest
-    bootstrap: NDArray[np.float32]
-    results: tuple[MatchResult, ...]  # of matches that ended, without actions, stream by stream
 
 
 class Seat(NamedTuple):
@@ -88,6 +67,9 @@ class Rollout(Closing):
     `streams` are the numbers that are passed to `plan`, one for each row of the trajectories. `learners` are the ids of
     the agents that are recorded, by default all whose pilot is a `Policy`. If not `compiled`, all matches are played by
     ticks. A match that cannot be played raises BadSpec before it starts.
+
+    `saved` continues the matches of another rollout where `save` was called. Their players are taken from `agents`, by
+    id, as they are now; players that neither rollout was given are in `saved` themselves.
     """
 
     def __init__(
@@ -97,14 +79,17 @@ class Rollout(Closing):
         plan: Plan,
         learners: Collection[str] | None = None,
         *,
+        agents: Mapping[str, AgentSpec] | None = None,
+        saved: bytes | None = None,
         compiled: bool = True,
     ) -> None:
         lanes, seats, info = len(streams), game.info.seats, game.info
         self._game, self._streams, self._plan = game, tuple(streams), plan
         self._learners = None if learners is None else frozenset(learners)
+        self._agents: Mapping[str, AgentSpec] = {} if agents is None else agents  # may change later
         guarded = GuardedBoards(game, lanes)
         self._boards, self._raw = cast(Boards, guarded), cast(CompiledBoards, guarded.raw)
-        self._compiled = compiled and _has_rows(guarded.raw, info)
+        self._compiled = compiled and has_rows(guarded.raw, info)
         self._pilots = PilotPool(game, lanes * seats)
         self._lane_log = LaneLog(info, lanes, record=False, heartbeat=None)
         self._running = self._lane_log.lanes["running"]
@@ -114,12 +99,20 @@ class Rollout(Closing):
         self._learning = np.zeros(lanes * seats, np.uint8)
         self._marched = np.zeros(lanes, np.bool_)  # by lane, whether the compiled driver plays its match
         self._marched_pilots: set[int] = set()
-        self._ticks = Ticks(info, guarded, self._lane_log.lanes, self._slots, self._learning)
+        self._log = ActionLog(info, lanes)
+        self._digests: dict[str, tuple[AgentSpec, str]] = {}  # by id, of agents that do not learn
+        self._ticks = Ticks(info, guarded, self._lane_log.lanes, self._slots, self._learning, self._log)
         self._answers: Ints = np.zeros((lanes, seats), np.int64)
         self._ended: Indices = np.zeros(lanes, np.uint32)
         self._spare = np.zeros((seats, *info.observation), np.float32)
         self._legal = np.ones((seats, info.actions), np.uint8)
         self._scores, self._policy_out = np.zeros(seats), np.zeros(2, np.float32)
+        if saved is not None:
+            try:
+                self.restore(saved)
+            except BaseException:
+                self.close()
+                raise
 
     def close(self) -> None:
         slots = slots_of(np.flatnonzero(self._running).tolist(), self._game.info.seats)
@@ -147,7 +140,8 @@ class Rollout(Closing):
         """
         if steps < 1:
             raise BadValue("steps", steps, "at least 1")
-        segment = self._blank(steps)
+        columns = Columns(self._game.info, len(self._streams), steps)
+        self._log.make_room(steps)
         filled: Ints = np.zeros(len(self._streams), np.int64)
         results: list[tuple[int, MatchResult]] = []
         while (live := np.flatnonzero(filled < steps).astype(np.uint32)).size:
@@ -155,57 +149,103 @@ class Rollout(Closing):
             marched = self._marched[live]
             for play, lanes in ((self._march, live[marched]), (self._tick, live[~marched])):
                 if lanes.size:
-                    ended, failure = play(lanes, steps, filled, segment)
+                    ended, failure = play(lanes, steps, filled, columns)
                     results += self._pop_results(ended)
                     if failure is not None:
                         raise PolicyFailed(self._describe(failure)) from failure
         results.sort(key=lambda pair: pair[0])  # the sort is stable: within a stream they stay in order
-        return segment._replace(results=tuple(result for _, result in results))
+        return columns.finished([result for _, result in results])
 
-    def _blank(self, steps: int) -> Trajectories:
-        info = self._game.info
-        shape = (len(self._streams), steps, info.seats)
-        floats = [np.zeros(shape, np.float32) for _ in range(4)]
-        return Trajectories(
-            obs=np.zeros((*shape, *info.observation), np.float32),
-            legal=np.zeros((*shape, info.actions), np.bool_) if info.masked else None,
-            actions=np.zeros(shape, np.int64),
-            log_probs=floats[0],
-            values=floats[1],
-            rewards=floats[2],
-            acted=np.zeros(shape, np.bool_),
-            ends=np.zeros(shape[:2], np.int8),
-            bootstrap=floats[3],
-            results=(),
-        )
+    def _tick(self, live: Indices, steps: int, filled: Ints, columns: Columns) -> tuple[list[int], SlotFailed | None]:
+        return self._ticks.play(tuple(self._pilots), live, steps, filled, columns)
 
-    def _tick(
-        self, live: Indices, steps: int, filled: Ints, segment: Trajectories
-    ) -> tuple[list[int], SlotFailed | None]:
-        return self._ticks.play(tuple(self._pilots), live, steps, filled, segment)
-
-    def _march(
-        self, live: Indices, steps: int, filled: Ints, segment: Trajectories
-    ) -> tuple[list[int], SlotFailed | None]:
+    def _march(self, live: Indices, steps: int, filled: Ints, columns: Columns) -> tuple[list[int], SlotFailed | None]:
         """Play these lanes by the compiled driver; returns the lanes that have ended, and an illegal answer."""
         used = (loaded for loaded in self._pilots if loaded.index in self._marched_pilots)
         loaded_pilots = sorted(used, key=lambda loaded: loaded.kind.name)
         pilots = [cast(CompiledPilot, loaded.pilot) for loaded in loaded_pilots]
-        function = driver(self._game.info, self._raw.rows, tuple(_player(pilot) for pilot in pilots))
+        function = driver(self._game.info, self._raw.rows, tuple(player_of(pilot) for pilot in pilots))
         indices = np.array([loaded.index for loaded in loaded_pilots], np.int32)
-        masks = self._legal[:0].reshape(0, 0, 0, 0) if segment.legal is None else segment.legal.view(np.uint8)
         arguments: tuple[Any, ...] = (
-            live, steps, filled, self._lane_log.lanes, self._slots, self._learning, indices, self._answers, self._spare,
-            self._legal, self._scores, self._policy_out, self._ended, segment.obs, masks, segment.actions,
-            segment.log_probs, segment.values, segment.rewards, segment.acted, segment.ends, segment.bootstrap,
-            self._raw.arrays,
+            live, steps, filled, self._lane_log.lanes, self._slots, self._learning, indices, self._answers,
+            self._log.rows, self._log.counts, self._spare, self._legal, self._scores, self._policy_out, self._ended,
+            columns.obs, columns.legal.view(np.uint8), columns.rows, columns.actions, columns.log_probs, columns.values,
+            columns.rewards, columns.acted, columns.ends, columns.bootstrap, self._raw.arrays,
         )  # fmt: skip
         ends, failed = function(*arguments, *[pilot.arrays for pilot in pilots])
         failure = None
-        if failed >= 0:
+        if failed == FULL:
+            columns.widen()
+        elif failed != DONE:
             answer = int(self._answers.reshape(-1)[failed])
             failure = SlotFailed(int(failed), describe_answer(answer, self._game.info.actions))
         return self._ended[: int(ends)].tolist(), failure
+
+    # Between segments
+
+    def save(self, *, checked: bool = True) -> bytes:
+        """The running matches and the place of every stream, for `saved`. Call it between two segments.
+
+        If `checked`, the agents that do not learn must be the same when they are restored.
+        """
+        streams, players = [], {}
+        for lane, stream in enumerate(self._streams):
+            match = self._specs[lane] if self._running[lane] else None
+            streams.append(SavedStream(stream, self._next[lane], match, self._log.of(lane)))
+            for seat, player in enumerate(match.players if match is not None else ()):
+                if player.id not in players:
+                    learns = bool(self._learning[lane * self._game.info.seats + seat])
+                    players[player.id] = self._saved_player(player, checked and not learns)
+        return SavedRollout(self._game.spec, tuple(streams), players).pack()
+
+    def _saved_player(self, player: AgentSpec, checked: bool) -> SavedPlayer:
+        current, _ = self._pilots.pilot_of(player).agents[player.id]  # its weights may have been replaced
+        if player.id not in self._agents:
+            return SavedPlayer(current, whole=True)
+        if checked and self._digests.get(player.id, (None, ""))[0] is not current:
+            self._digests[player.id] = (current, digest_of(current))
+        return SavedPlayer(replace(current, payload=b""), False, self._digests[player.id][1] if checked else "")
+
+    def restore(self, saved: bytes) -> None:
+        """Continue the matches of another rollout; see `saved`. This one must not have played yet."""
+        state = unpack(saved, self._game)
+        known = {one.stream: one for one in state.streams}
+        lanes, specs, seats = [], [], []
+        for lane, stream in enumerate(self._streams):
+            if stream not in known:
+                raise BadSpec(f"the saved matches have no stream {stream}")
+            one = known[stream]
+            self._next[lane] = one.next
+            if one.match is not None:
+                lanes.append(lane)
+                specs.append(state.spec_of(one.match, self._agents))
+                seats += self._seats_of(specs[-1])
+                self._log.make_room(len(one.actions))
+        for seat, player in zip(seats, (player for spec in specs for player in spec.players), strict=True):
+            digest = state.players[player.id].digest
+            if digest and not seat.learns and digest != digest_of(player):
+                raise BadSpec(f"saved matches: their player {player.id!r} has changed since they were saved")
+        self._repeat(lanes, specs, seats, known)
+
+    def _repeat(
+        self, lanes: list[int], specs: list[MatchSpec], seats: list[Seat], known: Mapping[int, SavedStream]
+    ) -> None:
+        """Deal the running matches and play their actions again."""
+        for lane, spec in zip(lanes, specs, strict=True):
+            self._specs[lane] = spec
+        index = np.array(lanes, np.uint32)
+        if not lanes:
+            return
+        self._begin(index, specs, seats)
+        for lane in lanes:
+            self._log.put(lane, known[self._streams[lane]].actions)
+        try:
+            self._ticks.repeat(tuple(self._pilots), index)
+        except SlotFailed as failure:
+            raise PolicyFailed(self._describe(failure)) from failure
+        except SavedMatchFailed as failure:
+            match = specs[lanes.index(failure.lane)]
+            raise BadSpec(f"stream {self._streams[failure.lane]}, saved match {match.id!r}: it {failure}") from failure
 
     # Between matches
 
@@ -237,7 +277,6 @@ class Rollout(Closing):
         """The players of a match; raises BadSpec if it cannot be played here."""
         if spec.game != self._game.spec:
             raise BadSpec(f"match {spec.id!r}: it is a match of {spec.game}, but the rollout plays {self._game.spec}")
-        check_match(spec, self._game)
         if spec.limits.clock is not None:
             raise BadSpec(f"match {spec.id!r}: a match with a clock cannot be rolled out")
         self._pilots.check(spec)
@@ -254,7 +293,7 @@ class Rollout(Closing):
             if player.id in (self._learners or ()) and not policy:
                 raise BadSpec(f"{who} cannot learn: its pilot has no method `decide`")
             learns = policy and (self._learners is None or player.id in self._learners)
-            seats.append(Seat(loaded, number, learns, self._compiled and _is_compiled(loaded)))
+            seats.append(Seat(loaded, number, learns, self._compiled and is_compiled(loaded)))
         return seats
 
     def _begin(self, lanes: Indices, specs: list[MatchSpec], seats: list[Seat]) -> None:
@@ -262,6 +301,7 @@ class Rollout(Closing):
         self._boards.deal(lanes, seeds, [spec.start for spec in specs])
         limits = [spec.limits.steps or 0 for spec in specs]
         own, slots = self._lane_log.begin(lanes, limits, [TICKED] * len(specs), seeds)
+        self._log.counts[lanes] = 0
         agents = np.array([seat.agent for seat in seats], np.uint32)
         self._slots["pilot"][slots] = [seat.pilot.index for seat in seats]
         self._slots["agent"][slots] = agents
@@ -305,33 +345,3 @@ def _code_of(who: str) -> Iterator[None]:
         raise
     except AGENT_ERRORS as error:
         raise PolicyFailed(f"{who} failed: {describe_error(error)}") from error
-
-
-def can_march(game: Game, agents: Iterable[AgentSpec]) -> bool:
-    """Whether the compiled driver plays matches of these agents. Imports no library that a kind declares."""
-    kinds = {agent.kind: agent for agent in agents}
-    if libraries_of(kinds) or not _has_rows(game.boards(1), game.info):
-        return False
-    pilots = PilotPool(game, game.info.seats)
-    loaded_pilots = [pilots.pilot_of(agent) for agent in kinds.values()]
-    try:
-        return all(map(_is_compiled, loaded_pilots))
-    finally:
-        for loaded in loaded_pilots:
-            pilots.close(loaded)
-
-
-def _has_rows(boards: Boards, info: GameInfo) -> bool:
-    rows = getattr(boards, "rows", None)
-    return rows is not None and rows.score_row is not None and (rows.legal_row is not None) == info.masked
-
-
-def _is_compiled(loaded: LoadedPilot) -> bool:
-    return loaded.compiled and hasattr(loaded.pilot, "policy_row") == hasattr(loaded.pilot, "decide")
-
-
-def _player(pilot: CompiledPilot) -> Player | PolicyRows:
-    if hasattr(pilot, "policy_row"):
-        policy = cast(CompiledPolicy, pilot)
-        return PolicyRows(policy.policy_row, policy.value_row)
-    return Player(pilot.act_row, pilot.observes)

@@ -1,8 +1,8 @@
 """The compiled loop of a rollout, generated for a game and the kinds that play it.
 
-It does what the loop in `engine.play.driver` does, and writes the observations and actions of learning agents into
-trajectories. Each lane is played until its segment is full or its match ends. An answer that is not a legal action ends
-the call.
+It does what the loop in `engine.play.driver` does, logs the actions of all players, and writes the observations and
+actions of learning agents into trajectories. Each lane is played until its segment is full or its match ends. An answer
+that is not a legal action ends the call.
 """
 
 from __future__ import annotations
@@ -21,30 +21,45 @@ def rollout({arguments}):
     for turn in range(live.size):
         lane = live[turn]
         record = lanes[lane]
-        ply, limit, step = record.ply, record.limit, filled[lane]
-        own = answers[lane]
+        ply, limit, step, place = record.ply, record.limit, filled[lane], logged[lane]
+        own, row, full = answers[lane], rows[lane], False
         for seat in range(seats):
             scores[seat] = score_row(board, lane, uint32(seat))
         while step < steps:
+            needed = row
+            for seat in range(seats):
+                {skip_idle}
+                needed += learning[lane * uint32(seats) + uint32(seat)] != 0
+            full = needed > seen.shape[1]
+            if full:
+                break
+            at = row
             for seat in range(seats):
                 {skip_idle}
                 slot = lane * uint32(seats) + uint32(seat)
                 who = slots[slot].pilot
                 agent = slots[slot].agent
                 learns = learning[slot] != 0
-                obs = seen[lane, step, seat] if learns else spare[seat]
+                obs = seen[lane, at] if learns else spare[seat]
                 mask = {mask_source}
                 {legal}
                 {answers}
                 own[seat] = answer
                 if not ((answer >= 0) & (answer < {actions}){check_legal}):
                     record.ply = ply
+                    logged[lane] = place
                     return ends_found, np.int64(slot)
                 if learns:
+                    at += 1
                     acted[lane, step, seat] = True
                     actions[lane, step, seat] = answer
                     log_probs[lane, step, seat] = policy_out[0]
                     values[lane, step, seat] = policy_out[1]
+            for seat in range(seats):
+                {skip_idle}
+                log[lane, place] = own[seat]
+                place += 1
+            row = at
             apply_row(board, lane, own)
             ply += uint32(1)
             for seat in range(seats):
@@ -72,12 +87,17 @@ def rollout({arguments}):
                 break
         record.ply = ply
         filled[lane] = step
-    return ends_found, np.int64(-1)
+        logged[lane] = place
+        rows[lane] = row
+        if full:
+            return ends_found, np.int64({full})
+    return ends_found, np.int64({done})
 """
+DONE, FULL = -1, -2  # returned in place of the slot of an illegal answer; FULL: there is no room for another row
 ARGUMENTS = (
-    "live", "steps", "filled", "lanes", "slots", "learning", "pilots", "answers", "spare", "legal", "scores",
-    "policy_out", "ended", "seen", "masks", "actions", "log_probs", "values", "rewards", "acted", "ends", "bootstrap",
-    "board",
+    "live", "steps", "filled", "lanes", "slots", "learning", "pilots", "answers", "log", "logged", "spare", "legal",
+    "scores", "policy_out", "ended", "seen", "masks", "rows", "actions", "log_probs", "values", "rewards", "acted",
+    "ends", "bootstrap", "board",
 )  # fmt: skip
 
 
@@ -94,8 +114,10 @@ def driver(info: GameInfo, rows: BoardRows, players: tuple[Player | PolicyRows, 
     names = {f"{name}{place}": one for place, player in enumerate(players) for name, one in player._asdict().items()}
     source = SOURCE.format(
         arguments=", ".join([*ARGUMENTS, *(f"pilot{place}" for place in range(len(players)))]),
-        mask_source="masks[lane, step, seat] if learns else legal[seat]" if rows.legal_row else "legal[seat]",
+        mask_source="masks[lane, at] if learns else legal[seat]" if rows.legal_row else "legal[seat]",
         answers=_answers(rows, players).replace("\n", "\n" + 16 * " "),
+        full=FULL,
+        done=DONE,
         bootstrap=_bootstrap(players).replace("\n", "\n" + 24 * " "),
         **source_parts(info, rows),
     )

@@ -15,7 +15,8 @@ process, to the bit (`engine.play.rollout_messages`).
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from engine.closing import Closing
@@ -23,10 +24,11 @@ from engine.errors import BadSpec, BadValue, PolicyFailed, RingsideError
 from engine.play.match import AgentSpec, GameSpec
 from engine.play.rollout import Trajectories
 from engine.play.rollout_messages import pack_agent, unpack_trajectories
+from engine.play.rollout_plans import write_settings
 from engine.play.workers.entry import PRELOAD
 from engine.processes.bootstrap import ChildSetup
 from engine.processes.channel import Disconnected, ProtocolError
-from engine.processes.child import ChildProcess
+from engine.processes.child import GRACE, ChildProcess
 from engine.registry import game_of, libraries_of
 
 RUN = "engine.play.rollout_main:serve"
@@ -37,6 +39,10 @@ ERRORS: dict[str, type[RingsideError]] = {"BadSpec": BadSpec, "PolicyFailed": Po
 class RolloutFailed(RingsideError):  # noqa: N818
     """A rollout process has died, hung or sent something invalid. It has ended, and the steps of its last call are
     lost."""
+
+
+class RolloutDied(RolloutFailed):
+    """A rollout process has ended by itself, or was killed."""
 
 
 class RolloutProcess(Closing):
@@ -57,24 +63,36 @@ class RolloutProcess(Closing):
         settings: Mapping[str, Any] | None = None,
         learners: Collection[str] | None = None,
         plugins: Sequence[str] = (),
+        saved: bytes | None = None,
         memory: int | None = None,
         time_limit: float = TIME_LIMIT,
     ) -> None:
         """`plugins`: modules that it imports, because they register games or kinds. `memory`: bytes that it may use.
 
-        `time_limit`: seconds to wait for a segment. If it takes longer, a policy hangs: the process is killed.
+        `saved`: as for `Rollout`; what cannot be restored raises an error at every later call. `time_limit`: seconds to
+        wait for a segment. If it takes longer, a policy hangs: the process is killed.
         """
         self._info, given = game_of(game).info, list(agents)
         self._steps = 0  # of the segment that is being played; 0 if there is none
         self.time_limit = time_limit  # may be changed between two segments
         self._until = 0.0  # when the time limit ends; 0 until the segment is first waited for
         self._streams = tuple(streams)
-        arguments = (game, self._streams, plan, dict(settings or {}), None if learners is None else sorted(learners))
+        self._pieces = bytearray()  # of the answer that is being received
+        self.saved = b""  # see `begin`
+        arguments = (
+            game,
+            self._streams,
+            plan,
+            write_settings(settings or {}),
+            None if learners is None else sorted(learners),
+        )
         libraries = libraries_of(agent.kind for agent in given)
         setup = ChildSetup(server=PRELOAD, libraries=libraries, memory=memory, plugins=tuple(plugins))
         self._child = ChildProcess(RUN, *arguments, setup=setup)
         for agent in given:
             self.replace(agent)
+        if saved is not None:
+            self._child.send(["restore"], saved)
 
     @property
     def pid(self) -> int | None:
@@ -85,14 +103,32 @@ class RolloutProcess(Closing):
         fields, body = pack_agent(agent)
         self._child.send(["agent", *fields], body)
 
-    def begin(self, steps: int) -> None:
-        """Begin to play the next steps of every stream, without waiting."""
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        """Replace the settings of the plan, for matches that start from the next `begin` on."""
+        self._child.send(["settings", write_settings(settings)])
+
+    def save(self) -> bytes:
+        """See `Rollout.save`."""
+        if self._steps:
+            raise RingsideError("this rollout process is playing: call `receive` first")
+        self._child.send(["save"])
+        with self._failures():
+            match self._next_message(self.time_limit):
+                case ["saved"], body:
+                    return bytes(body)
+                case None:
+                    raise ProtocolError(self._child.with_output(f"did not answer within {self.time_limit:g} s"))
+                case fields, _:
+                    raise _error_of(fields)
+
+    def begin(self, steps: int, *, save: bool = False) -> None:
+        """Begin to play the next steps of every stream, without waiting. If `save`, `saved` is their state after it."""
         if self._steps:
             raise RingsideError("this rollout process is playing: call `receive` first")
         if steps < 1:
             raise BadValue("steps", steps, "at least 1")
         self._steps, self._until = steps, 0.0
-        self._child.send(["collect", steps])
+        self._child.send(["collect", steps, save])
 
     def receive(self, timeout: float | None = None) -> Trajectories | None:
         """The segment that `begin` began; None if it takes longer than so many seconds.
@@ -104,28 +140,45 @@ class RolloutProcess(Closing):
         self._until = self._until or time.monotonic() + self.time_limit
         left = max(self._until - time.monotonic(), 0.0)
         steps = self._steps
-        try:
-            messages = self._child.receive(left if timeout is None else min(left, timeout))
-            if not messages:
-                if timeout is not None and timeout < left:
+        with self._failures():
+            match self._next_message(left if timeout is None else min(left, timeout)):
+                case None if timeout is not None and timeout < left:
+                    self._steps = steps
                     return None
-                text = f"did not play {steps} steps of {len(self._streams)} streams within {self.time_limit:g} s"
-                raise ProtocolError(self._child.with_output(f"{text}, so it was ended: a policy may hang"))
-            self._steps = 0
-            [(fields, body)] = messages if len(messages) == 1 else [(["more than one answer"], b"")]
-            match fields:
-                case ["segment", *rest]:
+                case None:
+                    text = f"did not play {steps} steps of {len(self._streams)} streams within {self.time_limit:g} s"
+                    raise ProtocolError(self._child.with_output(f"{text}, so it was ended: a policy may hang"))
+                case ["segment", int(size), *rest], body if 0 <= size <= len(body):
+                    self.saved = bytes(memoryview(body)[len(body) - size :])
+                    del body[len(body) - size :]
                     return self._check(unpack_trajectories(rest, body, self._info), steps)
-                case ["failed", str(name), str(text)]:
-                    raise ERRORS.get(name, RingsideError)(text)
-                case _:
-                    raise ProtocolError("sent an invalid message")
+                case fields, _:
+                    raise _error_of(fields)
+
+    def _next_message(self, timeout: float) -> tuple[list[Any], bytearray] | None:
+        """The answer of the process, with the pieces that were sent before; None if it takes longer."""
+        until = time.monotonic() + timeout
+        while messages := self._child.receive(max(until - time.monotonic(), 0.0)):
+            for at, (fields, body) in enumerate(messages):
+                self._pieces += body
+                if fields != ["piece"]:
+                    if at + 1 < len(messages):
+                        raise ProtocolError("sent more than one answer")
+                    whole, self._pieces = self._pieces, bytearray()
+                    return fields, whole
+        return None
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Raise the end of the process, and invalid messages, as RolloutFailed. No segment is played afterwards."""
+        self._steps = 0
+        try:
+            yield
         except Disconnected as ended:
-            self._steps = 0
-            raise RolloutFailed(f"a rollout process {ended}") from None
+            raise RolloutDied(f"a rollout process {ended}") from None
         except ProtocolError as error:
-            self._steps = 0
             self._child.kill()
+            self._child.join(GRACE)  # so that the next call finds it ended
             raise RolloutFailed(f"a rollout process {error}") from None
 
     def _check(self, segment: Trajectories, steps: int) -> Trajectories:
@@ -142,3 +195,11 @@ class RolloutProcess(Closing):
 
     def close(self) -> None:
         self._child.close()
+
+
+def _error_of(fields: list[Any]) -> RingsideError:
+    match fields:
+        case ["failed", str(name), str(text)]:
+            return ERRORS.get(name, RingsideError)(text)
+        case _:
+            return ProtocolError("sent an invalid message")

@@ -40,9 +40,14 @@ def _parse_fields(text: bytearray) -> list[Any]:
     return fields
 
 
-def frame(fields: Sequence[object], body: bytes = b"") -> bytes:
+def frame(fields: Sequence[object], body: bytes | memoryview = b"") -> bytes:
+    return b"".join((frame_head(fields, len(body)), body))
+
+
+def frame_head(fields: Sequence[object], size: int) -> bytes:
+    """A frame without its body of so many bytes."""
     line = json.dumps(fields, separators=(",", ":")).encode()
-    return HEADER.pack(len(line), len(body)) + line + body
+    return HEADER.pack(len(line), size) + line
 
 
 class Channel:
@@ -60,16 +65,23 @@ class Channel:
         """Whether there is data left to send."""
         return bool(self._out)
 
-    def put(self, fields: Sequence[object], body: bytes = b"", now: bool = True) -> None:
+    def put(self, fields: Sequence[object], body: bytes | memoryview = b"", now: bool = True) -> None:
         """Send as much as the socket accepts; `flush` sends the rest. If not `now`, send it with the next message."""
-        self._out.append(memoryview(frame(fields, body)))
+        if len(body) < CHUNK:
+            self._out.append(memoryview(frame(fields, body)))
+        else:  # not copied
+            self._out += (memoryview(frame_head(fields, len(body))), memoryview(body))
         if now:
             self.flush()
 
-    def send(self, fields: Sequence[object], body: bytes = b"") -> None:
-        """Send and wait until it is sent: that limits a child to the speed of its parent."""
+    def send(self, fields: Sequence[object], body: bytes | memoryview = b"", left: int = 0) -> None:
+        """Send, and wait until at most `left` bytes are unsent: that limits a child to the speed of its parent."""
         self.put(fields, body)
-        while self._out:
+        self.wait_until_sent(left)
+
+    def wait_until_sent(self, left: int = 0) -> None:
+        """Wait until at most `left` bytes are left to send."""
+        while sum(map(len, self._out)) > left:
             select.select([], [self.socket], [])
             self.flush()
 
@@ -128,7 +140,8 @@ class Channel:
                     raise
                 self.error = error
                 break
-            messages.append((fields, bytes(data[end - body : end])))
+            with memoryview(data) as view:
+                messages.append((fields, bytes(view[end - body : end])))
             at = end
         del data[:at]
         return messages

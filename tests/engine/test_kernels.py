@@ -146,7 +146,7 @@ def test_kernels_generated_in_several_threads_are_all_cached_in_their_folder() -
     finally:
         sys.setswitchinterval(switching)
     assert before == numba.config.CACHE_DIR
-    assert {Path(one._cache.cache_path).is_relative_to(cache_root()) for one in made} == {True}
+    assert {Path(kernel._cache.cache_path).is_relative_to(cache_root()) for kernel in made} == {True}
 
 
 def test_only_modules_that_a_kernel_may_use_decide_whether_it_is_compiled_again() -> None:

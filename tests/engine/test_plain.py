@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 
 from agents.scripted.pong import KIND as SCRIPTED
+from engine.array_headers import same_headers
 from engine.game import RESIGN, Boards, Indices, NoAction, Observations, Views
 from engine.games.pong.game import Pong, PongOptions
-from engine.plain import NO_ACTION, PlainPilot, View, plain_kind
+from engine.plain import PlainPilot, View, plain_kind
+from engine.plain_pilot import NO_ACTION
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.heartbeat import PilotCall, private_heartbeat
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
@@ -53,9 +57,12 @@ class Table:
         views = Views(self.counting, self._rows, self._out, None, self.marks.turn)
         self.marks.begin_call(PilotCall.ACT, self.lanes, self.lanes)
         answers = self.pilot.act(views).tolist()
+        self.advance()
+        return answers
+
+    def advance(self) -> None:
         self.boards.apply(self.lanes, np.ones((len(self.lanes), 2), np.int64))
         self._rows[4] += 1
-        return answers
 
     def observations(self) -> Observations:
         out = np.zeros_like(self._out)
@@ -84,6 +91,73 @@ def test_a_bot_may_keep_and_change_its_observation() -> None:
     assert all(obs.tobytes() == then for obs, then in kept)
 
 
+def set_dtype(obs: Observations) -> None:
+    obs.dtype = np.int32  # type: ignore[assignment]
+
+
+def set_shape(obs: Observations) -> None:
+    obs.shape = (2, 4)
+
+
+def set_strides(obs: Observations) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        obs.strides = (0,)
+
+
+@pytest.mark.parametrize("change", [set_dtype, set_shape, set_strides, lambda obs: obs.setflags(write=False)])
+@pytest.mark.parametrize("from_call", [0, 3])
+def test_an_observation_changed_in_place_is_not_given_out_again(
+    change: Callable[[Observations], None], from_call: int
+) -> None:
+    """One bot of many changes it, and keeps no reference."""
+    found: list[tuple[object, ...]] = []
+
+    def act(view: View) -> int:
+        obs = view.obs
+        found.append((obs.shape, obs.strides, obs.dtype, obs.flags.writeable))
+        assert obs.tobytes() == expected[view.seed].tobytes()
+        if view.seed == 70 and view.ply >= from_call:
+            change(obs)
+        return 0
+
+    table = Table(act)
+    for _ in range(CALLS):
+        expected = table.observations()
+        table.ask()
+    assert set(found) == {((8,), (4,), np.dtype(np.float32), True)}
+    assert len(found) == CALLS * ROWS
+
+
+def test_observations_with_changed_elements_alone_are_used_again() -> None:
+    """Otherwise every call would copy them, which takes longer."""
+    places: list[int] = []
+
+    def act(view: View) -> int:
+        obs = view.obs
+        obs *= 2.0
+        places.append(obs.ctypes.data)
+        return 0
+
+    table = Table(act)
+    for _ in range(CALLS):
+        table.ask()
+    assert len({tuple(places[first : first + ROWS]) for first in range(ROWS, CALLS * ROWS, ROWS)}) == 1
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5), (8,)])
+def test_arrays_of_another_shape_type_or_flag_are_found(shape: tuple[int, ...]) -> None:
+    block = np.zeros((6, *shape), np.float32)
+    model, rows = block[0], list(block)
+    rows[1] = rows[1].T.reshape(shape[::-1])
+    rows[2] = rows[2].view(np.int32)
+    rows[3] = rows[3][::-1]
+    rows[4].setflags(write=False)
+    addresses = np.array([id(row) for row in rows], np.int64)
+    same = [same_headers(id(model), addresses, np.array([0, slot, 5], np.uint32)) for slot in range(6)]
+    assert same == [True, len(shape) == 1, False, False, False, True]
+
+
 def test_no_two_bots_share_an_observation() -> None:
     kept: list[Observations] = []
     table = Table(lambda view: kept.append(view.obs) or 0)
@@ -110,6 +184,25 @@ def test_a_kept_view_still_has_its_ply_seed_and_seat() -> None:
     assert [(view.ply, view.seed, view.seat) for view in kept] == [(n, m, 0) for n in range(CALLS) for m in range(ROWS)]
 
 
+def test_a_view_kept_in_a_call_in_which_a_bot_raises_still_has_its_ply() -> None:
+    kept: list[View] = []
+
+    def act(view: View) -> int:
+        if view.ply == 3 and view.seed == 1:
+            kept.append(view)
+        if view.ply == 3 and view.seed == 4:
+            raise ZeroDivisionError
+        return int(view.obs[0] > 2)
+
+    table = Table(act, rows=5)
+    for ply in range(CALLS):
+        with pytest.raises(ZeroDivisionError) if ply == 3 else nullcontext():
+            table.ask()
+        if ply == 3:
+            table.advance()
+    assert [(view.ply, view.seed) for view in kept] == [(3, 1)]
+
+
 def test_the_observation_of_a_view_cannot_be_replaced() -> None:
     def act(view: View) -> int:
         with pytest.raises(AttributeError):
@@ -127,7 +220,7 @@ def test_no_observations_are_computed_for_bots_that_do_not_read_them() -> None:
 
 
 def test_observations_stop_when_bots_no_longer_read_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.plain.PREFILL_CALLS", 4)
+    monkeypatch.setattr("engine.plain_pilot.PREFILL_CALLS", 4)
     table = Table(lambda view: int(view.ply < 4 and view.obs[0] > 2))
     for _ in range(20):
         table.ask()
@@ -141,7 +234,7 @@ def test_bots_act_in_the_order_of_rows_and_are_marked_before() -> None:
     )
     for _ in range(CALLS):
         table.ask()
-    assert [one[:2] for one in asked] == [(row, row) for _ in range(CALLS) for row in range(ROWS)]
+    assert [call[:2] for call in asked] == [(row, row) for _ in range(CALLS) for row in range(ROWS)]
     assert len({pulse for *_, pulse in asked}) == CALLS * ROWS, "otherwise a watchdog would report a hang"
 
 
@@ -236,7 +329,7 @@ def chasers() -> Iterator[None]:
 @pytest.mark.usefixtures("chasers")
 @pytest.mark.parametrize("lanes", [1, 7, 64])
 def test_changes_to_views_do_not_affect_a_match(lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.plain.PREFILL_CALLS", 5)
+    monkeypatch.setattr("engine.plain_pilot.PREFILL_CALLS", 5)
     tidy, untidy = AgentSpec("a", "chasers", b"tidy"), AgentSpec("b", "chasers", b"untidy")
     other = SCRIPTED.samples(GAME)[1]
 
@@ -245,5 +338,7 @@ def test_changes_to_views_do_not_affect_a_match(lanes: int, monkeypatch: pytest.
         with SequentialMatchExecutor(lanes) as executor:
             return executor.execute_matches(specs)
 
-    results = [[(one.actions, one.stats, one.ranks) for one in play(*mine)] for mine in ([tidy], [untidy, tidy])]
+    results = [
+        [(result.actions, result.stats, result.ranks) for result in play(*mine)] for mine in ([tidy], [untidy, tidy])
+    ]
     assert results[0] == results[1]

@@ -124,7 +124,7 @@ def test_known_names_are_listed_if_none_is_near() -> None:
     with pytest.raises(UnknownName, match=r"'seets': did you mean 'seats'\? \(known: frames, gem_chance, "):
         new_game("treasure-hunt", seets=2)
     with pytest.raises(UnknownName, match=r"unknown thing 'many:foo': known: many:0, .*, many:4, many:5, \.\.\.$"):
-        raise UnknownName("thing", "many:foo", [f"many:{one}" for one in range(16)])
+        raise UnknownName("thing", "many:foo", [f"many:{place}" for place in range(16)])
     with pytest.raises(UnknownName, match="unknown thing 'many:foo': known: many:foozpong_v3, many:go_v5"):
         raise UnknownName("thing", "many:foo", ["many:go_v5", "many:foozpong_v3"])
     with pytest.raises(UnknownName, match="unknown thing 'foo': known: none"):
@@ -188,7 +188,7 @@ def test_a_broken_plug_in_is_reported_by_name_and_the_rest_works(plugin: Path, m
     assert any("'pong' is registered twice" in problem for problem in games.problems.values())
     with pytest.raises(BrokenPlugin, match="'explodes' of a-plugin cannot be loaded: RuntimeError: boom"):
         Registry("agent kind", "ringside.agents").get("explodes")
-    assert Registry("trainer", "ringside.trainers").names() == ["neat", "patience"]
+    assert Registry("trainer", "ringside.trainers").names() == ["neat", "patience", "ppo"]
     kinds: Registry[object] = Registry("agent kind", "ringside.agents", KINDS._check)
     assert {"pong-bot", "dice"} <= set(kinds.working())
     reasons = {name: kinds.problems[name].partition("loaded: ")[2] for name in ("leaves", "a-class", "misnamed")}

@@ -17,11 +17,13 @@ from engine.games.shogi.tables import (
     REACH,
     ROOM,
     SHIFT,
+    SIDE,
     SLIDER,
     SLIDERS,
     SLIDES,
     STEP,
     TO,
+    TOUCH,
     WHITE,
 )
 from engine.kernels import bare, inline
@@ -93,6 +95,35 @@ def threats(cells, sets, side):  # type: ignore[no-untyped-def]
                     pins1 |= b1 & own1
     cells[king] = held
     return danger0, danger1, checks, checker, pins0, pins1
+
+
+@bare
+def in_check(cells, sets):  # type: ignore[no-untyped-def]
+    """Whether the king of the side to move is attacked; the same as `threats` finds, without pins and other squares."""
+    side = int64(cells[SIDE])
+    them, king = 1 - side, int64(cells[KINGS + side])
+    for w in range(2):
+        word = sets[OCCUPIED + 2 * them + w] & TOUCH[side, king, w]
+        while word != uint64(0):
+            square = int64(lowest_bit(word)) + 64 * w
+            word &= word - uint64(1)
+            kind = cells[square] & 15
+            if (STEP[them, kind, square, 0] & BIT[king, 0]) | (STEP[them, kind, square, 1] & BIT[king, 1]) != uint64(0):
+                return True
+    occupied0, occupied1 = sets[OCCUPIED] | sets[OCCUPIED + 2], sets[OCCUPIED + 1] | sets[OCCUPIED + 3]
+    for w in range(2):
+        word = sets[SLIDERS + 2 * them + w]
+        while word != uint64(0):
+            square = int64(lowest_bit(word)) + 64 * w
+            word &= word - uint64(1)
+            kind = cells[square] & 15
+            if (REACH[them, kind, square, 0] & BIT[king, 0]) | (REACH[them, kind, square, 1] & BIT[king, 1]) != uint64(
+                0
+            ):
+                b0, b1 = between(king, square)
+                if (b0 & occupied0) | (b1 & occupied1) == uint64(0):
+                    return True
+    return False
 
 
 @inline

@@ -117,6 +117,7 @@ class ShogiBoards:
         kernels.acting_row,
         kernels.legal_row,
         kernels.position_row,
+        kernels.score_row,
     )
 
     def __init__(self, options: ShogiOptions, lanes: int) -> None:

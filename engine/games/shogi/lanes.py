@@ -252,6 +252,11 @@ def over_row(arrays, lane):  # type: ignore[no-untyped-def]
 
 
 @row
+def score_row(arrays, lane, seat):  # type: ignore[no-untyped-def]
+    return arrays.scores[lane, seat]
+
+
+@row
 def acting_row(arrays, lane, seat):  # type: ignore[no-untyped-def]
     return arrays.acting[lane, seat]
 

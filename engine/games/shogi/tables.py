@@ -98,6 +98,10 @@ PROMOTES = np.array([PAWN <= kind <= ROOK for kind in range(TYPES)] + [False], n
 BIT = _table(81)
 for _square in range(81):
     BIT[_square] = words([_square])
+TOUCH = _table(2, 81)  # squares from which a single step of the opponent reaches that side's king here
+for _king in range(81):
+    for _side in range(2):
+        TOUCH[_side, _king] = np.bitwise_or.reduce(STEP[_side, :, _king])
 NEAR = _table(2, 81)  # squares from which single steps of that side reach a king here or a square next to it
 for _king in range(81):
     _around = STEP[0, KING, _king] | BIT[_king]

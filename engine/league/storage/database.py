@@ -3,26 +3,36 @@ is in use."""
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
-import stat
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from engine.errors import BadLeague, BadValue, LeagueError, LeagueHeld, ReadOnly, StorageFailed
-from engine.files import LEAGUE_SUFFIX, check_path, move_into_place
+from engine.errors import BadLeague, LeagueChanged, LeagueError, LeagueHeld, ReadOnly, StorageFailed
+from engine.files import LEAGUE_SUFFIX, check_path
 from engine.league.storage import schema
-from engine.league.storage.lock import Lock, is_locked
+from engine.league.storage.file_state import FileState, check_readable, log_has_data, make_log_writable
+from engine.league.storage.lock import Lock
+from engine.league.storage.new_database import (
+    remove_database,
+    remove_unfinished_backups,
+    upgrade_backup,
+    write_database,
+)
+from engine.league.storage.sqlite_errors import translated_errors
+from engine.league.storage.statements import new_cursor
+
+T = TypeVar("T")
 
 SUFFIX = LEAGUE_SUFFIX
 FULL_CHECK = 64 << 20  # bytes: smaller files are checked entirely when they are opened, in about 0.1 s
 BUSY_TIMEOUT = 5.0  # seconds to wait for other connections
 PAGE = 256  # rows that a stream fetches at once
+TRIES = 3  # to read a file that its owner starts or stops writing meanwhile
 
 
 class Database:
@@ -39,38 +49,21 @@ class Database:
         self._closed = False
         self._condition, self._reads = threading.Condition(), 0  # reads under way
         self._commits = 0
-        self._check_place()
+        self._state: FileState | None = None  # of a file that is read without locks, when it was opened
+        self._opened = 0  # how often it was opened
+        check_readable(self.path)
         if not read_only:
             self._lock = self._take_lock()
         try:
             if not read_only:
-                self._make_log_writable()
-            self._mode = self._find_mode()
-            self._main = self._connect()
-            self._examine()
+                remove_unfinished_backups(self.path)
+                make_log_writable(self.path)
+            self._open()
         except BaseException:
             self.close()
             raise
 
     # Opening
-
-    def _check_place(self) -> None:
-        try:
-            size = self.path.stat().st_size
-        except OSError as error:
-            hint = "; `ringside new` makes one" if isinstance(error, FileNotFoundError) else ""
-            raise BadLeague(f"{self.path}: {error.strerror}{hint}") from None
-        if not self.path.is_file():
-            raise BadLeague(f"{self.path} is not a file")
-        if not os.access(self.path, os.R_OK):
-            raise BadLeague(f"{self.path} cannot be read ({os.strerror(errno.EACCES)}): change its permissions")
-        if size == 0:
-            raise BadLeague(f"{self.path} is empty, its content is lost: restore a backup")
-
-    def _logged(self) -> bool:
-        """Whether the write-ahead log beside the file holds data."""
-        beside = self.path.with_name(self.path.name + "-wal")
-        return beside.exists() and beside.stat().st_size > 0
 
     def _take_lock(self) -> Lock:
         if not os.access(self.path, os.W_OK):
@@ -83,23 +76,66 @@ class Database:
             reason = f"{self.path.parent} cannot be written ({error.strerror})"
             raise ReadOnly(f"{reason}: open {self.path.name} read-only, or copy it to another place") from None
 
-    def _make_log_writable(self) -> None:
-        """SQLite gives its log the permissions of the league. What was left beside a league that could not be written
-        then would block every writer now."""
-        for beside in (self.path.with_name(self.path.name + suffix) for suffix in ("-wal", "-shm")):
-            if beside.exists() and not os.access(beside, os.W_OK):
-                try:
-                    beside.chmod(stat.S_IMODE(self.path.stat().st_mode))
-                except OSError as error:
-                    raise ReadOnly(f"{beside} cannot be written ({error.strerror}): change its permissions") from None
+    def _open(self) -> None:
+        """Connect and examine the file; again if its owner starts or stops writing meanwhile."""
+        for _ in range(TRIES):
+            self._drop_main()
+            before = self._find_mode()
+            try:
+                self._main = self._connect()
+                self._examine()
+                if self._state is None or FileState.of(self.path) == self._state:
+                    break
+            except LeagueError:
+                if before is None or FileState.of(self.path) == before:
+                    raise
+        else:
+            raise self._changed()
+        self._opened += 1
+        if self._copy is not None:
+            self._state = None  # the copy does not change
 
-    def _find_mode(self) -> str:
+    def _drop_main(self) -> None:
+        if hasattr(self, "_main"):
+            self._main.close()
+        if self._copy is not None:
+            remove_database(self._copy)
+            self._copy = None
+
+    def _may_write(self) -> bool:
+        return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
+
+    def _find_mode(self) -> FileState | None:
         """Also a reader may have to clean up the log that SQLite keeps beside the file. So it opens for writing if
         possible, and `query_only` prevents changes. Where that is impossible, SQLite must not create a log: it could
-        not remove it. So the file is read as one that does not change, unless a log holds data or a program writes."""
-        if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
-            return "mode=rw"
-        return "mode=ro" if self._logged() or is_locked(self.path) else "mode=ro&immutable=1"
+        not remove it. So a file at rest is read as one that does not change, and `reading` checks that it has not.
+        Returns the state of a file that cannot be written."""
+        self._state, self._mode = None, "mode=rw"
+        if self._may_write():
+            return None
+        found = FileState.of(self.path)
+        self._mode = "mode=ro"
+        if found.at_rest:
+            self._state, self._mode = found, "mode=ro&immutable=1"
+        return found
+
+    def _changed(self) -> LeagueChanged:
+        return LeagueChanged(f"{self.path} was changed by another program while it was read: try again")
+
+    def _is_changed(self) -> bool:
+        """Whether a file that is read without locks is no longer as it was when it was opened."""
+        return self._state is not None and FileState.of(self.path) != self._state
+
+    def _reopen_if_changed(self) -> None:
+        if self._is_changed():
+            with self._writing:
+                if (state := self._state) is not None and self._is_changed():  # no other thread has opened it again
+                    try:
+                        check_readable(self.path)
+                        self._open()
+                    except BaseException:
+                        self._state = state  # the next read tries it again
+                        raise
 
     def _connect(self) -> sqlite3.Connection:
         address = f"{(self._copy or self.path).as_uri()}?{self._mode if self._copy is None else 'mode=ro'}"
@@ -123,7 +159,7 @@ class Database:
                 raise BadLeague(f"{self.path} is a database, but not a Ringside league")
             whole = self._value("PRAGMA page_count") * self._value("PRAGMA page_size")
             size = self.path.stat().st_size
-            if size < whole and not self._logged():
+            if size < whole and not log_has_data(self.path):
                 left = f"{size:,} of {whole:,} bytes are left"
                 raise BadLeague(f"{self.path} is truncated ({left}): restore a backup")
             version = self._value("PRAGMA user_version")
@@ -147,7 +183,7 @@ class Database:
 
     def check(self, whole: bool = True) -> None:
         """Raise BadLeague if the file is damaged; the large tables are checked only if `whole` is set."""
-        with self._translated_errors("check"):
+        with self._writing, self._translated_errors("check"):
             names = [row[0] for row in self._main.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
             checks = ["PRAGMA quick_check"]
             if not whole:
@@ -161,9 +197,9 @@ class Database:
         if self.read_only:
             self._use_migrated_copy(version)
             return
-        self.backup(self.path.with_name(f"{self.path.name}.version{version}.backup"), replace=True)
+        self.backup(upgrade_backup(self.path, version), replace=True)
         with self.transaction() as db:
-            migrate(db, version)
+            schema.migrate(db, version)
             self._check_tables()
 
     def _use_migrated_copy(self, version: int) -> None:
@@ -176,7 +212,7 @@ class Database:
                 self._copy_to(copy)
                 copy.execute("PRAGMA journal_mode=DELETE")
                 copy.execute("BEGIN")
-                migrate(copy, version)
+                schema.migrate(copy, version)
                 copy.execute("COMMIT")
         except (OSError, sqlite3.OperationalError) as error:
             folder = f" in {self._copy.parent}" if self._copy else ""
@@ -192,64 +228,109 @@ class Database:
         """This thread's own connection: it sees committed data and does not block."""
         if self._closed:
             raise LeagueError(f"{self.path} has been closed")
-        found: sqlite3.Connection | None = getattr(self._local, "db", None)
-        if found is None:
-            found = self._connect()
-            found.execute("PRAGMA query_only=ON")
-            self._keep(found)
-            self._local.db = found
+        self._reopen_if_changed()
+        opened, found = getattr(self._local, "reader", (0, None))
+        if found is None or opened != self._opened:
+            if found is not None and found.in_transaction:  # the rest of a snapshot would be of another state
+                raise self._changed()
+            opened, db = self._opened, self._connect()
+            db.execute("PRAGMA query_only=ON")
+            self._keep(db, found)
+            self._local.reader, found = (opened, db), db
         return found
 
-    def _keep(self, db: sqlite3.Connection) -> None:
-        """Keep a connection until its thread has ended."""
+    def _keep(self, db: sqlite3.Connection, previous: sqlite3.Connection | None) -> None:
+        """Keep a connection until its thread has ended, instead of its previous one."""
         with self._writing:
+            kept = list[tuple[threading.Thread, sqlite3.Connection]]()
             for thread, old in self._readers:
-                if not thread.is_alive():
+                if thread.is_alive() and old is not previous:
+                    kept.append((thread, old))
+                else:
                     old.close()
-            alive = [(thread, old) for thread, old in self._readers if thread.is_alive()]
-            self._readers = [*alive, (threading.current_thread(), db)]
+            self._readers = [*kept, (threading.current_thread(), db)]
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """This thread's connection, protected from `close`: closing it during a read would crash SQLite."""
-        db = self.reader()
+        """This thread's connection, protected from `close`: closing it during a read would crash SQLite. Raises
+        LeagueChanged at the end if what was read may be wrong: see `_find_mode`."""
+        self.reader()
+        opened, db = self._local.reader  # together: another thread may open the file again at any moment
         with self._condition:
             if self._closed:
                 raise LeagueError(f"{self.path} has been closed")
             self._reads += 1
         try:
             yield db
+        except sqlite3.Error as error:
+            if opened != self._opened or self._is_changed():
+                raise self._changed() from error
+            raise
         finally:
             with self._condition:
                 self._reads -= 1
                 self._condition.notify_all()
+        if opened != self._opened or self._is_changed():
+            raise self._changed()
+
+    def read_with(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """What `work` reads; it is called again if the file was changed meanwhile."""
+        with self._translated_errors("read"):
+            for _ in range(TRIES - 1):
+                _, db = getattr(self._local, "reader", (0, None))
+                try:
+                    with self.reading() as db:
+                        return work(db)
+                except LeagueChanged:
+                    if db is not None and db.in_transaction:  # a snapshot cannot be continued
+                        raise
+            with self.reading() as db:
+                return work(db)
 
     def read(self, sql: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
-        with self._translated_errors("read"), self.reading() as db:
-            return db.execute(sql, values).fetchall()
+        return self.read_with(lambda db: db.execute(sql, values).fetchall())
 
-    def stream(self, sql: str, *values: object) -> Iterator[tuple]:  # type: ignore[type-arg]
-        """Rows one by one, for large results."""
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """In this block, this thread reads one state of the file, whatever is written meanwhile."""
         with self._translated_errors("read"):
+            db = self.reader()
+            if db.in_transaction:  # part of a larger one
+                yield
+                return
+            db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            with suppress(sqlite3.ProgrammingError):  # the league has been closed
+                db.execute("COMMIT")
+
+    def stream(self, sql: str, *values: object) -> Generator[tuple, None, None]:  # type: ignore[type-arg]
+        """Rows one by one, for large results. Close it if not all of them are read: until then it locks the file."""
+        with self._translated_errors("read"), ExitStack() as cursors:
             with self.reading() as db:
-                cursor = db.execute(sql, values)
-                rows = cursor.fetchmany(PAGE)
+                opened, cursor = self._local.reader[0], cursors.enter_context(new_cursor(db))
+                rows = cursor.execute(sql, values).fetchmany(PAGE)
             while rows:
                 yield from rows
                 with self.reading():
+                    if opened != self._opened:
+                        raise self._changed()
                     rows = cursor.fetchmany(PAGE)
 
     def version(self) -> int | None:
         """Another number after each change of the file; None while this thread reads an earlier state of it.
 
         Read it before the data that is kept for it: data may then be newer than its version, but never older."""
-        with self._translated_errors("read"), self.reading() as db:
-            if db.in_transaction:
-                return None
-            if not self.read_only:
-                return self._commits  # there is no other writer
-            with self._writing:
-                return int(self._value("PRAGMA data_version"))  # of one connection: each counts for itself
+        return self.read_with(self._version)
+
+    def _version(self, db: sqlite3.Connection) -> int | None:
+        if db.in_transaction:
+            return None
+        if not self.read_only:
+            return self._commits  # there is no other writer
+        with self._writing:  # SQLite counts changes, in 32 bits, for each connection by itself
+            return (self._opened << 32) + int(self._value("PRAGMA data_version"))
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -272,39 +353,8 @@ class Database:
                     self._main.execute("ROLLBACK")
                 raise
 
-    @contextmanager
-    def _translated_errors(self, verb: str) -> Iterator[None]:
-        """Translates errors of SQLite into errors that say what to do."""
-        try:
-            yield
-        except (UnicodeEncodeError, OverflowError) as error:
-            given = error.object if isinstance(error, UnicodeEncodeError) else error
-            raise BadValue("value", given, "text and numbers that a file can hold") from None
-        except UnicodeDecodeError as error:  # SQLite's message quotes a damaged definition
-            raise BadLeague(f"{self.path} is damaged ({error.reason}): restore a backup") from error
-        except sqlite3.IntegrityError:
-            raise
-        except sqlite3.ProgrammingError:
-            if self._closed:
-                raise LeagueError(f"{self.path} has been closed") from None
-            raise
-        except sqlite3.DatabaseError as error:
-            name = getattr(error, "sqlite_errorname", "") or "SQLITE_CORRUPT"  # without one: invalid text
-            if self._closed and name == "SQLITE_INTERRUPT":
-                raise LeagueError(f"{self.path} has been closed") from None
-            if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
-                what = "the disk is full" if name == "SQLITE_FULL" else str(error)
-                denied = name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN"))
-                advice = "check the permissions of the file and its folder" if denied else "make room or check the disk"
-                text = f"cannot {verb} {self.path}: {what}. Nothing that was saved is lost; {advice}"
-                raise StorageFailed(text) from error
-            if name.startswith("SQLITE_BUSY"):
-                raise LeagueHeld(f"{self.path} is being written by another program that does not release it") from error
-            if name.startswith("SQLITE_NOTADB"):
-                raise BadLeague(f"{self.path} is not a league: {error}") from error
-            if name.startswith("SQLITE_CORRUPT"):
-                raise BadLeague(f"{self.path} is damaged ({error}): restore a backup") from error
-            raise
+    def _translated_errors(self, verb: str) -> AbstractContextManager[None]:
+        return translated_errors(self.path, verb, lambda: self._closed)
 
     def _value(self, sql: str) -> Any:
         return self._main.execute(sql).fetchone()[0]
@@ -313,7 +363,10 @@ class Database:
 
     def _copy_to(self, copy: sqlite3.Connection) -> None:
         if self.read_only:
-            self._main.backup(copy)
+            with self._writing:
+                self._main.backup(copy)
+                if self._is_changed():
+                    raise self._changed()
         else:
             with self.reading() as db:
                 db.backup(copy)
@@ -323,6 +376,7 @@ class Database:
         target = Path(os.path.realpath(check_path("file", target)))
         if target == self.path:
             raise LeagueError(f"{target} is the league itself: choose another name")
+        self._reopen_if_changed()
 
         def fill(copy: sqlite3.Connection) -> None:
             self._copy_to(copy)
@@ -351,66 +405,3 @@ class Database:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
-
-
-def migrate(db: sqlite3.Connection, version: int) -> None:
-    """Upgrades a file of this version to the current one, inside a transaction."""
-    for step in range(version, schema.VERSION):
-        schema.MIGRATIONS[step](db)
-    db.execute(f"PRAGMA user_version = {schema.VERSION}")
-
-
-def insert_many(db: sqlite3.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:
-    """Insert many rows with few statements. Python releases its lock for each statement, and gets it back only after
-    milliseconds while another thread is busy: measured, 1,450 us a row with single statements, 140 us this way."""
-    at = 0
-    for size in (512, 64, 8, 1):
-        while len(rows) - at >= size:
-            part = rows[at : at + size]
-            one = f"({','.join('?' * len(part[0]))})"
-            values = [value for row in part for value in row]
-            db.execute(f"INSERT INTO {table} VALUES {','.join([one] * size)}", values)
-            at += size
-
-
-def create(path: Path) -> None:
-    """Create an empty league file, completely or not at all."""
-
-    def fill(db: sqlite3.Connection) -> None:
-        db.execute("PRAGMA page_size = 8192")  # with the longer log, recording takes a quarter less time
-        db.executescript(f"BEGIN; {schema.SCHEMA} COMMIT;")
-        db.execute(f"PRAGMA application_id = {schema.APPLICATION}")
-        db.execute(f"PRAGMA user_version = {schema.VERSION}")
-
-    write_database(Path(os.path.abspath(check_path("league", path))), fill, replace=False)
-
-
-def write_database(target: Path, fill: Callable[[sqlite3.Connection], None], replace: bool) -> None:
-    """Write a database under a temporary name, then rename it."""
-    if os.path.lexists(target) and not replace:
-        raise LeagueError(f"{target} already exists: choose another name, or remove it first")
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise StorageFailed(f"cannot write {target}: {error.strerror}; choose another folder") from None
-    os.close(handle)
-    try:
-        db = sqlite3.connect(name, isolation_level=None)
-        try:
-            fill(db)
-            db.execute("PRAGMA journal_mode=DELETE")
-        finally:
-            db.close()
-        move_into_place(Path(name), target, replace)
-    except FileExistsError:
-        raise LeagueError(f"{target} already exists: choose another name, or remove it first") from None
-    except sqlite3.Error as error:
-        raise StorageFailed(f"cannot write {target}: {error}") from error
-    finally:
-        remove_database(Path(name))
-
-
-def remove_database(path: Path) -> None:
-    """Remove a temporary database, and the journal that SQLite leaves beside it when the disk is full."""
-    for one in (path, path.with_name(f"{path.name}-journal")):
-        one.unlink(missing_ok=True)

@@ -31,9 +31,10 @@ from engine.league.records import (
 )
 from engine.league.schedule import Schedule, fingerprint
 from engine.league.storage import tournament_rows
-from engine.league.storage.checksums import ById, agent_row
-from engine.league.storage.database import SUFFIX, Database, create
+from engine.league.storage.checksums import ById, agent_row, checksum
+from engine.league.storage.database import SUFFIX, Database
 from engine.league.storage.lock import is_locked
+from engine.league.storage.new_database import create
 from engine.league.storage.recovery import INTERRUPTED, stop_interrupted_runs
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import game_of, kind_of
@@ -49,7 +50,6 @@ class League(Closing):
         self._decoded: dict[tuple[Any, ...], Agent] = {}  # by row, so that each is checked only once
         self._agents: tuple[int, ById[Agent]] | None = None  # the version of the file, and its agents
         self._tournaments: tuple[int, list[Tournament]] | None = None
-        self.no_writer = read_only and not is_locked(self.path)  # so nothing runs, whatever state the file records
         if not read_only:
             try:
                 stop_interrupted_runs(self.file)
@@ -76,6 +76,11 @@ class League(Closing):
     @property
     def read_only(self) -> bool:
         return self.file.read_only
+
+    @property
+    def no_writer(self) -> bool:
+        """Whether no program writes now, so that nothing runs, whatever state the file records."""
+        return self.read_only and not is_locked(self.path)
 
     def close(self) -> None:
         self.file.close()
@@ -110,6 +115,7 @@ class League(Closing):
         parents: Sequence[str] = (),
         origin: str = "",
         created: float | None = None,
+        session: int | None = None,
     ) -> Agent:
         """Adds an agent. Its kind must be installed, which is needed to check that it can play."""
         kind_of(spec)
@@ -131,6 +137,7 @@ class League(Closing):
                 time.time() if created is None else created,
                 tuple(check_name("parents", parent) for parent in parents),
                 check_text("origin", origin, 1000),
+                session=session,
             )
             db.execute("INSERT OR IGNORE INTO payloads VALUES (?, ?)", (agent.payload, spec.payload))
             [(last,)] = db.execute("SELECT coalesce(max(number), 0) FROM agents")
@@ -245,10 +252,10 @@ class League(Closing):
         return agent
 
     def _agent(self, row: tuple[Any, ...]) -> Agent:
-        number, *_, record, archived, _ = row
+        number, *columns, record, archived, seal = row
         try:
             agent = dataclasses.replace(codec.load(Agent, record), archived=archived)
-            intact = agent_row(number, agent) == row
+            intact = checksum(*row[:-1]) == seal and [agent.id, agent.name, agent.game, agent.payload] == columns
         except (RingsideError, TypeError, ValueError):
             intact = False
         if not intact:
@@ -374,7 +381,7 @@ class League(Closing):
 
     def _tournament(self, row: Sequence[Any]) -> Tournament:
         found = tournament_rows.checked_tournament(row, self.path)
-        interrupted = self.no_writer and found.state in INTERRUPTED
+        interrupted = found.state in INTERRUPTED and self.no_writer
         return dataclasses.replace(found, state=RunState.STOPPED) if interrupted else found
 
     def check_agents(self, ids: Sequence[str], game: GameSpec) -> None:

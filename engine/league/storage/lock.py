@@ -11,6 +11,7 @@ from pathlib import Path
 
 from engine.errors import LeagueHeld
 
+TRIES, BETWEEN_TRIES = 5, 0.005  # seconds, to take a lock that is only being tested
 OFFSET = 1 << 30  # of the byte that Windows locks, so that the text before it stays readable
 
 
@@ -22,7 +23,7 @@ class Lock:
         self._path = league.with_name(league.name + "-lock")
         while True:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
-            if not _try_lock(handle):
+            if not _lock_soon(handle):
                 holder = _holder(handle)
                 os.close(handle)
                 raise LeagueHeld(f"{league} is open for writing in {holder}: close it there, or open it read-only")
@@ -70,12 +71,22 @@ def is_locked(league: Path) -> bool:
     except OSError:
         return False
     try:
-        return not _try_lock(handle)
+        return not _try_lock(handle, shared=True)
     finally:
         os.close(handle)
 
 
-def _try_lock(handle: int) -> bool:
+def _lock_soon(handle: int) -> bool:
+    """Whether it is locked now. `is_locked` in another program may hold it for some microseconds."""
+    for _ in range(TRIES):
+        if _try_lock(handle):
+            return True
+        time.sleep(BETWEEN_TRIES)
+    return False
+
+
+def _try_lock(handle: int, shared: bool = False) -> bool:
+    """`shared`: only to test it, so that two programs that test it at the same moment do not find each other."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -86,7 +97,7 @@ def _try_lock(handle: int) -> bool:
         else:
             import fcntl
 
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError:
         return False
     return True

@@ -130,3 +130,10 @@ def expected() -> set[tuple[str, str, str]]:
 def defined(db: sqlite3.Connection) -> set[tuple[str, str, str]]:
     rows = db.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master")
     return {(kind, name, sql) for kind, name, sql in rows}
+
+
+def migrate(db: sqlite3.Connection, version: int) -> None:
+    """Upgrades a file of this version to the current one, inside a transaction."""
+    for step in range(version, VERSION):
+        MIGRATIONS[step](db)
+    db.execute(f"PRAGMA user_version = {VERSION}")

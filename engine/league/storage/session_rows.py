@@ -27,7 +27,7 @@ from engine.play.match import GameSpec
 SESSION = "number, name, trainer, game, config, state, created, finished, note, seal"
 LARGEST_STATE = 512 << 20  # bytes, unpacked
 MOST_STEPS = 2**53
-FAILED = "failed: "  # begins the note of a failed session in the file
+FAILED = "failed: "  # begins how a failed session ended; in files of older versions, also its note
 STATES = (RunState.RUNNING, RunState.PAUSED, RunState.STOPPED, RunState.FINISHED)
 
 
@@ -125,6 +125,7 @@ class PlayerSpec(Protocol):
 @dataclass(frozen=True)
 class _Config:
     config: tuple[tuple[str, Value], ...]
+    failed: bool | None = None  # None in files of older versions: then the note says it
 
 
 @dataclass(frozen=True)
@@ -139,8 +140,8 @@ class _Record:
 
 
 def session_row(one: Session) -> tuple[Any, ...]:
-    fixed = (one.name, one.trainer, codec.dump(one.game), codec.dump(_Config(one.config)))
-    row = (one.number, *fixed, one.state.value, one.created, one.finished, one.ending)
+    fixed = (one.name, one.trainer, codec.dump(one.game), codec.dump(_Config(one.config, one.failed)))
+    row = (one.number, *fixed, one.state.value, one.created, one.finished, one.note)
     return (*row, checksum(*row))
 
 
@@ -155,10 +156,11 @@ def session_of(row: Sequence[Any], path: Path) -> Session:
             raise ValueError("a name is not text, or a time is not a number")
         if RunState(state) not in STATES:
             raise ValueError(f"a session cannot be {state}")
-        decoded = codec.load(GameSpec, game), codec.load(_Config, config).config
-        failed = note.startswith(FAILED)
-        times_and_note = created, finished, note.removeprefix(FAILED)
-        return Session(number, name, trainer, *decoded, RunState(state), *times_and_note, failed)
+        settings, failed = (loaded := codec.load(_Config, config)).config, loaded.failed
+        if failed is None:
+            failed, note = note.startswith(FAILED), note.removeprefix(FAILED)
+        fields = codec.load(GameSpec, game), settings, RunState(state), created, finished, note, failed
+        return Session(number, name, trainer, *fields)
     except (RingsideError, TypeError, ValueError) as error:
         raise damaged(path, f"training session {number}", error) from None
 
@@ -170,7 +172,8 @@ def origin_of(session: Session, step: int, role: str = "") -> str:
 
 
 def names_session(origin: str, session: Session) -> bool:
-    """Whether `origin_of` has written this origin: the only link of a player that no checkpoint holds."""
+    """Whether `origin_of` has written this origin. In files of older versions it is the only link of a player that no
+    checkpoint holds; `Agent.session` has it now."""
     return origin.endswith(f" of training session {session.number} ({session.name})")
 
 

@@ -12,8 +12,7 @@ import itertools
 import sqlite3
 import time
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from engine.errors import BadValue, NotNow, UnknownName
@@ -54,7 +53,7 @@ from engine.play.match import AgentSpec, GameSpec
 from engine.registry import game_of
 
 KEPT = 3  # states of a session: the newest to resume from, the others in case that one is damaged
-PART = 500  # metrics written by one statement; see `insert_many`
+PART = 500  # metrics written by one statement; see `insert_columns`
 CHECKPOINTS = """
 SELECT c.number, c.session, c.step, c.at, c.state, c.size, c.players, c.seal,
 p.checkpoint, p.place, p.payload, p.agent, p.record, p.seal, agents.id
@@ -208,7 +207,7 @@ class SessionStore:
 
     def state(self, number: int, step: int | None = None) -> tuple[int, bytes] | None:
         """Step and state of the newest checkpoint with a state, or of the one at this step; None if there is none."""
-        with self._snapshot():
+        with self.league.file.snapshot():
             for one in reversed(self.checkpoints(number)):
                 if one.resumable and step in (None, one.step):
                     return one.step, self._unpacked(one)
@@ -244,8 +243,9 @@ class SessionStore:
             spec = self.spec(one, player, name, db)
             origin = origin_of(session, one.step, player.role)
             notes = player.about if notes is None else notes
+            fields: dict[str, Any] = {"notes": notes, "colour": colour, "tags": tags, "parents": parents}
             agent = self.league.add_agent(
-                name, session.game.name, spec, notes=notes, colour=colour, tags=tags, parents=parents, origin=origin
+                name, session.game.name, spec, origin=origin, session=session.number, **fields
             )
             joined = dataclasses.replace(player, agent=agent.id)
             players = tuple(joined if other is player else other for other in one.players)
@@ -259,7 +259,13 @@ class SessionStore:
             player.agent for one in self.checkpoints(number) for player in one.players if player.agent is not None
         }
         known = self.league.agents(session.game.name, archived=True)
-        return [one for one in known if one.id in entered or names_session(one.origin, session)]
+        return [
+            one
+            for one in known
+            if one.id in entered
+            or one.session == number
+            or (one.session is None and names_session(one.origin, session))
+        ]
 
     def spec(
         self, one: SavedCheckpoint, player: SavedPlayer, name: str, db: sqlite3.Connection | None = None
@@ -281,7 +287,7 @@ class SessionStore:
 
     def audit(self) -> list[str]:
         """Messages about rows that contradict each other; a row that is damaged raises BadLeague."""
-        with self._snapshot():
+        with self.league.file.snapshot():
             known = {one.number for one in self.all()}
             payloads = {one.id: one.payload for one in self.league.agents(archived=True)}
             problems, seen = list[str](), set[tuple[int, int]]()
@@ -311,15 +317,6 @@ class SessionStore:
     def _rows(self, db: sqlite3.Connection | None, sql: str, *values: object) -> list[tuple[Any, ...]]:
         return self.league.file.read(sql, *values) if db is None else db.execute(sql, values).fetchall()
 
-    @contextmanager
-    def _snapshot(self) -> Iterator[None]:
-        """This thread reads one snapshot of the file: training that runs meanwhile deletes states."""
-        self.league.file.read("BEGIN")
-        try:
-            yield
-        finally:
-            self.league.file.read("COMMIT")
-
     def _unknown(self, which: object, every: Sequence[Session]) -> UnknownName:
         known = [f"{one.number} ({one.name})" for one in every]
         return UnknownName(f"training session of {self.league.path.name}", which, known)
@@ -332,7 +329,7 @@ class SessionStore:
 
     def _session(self, row: Sequence[Any]) -> Session:
         found = session_of(row, self.league.path)
-        interrupted = self.league.no_writer and found.state in INTERRUPTED
+        interrupted = found.state in INTERRUPTED and self.league.no_writer
         return dataclasses.replace(found, state=RunState.STOPPED) if interrupted else found
 
     def _checkpoints(self, number: int | None = None, db: sqlite3.Connection | None = None) -> list[SavedCheckpoint]:

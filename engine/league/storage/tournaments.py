@@ -20,11 +20,11 @@ from engine.league.played_matches import every_match
 from engine.league.records import Lineup, RunState, Tournament
 from engine.league.schedule import MOST_MATCHES, ScheduledMatch
 from engine.league.standings import snapshot
-from engine.league.storage.database import insert_many
 from engine.league.storage.league import League
-from engine.league.storage.match_rows import pack_matches, points, unpack_players
-from engine.league.storage.result_columns import PlayedEntries, PlayedEntry, Seating, Seatings, agents_of
+from engine.league.storage.match_rows import pack_actions, pack_matches, points, unpack_players
+from engine.league.storage.result_columns import PlayedEntries, PlayedEntry, Seating, Seatings, agents_of, seats_of
 from engine.league.storage.schema import PLACES
+from engine.league.storage.statements import Column, insert_columns
 from engine.play.match import AgentSpec, EndingKind
 from engine.play.results import CODES, ENDINGS
 
@@ -149,35 +149,33 @@ class TournamentStore:
             if entry.result.ending.kind is not EndingKind.CANCELLED:
                 first.setdefault(entry.place, entry)
         added = self.record_batches(PlayedEntries.of(first.values()))
-        return [first[place] for some in added for place in some.places]
+        saved = {place for some in added for place in some.places}
+        return [entry for place, entry in first.items() if place in saved]
 
     def record_batches(self, given: Iterable[PlayedEntries]) -> list[PlayedEntries]:
         """Like `record`, for results in columns."""
-        added = self._fresh(given)
+        added = PlayedEntries.joined(self._fresh(given))
         if not added:
             return []
         halves, at, agents = dict(self._halves), time.time(), Seatings(self.league.numbers())
         sums, finishes, count = Sums(), dict[int, Finish](), sum(map(len, added))
-        matches: list[Row] = []
-        logs: list[Row] = []
-        seats: list[Row] = []
+        tables: list[tuple[str, Sequence[Column]]] = []
         forfeits: list[Row] = []
         for entries in added:
             batch, seatings = entries.results, agents.of(entries.results)
             numbers = [self._base + place for place in entries.places]
-            matches += pack_matches(numbers, at, batch, [seating.packed for seating in seatings])
-            logs += [log for log in zip(numbers, batch.actions(), strict=True) if log[1]]
-            seats += [
-                (one, number) for number, seated in zip(numbers, seatings, strict=True) for one in seated.distinct
+            tables += [
+                ("matches", pack_matches(numbers, at, batch, [seating.packed for seating in seatings])),
+                ("actions", pack_actions(numbers, batch)),
+                ("seats", seats_of(numbers, seatings)),
             ]
             forfeits += self._forfeits(entries, seatings)
             self._tally(sums, halves, entries, seatings)
             if self._skills is not None:
                 finishes |= finishes_of(entries, seatings)
         with self.league.file.transaction() as db:
-            insert_many(db, "matches", matches)
-            insert_many(db, "actions", logs)
-            insert_many(db, "seats", seats)
+            for table, columns in tables:
+                insert_columns(db, table, columns)
             db.executemany(TALLY, self._tally_rows(sums))
             db.executemany(FORFEIT, forfeits)
             self.league.update_tournament(self.tournament.number, played=count)

@@ -13,7 +13,7 @@ from engine.processes.bootstrap import cores
 from engine.telemetry import Trace
 
 BACKLOG = 100_000  # undelivered results beyond which no more matches are started
-LARGE_MESSAGE = 64  # matches in a message to a worker that lacks many: each message costs some 50 us
+LARGE_MESSAGE = 512  # matches in a message to a worker that lacks many: each message costs some 50 us
 CORES = cores()
 
 
@@ -139,8 +139,10 @@ class JobAssigner:
             if not open_workers:
                 return
             worker = min(open_workers, key=lambda worker: len(worker.held))
-            if not self.one_by_one:
-                most = max(most, min(worker.lacks // 2, LARGE_MESSAGE))
+            if not self.one_by_one:  # all that it lacks, unless the rest of the queue is shared with others
+                sharing = sum(other.libraries == worker.libraries for other in open_workers)
+                share = -(-counts[worker.libraries] // sharing)
+                most = max(most, min(worker.lacks, share, LARGE_MESSAGE))
             jobs = run.next_shared(most, worker.libraries)
             if jobs:
                 self._send_jobs(run, worker, jobs)

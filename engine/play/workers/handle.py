@@ -39,9 +39,10 @@ class Job:
 
     number: int
     spec: MatchSpec
+    timed: bool = False  # must be played alone: it has a clock, or a player that needs a core of its own
+    libraries: tuple[str, ...] = ()  # heavy libraries of its players' kinds
     starts: int = 0  # how often it was started and interrupted
     skip: int = 0  # steps of a live match that are played at full speed
-    libraries: tuple[str, ...] = ()  # heavy libraries of its players' kinds
 
 
 @dataclass(eq=False)
@@ -142,11 +143,11 @@ class WorkerHandle:
     def play(self, jobs: list[Job], wire_ids: WireIds, isolated: IsolatedBatch | None = None) -> None:
         self._hold(jobs, isolated)  # before sending: if the worker has just died, these matches are lost with it
         name: list[object] = ["alone", None, 0] if isolated is not None and isolated.alone else ["play"]
-        games: dict[int, list[Job]] = {}
+        games: dict[int, list[Job]] = {}  # by id(), which is faster than a hash of the game
         for job in jobs:
-            games.setdefault(wire_ids.number(job.spec.game), []).append(job)
-        for game, some in games.items():
-            self._send_matches(name, game, some, wire_ids)
+            games.setdefault(id(job.spec.game), []).append(job)
+        for some in games.values():
+            self._send_matches(name, wire_ids.number(some[0].spec.game), some, wire_ids)
 
     def play_live(self, job: Job, wire_ids: WireIds, pace: float, paused: bool) -> None:
         self._hold([job], IsolatedBatch([job]))
@@ -157,8 +158,7 @@ class WorkerHandle:
             self.channel.put(["step", job.skip])
 
     def _hold(self, jobs: list[Job], isolated: IsolatedBatch | None) -> None:
-        for job in jobs:
-            self.held[job.number] = job
+        self.held.update([(job.number, job) for job in jobs])
         self.isolated, self.fresh = isolated, False
 
     def _send_matches(self, name: list[object], game: int, jobs: list[Job], wire_ids: WireIds) -> None:
@@ -168,9 +168,9 @@ class WorkerHandle:
             self._sent.games.add(game)
             spec = specs[0].game
             self.channel.put(["game", game, spec.name, spec.version, spec.options], now=False)
-        agents = [player for spec in specs for player in spec.players]
-        players = [wire_ids.number(player) for player in agents]
+        players = [number for spec in specs for number in wire_ids.players[spec.players]]
         if not self._sent.agents.issuperset(players):
+            agents = [player for spec in specs for player in spec.players]
             for number, agent in dict(zip(players, agents, strict=True)).items():
                 if number not in self._sent.agents:
                     self._sent.agents.add(number)

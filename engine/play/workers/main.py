@@ -25,7 +25,7 @@ from engine.play.march import Marching
 from engine.play.match import AgentSpec, GameSpec, MatchSpec
 from engine.play.results import ResultBatch
 from engine.play.workers.entry import WorkerSettings
-from engine.play.workers.messages import pack_results, unpack_matches
+from engine.play.workers.messages import AgentNumbers, pack_results, unpack_matches
 from engine.play.workers.solo import SLICE, LiveMatchLoop, SoloMatch
 from engine.play.workers.warmup import warm_up
 from engine.processes.bootstrap import OUT_OF_MEMORY
@@ -40,6 +40,7 @@ FIRST_LANES = 32  # doubled while ticks are short: slow players gain nothing fro
 SHORT_TICK = 0.004  # seconds
 SOON = 5.0  # seconds within which the matches in progress should end
 MESSAGE = 32 << 20  # bytes of actions in one message
+UNSENT = 8 << 20  # bytes of results that may wait while it plays on: a socket takes 0.2 MB, and may be read late
 COMPILER_MEMORY = 512 << 20  # bytes: with less for agents, a worker does not compile drivers, which takes up to 100 MB
 HINT = " (in a worker process; what a script registers itself must be in a module, and plugins=[...] must name it)"
 
@@ -86,7 +87,7 @@ class WorkerLoop:
     def __init__(self, channel: Channel, heartbeat: Heartbeat, settings: WorkerSettings) -> None:
         self._channel, self._heartbeat, self._settings = channel, heartbeat, settings
         self._games: dict[int, GameSpec] = {}
-        self._agents: dict[int, AgentSpec] = {}
+        self._agents = AgentNumbers()
         self._payloads: dict[str, bytes] = {}
         self._arena: Arena | None = None  # for matches that share this process
         self._solo: SoloMatch | None = None
@@ -110,6 +111,7 @@ class WorkerLoop:
                 elif self._arena is not None and not self._arena.idle:
                     self._play(self._arena)
                 elif self._stopping:
+                    self._channel.wait_until_sent()
                     return
             except RingsideError as error:
                 if isinstance(error, ProtocolError):
@@ -125,16 +127,20 @@ class WorkerLoop:
             wait = self._solo.wait()
         elif self._arena is not None and not self._arena.idle:
             wait = 0.0
+        channel = self._channel
         if wait != 0.0:
-            select.select([self._channel.socket], [], [], wait)
+            select.select([channel.socket], [channel.socket] if channel.waiting else [], [], wait)
+        channel.flush()
         self._heartbeat.beat()
-        for fields, body in self._channel.get():
+        for fields, body in channel.get():
             self._on_message(fields, body)
 
     def _unpack(self, game: int, fields: list[Any], body: bytes) -> list[MatchSpec]:
         """The matches of a message; their kernels are compiled here, before any player's clock runs."""
         specs = unpack_matches(fields, body, self._games[game], self._agents)
-        for kind in {player.kind for spec in specs for player in spec.players}:
+        for kind in {
+            player.kind for players in {id(spec.players): spec.players for spec in specs}.values() for player in players
+        }:
             warm_up(self._games[game].name, kind)
         return specs
 
@@ -228,7 +234,7 @@ class WorkerLoop:
         capacity = self._lanes + max(self._settings.batch, int(self._rate * AHEAD))
         if abs(capacity - self._capacity) > self._capacity // 16:
             self._capacity = capacity
-            self._channel.send(["capacity", capacity])
+            self._channel.put(["capacity", capacity], now=False)  # with the next message, or before the next wait
 
     def _send_results(self, batches: Sequence[ResultBatch]) -> None:
         """Send results in as few messages as possible, each at most MESSAGE bytes; one message holds one shape."""
@@ -247,7 +253,7 @@ class WorkerLoop:
 
     def _send_batch(self, batch: ResultBatch) -> None:
         fields, body = pack_results(batch)
-        self._channel.send(["results", *fields], body)
+        self._channel.send(["results", *fields], body, UNSENT)
 
     def _drop(self) -> None:
         if self._arena is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, cast
@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.play.by_players import MOST, ByPlayers
 from engine.play.match import AgentSpec, Clock, Ending, EndingKind, GameSpec, Limits, MatchSpec
 from engine.play.results import CODES, ENDINGS, TYPES, Columns, ResultBatch, shapes
 from engine.processes.channel import Message, ProtocolError
@@ -33,6 +34,7 @@ class WireIds:
         self._numbers: dict[GameSpec | AgentSpec, int] = {}
         self._by_identity: dict[int, int] = {}  # by id() of the keys of `_numbers`: hashing a spec costs far more
         self.digests: dict[int, str] = {}  # of an agent's payload
+        self.players = ByPlayers(lambda players: tuple([self.number(player) for player in players]))
 
     def number(self, spec: GameSpec | AgentSpec) -> int:
         number = self._by_identity.get(id(spec))
@@ -57,11 +59,9 @@ def pack_matches(numbers: Sequence[int], specs: Sequence[MatchSpec], players: Se
     in the fields, by index.
     """
     extras: dict[str, list[object]] = {}
-    for index, spec in enumerate(specs):
-        clock = spec.limits.clock
-        if spec.start is not None or clock is not None:
-            times = [clock.base, clock.increment, clock.move] if clock else None
-            extras[str(index)] = [spec.start, times]
+    for index in [at for at, spec in enumerate(specs) if spec.start is not None or spec.limits.clock is not None]:
+        start, clock = specs[index].start, specs[index].limits.clock
+        extras[str(index)] = [start, [clock.base, clock.increment, clock.move] if clock else None]
     columns = (
         np.array(numbers, np.uint32),
         np.array([spec.limits.steps or 0 for spec in specs], np.uint32),
@@ -71,18 +71,40 @@ def pack_matches(numbers: Sequence[int], specs: Sequence[MatchSpec], players: Se
     return [len(specs), len(specs[0].players), extras], b"".join([column.tobytes() for column in columns])
 
 
-def unpack_matches(
-    fields: Sequence[Any], body: bytes, game: GameSpec, agents: Mapping[int, AgentSpec]
-) -> list[MatchSpec]:
+class AgentNumbers(dict[int, AgentSpec]):
+    """The agents of a run by their number in messages, and the players of matches by those of the seats."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seated: dict[bytes, tuple[AgentSpec, ...]] = {}  # the same tuple for the same numbers
+        self.limits: dict[int, Limits] = {}  # the same object for the same number of steps
+
+    def players(self, numbers: bytes) -> tuple[AgentSpec, ...]:
+        """The players with these numbers, each of 32 bits."""
+        known = self.seated.get(numbers)
+        if known is None:
+            if len(self.seated) >= MOST:
+                self.seated.clear()
+            known = tuple([self[number] for number in np.frombuffer(numbers, np.uint32).tolist()])
+            self.seated[numbers] = known
+        return known
+
+    def clear(self) -> None:
+        super().clear()
+        self.seated.clear()
+        self.limits.clear()
+
+
+def unpack_matches(fields: Sequence[Any], body: bytes, game: GameSpec, agents: AgentNumbers) -> list[MatchSpec]:
     """The matches of a message; the id of a match is its number."""
     n, seats, extras = fields
     numbers, steps = np.frombuffer(body, np.uint32, 2 * n).reshape(2, n).tolist()
-    players = np.frombuffer(body, np.uint32, n * seats, 8 * n).reshape(n, seats).tolist()
-    seeds = np.frombuffer(body, np.uint64, n, 8 * n + 4 * n * seats).tolist()
-    limits = {limit: Limits(limit or None) for limit in set(steps)}
+    width, first = 4 * seats, 8 * n
+    seeds = np.frombuffer(body, np.uint64, n, first + n * width).tolist()
+    limits = {limit: agents.limits.setdefault(limit, Limits(limit or None)) for limit in set(steps)}
     found = [
-        MatchSpec(str(number), game, tuple([agents[player] for player in seated]), seed, None, limits[limit])
-        for number, seated, seed, limit in zip(numbers, players, seeds, steps, strict=True)
+        MatchSpec(str(number), game, agents.players(body[at : at + width]), seed, None, limits[limit])
+        for number, at, seed, limit in zip(numbers, range(first, first + n * width, width), seeds, steps, strict=True)
     ]
     for index, (start, times) in extras.items():
         spec = found[int(index)]

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 from engine.errors import RingsideError
+from engine.play.by_players import ByPlayers
 from engine.play.failures import FailureTracker, InterruptedMatch, unplayed_result
-from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
+from engine.play.match import AgentSpec, Ending, EndingKind, MatchResult, MatchSpec
 from engine.play.results import ResultBatch, batches_of
 from engine.play.workers.handle import IsolatedBatch, Job
 from engine.play.workers.job_queue import JobQueue
@@ -50,7 +51,7 @@ class Run:
         self.total = total  # number of matches, if known
         self.failure_tracker = FailureTracker(quarantine)
         self.wire_ids = WireIds()
-        self._light_kinds: set[str] = set()  # those that are known to need no heavy libraries
+        self._needs = ByPlayers(self._needs_of)
         self.queue = JobQueue()
         self.isolated: deque[IsolatedBatch] = deque()
         self.results: list[ResultBatch | Single] = []  # not delivered yet
@@ -66,8 +67,11 @@ class Run:
         return len(self.queue) + sum(len(batch.jobs) for batch in list(self.isolated))
 
     def add(self, specs: Iterable[MatchSpec]) -> None:
+        needs = self._needs
         jobs = [
-            Job(number, spec, libraries=self._libraries_of(spec))
+            Job(number, spec, *needs[spec.players])
+            if spec.limits.clock is None
+            else Job(number, spec, True, needs[spec.players][1])
             for spec, number in zip(specs, self._numbers, strict=False)
         ]
         self.submitted += len(jobs)
@@ -77,16 +81,10 @@ class Run:
         else:
             self.queue.extend(jobs)
 
-    def _libraries_of(self, spec: MatchSpec) -> tuple[str, ...]:
-        for player in spec.players:
-            if player.kind not in self._light_kinds:
-                break
-        else:
-            return ()
-        libraries = libraries_of(player.kind for player in spec.players)
-        if not libraries:
-            self._light_kinds.update(player.kind for player in spec.players)
-        return libraries
+    def _needs_of(self, players: tuple[AgentSpec, ...]) -> tuple[bool, tuple[str, ...]]:
+        """Whether a player needs a core of its own, and the heavy libraries of their kinds."""
+        timed = any(self.failure_tracker.needs_a_core(player) for player in players)
+        return timed, libraries_of(player.kind for player in players)
 
     # The next matches
 
@@ -100,7 +98,7 @@ class Run:
                 continue
             if self.failure_tracker.any_failed and self.failure_tracker.has_failed_player(job.spec):
                 self.isolated.append(IsolatedBatch([job]))
-            elif self.failure_tracker.is_timed(job.spec):
+            elif job.timed:
                 self.timed = True
                 self.isolated.append(IsolatedBatch([job], fresh=False))
             else:
@@ -191,11 +189,7 @@ class Run:
         for batch in self.isolated:
             stay = []
             for job in batch.jobs:
-                if (
-                    job.starts > 1
-                    or self.failure_tracker.is_timed(job.spec)
-                    or self.failure_tracker.has_failed_player(job.spec)
-                ):
+                if job.starts > 1 or job.timed or self.failure_tracker.has_failed_player(job.spec):
                     stay.append(job)
                 else:
                     self.queue.put_back([job])

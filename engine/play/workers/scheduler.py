@@ -132,13 +132,18 @@ class Scheduler:
     def _play_live_again(self, worker: WorkerHandle, live: LiveMatch) -> bool:
         """Play a live match again from its start; False if it was started three times already.
 
-        What was played before is played at full speed.
+        What was played before is played at full speed. A match with a person begins again, paused: at full speed, that
+        person would lose points before they see anything.
         """
         [job] = worker.held.values()
         if job.starts >= 2:
             return False
         job.starts += 1
-        job.skip = max(job.skip, min(worker.steps_played, live.play_again()))
+        if live.has_people:
+            live.begin_again()
+            job.skip = 0
+        else:
+            job.skip = max(job.skip, min(worker.steps_played, live.play_again()))
         self._start_live(worker.slot, live, job)
         return True
 
@@ -263,6 +268,8 @@ class Scheduler:
         worker.isolated, worker.draining = None, False
         if worker.retiring or worker.slot < 0:
             self.pool.retire(worker)
+        elif self.run is not None:  # at once: a generation of a trainer is over before the next full check
+            self.assigner.rebalance(self.run)
 
     def assign(self) -> None:
         """Send matches to workers that can take them."""

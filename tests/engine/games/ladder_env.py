@@ -79,12 +79,12 @@ class Ladder(AECEnv):
         self.turn += 1
         self.rewards[agent] = float(self.rng.random()) * (dared - 0.5)
         self.terminations[agent] = agent == CLIMBERS[2] and self.turn > 3
-        living = [one for one in self.agents if not self.terminations[one]]
-        later = [one for one in living if one > agent] or living
+        living = [agent for agent in self.agents if not self.terminations[agent]]
+        later = [pid for pid in living if pid > agent] or living
         self.agent_selection = later[0]
         if self.turn >= self.length:
-            self.truncations = {one: not self.terminations[one] for one in self.agents}
-        self.infos = {one: {"action_mask": self._mask(one, self.turn)} for one in self.agents}
+            self.truncations = {agent: not self.terminations[agent] for agent in self.agents}
+        self.infos = {agent: {"action_mask": self._mask(agent, self.turn)} for agent in self.agents}
         self._accumulate_rewards()
         self._deads_step_first()
 

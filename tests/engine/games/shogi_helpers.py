@@ -43,7 +43,7 @@ def play(boards: ShogiBoards, moves: str) -> None:
     for move in moves.split():
         assert not boards.over()[0], f"over before {move}"
         position = boards.position(0, 0)
-        known = {write_usi(one): one & 0xFFF for one in position.legal_moves.tolist()}
+        known = {write_usi(legal): legal & 0xFFF for legal in position.legal_moves.tolist()}
         actions: Ints = np.full((1, 2), -1, np.int64)
         actions[0, position.seat] = known[move]
         boards.apply(ONE, actions)
@@ -66,7 +66,7 @@ def any_position(rng: random.Random) -> str:
             piece = letter if rng.random() < 0.5 else letter.lower()
             rank = square // 9 if piece.isupper() else 8 - square // 9
             stuck = rank < {"P": 1, "L": 1, "N": 2}.get(letter, 0)
-            second = letter == "P" and piece in (board.get(one) for one in range(square % 9, 81, 9))
+            second = letter == "P" and piece in (board.get(place) for place in range(square % 9, 81, 9))
             plus = "+" if letter != "G" and (stuck or second or rng.random() < 0.3) else ""
             board[square] = plus + piece
         hands = [letter if rng.random() < 0.5 else letter.lower() for letter in stock[len(squares) - 2 :]]

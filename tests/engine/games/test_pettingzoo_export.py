@@ -161,7 +161,7 @@ def test_exported_pong_equals_our_boards_to_the_bit() -> None:
         assert total.tolist() == boards.scores()[0].tolist()
         assert set(over.values()) == {bool(boards.over()[0] == 1)}
         assert set(cut.values()) == {False}
-    assert all(np.array_equal(one, before) for one, before in kept)  # arrays are not overwritten
+    assert all(np.array_equal(observation, before) for observation, before in kept)  # arrays are not overwritten
     assert total.max() == 2
     names = new_game("pong").info.stats
     for seat, agent in enumerate(wrapped.possible_agents):
@@ -182,7 +182,7 @@ def test_a_match_that_a_limit_ends_is_truncated() -> None:
 
 def test_a_seed_determines_this_match_and_the_following_ones() -> None:
     def deals(wrapped: Any, seed: int | None) -> list[bytes]:
-        return [wrapped.reset(seed=one)[0]["player_0"].tobytes() for one in (seed, None, None)]
+        return [wrapped.reset(seed=given_seed)[0]["player_0"].tobytes() for given_seed in (seed, None, None)]
 
     wrapped, other = env("pong"), env("pong")
     first = deals(wrapped, 7)
@@ -281,8 +281,9 @@ def test_a_missing_display_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_playing_loads_no_pygame_and_drawing_no_qt() -> None:
     code = (
-        "import sys; from engine.games.pettingzoo import env; one = env('pong', 'rgb_array'); one.reset(seed=1)\n"
-        "print('pygame' in sys.modules); one.render(); print('pygame' in sys.modules, 'PySide6' in sys.modules)"
+        "import sys; from engine.games.pettingzoo import env\n"
+        "wrapped = env('pong', 'rgb_array'); wrapped.reset(seed=1)\n"
+        "print('pygame' in sys.modules); wrapped.render(); print('pygame' in sys.modules, 'PySide6' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout == "False\nTrue False\n", done.stderr
@@ -292,7 +293,7 @@ def test_the_global_state_of_the_process_is_unchanged() -> None:
     code = (
         "import os; before = dict(os.environ); from engine.games.pettingzoo import env\n"
         "for name in ('pong', 'pettingzoo:connect_four_v3', 'pettingzoo:cooperative_pong_v6'):\n"
-        "    one = env(name, 'rgb_array'); one.reset(seed=1); print(one.render().any()); one.close()\n"
+        "    wrapped = env(name, 'rgb_array'); wrapped.reset(seed=1); print(wrapped.render().any()); wrapped.close()\n"
         "print({*os.environ.items()} ^ {*before.items()})"
     )
     bare = {name: value for name, value in os.environ.items() if name not in pygame_headless.HEADLESS_ENVIRONMENT}
@@ -309,7 +310,7 @@ def test_a_copy_is_independent(name: str) -> None:
     wrapped = env(name, "ansi")
     wrapped.reset(seed=3)
     moved(wrapped, 0, 3)
-    for copied in (copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))):
+    for copied in (copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))):
         before = story(wrapped)
         twin, other = copied(wrapped), copied(wrapped)
         moved(twin, 5, 3)

@@ -205,8 +205,8 @@ def test_boards_can_be_pickled(registered: None) -> None:
     boards.deal(LANE, np.array([5], np.uint64), [None])
     boards.apply(LANE, np.array([[1, 2]]))
     twin = pickle.loads(pickle.dumps(boards))
-    for one in (boards, twin):
-        one.apply(LANE, np.array([[2, 0]]))
+    for copy in (boards, twin):
+        copy.apply(LANE, np.array([[2, 0]]))
     assert twin.scores().tolist() == boards.scores().tolist()
     assert twin.scene(0) == boards.scene(0)
 

@@ -66,7 +66,10 @@ def test_matches_are_the_same_in_workers_and_replays_verify() -> None:
         here = executor.execute_matches(specs)
     with ConcurrentMatchExecutor(2) as executor:
         there = executor.execute_matches(specs)
-    assert {one.ending.kind for one in here} == {EndingKind.FINISHED, EndingKind.STEP_LIMIT}  # rps ends by a limit
+    assert {result.ending.kind for result in here} == {
+        EndingKind.FINISHED,
+        EndingKind.STEP_LIMIT,
+    }  # rps ends by a limit
     assert run_digest(here) == run_digest(there)
     for spec, result in zip(specs, here, strict=True):
         verified(spec, result)
@@ -109,7 +112,7 @@ def test_a_league_plays_environments_from_the_command_line(tmp_path: Path, capsy
     )
     assert python(code).stdout == "2 []\n"  # opening the league runs no environment code
     with League(path, read_only=True) as league:
-        assert game in all_games(one.game for one in league.agents())
+        assert game in all_games(agent.game for agent in league.agents())
 
 
 def test_environments_print_nothing_to_stdout() -> None:
@@ -271,7 +274,7 @@ def test_a_plug_in_registers_a_third_party_environment(tmp_path: Path) -> None:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ringside-relay\nVersion: 1.0\n")
     points = ('relay-race = "ringside_relay:Relay"', 'other = "ringside_relay:Other"')
-    (info / "entry_points.txt").write_text("[ringside.games]\n" + "\n".join(one.replace('"', "") for one in points))
+    (info / "entry_points.txt").write_text("[ringside.games]\n" + "\n".join(point.replace('"', "") for point in points))
     (tmp_path / "relay_v0.py").write_text("from tests.engine.games.relay_env import Relay as parallel_env\n")
     (tmp_path / "ringside_relay.py").write_text(
         "from engine.games.pettingzoo import game_class\n"

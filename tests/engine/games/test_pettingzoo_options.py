@@ -48,11 +48,11 @@ def played(state: LeagueState, game: GameSpec) -> None:
     settings = TournamentSettings(game, options=(("rounds", 1),))
     book = TournamentStore(state.league, state.league.add_tournament("t", settings, ["A", "B"]).number)
     entries = []
-    for one in book.missing():
-        ids = tuple(player.id for player in one.spec.players)
+    for planned in book.missing():
+        ids = tuple(player.id for player in planned.spec.players)
         stats = ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0))
-        result = MatchResult(one.spec.id, ids, (1.0, 0.0), (1, 2), 9, Ending(EndingKind.FINISHED), stats, b"")
-        entries.append(PlayedEntry(one.place, one.spec, result))
+        result = MatchResult(planned.spec.id, ids, (1.0, 0.0), (1, 2), 9, Ending(EndingKind.FINISHED), stats, b"")
+        entries.append(PlayedEntry(planned.place, planned.spec, result))
     book.record(entries)
     book.settle(RunState.FINISHED)
 
@@ -65,14 +65,16 @@ def test_results_are_read_without_creating_the_game(tmp_path: Path, registered: 
             state.league.add_agent(name, NAME, AgentSpec(name, "dice"))
         played(state, spec)
         known = len(Moody.made)
-        boards.ZooGame.probe_results.pop((MoodyGame, tuple(one for one in spec.options if one[0] != "step_limit")))
+        boards.ZooGame.probe_results.pop(
+            (MoodyGame, tuple(option for option in spec.options if option[0] != "step_limit"))
+        )
         assert state.game_of() == state.game_of(NAME) == spec
         table = standings.standings(state.league, spec)
         assert (table.seats, table.matches) == (2, 2)
         assert load_profile(state, spec, "A").statistics
         assert load_profile(state, spec, "A").title == "Moody (PettingZoo)"
-        one = played_matches.match(state.league, "1.1")
-        assert match_info(state, one.spec, 1).game == "Moody (PettingZoo)"
+        match = played_matches.match(state.league, "1.1")
+        assert match_info(state, match.spec, 1).game == "Moody (PettingZoo)"
         assert next(match_rows(state.league, 1))["gained0"] == 2.0
         assert len(Moody.made) == known
 

@@ -151,7 +151,7 @@ def entered(rng: random.Random) -> str:
             board[square] = ("+" if letter in "PLN" else "") + letter
         hand = "".join(stock[: rng.randint(0, 14)])
         rows = ["".join(board.get(9 * row + column, "1") for column in range(9)) for row in range(9)]
-        held = "".join(f"{hand.count(one) if hand.count(one) > 1 else ''}{one}" for one in sorted(set(hand)))
+        held = "".join(f"{hand.count(piece) if hand.count(piece) > 1 else ''}{piece}" for piece in sorted(set(hand)))
         text = "/".join(rows)
         if not black:
             text = "/".join(turned(row) for row in reversed(rows)).swapcase()

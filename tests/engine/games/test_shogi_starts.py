@@ -27,10 +27,10 @@ STANDARD = f"sfen {START}"
 @pytest.mark.parametrize("opening", ["set", "random"])
 def test_both_matches_of_a_pair_have_the_same_start(opening: str) -> None:
     game = Shogi(ShogiOptions(opening=opening))
-    agents = {one.id: one for one in KIND.samples(game)[:3]}
+    agents = {agent.id: agent for agent in KIND.samples(game)[:3]}
     plan = Schedule(TournamentSettings(game.spec, options=(("rounds", 8),), seed=3), [Lineup(1, 0, tuple(agents))])
     plan.extend(lambda *_: ())
-    specs = [one.spec for one in plan.matches(agents)]
+    specs = [planned.spec for planned in plan.matches(agents)]
     boards = game.boards(len(specs))
     seeds = np.array([spec.seed for spec in specs], np.uint64)
     boards.deal(np.arange(len(specs), dtype=np.uint32), seeds, [spec.start for spec in specs])
@@ -44,10 +44,10 @@ def test_both_matches_of_a_pair_have_the_same_start(opening: str) -> None:
 
 def test_a_match_may_begin_with_random_moves_or_none() -> None:
     begun = [dealt(None, seed, opening="random", random_plies=6).position(0, 0) for seed in range(20)]
-    assert len({one.sfen for one in begun}) == 20
-    assert {one.number for one in begun} == {7}
-    assert {(one.start, len(one.moves)) for one in begun} == {(START, 6)}
-    assert all(one.legal().size for one in begun)
+    assert len({position.sfen for position in begun}) == 20
+    assert {position.number for position in begun} == {7}
+    assert {(position.start, len(position.moves)) for position in begun} == {(START, 6)}
+    assert all(position.legal().size for position in begun)
     assert dealt(None, 5, opening="none").position(0, 0).usi() == STANDARD
 
 
@@ -58,10 +58,10 @@ def test_the_opening_is_picked_by_the_seed() -> None:
 
 
 def test_openings_are_legal_and_different() -> None:
-    assert len(STARTS) == len(LINES) == len({ShogiPosition.from_usi(one).sfen for one in STARTS})
+    assert len(STARTS) == len(LINES) == len({ShogiPosition.from_usi(start).sfen for start in STARTS})
     assert ShogiPosition.from_usi(STARTS[0]).sfen == START
-    for one in STARTS:
-        Shogi(ShogiOptions()).check_start(one)
+    for start in STARTS:
+        Shogi(ShogiOptions()).check_start(start)
 
 
 @pytest.mark.parametrize(

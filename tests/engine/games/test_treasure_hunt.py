@@ -284,11 +284,15 @@ def test_a_given_start_is_refused() -> None:
 def test_the_picture_shows_tiles_gems_and_a_numbered_shape_for_every_seat() -> None:
     boards = arranged("1*..  #.2.  ....  ....")
     scene = boards.scene(0)
-    assert sum(isinstance(one, Rect) for one in scene.items) == 16 + 1, "a tile for each cell, and the top of a pillar"
-    assert sum(isinstance(one, Polygon) and one.colour == "FFD24D" for one in scene.items) == 1
-    assert [one.text for one in scene.items if isinstance(one, Text)] == ["1", "2"]
-    shapes = [one for one in scene.items if isinstance(one, Circle | Polygon) and one.colour in ("4A9BFF", "FF7A33")]
-    assert [type(one) for one in shapes] == [Circle, Polygon]
+    assert sum(isinstance(item, Rect) for item in scene.items) == 16 + 1, (
+        "a tile for each cell, and the top of a pillar"
+    )
+    assert sum(isinstance(item, Polygon) and item.colour == "FFD24D" for item in scene.items) == 1
+    assert [item.text for item in scene.items if isinstance(item, Text)] == ["1", "2"]
+    shapes = [
+        item for item in scene.items if isinstance(item, Circle | Polygon) and item.colour in ("4A9BFF", "FF7A33")
+    ]
+    assert [type(item) for item in shapes] == [Circle, Polygon]
     assert scene.caption == "Treasure Hunt, turn 0 of 200: 0, 0; 1 gem left"
 
 
@@ -300,10 +304,10 @@ def test_a_large_board_is_drawn_with_few_items() -> None:
 def test_ten_seats_look_different_without_their_colours() -> None:
     scene = dealt(TreasureHuntOptions(seats=10, gem_chance=0.0, pillars=0.0)).scene(0)
     looks: list[tuple[int, ...]] = [()]  # corners of the shapes of each seat; a hollow one is drawn as two
-    for one in scene.items:
-        if isinstance(one, Text):
-            assert one.text == str(len(looks))
+    for item in scene.items:
+        if isinstance(item, Text):
+            assert item.text == str(len(looks))
             looks.append(())
-        elif not isinstance(one, Rect):
-            looks[-1] += (len(getattr(one, "points", ())),)
+        elif not isinstance(item, Rect):
+            looks[-1] += (len(getattr(item, "points", ())),)
     assert len(set(looks[:10])) == 10

@@ -79,8 +79,8 @@ def tensors(header: object, body: bytes = b"") -> bytes:
     return carrying("payload.safetensors", weights(header, body))
 
 
-def saved(folder: Path, one: AgentFile) -> bytes:
-    agent_file.save(folder / "x.agent", one, overwrite=True)
+def saved(folder: Path, file: AgentFile) -> bytes:
+    agent_file.save(folder / "x.agent", file, overwrite=True)
     return (folder / "x.agent").read_bytes()
 
 
@@ -131,10 +131,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("bundles")  # shared by all examples of hypothesis
 
 
-@given(one=everything)
-def test_an_agent_file_is_read_back_to_the_byte(folder: Path, one: AgentFile) -> None:
-    data = saved(folder, one)
-    assert agent_file.load(folder / "x.agent") == one == agent_file.read(data)
+@given(file=everything)
+def test_an_agent_file_is_read_back_to_the_byte(folder: Path, file: AgentFile) -> None:
+    data = saved(folder, file)
+    assert agent_file.load(folder / "x.agent") == file == agent_file.read(data)
     assert saved(folder, agent_file.read(data)) == data, "the same content gives the same bytes"
 
 
@@ -304,7 +304,7 @@ def test_a_hostile_file_is_refused_with_an_error_that_names_the_fault(tmp_path: 
     assert "must be" in message
     with pytest.raises(BadAgentFile):
         agent_file.read(data)
-    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("x.agent", data)], "nothing is written"
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("x.agent", data)], "nothing is written"
 
 
 def test_the_hostile_files_are_derived_from_files_that_load() -> None:

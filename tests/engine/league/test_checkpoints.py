@@ -54,7 +54,7 @@ def stored(league: League) -> set[str]:
 
 
 def states(sessions: SessionStore, number: int = 1) -> list[int]:
-    return [one.step for one in sessions.checkpoints(number) if one.resumable]
+    return [checkpoint.step for checkpoint in sessions.checkpoints(number) if checkpoint.resumable]
 
 
 def test_a_checkpoint_is_read_back_as_saved(sessions: SessionStore, path: Path) -> None:
@@ -91,13 +91,15 @@ def test_only_the_newest_states_are_kept_but_every_player(sessions: SessionStore
         sessions.add_checkpoint(1, step, b"state %d" % step, best(b"player %d" % step))
         assert states(sessions) == list(range(1, step + 1))[-KEPT:]
     every = sessions.checkpoints(1)
-    assert [one.step for one in every] == list(range(1, 8))
+    assert [checkpoint.step for checkpoint in every] == list(range(1, 8))
     assert sessions.state(1) == (7, b"state 7")
     assert sessions.state(1, 5) == (5, b"state 5")
     assert sessions.state(1, 4) is None
     assert states(sessions, 2) == [1]
-    kept = {one.state for one in (*every, *sessions.checkpoints(2)) if one.resumable}
-    assert stored(sessions.league) == {one.players[0].payload for one in every} | kept, "nothing else is stored"
+    kept = {checkpoint.state for checkpoint in (*every, *sessions.checkpoints(2)) if checkpoint.resumable}
+    assert stored(sessions.league) == {checkpoint.players[0].payload for checkpoint in every} | kept, (
+        "nothing else is stored"
+    )
     assert len(kept) == KEPT + 1
     assert sessions.audit() == []
 
@@ -105,7 +107,7 @@ def test_only_the_newest_states_are_kept_but_every_player(sessions: SessionStore
 def test_a_checkpoint_without_state_and_player_is_deleted(sessions: SessionStore) -> None:
     for step in range(6):
         sessions.add_checkpoint(1, step, b"state %d" % step)
-    assert [one.step for one in sessions.checkpoints(1)] == [3, 4, 5]
+    assert [checkpoint.step for checkpoint in sessions.checkpoints(1)] == [3, 4, 5]
     assert len(stored(sessions.league)) == KEPT
     assert sessions.audit() == []
 
@@ -175,9 +177,9 @@ def test_a_hostile_checkpoint_is_refused(sessions: SessionStore, monkeypatch: py
         (1, b"", [*best(b"a"), *best(b"b")]),
         (1, b"", [*best(b"a", role="prey"), *best(b"b", role="prey")]),
     ]
-    for one in wrong:
+    for arguments in wrong:
         with pytest.raises(BadValue):
-            sessions.add_checkpoint(1, *one)
+            sessions.add_checkpoint(1, *arguments)
     assert sessions.checkpoints(1) == []
     assert stored(sessions.league) == set()
 
@@ -229,7 +231,7 @@ def test_everything_can_be_part_of_a_larger_transaction(sessions: SessionStore) 
     with sessions.league.file.transaction():
         all_of_it()
     assert sessions.session().state is RunState.FINISHED
-    assert [one.players[0].agent for one in sessions.checkpoints(2)] == ["Champion"]
+    assert [checkpoint.players[0].agent for checkpoint in sessions.checkpoints(2)] == ["Champion"]
     assert sessions.audit() == []
 
 
@@ -288,8 +290,8 @@ def test_a_refused_player_changes_nothing(sessions: SessionStore) -> None:
     sessions.league.add_agent("Champion", "tictactoe", player(b"x"))
     with pytest.raises(BadValue, match="taken"):
         sessions.enter(taken.number, "Champion")
-    assert [player.agent for one in sessions.checkpoints(1) for player in one.players] == [None] * 2
-    assert [one.name for one in sessions.league.agents()] == ["Champion"]
+    assert [player.agent for checkpoint in sessions.checkpoints(1) for player in checkpoint.players] == [None] * 2
+    assert [agent.name for agent in sessions.league.agents()] == ["Champion"]
 
 
 # Several players
@@ -298,7 +300,10 @@ def test_a_refused_player_changes_nothing(sessions: SessionStore) -> None:
 def test_each_player_of_a_checkpoint_can_join_the_league(sessions: SessionStore, path: Path) -> None:
     pair = [*best(b"one", "the first", role="hunter"), *best(b"two", "the second", role="prey")]
     saved = sessions.add_checkpoint(1, 5, b"state", pair)
-    assert [(one.role, one.about) for one in saved.players] == [("hunter", "the first"), ("prey", "the second")]
+    assert [(player.role, player.about) for player in saved.players] == [
+        ("hunter", "the first"),
+        ("prey", "the second"),
+    ]
     with pytest.raises(BadValue, match="role = None: must be one of 'hunter', 'prey', at step 5"):
         sessions.enter(saved.number, "Either")
     with pytest.raises(BadValue, match="role = 'pray': must be one of 'hunter', 'prey'"):
@@ -316,17 +321,19 @@ def test_each_player_of_a_checkpoint_can_join_the_league(sessions: SessionStore,
     with League(path) as again:
         own = SessionStore(again)
         [found] = own.checkpoints(1)
-        assert [one.agent for one in found.players] == ["Hunter", "Prey"]
+        assert [player.agent for player in found.players] == ["Hunter", "Prey"]
         assert own.audit() == []
         repeated = own.add_checkpoint(1, 5, b"state", [pair[0], *best(b"three", role="prey")])
-        assert [one.agent for one in repeated.players] == ["Hunter", None], "only the same player stays an agent"
+        assert [player.agent for player in repeated.players] == ["Hunter", None], "only the same player stays an agent"
 
 
 def test_every_player_stays_when_states_are_deleted(sessions: SessionStore) -> None:
     for step in range(6):
         pair = [*best(b"one %d" % step, role="a"), *best(b"shared", role="b")]
         sessions.add_checkpoint(1, step, b"state %d" % step, pair)
-    assert [len(one.players) for one in sessions.checkpoints(1)] == [2] * 6
+    assert [len(checkpoint.players) for checkpoint in sessions.checkpoints(1)] == [2] * 6
     contents = {content_hash(b"shared"), *(content_hash(b"one %d" % step) for step in range(6))}
-    assert stored(sessions.league) == contents | {one.state for one in sessions.checkpoints(1) if one.resumable}
+    assert stored(sessions.league) == contents | {
+        checkpoint.state for checkpoint in sessions.checkpoints(1) if checkpoint.resumable
+    }
     assert sessions.audit() == []

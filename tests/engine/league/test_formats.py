@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import subprocess
@@ -19,10 +20,11 @@ from hypothesis import strategies as st
 from engine.errors import BadValue
 from engine.league.formats import Board, Meeting, gauntlet, round_robin, sprt
 from engine.league.records import Lineup, TournamentSettings
-from engine.league.schedule import MOST_MATCHES, Schedule, ScheduledMatch
+from engine.league.schedule import MOST_MATCHES, Schedule, ScheduledMatch, fingerprint
 from engine.league.storage.league import League
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import FORMATS, new_game
+from engine.seeding import derive
 from tests.plugins.pilots import agent
 
 TOE, MIXED = new_game("tictactoe").spec, new_game("mixed").spec
@@ -54,26 +56,53 @@ def plan_of(count: int, *args: object, **more: object) -> Schedule:
 def matches(plan: Schedule) -> list[ScheduledMatch]:
     agents = {name: AgentSpec(name, "fast") for lineup in plan._lineups for name in lineup.entrants}
     found = list(plan.matches(agents))
-    assert [one.place for one in found] == list(range(1, plan.length + 1))
+    assert [planned.place for planned in found] == list(range(1, plan.length + 1))
     return found
 
 
+@given(st.integers(0, 2**64 - 1), st.booleans(), st.integers(1, 3), st.sampled_from([(), STARTS]))
+@settings(max_examples=20)
+def test_ids_and_seeds_are_hashes_of_the_place_in_the_schedule(
+    seed: int, swap: bool, games: int, starts: tuple[str, ...]
+) -> None:
+    """As they are defined: files of earlier versions are resumed by them."""
+    entrants = ("it's", 'a "b"', "zwei ²", "back\\slash")
+    plan = whole([Lineup(3, 0, entrants)], ROUNDS=2, seed=seed, swap=swap, games=games, starts=starts)
+    identity, expected = fingerprint(plan.settings, entrants), []
+    for number, (version, _, groups) in enumerate(plan._rounds):
+        for (board, group), encounter, turn in itertools.product(enumerate(groups), range(games), range(1 + swap)):
+            text = repr((identity, version, number, board, group, encounter, turn))
+            own = derive(seed, number, board, *sorted(group), encounter)
+            start = starts[derive(own, "start") % len(starts)] if starts else None
+            seated = round_robin.turned(group, turn if swap else encounter)
+            expected.append((hashlib.blake2b(text.encode(), digest_size=16).hexdigest(), own, start, seated))
+    assert [(one.spec.id, one.spec.seed, one.spec.start, players(one)) for one in matches(plan)] == expected
+
+
+def test_matches_of_the_same_players_share_their_tuple() -> None:
+    """What is known of players is found by the identity of their tuple."""
+    found = matches(plan_of(4, ROUNDS=6))
+    assert len(found) == 72
+    assert len({players(one) for one in found}) == 12
+    assert len({id(one.spec.players) for one in found}) == 24  # as the turns of a group, and of the group reversed
+
+
 def players(planned: ScheduledMatch) -> tuple[str, ...]:
-    return tuple(one.id for one in planned.spec.players)
+    return tuple(player.id for player in planned.spec.players)
 
 
 def meetings(plan: Schedule) -> Counter[frozenset[str]]:
-    return Counter(frozenset(players(one)) for one in matches(plan))
+    return Counter(frozenset(players(planned)) for planned in matches(plan))
 
 
 def spread(counts: Counter[tuple[str, int]], names: Sequence[str], seats: int) -> int:
     """The largest difference between an entrant's games on its most and its least frequent seat."""
     seated = [[counts[name, seat] for seat in range(seats)] for name in names]
-    return max(max(one) - min(one) for one in seated)
+    return max(max(counts) - min(counts) for counts in seated)
 
 
 def seatings(plan: Schedule) -> Counter[tuple[str, int]]:
-    return Counter((name, seat) for one in matches(plan) for seat, name in enumerate(players(one)))
+    return Counter((name, seat) for planned in matches(plan) for seat, name in enumerate(players(planned)))
 
 
 # Round robin
@@ -92,7 +121,7 @@ def test_no_entrant_plays_twice_in_a_round_and_no_round_is_wasted(count: int, ro
     seen = Counter((number, name) for number, group in plan.pairings() for name in group)
     assert set(seen.values()) == {1}
     assert plan.rounds == rounds * (count - 1 + count % 2)
-    bounds = [plan.round_of(one.place) for one in matches(plan)]
+    bounds = [plan.round_of(planned.place) for planned in matches(plan)]
     assert bounds == [number for number, _ in plan.pairings() for _ in range(plan.per_meeting)]
 
 
@@ -102,7 +131,7 @@ def test_both_sides_are_played_equally_often(count: int, rounds: int, games: int
     plan = plan_of(count, ROUNDS=rounds, games=games, swap=swap)
     allowed = 0 if swap else 1
     assert spread(seatings(plan), names(count), 2) <= allowed
-    directed = Counter(players(one) for one in matches(plan))
+    directed = Counter(players(planned) for planned in matches(plan))
     assert max(abs(directed[a, b] - directed[b, a]) for a, b in directed) <= allowed
 
 
@@ -122,7 +151,9 @@ def test_with_more_seats_every_player_takes_every_seat(seats: int, more: int, ti
     often = {"swap": {"ROUNDS": times}, "rounds": {"ROUNDS": seats * times}, "games": {"games": seats * times}}[how]
     plan = plan_of(seats + more, bids(seats), swap=how == "swap", **often)
     each = Counter(
-        (frozenset(players(one)), name, seat) for one in matches(plan) for seat, name in enumerate(players(one))
+        (frozenset(players(planned)), name, seat)
+        for planned in matches(plan)
+        for seat, name in enumerate(players(planned))
     )
     assert len(set(each.values())) == 1, "also within every group"
     assert len(each) == len(meetings(plan)) * seats * seats
@@ -166,11 +197,13 @@ def test_a_gauntlet_of_challengers_only_is_refused() -> None:
 def test_the_same_arguments_give_the_same_rounds(format: str, count: int, rounds: int) -> None:
     kind = FORMATS.get(format)
     ask: Callable[[list[list[Meeting]]], list[list[tuple[str, ...]]]] = lambda played: [  # noqa: E731
-        list(one) for one in kind.rounds(names(count), played, Board(2, 2), kind.Options(rounds=rounds))
+        list(groups) for groups in kind.rounds(names(count), played, Board(2, 2), kind.Options(rounds=rounds))
     ]
     answer = ask([])
     assert ask([]) == answer
-    assert ask([[Meeting(group, 2, lambda: (1.0, 0.0)) for group in one] for one in answer]) == [], "nothing is left"
+    assert ask([[Meeting(group, 2, lambda: (1.0, 0.0)) for group in groups] for groups in answer]) == [], (
+        "nothing is left"
+    )
 
 
 def results_of(script: Sequence[float]) -> Callable[[int, int, tuple[str, ...]], tuple[float, float]]:
@@ -205,7 +238,7 @@ def test_a_sequential_test_ends_when_it_is_decided() -> None:
 @settings(max_examples=20)
 def test_a_sequential_test_depends_on_results_alone(script: list[float], step: int) -> None:
     first, second = [play_test(script, step=step, most=60)[0] for _ in range(2)]
-    assert [one.spec.id for one in matches(first)] == [one.spec.id for one in matches(second)]
+    assert [planned.spec.id for planned in matches(first)] == [planned.spec.id for planned in matches(second)]
     scores = results_of(script)
     played = [Meeting(names(2), 2, partial(scores, 1 + 2 * n, 2, names(2))) for n in range(first.length // 2)]
     options = sprt.Options(step=step, most=60)
@@ -251,7 +284,7 @@ def career(data: st.DataObject, rounds: int, swap: bool) -> list[Lineup]:
             break
         leaving = data.draw(st.sets(st.sampled_from(present), max_size=len(present) - 2))
         joining = data.draw(st.sets(st.sampled_from(pool), max_size=2)) - set(present)
-        present = (*(one for one in present if one not in leaving), *sorted(joining))
+        present = (*(name for name in present if name not in leaving), *sorted(joining))
         lineups.append(Lineup(version, data.draw(st.integers(low, high)), present))
     return lineups
 
@@ -266,15 +299,15 @@ def test_remaining_entrants_have_met_the_right_number_of_times(data: st.DataObje
         assert met[frozenset(pair)] == often
     assert max(met.values()) <= often, "agents that left have not met too often either"
     for number, group in plan.pairings():
-        line = [one for one in lineups if one.first_round <= number][-1]
+        line = [lineup for lineup in lineups if lineup.first_round <= number][-1]
         assert set(group) <= set(line.entrants), "no agent plays before joining or after leaving"
     seen = Counter((number, name) for number, group in plan.pairings() for name in group)
     assert set(seen.values()) == {1}
-    ids = [one.spec.id for one in matches(plan)]
+    ids = [planned.spec.id for planned in matches(plan)]
     assert len(set(ids)) == len(ids)
     for n in range(1, len(lineups)):
         before = whole(lineups[:n], ROUNDS=rounds, swap=swap)
-        kept = [one for one in matches(before) if before.round_of(one.place) < lineups[n].first_round]
+        kept = [planned for planned in matches(before) if before.round_of(planned.place) < lineups[n].first_round]
         assert matches(plan)[: len(kept)] == kept, "earlier matches stay the same"
 
 
@@ -298,17 +331,19 @@ def test_only_games_of_one_encounter_share_seed_and_start(
     game, starts = (MIXED, STARTS) if seats == 2 else (bids(seats), ())
     found = matches(plan_of(count, game, ROUNDS=rounds, games=games, seed=seed, starts=starts))
     encounters = [found[at : at + seats] for at in range(0, len(found), seats)]
-    for one in encounters:
-        assert len({(planned.spec.seed, planned.spec.start) for planned in one}) == 1
-        turns = [players(planned) for planned in one]
+    for encounter in encounters:
+        assert len({(planned.spec.seed, planned.spec.start) for planned in encounter}) == 1
+        turns = [players(planned) for planned in encounter]
         assert len(set(turns)) == seats, "every player takes every seat"
         assert {frozenset(turn) for turn in turns} == {frozenset(turns[0])}
-    assert len({one[0].spec.seed for one in encounters}) == len(encounters)
-    assert all(one.spec.start in (starts or (None,)) for one in found)
+    assert len({encounter[0].spec.seed for encounter in encounters}) == len(encounters)
+    assert all(planned.spec.start in (starts or (None,)) for planned in found)
 
 
 def test_starts_are_all_drawn_and_the_seed_decides_which() -> None:
-    drawn = [[one.spec.start for one in matches(plan_of(6, MIXED, games=4, starts=STARTS, seed=n))] for n in (1, 2)]
+    drawn = [
+        [planned.spec.start for planned in matches(plan_of(6, MIXED, games=4, starts=STARTS, seed=n))] for n in (1, 2)
+    ]
     assert {*drawn[0]} == {*STARTS} == {*drawn[1]}
     assert drawn[0] != drawn[1]
     with pytest.raises(BadValue, match="start"):
@@ -327,7 +362,7 @@ def test_every_difference_between_tournaments_changes_the_match_ids() -> None:
         plan_of(4, format="gauntlet"),
         whole([Lineup(1, 0, names(4)[::-1])]),
     ]
-    ids = [one.spec.id for plan in plans for one in matches(plan)]
+    ids = [planned.spec.id for plan in plans for planned in matches(plan)]
     assert len(set(ids)) == len(ids)
     assert len(ids[0]) == 32
 
@@ -335,7 +370,8 @@ def test_every_difference_between_tournaments_changes_the_match_ids() -> None:
 SCRIPT = """
 from tests.engine.league.test_formats import *
 plan = whole([Lineup(1, 0, names(5)), Lineup(2, 2, (*names(4), "late"))], MIXED, ROUNDS=2, games=2, starts=STARTS)
-print(*((one.spec.id, one.spec.seed, one.spec.start, players(one)) for one in matches(plan)), sep="\\n")
+for planned in matches(plan):
+    print((planned.spec.id, planned.spec.seed, planned.spec.start, players(planned)))
 """
 
 
@@ -366,9 +402,9 @@ def test_a_million_matches_are_scheduled_in_little_memory() -> None:
     assert plan.length == 102 * 9900
     agents = {name: AgentSpec(name, "fast") for name in names(100)}
     present = bytearray(b"\1") * plan.length  # place 0 is unused, so the last one is missing
-    assert [one.place for one in plan.matches(agents, present)] == [plan.length]
+    assert [planned.place for planned in plan.matches(agents, present)] == [plan.length]
     first = list(itertools.islice(plan.matches(agents), 1000))
-    assert len({one.spec.id for one in first}) == 1000
+    assert len({planned.spec.id for planned in first}) == 1000
 
 
 def test_round_robin_and_gauntlet_have_descriptions() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +16,9 @@ from agents.training.events import Player
 from engine.errors import BadValue, NotNow, ReadOnly, RingsideError, UnknownName
 from engine.league.records import NOTES_LENGTH, RunState
 from engine.league.storage import spans
+from engine.league.storage.checksums import checksum
 from engine.league.storage.league import League
-from engine.league.storage.session_rows import Measured, origin_of
+from engine.league.storage.session_rows import SESSION, Measured, origin_of
 from engine.league.storage.sessions import SessionStore
 from engine.league.storage.spans import SavedSpan
 from engine.play.match import AgentSpec, GameSpec
@@ -75,7 +77,7 @@ def test_a_session_is_found_by_number_by_name_or_as_the_latest(sessions: Session
     sessions.add("Second", "neat", GAME, ())
     sessions.add("Second", "ppo", GAME, ())
     sessions.add("Caf\u00e9", "ppo", GAME, ())
-    assert [one.number for one in sessions.all()] == [1, 2, 3, 4]
+    assert [session.number for session in sessions.all()] == [1, 2, 3, 4]
     assert sessions.session().number == 4
     assert sessions.session("First").number == sessions.session("1").number == sessions.session(1).number == 1
     assert sessions.session("Cafe\u0301").number == 4, "one name in two encodings"
@@ -171,13 +173,13 @@ def test_sessions_running_when_the_program_died_are_stopped_with_a_note(sessions
     for state in (RunState.PAUSED, RunState.FINISHED, RunState.STOPPED):
         sessions.update(sessions.add(state.value, "neat", GAME, CONFIG).number, state, "as it was")
     with League(path, read_only=True) as looking:
-        seen = [one.state for one in SessionStore(looking).all()]
+        seen = [session.state for session in SessionStore(looking).all()]
         assert seen == [RunState.RUNNING, RunState.PAUSED, RunState.FINISHED, RunState.STOPPED], (
             "another process holds the file"
         )
     sessions.league.close()
     with League(path, read_only=True) as looking:
-        seen = [one.state for one in SessionStore(looking).all()]
+        seen = [session.state for session in SessionStore(looking).all()]
         assert seen == [RunState.STOPPED, RunState.STOPPED, RunState.FINISHED, RunState.STOPPED]
     with League(path) as again:
         first, paused, finished, stopped = SessionStore(again).all()
@@ -274,9 +276,9 @@ def test_a_batch_with_an_invalid_value_is_not_saved(sessions: SessionStore) -> N
         (2, [("fitness/best", 1.0)], math.inf),
         (2, [("fitness/best", 1.0)], "now"),
     ]
-    for one in wrong:
+    for values in wrong:
         with pytest.raises(BadValue):
-            sessions.record_many(1, [Measured(1, [("fitness/best", 1.0)]), Measured(*one)])
+            sessions.record_many(1, [Measured(1, [("fitness/best", 1.0)]), Measured(*values)])
     assert sessions.metrics(1) == {}
     sessions.record_many(1, [])
     sessions.record(1, 1, [])
@@ -294,7 +296,10 @@ def test_a_resumed_session_deletes_what_came_after_its_step(sessions: SessionSto
     assert [series.steps.tolist() for series in sessions.metrics(1).values()] == [[0, 1, 2, 3, 4]] * 2
     assert [len(series.steps) for series in sessions.metrics(2).values()] == [10, 10]
     assert sessions.state(1) == (4, b"four"), "later states are deleted"
-    assert [(one.step, one.resumable) for one in sessions.checkpoints(1)] == [(4, True), (6, False)], "players stay"
+    assert [(checkpoint.step, checkpoint.resumable) for checkpoint in sessions.checkpoints(1)] == [
+        (4, True),
+        (6, False),
+    ], "players stay"
     assert sessions.audit() == []
     with pytest.raises(BadValue, match="step"):
         sessions.forget_after(1, -1)
@@ -308,14 +313,31 @@ def test_a_failure_is_a_field_and_older_notes_are_read_as_one(league: League, se
     assert (failed.failed, failed.note, failed.ending) == (True, "no memory", "failed: no memory")
     assert sessions.session(1) == failed
     [(note,)] = league.file.read("SELECT note FROM sessions")
-    assert note == "failed: no memory", "as older versions have written it"
+    assert note == "no memory", "the field says that it failed"
     resumed = sessions.update(1, RunState.RUNNING, "")
     assert (resumed.failed, resumed.note) == (False, "")
     stopped = sessions.update(1, RunState.STOPPED, "failed attempts: none")
     assert (stopped.failed, sessions.session(1).note) == (False, "failed attempts: none")
+    stopped = sessions.update(1, RunState.STOPPED, "failed: is how this note begins")
+    assert sessions.session(1) == stopped
+    assert not stopped.failed
+    write_as_older_versions(league, "failed: no memory")
+    assert (sessions.session(1).failed, sessions.session(1).note) == (True, "no memory")
+    write_as_older_versions(league, "stopped on request")
+    assert (sessions.session(1).failed, sessions.session(1).note) == (False, "stopped on request")
 
 
-def test_the_agents_of_a_session_are_linked_by_checkpoints_or_named_by_their_origin(
+def write_as_older_versions(league: League, note: str) -> None:
+    """Without the field."""
+    with league.file.transaction() as db:
+        [[*row, _]] = db.execute(f"SELECT {SESSION} FROM sessions").fetchall()
+        config = json.loads(row[4])
+        config.pop("failed", None)
+        row[4], row[8] = json.dumps(config), note
+        db.execute("UPDATE sessions SET config = ?, note = ?, seal = ?", (row[4], note, checksum(*row)))
+
+
+def test_the_agents_of_a_session_are_linked_by_fields_and_in_older_files_by_their_origin(
     league: League, sessions: SessionStore
 ) -> None:
     league.add_agent(
@@ -326,8 +348,13 @@ def test_the_agents_of_a_session_are_linked_by_checkpoints_or_named_by_their_ori
     named = league.add_agent(
         "Named", GAME.name, AgentSpec("two", "fast", b"two"), origin=origin_of(sessions.session(1), 7)
     )
+    by_field = league.add_agent("Field", GAME.name, AgentSpec("three", "fast", b"three"), session=1)
+    league.add_agent(  # its field counts, not what its origin says
+        "Other", GAME.name, AgentSpec("four", "fast", b"four"), origin=origin_of(sessions.session(1), 7), session=2
+    )
     league.archive(linked.id)
-    assert [one.name for one in sessions.agents(1)] == [linked.name, named.name]
+    assert linked.session == 1
+    assert [agent.name for agent in sessions.agents(1)] == [linked.name, named.name, by_field.name]
 
 
 # Spans of time

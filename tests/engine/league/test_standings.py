@@ -26,10 +26,10 @@ Outcome = Callable[[MatchSpec], MatchResult]
 
 @pytest.fixture
 def league(tmp_path: Path) -> Iterator[League]:
-    with League.new(tmp_path / "t.league") as one:
+    with League.new(tmp_path / "t.league") as league:
         for agent in KINDS.get("pong-bot").samples(GAME):
-            one.add_agent(agent.id, "pong", agent)
-        yield one
+            league.add_agent(agent.id, "pong", agent)
+        yield league
 
 
 def decided(spec: MatchSpec, winner: str, ending: Ending | None = None, actions: bytes = b"") -> MatchResult:
@@ -62,7 +62,7 @@ def late(*agents: str) -> Outcome:
 def play(league: League, outcome: Outcome, entrants: list[str], rounds: int = 2, **more: object) -> TournamentStore:
     settings = TournamentSettings(GAME.spec, options=(("rounds", rounds),), **more)
     store = TournamentStore(league, league.add_tournament("t", settings, entrants).number)
-    store.record([PlayedEntry(one.place, one.spec, outcome(one.spec)) for one in store.missing()])
+    store.record([PlayedEntry(planned.place, planned.spec, outcome(planned.spec)) for planned in store.missing()])
     store.settle(RunState.FINISHED)
     return store
 
@@ -220,7 +220,7 @@ def test_order_of_arrival_does_not_change_the_table(league: League, tmp_path: Pa
             other.add_agent(agent.id, "pong", agent)
         settings = store.tournament.settings
         again = TournamentStore(other, other.add_tournament("t", settings, ["Lazy", "Still", "Tracker"]).number)
-        entries = [PlayedEntry(one.place, one.spec, stronger(one.spec)) for one in again.missing()]
+        entries = [PlayedEntry(planned.place, planned.spec, stronger(planned.spec)) for planned in again.missing()]
         for entry in reversed(entries):
             again.record([entry])
         after = standings.standings(other, GAME.spec)
@@ -228,5 +228,5 @@ def test_order_of_arrival_does_not_change_the_table(league: League, tmp_path: Pa
     assert [dataclasses.replace(row, rating=0, error=0) for row in before.rows] == [
         dataclasses.replace(row, rating=0, error=0) for row in after.rows
     ]
-    for one, other_row in zip(before.rows, after.rows, strict=True):
-        assert (one.rating, one.error) == pytest.approx((other_row.rating, other_row.error))
+    for line, other_row in zip(before.rows, after.rows, strict=True):
+        assert (line.rating, line.error) == pytest.approx((other_row.rating, other_row.error))

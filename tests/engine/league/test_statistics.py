@@ -196,7 +196,7 @@ def test_matches_of_many_seats_are_rated_by_ranks() -> None:
     assert rated["a"][1] < 25 / 3, "the deviation shrinks"
     assert ahead(UNKNOWN, UNKNOWN) == 0.5
     assert 1 > ahead(rated["a"], rated["c"]) > ahead(rated["a"], rated["b"]) > 0.5 > ahead(rated["c"], rated["b"])
-    means, deviations = (np.array([rated[one][k] for one in "abc"]) for k in (0, 1))
+    means, deviations = (np.array([rated[name][k] for name in "abc"]) for k in (0, 1))
     found = superior(means, deviations)
     assert found[0, 2] > found[0, 1] > ahead(rated["a"], rated["b"]), (
         "skill is more certain than the outcome of one match"

@@ -47,14 +47,14 @@ def outcome(planned: ScheduledMatch, dice: random.Random) -> PlayedEntry:
     marks = [-1.0 if seat in seats else score for seat, score in enumerate(scores)]
     ranks = tuple(1 + sum(other > own for other in marks) for own in marks)
     stats = ((float(actions[0]),) * (n == 3),) * n
-    players = tuple(one.id for one in spec.players)
+    players = tuple(player.id for player in spec.players)
     ending = Ending(kind, seats, "why" if seats else "")
     return PlayedEntry(planned.place, spec, MatchResult(spec.id, players, scores, ranks, 5, ending, stats, actions))
 
 
 def tallies(kept: Iterable[PlayedEntry], paired: bool) -> dict[tuple[str, str], standings.Tally]:
     found: dict[tuple[str, str], standings.Tally] = defaultdict(standings.Tally)
-    rated = {one.place: one.result for one in kept if one.result.ending.kind.rated}
+    rated = {entry.place: entry.result for entry in kept if entry.result.ending.kind.rated}
     for place, result in rated.items():
         seats = range(len(result.players))
         for a, b in ((a, b) for a in seats for b in seats if a != b):
@@ -70,13 +70,13 @@ def tallies(kept: Iterable[PlayedEntry], paired: bool) -> dict[tuple[str, str], 
 
 
 def forfeits(kept: Iterable[PlayedEntry]) -> Counter[tuple[str, str]]:
-    blamed = ((one.result, seat) for one in kept for seat in one.result.ending.seats)
+    blamed = ((entry.result, seat) for entry in kept for seat in entry.result.ending.seats)
     return Counter((result.players[seat], result.ending.kind.value) for result, seat in blamed)
 
 
 def skills(kept: Iterable[PlayedEntry]) -> dict[str, tuple[float, float]]:
     """In schedule order, up to the first missing match."""
-    found, place, counted = {one.place: one.result for one in kept}, 1, []
+    found, place, counted = {entry.place: entry.result for entry in kept}, 1, []
     while place in found:
         if found[place].ending.kind.rated:
             counted.append((found[place].players, found[place].ranks))
@@ -85,7 +85,7 @@ def skills(kept: Iterable[PlayedEntry]) -> dict[str, tuple[float, float]]:
 
 
 def identical(kept: Iterable[PlayedEntry]) -> int:
-    games = Counter((one.result.players, one.result.actions) for one in kept if one.result.steps)
+    games = Counter((entry.result.players, entry.result.actions) for entry in kept if entry.result.steps)
     return sum(games.values()) - len(games)
 
 
@@ -120,7 +120,7 @@ class Books(RuleBasedStateMachine):
         return [id for id, (played, _, archived) in self.agents.items() if played == game and not archived]
 
     def taken(self, game: object, name: str) -> bool:
-        return any((one[0], one[1]) == (game, name) for one in self.agents.values())
+        return any((value[0], value[1]) == (game, name) for value in self.agents.values())
 
     # Agents
 
@@ -164,7 +164,9 @@ class Books(RuleBasedStateMachine):
     def archive_or_fetch_back(self, data: st.DataObject) -> None:
         id = data.draw(st.sampled_from(list(self.agents)))
         archived = self.agents[id][2]
-        if not archived and any(id in one.entrants for one in self.league.tournaments() if one.state.open):
+        if not archived and any(
+            id in tournament.entrants for tournament in self.league.tournaments() if tournament.state.open
+        ):
             return
         assert self.league.archive(id, undo=bool(archived)).id == id
         self.agents[id][2] = not archived
@@ -197,12 +199,14 @@ class Books(RuleBasedStateMachine):
         dice, plan, kept = random.Random(seed), self.plans[number][2], self.kept[number]
         batch = [outcome(dice.choice(plan[: dice.choice([3, 99])]), dice) for _ in range(size)]
         added = {}
-        for one in batch:
-            if one.place not in kept and one.result.ending.kind is not EndingKind.CANCELLED:
-                added.setdefault(one.place, one)
+        for entry in batch:
+            if entry.place not in kept and entry.result.ending.kind is not EndingKind.CANCELLED:
+                added.setdefault(entry.place, entry)
         assert self.store.record(iter(batch)) == list(added.values())
         kept |= added
-        assert [one.place for one in self.store.missing()] == [one.place for one in plan if one.place not in kept]
+        assert [planned.place for planned in self.store.missing()] == [
+            planned.place for planned in plan if planned.place not in kept
+        ]
         assert self.store.over == (len(kept) == len(plan))
         self.fresh = True
 
@@ -223,9 +227,9 @@ class Books(RuleBasedStateMachine):
     def lift_quarantine(self, which: int) -> None:
         number = list(self.plans)[which % len(self.plans)]
         kept = self.kept[number]
-        gone = [place for place, one in kept.items() if one.result.ending.kind in UNPLAYED]
+        gone = [place for place, entry in kept.items() if entry.result.ending.kind in UNPLAYED]
         assert clear_quarantine(self.league, number) == len(gone)
-        self.kept[number] = {place: one for place, one in kept.items() if place not in gone}
+        self.kept[number] = {place: entry for place, entry in kept.items() if place not in gone}
         self.store, self.fresh = None, True
         self.lifted |= {number} if gone else set()
 
@@ -241,7 +245,10 @@ class Books(RuleBasedStateMachine):
 
     @invariant()
     def agents_are_as_they_were_told(self) -> None:
-        said = {one.id: [one.game, one.name, one.archived is not None] for one in self.league.agents(archived=True)}
+        said = {
+            agent.id: [agent.game, agent.name, agent.archived is not None]
+            for agent in self.league.agents(archived=True)
+        }
         assert said == self.agents
         assert [self.league.spec(id).id for id in said] == list(said)
 
@@ -271,27 +278,27 @@ class Books(RuleBasedStateMachine):
                     for row in table.rows:
                         mean, deviation = skilled.get(row.agent, UNKNOWN)
                         assert (row.rating, row.error) == pytest.approx((mean, Z * deviation))
-                assert played_matches.digest(self.league, number)[0] == run_digest(one.result for one in kept)
+                assert played_matches.digest(self.league, number)[0] == run_digest(entry.result for entry in kept)
                 assert played_matches.identical_games(self.league, number) == identical(kept)
             agrees(standings.standings(self.league, board.spec), dict(pool))
 
     def history_agrees(self) -> None:
         everything = [(number, self.kept[number][at]) for number in self.kept for at in sorted(self.kept[number])][::-1]
-        self.pages(lambda one: bool(one.result.ending.seats), everything, failed=True)
+        self.pages(lambda entry: bool(entry.result.ending.seats), everything, failed=True)
         for number in self.kept:
-            self.pages(lambda one: True, [one for one in everything if one[0] == number], tournament=number)
+            self.pages(lambda entry: True, [entry for entry in everything if entry[0] == number], tournament=number)
         for id, (_, name, _) in list(self.agents.items())[:2]:
-            if [one[1] for one in self.agents.values()].count(name) == 1:
-                self.pages(lambda one, id=id: id in one.result.players, everything, agent=name)
+            if [value[1] for value in self.agents.values()].count(name) == 1:
+                self.pages(lambda entry, id=id: id in entry.result.players, everything, agent=name)
 
     def pages(
         self, wanted: Callable[[PlayedEntry], bool], among: list[tuple[int, PlayedEntry]], **query: object
     ) -> None:
         found, before = [], None
         while page := played_matches.history(self.league, before=before, limit=3, **query):  # type: ignore[arg-type]
-            found += [(one.tournament, one.place, one.spec, one.result) for one in page]
+            found += [(match.tournament, match.place, match.spec, match.result) for match in page]
             before = played_matches.number_of(page[-1])
-        assert found == [(number, one.place, one.spec, one.result) for number, one in among if wanted(one)]
+        assert found == [(number, entry.place, entry.spec, entry.result) for number, entry in among if wanted(entry)]
 
 
 Books.TestCase.settings = settings(max_examples=16, stateful_step_count=25, report_multiple_bugs=False)
@@ -320,26 +327,26 @@ def test_the_order_of_arrival_does_not_change_ratings(tmp_path: Path, game: str)
                 tournament = league.add_tournament("t", TournamentSettings(GAMES[game].spec, seed=seed), NAMES[:4])
                 dice = random.Random(seed)
                 missing = TournamentStore(league, tournament.number).missing()
-                entries += [(tournament.number, outcome(one, dice)) for one in missing]
+                entries += [(tournament.number, outcome(planned, dice)) for planned in missing]
             random.Random(order).shuffle(entries)
-            entries.sort(key=lambda one: one[0], reverse=bool(order % 2))  # one tournament after the other
+            entries.sort(key=lambda entry: entry[0], reverse=bool(order % 2))  # one tournament after the other
             for number in dict.fromkeys(number for number, _ in entries):
-                mine = [one for of, one in entries if of == number]
+                mine = [entry for of, entry in entries if of == number]
                 for at in range(0, len(mine), 5):
                     TournamentStore(league, number).record(mine[at : at + 5])
                 TournamentStore(league, number).settle(RunState.STOPPED)
             pool = [standings.standings(league, GAMES[game].spec, number).rows for number in (0, 1, 2)]
             said.append([{row.agent: (row.rating, row.error) for row in rows} for rows in pool])
-    for one in said[1:]:
-        assert one[1:] == said[0][1:], "within a tournament"
-        assert one[0] == said[0][0], "in the pool"
+    for intervals in said[1:]:
+        assert intervals[1:] == said[0][1:], "within a tournament"
+        assert intervals[0] == said[0][0], "in the pool"
 
 
 def test_a_batch_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with league_with(tmp_path) as league:
         tournament = league.add_tournament("t", TournamentSettings(GAMES["bids"].spec), NAMES[:4])
         store, dice = TournamentStore(league, tournament.number), random.Random(1)
-        batch = [one for one in (outcome(one, dice) for one in store.missing()) if one.result.steps]
+        batch = [planned for planned in (outcome(planned, dice) for planned in store.missing()) if planned.result.steps]
         with monkeypatch.context() as patched, pytest.raises(StorageFailed):  # noqa: PT012
             patched.setattr(store, "_forfeits", lambda *_: (_ for _ in ()).throw(StorageFailed("the disk is full")))
             store.record(batch)
@@ -353,9 +360,13 @@ def test_after_lifting_a_quarantine_ratings_are_as_if_there_had_been_none(tmp_pa
         league.add_tournament("t", TournamentSettings(GAMES["bids"].spec), NAMES[:4])
         plan, dice = list(TournamentStore(league, 1).missing()), random.Random(3)
         void = [
-            PlayedEntry(one.place, one.spec, unplayed_result(one.spec, EndingKind.VOID, "why")) for one in plan[2:4]
+            PlayedEntry(planned.place, planned.spec, unplayed_result(planned.spec, EndingKind.VOID, "why"))
+            for planned in plan[2:4]
         ]
-        rated = [next(e for e in iter(lambda one=one: outcome(one, dice), 0) if e.result.steps) for one in plan]
+        rated = [
+            next(e for e in iter(lambda planned=planned: outcome(planned, dice), 0) if e.result.steps)
+            for planned in plan
+        ]
         TournamentStore(league, 1).record([*rated[:2], *void, *rated[4:]])
         assert clear_quarantine(league, 1) == 2
         TournamentStore(league, 1).record(rated[2:4])
@@ -370,14 +381,14 @@ def test_games_with_different_starts_or_scores_are_not_identical(tmp_path: Path)
         chosen = TournamentSettings(GAMES["tictactoe"].spec, games=12, swap=False, starts=("0", "4"))
         tournament = league.add_tournament("t", chosen, "AB")
         store = TournamentStore(league, tournament.number)
-        plan = [one for one in store.missing() if one.spec.players[0].id == "A"]
+        plan = [planned for planned in store.missing() if planned.spec.players[0].id == "A"]
         entries, ending = [], Ending(EndingKind.FINISHED)
         for planned in plan:
             scores, ranks = ((1.0, 0.0), (1, 2)) if planned.place < 7 else ((0.0, 1.0), (2, 1))
             result = MatchResult(planned.spec.id, ("A", "B"), scores, ranks, 3, ending, ((), ()), b"\1\2\3")
             entries.append(PlayedEntry(planned.place, planned.spec, result))
         store.record(entries)
-        kinds = {(one.spec.start, one.result.scores) for one in entries}
+        kinds = {(entry.spec.start, entry.result.scores) for entry in entries}
         assert len(kinds) == 4
         assert played_matches.identical_games(league, 1) == len(entries) - len(kinds)
 
@@ -391,7 +402,7 @@ def test_a_refused_change_of_entrants_changes_nothing(tmp_path: Path) -> None:
             change_entrants(league, 1, join=["C"], leave=[])
         with pytest.raises(BadValue):
             change_entrants(league, 2, join=[], leave=["C"])
-        assert [one.entrants for one in league.tournaments()] == [("A", "B"), ("A", "B", "C")]
+        assert [tournament.entrants for tournament in league.tournaments()] == [("A", "B"), ("A", "B", "C")]
         assert [TournamentStore(league, number).plan.length for number in (1, 2)] == [32, 4]
 
 
@@ -399,6 +410,6 @@ def test_the_total_is_known_when_an_agent_joins_in_mid_round(tmp_path: Path) -> 
     with league_with(tmp_path, 5, "tictactoe") as league:
         league.add_tournament("t", TournamentSettings(GAMES["tictactoe"].spec), "ABCD")
         store, dice = TournamentStore(league, 1), random.Random(1)
-        store.record([outcome(one, dice) for one in list(store.missing())[:1]])
+        store.record([outcome(planned, dice) for planned in list(store.missing())[:1]])
         changed = change_entrants(league, 1, join=["E"], leave=[])
         assert changed.total == 20, "all ten pairs, twice, although the first round is not over yet"

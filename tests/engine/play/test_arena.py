@@ -142,10 +142,10 @@ def test_rewards_add_up_to_the_scores() -> None:
 def test_without_recording_only_the_actions_are_missing(pong: Game) -> None:
     spec = MatchSpec("m", pong.spec, (agent("fast"), agent("fast")), 1, None, Limits(99))
     with SequentialMatchExecutor(1, record=False) as bare, SequentialMatchExecutor(1) as full:
-        one, other = bare.execute_match(spec), full.execute_match(spec)
-    assert one.actions == b""
+        result, other = bare.execute_match(spec), full.execute_match(spec)
+    assert result.actions == b""
     assert len(other.actions) == (99 * 4 + 7) // 8
-    assert (one.scores, one.stats, one.steps) == (other.scores, other.stats, other.steps)
+    assert (result.scores, result.stats, result.steps) == (other.scores, other.stats, other.steps)
 
 
 def test_recalled_matches_are_the_ones_without_a_result(pong: Game) -> None:
@@ -224,7 +224,7 @@ def test_fast_matches_do_not_wait_for_slow_ones() -> None:
 
 def test_an_id_may_stand_for_another_agent_in_the_next_run(pong: Game) -> None:
     bots = {style: AgentSpec("x", "pong-bot", f'{{"style": "{style}"}}'.encode()) for style in ("still", "tracker")}
-    still = next(one for one in KINDS.get("pong-bot").samples(pong) if one.id == "Still")
+    still = next(agent for agent in KINDS.get("pong-bot").samples(pong) if agent.id == "Still")
     with SequentialMatchExecutor(4) as executor:
         distances = [
             executor.execute_match(MatchSpec("m", pong.spec, (bot, still), 1)).stats[0][2] for bot in bots.values()
@@ -309,4 +309,6 @@ def test_a_lane_does_not_leak_actions_into_its_next_match(pong: Game) -> None:
             arena.tick()
         results += arena.take_results()
     expected = run([full, long, next_one], 1)
-    assert {result.id: result.digest() for result in results} == {id_: one.digest() for id_, one in expected.items()}
+    assert {result.id: result.digest() for result in results} == {
+        id_: result.digest() for id_, result in expected.items()
+    }

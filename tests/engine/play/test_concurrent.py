@@ -49,7 +49,7 @@ def all_sorts(count: int) -> list[MatchSpec]:
 
 def endless(count: int, players: tuple[str, str] = ("Predictor", "Predictor")) -> list[MatchSpec]:
     """Matches that take long: no player misses the ball."""
-    bots = {one.id: one for one in KINDS.get("pong-bot").samples(ENDLESS)}
+    bots = {agent.id: agent for agent in KINDS.get("pong-bot").samples(ENDLESS)}
     return [MatchSpec(f"e{n}", ENDLESS.spec, tuple(bots[name] for name in players), n) for n in range(count)]
 
 
@@ -72,10 +72,10 @@ def test_the_executor_works_as_documented(expected: list[MatchResult]) -> None:
     match_configs = all_sorts(400)
     with ConcurrentMatchExecutor(max_workers=4, plugins=PLUGINS) as executor:
         results = executor.execute_matches(match_configs)
-        one = executor.execute_match(match_configs[3])
+        single = executor.execute_match(match_configs[3])
     assert [result.id for result in results] == [spec.id for spec in match_configs], "in the order given"
     assert [result.digest() for result in results] == [result.digest() for result in expected]
-    assert one.digest() == expected[3].digest()
+    assert single.digest() == expected[3].digest()
     assert results[0].duration > 0
 
 
@@ -111,7 +111,7 @@ def test_workers_import_no_heavy_modules(two: ConcurrentMatchExecutor) -> None:
     """Neither Qt nor pygame nor torch, and not the program's own main module."""
     two.execute_matches(all_sorts(50))
     for worker in two.status().workers:
-        mapped = {os.path.basename(one.path) for one in psutil.Process(worker.pid).memory_maps(grouped=True)}
+        mapped = {os.path.basename(mapped.path) for mapped in psutil.Process(worker.pid).memory_maps(grouped=True)}
         assert any("multiarray" in name for name in mapped), "numpy is mapped, so the check sees libraries"
         assert not [name for name in mapped if "Qt6" in name or "pygame" in name or "SDL" in name or "torch" in name]
         assert psutil.Process(worker.pid).nice() == min(os.nice(0) + 10, 19)
@@ -124,8 +124,8 @@ def test_workers_import_no_heavy_modules(two: ConcurrentMatchExecutor) -> None:
 # The same results in every configuration
 
 
-@pytest.mark.parametrize("workers", [1, 2, 4])
-@pytest.mark.parametrize("lanes", [1, 7, 1024])
+# Other tests have 1,024 lanes on 2 and on 4 workers.
+@pytest.mark.parametrize(("workers", "lanes"), [(1, 1), (1, 1024), (2, 7), (4, 1)])
 def test_any_number_of_workers_and_lanes_gives_the_same_results(
     workers: int, lanes: int, expected: list[MatchResult]
 ) -> None:
@@ -156,7 +156,7 @@ def test_without_recording_only_the_actions_are_missing(expected: list[MatchResu
 
 def test_a_payload_is_sent_once_and_identified_by_its_content(two: ConcurrentMatchExecutor) -> None:
     """In the next run an id may stand for another agent; the cache of a worker must not confuse them."""
-    bots = {one.id: one for one in KINDS.get("pong-bot").samples(QUICK)}
+    bots = {agent.id: agent for agent in KINDS.get("pong-bot").samples(QUICK)}
     for name in ("Predictor", "Still", "Predictor"):
         probe = replace(bots[name], id="probe")
         specs = [MatchSpec(f"m{n}", QUICK.spec, (probe, bots["Lazy"]), n) for n in range(30)]
@@ -294,7 +294,7 @@ def test_two_concurrent_recalls_return_each_match_once(expected: list[MatchResul
             thread.join()
         results += stream
         taken = len(results) + len(back)
-        assert {one.id for one in (*results, *back)} == {spec.id for spec in specs[:taken]}
+        assert {result.id for result in (*results, *back)} == {spec.id for spec in specs[:taken]}
         assert executor.status().run.done == executor.status().run.total == len(results)
 
 
@@ -310,9 +310,9 @@ def test_a_worker_that_was_killed_is_counted_as_restarted() -> None:
                 if found or time.monotonic() > until:
                     return found[0]
 
-        worker = wait_for(lambda one: one.state == "playing" and one.restarts == 0)
+        worker = wait_for(lambda worker: worker.state == "playing" and worker.restarts == 0)
         os.kill(worker.pid, signal.SIGKILL)
-        assert wait_for(lambda one: one.state == "playing" and one.restarts == 1).pid != worker.pid
+        assert wait_for(lambda worker: worker.state == "playing" and worker.restarts == 1).pid != worker.pid
         executor.stop(now=True)
         thread.join()
 
@@ -365,8 +365,8 @@ def test_a_program_with_a_fork_server_of_its_own_keeps_it(expected: list[MatchRe
 
 
 def test_two_executors_do_not_disturb_each_other(expected: list[MatchResult]) -> None:
-    with ConcurrentMatchExecutor(1, plugins=PLUGINS) as one, ConcurrentMatchExecutor(1, plugins=PLUGINS) as other:
-        streams = one.run(all_sorts(400)), other.run(all_sorts(400))
+    with ConcurrentMatchExecutor(1, plugins=PLUGINS) as executor, ConcurrentMatchExecutor(1, plugins=PLUGINS) as other:
+        streams = executor.run(all_sorts(400)), other.run(all_sorts(400))
         pairs = list(zip(*streams, strict=True))
     for results in zip(*pairs, strict=True):
         assert run_digest(results) == run_digest(expected)

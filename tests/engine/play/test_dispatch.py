@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from engine.errors import BadSpec, RingsideError
+from engine.play.by_players import MOST, ByPlayers
 from engine.play.concurrent import ConcurrentMatchExecutor
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec, run_digest
@@ -46,6 +47,22 @@ BAD: dict[str, dict[str, Any]] = {
     "another agent of the same id": {"players": (DICE, AgentSpec("Other", "dice", b"x"))},
     "another game with other seats": {"game": new_game("treasure-hunt", seats=3).spec},
 }
+
+
+def test_what_is_known_of_players_is_found_by_their_tuple() -> None:
+    asked: list[tuple[AgentSpec, ...]] = []
+
+    def count(players: tuple[AgentSpec, ...]) -> int:
+        asked.append(players)
+        return len(asked)
+
+    known, pair = ByPlayers(count), (DICE, OTHER)
+    assert [known[pair], known[pair], known[(OTHER, DICE)]] == [1, 1, 2]
+    for _ in range(MOST):  # each of them new: the cache starts again when it is full
+        known[tuple(iter(pair))]
+    assert known[pair] == len(asked) == MOST + 3
+    known.clear()
+    assert known[pair] == MOST + 4
 
 
 @pytest.mark.parametrize("what", BAD)
@@ -139,3 +156,33 @@ def test_results_with_a_wrong_number_of_seats_are_refused_and_lose_no_match(sche
     with pytest.raises(ProtocolError):
         scheduler._on_results(worker, received([1, 2], seats=3))
     assert (list(worker.held), run.done) == ([1, 2], 0)
+
+
+@pytest.mark.parametrize(("waiting", "held", "recalled"), [(0, 30, True), (0, 1, False), (5, 30, False)])
+def test_an_idle_worker_gets_matches_that_another_has_not_started(
+    scheduler: Scheduler, waiting: int, held: int, recalled: bool
+) -> None:
+    run, worker = playing(scheduler, [1])
+    run.add([dataclasses.replace(GOOD, id=f"w{n}") for n in range(waiting)])
+    asked: list[str] = []
+    scheduler.assigner.max_workers = 2
+    for slot, numbers in enumerate((1, held)):
+        one = SimpleNamespace(
+            slot=slot,
+            held=dict.fromkeys(range(numbers)),
+            isolated=None,
+            done=0,
+            idle=slot == 0,
+            ready=True,
+            retiring=False,
+            draining=False,
+            accepts_shared=lambda: True,
+            recall=lambda slot=slot: asked.append(f"recall {slot}"),
+            channel=SimpleNamespace(socket=SimpleNamespace(fileno=lambda: -1)),
+        )
+        scheduler.pool.workers[slot] = cast(WorkerHandle, one)
+    idle = scheduler.pool.workers[0]
+    idle.held = worker.held
+    scheduler._on_results(idle, received([1]))
+    assert asked == (["recall 1"] if recalled else [])
+    assert run.done == 1

@@ -23,8 +23,8 @@ def two_nodes() -> Iterator[None]:
 
 def test_ringside_comes_with_a_sequential_and_a_local_executor() -> None:
     assert set(EXECUTORS.own()) == {"sequential", "local"}
-    with new_executor("sequential") as one, new_executor(workers=2, lanes=4) as two:
-        assert (type(one), one.workers, one.isolated) == (SequentialMatchExecutor, 1, False)
+    with new_executor("sequential") as executor, new_executor(workers=2, lanes=4) as two:
+        assert (type(executor), executor.workers, executor.isolated) == (SequentialMatchExecutor, 1, False)
         assert (type(two), two.workers, two.isolated) == (ConcurrentMatchExecutor, 2, True)
 
 
@@ -85,12 +85,12 @@ def test_a_run_that_is_released_from_hold_continues() -> None:
     game = new_game("pong", points=1).spec
     players = (AgentSpec("a", "dice"), AgentSpec("b", "dice"))
     specs = [MatchSpec(f"m{n}", game, players, n) for n in range(2000)]
-    with new_executor("sequential", lanes=4) as one:
-        expected = run_digest(one.run(specs))
-        stream = one.run(specs)
+    with new_executor("sequential", lanes=4) as executor:
+        expected = run_digest(executor.run(specs))
+        stream = executor.run(specs)
         results = [next(stream)]
-        one.hold(True)
-        one.hold(False)
+        executor.hold(True)
+        executor.hold(False)
         results += stream
         assert run_digest(results) == expected
 
@@ -99,15 +99,15 @@ def test_stopping_now_breaks_off_a_match_that_is_played_alone() -> None:
     """A match of a player that failed before is played in an arena of its own."""
     from engine.play import check_agents
 
-    with check_agents.registered(), new_executor("sequential", lanes=4, quarantine_after=None) as one:
+    with check_agents.registered(), new_executor("sequential", lanes=4, quarantine_after=None) as executor:
         raising, waiting = (check_agents.check_agent(behaviour) for behaviour in ("raises", "waits"))
         game = new_game("pong").spec
         other = check_agents.check_agent("plays")
         first = MatchSpec("first", game, (raising, other), 1)
         later = MatchSpec("later", game, (raising, waiting), 1)
-        stream = one.run([first, later])
+        stream = executor.run([first, later])
         assert next(stream).ending.kind is EndingKind.EXCEPTION
-        one.stop(now=True)
+        executor.stop(now=True)
         assert [result.ending.kind for result in stream] == [EndingKind.CANCELLED]
 
 

@@ -44,7 +44,7 @@ def test_a_player_that_forfeits_ranks_last_and_the_others_by_score() -> None:
     rest = [
         (score, rank) for seat, (score, rank) in enumerate(zip(result.scores, result.ranks, strict=True)) if seat != 1
     ]
-    assert sorted(rest, key=lambda one: -one[0]) == sorted(rest, key=lambda one: one[1])
+    assert sorted(rest, key=lambda pair: -pair[0]) == sorted(rest, key=lambda pair: pair[1])
 
 
 def test_an_invalid_or_illegal_action_forfeits() -> None:

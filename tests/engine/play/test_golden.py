@@ -36,7 +36,8 @@ def records(name: str) -> list[dict[str, object]]:
     with SequentialMatchExecutor(16) as executor:
         results = executor.execute_matches(specs)
     return [
-        {"id": one.id, "steps": one.steps, "scores": list(one.scores), "digest": one.digest().hex()} for one in results
+        {"id": result.id, "steps": result.steps, "scores": list(result.scores), "digest": result.digest().hex()}
+        for result in results
     ]
 
 

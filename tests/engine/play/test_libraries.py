@@ -38,7 +38,7 @@ def match(n: int, *players: AgentSpec) -> MatchSpec:
     return MatchSpec(f"m{n}", GAME.spec, players, derive("heavy", n))
 
 
-def executor(workers: int = 1, visual: bool = False) -> ConcurrentMatchExecutor:
+def make_executor(workers: int = 1, visual: bool = False) -> ConcurrentMatchExecutor:
     return ConcurrentMatchExecutor(workers, visual_mode=visual, plugins=PLUGINS)
 
 
@@ -53,26 +53,26 @@ def test_a_kind_declares_its_libraries() -> None:
 
 def test_a_worker_of_scripted_bots_never_imports_torch() -> None:
     """Not even after torch has played in another worker of the same executor."""
-    with within(60), executor() as one:
-        one.execute_matches([match(0, TORCH, BOTS[0])])
-        one.execute_matches([match(n, *pair) for n, pair in enumerate([BOTS[:2], BOTS[2:4], (SPY, BOTS[4])])])
-        (worker,) = [worker for worker in one.status().workers if worker.state == "idle"]
+    with within(60), make_executor() as executor:
+        executor.execute_matches([match(0, TORCH, BOTS[0])])
+        executor.execute_matches([match(n, *pair) for n, pair in enumerate([BOTS[:2], BOTS[2:4], (SPY, BOTS[4])])])
+        (worker,) = [worker for worker in executor.status().workers if worker.state == "idle"]
         if sys.platform == "linux":
             assert not maps_torch(worker.pid)
-        told = one.execute_match(match(9, TELLING, BOTS[0]))
+        told = executor.execute_match(match(9, TELLING, BOTS[0]))
     assert told.ending.kind is EndingKind.EXCEPTION
     assert "torch was imported: False, now: False" in told.ending.reason
 
 
 @pytest.mark.parametrize("opponent", [BOTS[0], SPY])
 def test_a_worker_of_a_kind_with_libraries_has_them_from_its_start(opponent: AgentSpec) -> None:
-    with within(60), executor() as one:
-        told = one.execute_match(match(1, TELLING_TORCH, opponent))
+    with within(60), make_executor() as executor:
+        told = executor.execute_match(match(1, TELLING_TORCH, opponent))
     assert "torch was imported: True, now: True" in told.ending.reason
 
 
 def test_a_live_match_has_the_libraries_of_its_players() -> None:
-    with within(60), executor() as one, one.watch(match(1, TELLING_TORCH, BOTS[0])) as live:
+    with within(60), make_executor() as executor, executor.watch(match(1, TELLING_TORCH, BOTS[0])) as live:
         told = live.wait(300)
     assert told is not None
     assert "torch was imported: True" in told.ending.reason
@@ -86,25 +86,25 @@ def test_mixed_matches_have_the_same_results_on_any_number_of_workers(workers: i
         results = here.execute_matches(specs)
     assert not any(result.ending.kind.failure for result in results)
     expected = run_digest(results)
-    with within(120), executor(workers) as one:
-        assert run_digest(one.run(specs)) == expected
-        assert run_digest(one.run(specs[::-1])) == expected
+    with within(120), make_executor(workers) as executor:
+        assert run_digest(executor.run(specs)) == expected
+        assert run_digest(executor.run(specs[::-1])) == expected
 
 
 def test_matches_one_by_one_are_played_in_order_whatever_they_need() -> None:
     specs = [match(n, TORCH if n % 2 else SPY, BOTS[n]) for n in range(4)]
-    with within(120), executor(visual=True) as one:
-        assert [result.id for result in one.run(specs)] == [spec.id for spec in specs]
+    with within(120), make_executor(visual=True) as executor:
+        assert [result.id for result in executor.run(specs)] == [spec.id for spec in specs]
 
 
 def test_a_worker_with_libraries_that_is_killed_costs_no_match() -> None:
     specs = [match(n, TORCH, BOTS[n % 6]) for n in range(60)]
     with SequentialMatchExecutor(16) as here:
         expected = run_digest(here.execute_matches(specs))
-    with within(120), executor() as one:
-        stream = one.run(specs)
+    with within(120), make_executor() as executor:
+        stream = executor.run(specs)
         first = next(stream)
-        (worker,) = one.status().workers
+        (worker,) = executor.status().workers
         os.kill(worker.pid, signal.SIGKILL)
         rest = list(stream)
     assert run_digest([first, *rest]) == expected

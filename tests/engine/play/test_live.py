@@ -22,13 +22,13 @@ LONG = new_game("pong", step_limit=2_000_000_000, paddle_height=300.0, top_speed
 
 @pytest.fixture(scope="module")
 def executor() -> Iterator[ConcurrentMatchExecutor]:
-    with ConcurrentMatchExecutor(1, plugins=["tests.plugins.everyone"]) as one:
-        yield one
+    with ConcurrentMatchExecutor(1, plugins=["tests.plugins.everyone"]) as executor:
+        yield executor
 
 
 def spec_of(game_name: str, a: str, b: str, seed: int = 3) -> MatchSpec:
     game = {"pong": PONG, "long": LONG}.get(game_name) or new_game(game_name)
-    bots = {one.id: one for one in KINDS.get("pong-bot").samples(PONG)}
+    bots = {agent.id: agent for agent in KINDS.get("pong-bot").samples(PONG)}
     return MatchSpec("live", game.spec, (bots.get(a) or agent(a), bots.get(b) or agent(b)), seed)
 
 
@@ -50,8 +50,8 @@ def test_the_actions_of_a_live_match_lead_to_the_same_result(
         for actions in live:
             playback.feed(actions)
         result = live.wait(300)
-    with SequentialMatchExecutor(1) as one:
-        expected = one.execute_match(spec)
+    with SequentialMatchExecutor(1) as reference:
+        expected = reference.execute_match(spec)
     assert result is not None
     assert result.digest() == expected.digest()
     playback.seek(playback.steps)
@@ -94,9 +94,9 @@ def test_the_rest_can_be_played_at_full_speed(executor: ConcurrentMatchExecutor)
         live.pause()
         live.finish()
         result = live.wait(300)
-    with SequentialMatchExecutor(1) as one:
+    with SequentialMatchExecutor(1) as reference:
         assert result is not None
-        assert result.digest() == one.execute_match(spec).digest()
+        assert result.digest() == reference.execute_match(spec).digest()
 
 
 def test_a_live_match_runs_beside_a_run_without_affecting_it(executor: ConcurrentMatchExecutor) -> None:
@@ -120,13 +120,13 @@ def test_a_player_that_fails_forfeits_the_live_match(executor: ConcurrentMatchEx
 
 
 def test_closing_the_executor_ends_live_matches() -> None:
-    with ConcurrentMatchExecutor(1) as one:
-        live = one.watch(spec_of("long", "Predictor", "Predictor"), pace=10)
+    with ConcurrentMatchExecutor(1) as executor:
+        live = executor.watch(spec_of("long", "Predictor", "Predictor"), pace=10)
     result = live.wait(300)
     assert result is not None
     assert result.ending.kind is EndingKind.CANCELLED
     with pytest.raises(RingsideError, match="closed"):
-        one.watch(spec_of("pong", "Tracker", "Lazy"))
+        executor.watch(spec_of("pong", "Tracker", "Lazy"))
 
 
 def test_an_invalid_pace_is_refused(executor: ConcurrentMatchExecutor) -> None:

@@ -52,10 +52,20 @@ def play(specs: Sequence[MatchSpec], lanes: int, marching: Marching, record: boo
 def check_both_ways(specs: Sequence[MatchSpec], lanes: int = 4) -> list[MatchResult]:
     """The results, which must be equal by ticks and by marches."""
     ticked, marched = (play(specs, lanes, how) for how in (Marching.NEVER, Marching.AT_ONCE))
-    for one, other in zip(ticked, marched, strict=True):
-        assert one.digest() == other.digest(), (one, other)
-        assert one.ending == other.ending
+    for result, other in zip(ticked, marched, strict=True):
+        assert result.digest() == other.digest(), (result, other)
+        assert result.ending == other.ending
     return marched
+
+
+def test_the_last_matches_of_a_queue_are_started_in_small_groups() -> None:
+    """The others can still be recalled for a worker that has no matches left."""
+    with Arena(64, marching=Marching.AT_ONCE) as arena:
+        for number in range(40):
+            arena.add(MatchSpec(str(number), PONG.spec, (DICE, DICE), number))
+        arena.advance(0.0)
+        assert arena.queued == 20
+        assert len(arena.recall()) == 20
 
 
 def pong_matches(game: Game, players: Sequence[AgentSpec], count: int, limits: Limits = Limits()) -> list[MatchSpec]:  # noqa: B008
@@ -104,7 +114,7 @@ def test_treasure_hunt_is_the_same_marched_and_ticked(
     seats: int, frames: int, radius: int, turns: int, names: list[str], seed: int
 ) -> None:
     game = new_game("treasure-hunt", seats=seats, frames=frames, radius=radius, turns=turns)
-    known = {one.id: one for one in (*HUNTERS.samples(game), DICE, agent("fast"))}
+    known = {player.id: player for player in (*HUNTERS.samples(game), DICE, agent("fast"))}
     players = tuple(known[names[seat % len(names)]] for seat in range(seats))
     check_both_ways([MatchSpec(f"m{n}", game.spec, players, seed ^ n) for n in range(4)])
 
@@ -277,8 +287,8 @@ COUNT = """
 from tests.engine.play.test_march import DICE, PONG, PONG_PLAYERS, Limits, Marching, play, pong_matches
 for players in ([DICE], [PONG_PLAYERS[0]], [DICE, PONG_PLAYERS[0]]):  # each after the one before it was compiled
     play(pong_matches(PONG, players, 4, Limits(3)), 2, Marching.AT_ONCE)
-found = [one.call.stats for one in made if one.ready]
-print(len(found), sum(one.cache_hits.total() for one in found), sum(one.cache_misses.total() for one in found))
+found = [driver.call.stats for driver in made if driver.ready]
+print(len(found), sum(stats.cache_hits.total() for stats in found), sum(stats.cache_misses.total() for stats in found))
 """
 KEEP = """
 from engine.play import march

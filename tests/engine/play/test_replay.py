@@ -27,7 +27,7 @@ from tests.plugins.pilots import RowPilot, agent, choose
 
 def played(game_name: str, *players: str, seed: int = 3, **options: object) -> tuple[MatchSpec, MatchResult]:
     game = new_game(game_name, **options)
-    known = {one.id: one for kind in KINDS.working().values() if kind.plays(game) for one in kind.samples(game)}
+    known = {agent.id: agent for kind in KINDS.working().values() if kind.plays(game) for agent in kind.samples(game)}
     spec = MatchSpec("m", game.spec, tuple(known[name] for name in players), seed)
     with SequentialMatchExecutor(1) as executor:
         return spec, executor.execute_match(spec)

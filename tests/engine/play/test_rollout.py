@@ -18,6 +18,7 @@ from engine.play.match import AgentSpec, Clock, EndingKind, Limits, MatchSpec
 from engine.play.rollout import Plan, Rollout, Trajectories
 from engine.registry import GAMES, KINDS, new_game
 from engine.seeding import derive
+from tests.engine.play.dense import spread
 from tests.plugins import nets, stones
 from tests.plugins.nets import NetPilot
 
@@ -88,18 +89,20 @@ def plan_for(game: Game) -> Plan:
 
 
 def rolled(game: Game, plan: Plan, streams: Sequence[int], steps: Sequence[int]) -> Trajectories:
-    """Segments of these lengths, concatenated."""
+    """Segments of these lengths, concatenated; observations are by stream, step and seat."""
     with Rollout(game, streams, plan) as rollout:
-        parts = [rollout.collect(count) for count in steps]
+        parts = [spread(rollout.collect(count)) for count in steps]
     joined = {name: np.concatenate([getattr(part, name) for part in parts], axis=1) for name in (*ARRAYS, "bootstrap")}
-    results = sorted((result for part in parts for result in part.results), key=lambda one: int(one.id.split(".")[0]))
+    results = sorted(
+        (result for part in parts for result in part.results), key=lambda result: int(result.id.split(".")[0])
+    )
     return parts[0]._replace(results=tuple(results), **joined)
 
 
-def check_equal(one: Trajectories, other: Trajectories) -> None:
+def check_equal(trajectories: Trajectories, other: Trajectories) -> None:
     for name in ARRAYS:
-        assert np.array_equal(getattr(one, name), getattr(other, name)), name
-    assert [result.digest() for result in one.results] == [result.digest() for result in other.results]
+        assert np.array_equal(getattr(trajectories, name), getattr(other, name)), name
+    assert [result.digest() for result in trajectories.results] == [result.digest() for result in other.results]
 
 
 def ticked(game: Game, plan: Plan, stream: int, steps: int) -> tuple[dict[str, np.ndarray], list[object]]:
@@ -200,13 +203,13 @@ def test_only_learners_are_recorded() -> None:
     game = small_game("pong")
     me, frozen = nets.agent("me", game, [16], 1), nets.agent("frozen", game, [16], 2)
     (evolved,) = NEAT.samples(game)
-    tracker = next(one for one in PONG_BOTS.samples(game) if one.id == "Tracker")
+    tracker = next(agent for agent in PONG_BOTS.samples(game) if agent.id == "Tracker")
 
     def plan(stream: int, k: int) -> MatchSpec:
         return MatchSpec(f"{stream}.{k}", game.spec, (me, (frozen, tracker, evolved)[stream]), derive(stream, k))
 
     with Rollout(game, [0, 1, 2], plan, learners=["me"]) as rollout:
-        own = rollout.collect(200)
+        own = spread(rollout.collect(200))
     assert own.acted[:, :, 0].all()
     assert not own.acted[:, :, 1].any()
     assert not own.obs[:, :, 1].any()
@@ -241,14 +244,14 @@ def test_matches_continue_with_replaced_weights() -> None:
     with Rollout(game, [0], plan) as rollout:
         rollout.collect(10)
         rollout.replace(after)
-        second = rollout.collect(10)
+        second = spread(rollout.collect(10))
         current = after
         rollout.collect(30)  # in which a match begins
         with pytest.raises(BadSpec, match="'you', of kind 'drawn-net', cannot be replaced"):
             rollout.replace(replace(after, id="you"))
     pilot = NetPilot(game, 1)
     number = pilot.load(after)
-    values = [pilot.value_row(pilot.arrays, number, one) for one in second.obs[0, :, 0]]
+    values = [pilot.value_row(pilot.arrays, number, value) for value in second.obs[0, :, 0]]
     assert values == second.values[0, :, 0].tolist()
 
 
@@ -309,9 +312,9 @@ def test_a_network_that_is_broken_can_be_replaced() -> None:
         with pytest.raises(PolicyFailed, match="'me' has no answer"):
             rollout.collect(5)
         rollout.replace(good)
-        rest = rollout.collect(5)
+        rest = spread(rollout.collect(5))
     with Rollout(game, [0], lambda stream, k: MatchSpec(f"{k}", game.spec, (good, good), k)) as rollout:
-        whole = rollout.collect(10)
+        whole = spread(rollout.collect(10))
     assert np.array_equal(rest.obs, whole.obs[:, 5:]), "no step was played with the broken network"
 
 
@@ -350,4 +353,4 @@ def test_a_refused_match_leaves_streams_where_they_are(other: str) -> None:
         with pytest.raises(BadSpec, match=r"match '2\.0'"):
             rollout.collect(8)
         refused[0] = False
-        check_equal(rollout.collect(300), rolled(game, plan, range(3), [300]))
+        check_equal(spread(rollout.collect(300)), rolled(game, plan, range(3), [300]))

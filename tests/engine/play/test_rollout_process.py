@@ -5,21 +5,24 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from agents.nets.network import dump
+from agents.nets.pilot import mlp_of
+from agents.nets.torch_pilot import TORCH_NET
 from engine.errors import BadSpec, BadValue, PolicyFailed, RingsideError
 from engine.game import AgentKind
 from engine.play.match import AgentSpec, MatchSpec
 from engine.play.rollout import Rollout, Trajectories
-from engine.play.rollout_messages import ARRAYS, joined, pack_trajectories, unpack_trajectories
+from engine.play.rollout_columns import joined
+from engine.play.rollout_messages import ARRAYS, pack_trajectories, unpack_trajectories
 from engine.play.rollout_process import RolloutFailed, RolloutProcess
 from engine.processes.channel import ProtocolError
 from engine.registry import GAMES, KINDS, game_of, new_game
 from tests.agents.training.session_helpers import runs
-from tests.plugins import nets, plans, policies, stones
+from tests.plugins import nets, networks, plans, policies, stones
 
 NAMES = ["pong", "treasure-hunt", "stones"]
 PLUGINS = ["tests.plugins.plans", "tests.plugins.policies"]
@@ -62,11 +65,11 @@ def here(name: str, streams: Sequence[int], steps: Sequence[int]) -> list[Trajec
         return [rollout.collect(count) for count in steps]
 
 
-def check_equal(one: Trajectories, other: Trajectories) -> None:
+def check_equal(trajectories: Trajectories, other: Trajectories) -> None:
     for name in ARRAYS:
-        assert np.array_equal(getattr(one, name), getattr(other, name)), name
-    assert [result.digest() for result in one.results] == [result.digest() for result in other.results]
-    assert [result.stats for result in one.results] == [result.stats for result in other.results]
+        assert np.array_equal(getattr(trajectories, name), getattr(other, name)), name
+    assert [result.digest() for result in trajectories.results] == [result.digest() for result in other.results]
+    assert [result.stats for result in trajectories.results] == [result.stats for result in other.results]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -118,23 +121,23 @@ def collected(rollouts: list[RolloutProcess], counts: Sequence[int], second: Age
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kind", [policies.PYTHON, policies.TORCH], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [policies.PYTHON, TORCH_NET], ids=lambda kind: kind.name)
 def test_policies_that_are_not_compiled_give_the_same_trajectories_in_any_number_of_processes(
     name: str, kind: AgentKind
 ) -> None:
-    torch = kind is policies.TORCH
-    first, second = (replace(me(name, seed), kind=kind.name, payload=me(name, seed).payload if torch else b"")
-                     for seed in (7, 8))  # fmt: skip
+    torch, game = kind is TORCH_NET, game_of(plans.game_spec(name))
+    drawn = [networks.drawn(networks.SMALL, game, seed) for seed in (7, 8)]
+    first, second = (AgentSpec("me", kind.name, dump(one) if torch else b"") for one in drawn)
     counts = (60, 1, 80)
-    one = collected(policy_processes(name, first, [range(7)]), counts, second)
+    together = collected(policy_processes(name, first, [range(7)]), counts, second)
     two = collected(policy_processes(name, first, [range(3), range(3, 7)]), counts, second)
-    for left, right in zip(one, two, strict=True):
+    for left, right in zip(together, two, strict=True):
         check_equal(left, right)
     if torch:
-        segment, game = one[0], game_of(plans.game_spec(name))
+        segment = together[0]
         at = np.nonzero(segment.acted)
-        legal = np.ones((len(at[0]), game.info.actions), np.bool_) if segment.legal is None else segment.legal[at]
-        chances, values = nets.exact(nets.read(first.payload), segment.obs[at], legal)
+        legal = np.ones((len(at[0]), game.info.actions), np.bool_) if segment.legal is None else segment.legal
+        chances, values = nets.exact(mlp_of(drawn[0]), segment.obs, legal)
         chosen = chances[np.arange(len(legal)), segment.actions[at]]
         np.testing.assert_allclose(segment.log_probs[at], chosen, atol=5e-6)
         np.testing.assert_allclose(segment.values[at], values, atol=5e-6)
@@ -147,7 +150,8 @@ from tests.engine.play import test_rollout_process as tests
 def main():
     for kind in tests.policies.ALL:
         tests.KINDS.add(kind.name, kind)
-    agent = tests.replace(tests.me("pong"), kind="torch-net")
+    network = tests.networks.drawn(tests.networks.SMALL, tests.game_of(tests.plans.game_spec("pong")))
+    agent = tests.AgentSpec("me", "torch-net", tests.dump(network))
     (rollout,) = tests.policy_processes("pong", agent, [range(3)])
     with rollout:
         assert rollout.collect(20).acted.any()
@@ -238,23 +242,30 @@ def test_calls_in_the_wrong_order_are_refused() -> None:
             rollout.begin(1)
 
 
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [(0, 0), (0, 3), (1, -1), (1, "9"), (2, True), (3, []), (3, [["a", "b"]]), (4, []), (4, [1, 2, 3, {}])],
-)
+WRONG_FIELDS: dict[int, list[object]] = {
+    0: [0, 3],
+    1: [-1, "9"],
+    2: [-1, 519, 2.0],
+    3: [True],
+    4: [[], [["a", "b"]]],
+    5: [[], [1, 2, 3, {}]],
+}
+
+
+@pytest.mark.parametrize(("place", "value"), [(at, value) for at, values in WRONG_FIELDS.items() for value in values])
 def test_trajectories_that_do_not_fit_are_a_protocol_error(place: int, value: object) -> None:
     info = game_of(plans.game_spec("pong")).info
     [segment] = here("pong", range(2), [130])
     fields, body = pack_trajectories(segment)
     check_equal(unpack_trajectories(fields, body, info), segment)
-    changed = [value if at == place else one for at, one in enumerate(fields)]
+    changed = [value if at == place else field for at, field in enumerate(fields)]
     with pytest.raises(ProtocolError, match="invalid"):
         unpack_trajectories(changed, body, info)
     with pytest.raises(ProtocolError, match="invalid"):
         unpack_trajectories(fields, body + b"x", info)
 
 
-@pytest.mark.parametrize(("name", "value"), [("actions", 3), ("actions", -1), ("ends", 4), ("acted", 2)])
+@pytest.mark.parametrize(("name", "value"), [("actions", 3), ("actions", -1), ("ends", 4), ("acted", 2), ("acted", 0)])
 def test_values_that_no_game_has_are_a_protocol_error(name: str, value: int) -> None:
     info = game_of(plans.game_spec("pong")).info
     [segment] = here("pong", range(2), [10])

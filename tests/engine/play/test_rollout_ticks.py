@@ -16,6 +16,7 @@ from engine.play.match import AgentSpec, MatchSpec
 from engine.play.rollout import Plan, Rollout, Trajectories
 from engine.registry import GAMES, KINDS, game_of, new_game
 from engine.seeding import derive
+from tests.engine.play.dense import spread
 from tests.plugins import nets, plans, policies, tictactoe
 
 NAMES = ["pong", "treasure-hunt", "stones"]
@@ -45,9 +46,9 @@ def rolled(game: Game, plan: Plan, streams: Sequence[int] = range(5), **options:
         return [rollout.collect(steps) for steps in STEPS]
 
 
-def assert_same(one: Sequence[Trajectories], other: Sequence[Trajectories]) -> None:
+def assert_same(first: Sequence[Trajectories], other: Sequence[Trajectories]) -> None:
     """The same bytes in every column."""
-    for left, right in zip(one, other, strict=True):
+    for left, right in zip(first, other, strict=True):
         for name, a, b in zip(left._fields[:-1], left[:-1], right[:-1], strict=True):
             if a is None or b is None:
                 assert a is b, name
@@ -87,11 +88,12 @@ def test_any_number_of_lanes_gives_the_same_trajectories(name: str, kind: str) -
     whole = rolled(game, mixed(game, PYTHON))
     for stream in range(5):
         alone = rolled(game, mixed(game, AgentSpec("me", kind)), [stream])
-        for one, other in zip(whole, alone, strict=True):
-            for column, a, b in zip(one._fields[:-1], one[:-1], other[:-1], strict=True):
-                assert a is b is None or np.array_equal(a[stream], b[0]), column
-            own = [result.digest() for result in one.results if result.id.startswith(f"{stream}.")]
-            assert [result.digest() for result in other.results] == own
+        for trajectories, other in zip(whole, alone, strict=True):
+            own = trajectories.part(slice(stream, stream + 1))
+            for column, a, b in zip(own._fields[:-1], own[:-1], other[:-1], strict=True):
+                assert a is b is None or np.array_equal(a, b), column
+            results = [result.digest() for result in trajectories.results if result.id.startswith(f"{stream}.")]
+            assert [result.digest() for result in other.results] == results
 
 
 def test_a_game_in_plain_python_can_be_rolled_out() -> None:
@@ -104,12 +106,12 @@ def test_a_game_in_plain_python_can_be_rolled_out() -> None:
     *_, segment = rolled(game, plan)
     acted = np.nonzero(segment.acted)
     assert segment.legal is not None
-    assert segment.legal[(*acted, segment.actions[acted])].all()
+    assert segment.legal[np.arange(len(segment.legal)), segment.actions[acted]].all()
     assert segment.acted[:, :, 0].any()
     assert not segment.acted[:, :, 1].any(), "dice do not learn"
-    free = segment.legal[acted].sum(axis=1)
+    free = segment.legal.sum(axis=1)
     np.testing.assert_allclose(segment.log_probs[acted], -np.log(free), rtol=1e-6)
-    means = segment.obs[acted].reshape(len(free), -1).mean(axis=1, dtype=np.float64)
+    means = segment.obs.reshape(len(free), -1).mean(axis=1, dtype=np.float64)
     assert np.array_equal(segment.values[acted], means.astype(np.float32))
 
 
@@ -150,14 +152,14 @@ def test_a_policy_that_fails_is_named_and_can_be_replaced(how: str, message: str
         return plans.two(agents, stream, k, "pong")
 
     with Rollout(game, [4], plan) as rollout:
-        whole = rollout.collect(10)
+        whole = spread(rollout.collect(10))
     with Rollout(game, [4], plan) as rollout:
         rollout.collect(3)
         rollout.replace(replace(PYTHON, payload=how.encode()))
         with pytest.raises(PolicyFailed, match=f"stream 4, match '4.0', step 3: 'me' {message}"):
             rollout.collect(7)
         rollout.replace(PYTHON)
-        rest = rollout.collect(7)
+        rest = spread(rollout.collect(7))
     assert np.array_equal(rest.obs, whole.obs[:, 3:]), "no step was played with the broken policy"
     assert np.array_equal(rest.actions, whole.actions[:, 3:])
 

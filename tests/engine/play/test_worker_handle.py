@@ -46,15 +46,15 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerHandle]:
 
     monkeypatch.setattr(launcher, "start", start)
     settings = WorkerSettings(lanes=4, record=True, batch=10, memory=None)
-    one = WorkerHandle(0, settings, handle.memory_for(settings))
-    one.channel = Recorder()
-    yield one
-    one.release()
+    worker = WorkerHandle(0, settings, handle.memory_for(settings))
+    worker.channel = Recorder()
+    yield worker
+    worker.release()
 
 
 def jobs(payloads: list[bytes]) -> list[Job]:
     players = [AgentSpec(f"a{n}", "dice", payload) for n, payload in enumerate(payloads)]
-    return [Job(n, MatchSpec(f"m{n}", GAME.spec, (one, players[0]), n)) for n, one in enumerate(players)]
+    return [Job(n, MatchSpec(f"m{n}", GAME.spec, (player, players[0]), n)) for n, player in enumerate(players)]
 
 
 def test_a_worker_reports_its_state(worker: WorkerHandle) -> None:

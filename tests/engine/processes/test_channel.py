@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 
 from engine.play.match import AgentSpec, Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec
 from engine.play.results import CODES, ResultBatch
-from engine.play.workers.messages import ReceivedResults, pack_matches, pack_results, unpack_matches
+from engine.play.workers.messages import AgentNumbers, ReceivedResults, pack_matches, pack_results, unpack_matches
 from engine.processes.channel import MAX_FRAME, Channel, ProtocolError, frame
 from engine.registry import new_game
 
 
 @pytest.fixture
 def ends() -> Iterator[tuple[socket.socket, Channel]]:
-    one, other = socket.socketpair()
-    with one, other:
-        yield one, Channel(other)
+    near, other = socket.socketpair()
+    with near, other:
+        yield near, Channel(other)
 
 
 def test_frames_are_reassembled_from_any_pieces(ends: tuple[socket.socket, Channel]) -> None:
@@ -52,6 +52,18 @@ def test_data_that_does_not_fit_is_sent_later(ends: tuple[socket.socket, Channel
         channel.flush()
         got = other.get()
     assert got == [(["payload", "x"], body)]
+
+
+def test_send_returns_when_little_enough_is_left(ends: tuple[socket.socket, Channel]) -> None:
+    raw, channel = ends
+    other = Channel(raw)
+    channel.send(["results"], bytes(1_000_000), left=2_000_000)  # more than the socket takes
+    assert channel.waiting
+    got = []
+    while not got:
+        channel.flush()
+        got = other.get()
+    assert got == [(["results"], bytes(1_000_000))]
 
 
 @pytest.mark.parametrize(
@@ -153,16 +165,16 @@ def test_results_of_cancelled_matches_are_left_out(sent: list[MatchResult], data
     ],
 )
 def test_results_that_do_not_fit_their_columns_are_a_protocol_error(changed: dict[int, Any]) -> None:
-    one = MatchResult("7", ("a", "b"), (1.0, 2.0), (2, 1), 5, Ending(EndingKind.FINISHED), ((3.0,), (4.0,)), b"xy")
-    fields, body = pack_results(ResultBatch.of(specs_of([one, one]), [one, one]))
-    assert list(ReceivedResults(fields, body).batch(specs_of([one, one]), -1)) == [one, one]
+    result = MatchResult("7", ("a", "b"), (1.0, 2.0), (2, 1), 5, Ending(EndingKind.FINISHED), ((3.0,), (4.0,)), b"xy")
+    fields, body = pack_results(ResultBatch.of(specs_of([result, result]), [result, result]))
+    assert list(ReceivedResults(fields, body).batch(specs_of([result, result]), -1)) == [result, result]
     with pytest.raises(ProtocolError, match="invalid results"):
         ReceivedResults([changed.get(place, word) for place, word in enumerate(fields)], body)
 
 
 def test_an_unknown_ending_is_a_protocol_error() -> None:
-    one = MatchResult("7", ("a", "b"), (1.0, 2.0), (2, 1), 5, Ending(EndingKind.FINISHED), ((), ()), b"")
-    batch = ResultBatch.of(specs_of([one]), [one])
+    result = MatchResult("7", ("a", "b"), (1.0, 2.0), (2, 1), 5, Ending(EndingKind.FINISHED), ((), ()), b"")
+    batch = ResultBatch.of(specs_of([result]), [result])
     columns = batch.columns._replace(kinds=np.array([len(EndingKind)], np.uint8))
     with pytest.raises(ProtocolError):
         ReceivedResults(*pack_results(ResultBatch(batch.specs, columns, b"")))
@@ -186,10 +198,13 @@ matches = st.builds(
 
 @given(st.lists(matches, min_size=1, max_size=5))
 def test_packed_matches_are_unpacked(sent: list[MatchSpec]) -> None:
-    agents = dict(enumerate(PLAYERS))
+    agents = AgentNumbers()
+    agents.update(enumerate(PLAYERS))
     players = [PLAYERS.index(player) for spec in sent for player in spec.players]
     fields, body = pack_matches([int(spec.id) for spec in sent], sent, players)
-    assert unpack_matches(json.loads(json.dumps(fields)), body, GAME, agents) == sent
+    found = unpack_matches(json.loads(json.dumps(fields)), body, GAME, agents)
+    assert found == sent
+    assert len({id(spec.players) for spec in found}) == len({spec.players for spec in sent})
 
 
 @pytest.mark.parametrize(
@@ -198,8 +213,8 @@ def test_packed_matches_are_unpacked(sent: list[MatchSpec]) -> None:
     + [("kinds", CODES[kind]) for kind in (EndingKind.CANCELLED, EndingKind.QUARANTINED)],
 )
 def test_results_that_no_league_file_could_hold_are_a_protocol_error(column: str, value: float) -> None:
-    one = MatchResult("7", ("a", "b"), (1.0, 2.0), (2, 1), 5, Ending(EndingKind.FINISHED), ((3.0,), (4.0,)), b"xy")
-    batch = ResultBatch.of(specs_of([one]), [one])
+    result = MatchResult("7", ("a", "b"), (1.0, 2.0), (2, 1), 5, Ending(EndingKind.FINISHED), ((3.0,), (4.0,)), b"xy")
+    batch = ResultBatch.of(specs_of([result]), [result])
     ReceivedResults(*pack_results(batch))
     getattr(batch.columns, column).flat[0] = value
     with pytest.raises(ProtocolError, match="sent invalid results"):

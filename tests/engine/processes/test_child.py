@@ -201,7 +201,9 @@ def test_closing_twice_or_before_the_start_leaves_no_process() -> None:
         assert child.has_ended
         child.send(["into the void"])
     new = set(psutil.Process().children(recursive=True)) - before
-    assert not [one for one in new if runs(one.pid) and one.ppid() != os.getpid()], "fork servers may be new"
+    assert not [process for process in new if runs(process.pid) and process.ppid() != os.getpid()], (
+        "fork servers may be new"
+    )
 
 
 PARENT = """
@@ -261,8 +263,8 @@ def test_a_library_that_cannot_be_imported_does_not_keep_a_child_from_starting(l
     for _ in range(2):
         with child_of("echo", setup=ChildSetup(server=FORKED.server, libraries=(library,))) as child:
             assert next_message(child)[0] == ["arguments"]
-    new = [one for one in psutil.Process().children() if one not in before]
-    assert all(runs(one.pid) for one in new), "a fork server that has ended is not left in the process table"
+    new = [process for process in psutil.Process().children() if process not in before]
+    assert all(runs(process.pid) for process in new), "a fork server that has ended is not left in the process table"
 
 
 def test_waiting_for_the_end_takes_no_longer_than_asked() -> None:
