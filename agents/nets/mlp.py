@@ -16,20 +16,19 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from agents.nets.arithmetic import exp_below, log_above, tanh_row
+from agents.nets.architecture import check_temperature
+from agents.nets.arithmetic import tanh_row
+from agents.nets.sampling import CHOICE, INVALID, answer, choice_of
 from engine.errors import BadValue
 from engine.game import BROKEN, Decisions, Game, Indices, Ints, Observations, Seeds, Views
 from engine.kernels import bare, row
 from engine.play.match import AgentSpec, MatchResult
-from engine.seeding import draw, purpose, unit
 
 Weights = NDArray[np.float32]
-SAMPLE = purpose("net.sample")
 PAD = 8  # layers are padded with zeros to a multiple of this: then the compiler needs no code for remainders
 LINE = 16  # numbers in a cache line
-LARGEST = 1e30  # outputs beyond it, and NaN, are invalid
 
-NET = np.dtype([("layer", "i8"), ("layers", "i8"), ("actions", "i8"), ("scale", "f8"), ("greedy", "u1")], align=True)
+NET = np.dtype([("layer", "i8"), ("layers", "i8"), *CHOICE.descr[:3]], align=True)
 LAYER = np.dtype([("inputs", "u8"), ("outputs", "u8"), ("bias", "u8"), ("weights", "u8")], align=True)
 """Sizes, and where bias and weights begin. Unsigned: indices then need no check for negative ones, worth a fifth."""
 
@@ -48,8 +47,7 @@ class Mlp:
         """Raise BadValue unless it fits a game with so many observed numbers and actions."""
         if len(self.weights) != len(self.biases):
             raise BadValue("biases", len(self.biases), f"{len(self.weights)} arrays, one for each array of weights")
-        if self.temperature != 0.0 and not 1e-3 <= self.temperature <= 1e3:
-            raise BadValue("temperature", self.temperature, "0, or from 0.001 to 1000")
+        check_temperature(self.temperature)
         sizes = [inputs, *(len(bias) for bias in self.biases)]
         for layer, weights in enumerate(self.weights):
             shape = (sizes[layer], sizes[layer + 1])
@@ -92,47 +90,13 @@ def _forward(nets, layers, weights, values, agent, obs):  # type: ignore[no-unty
 
 
 @row
-def _choose(net, logits, legal, mark, chances, out):  # type: ignore[no-untyped-def]
-    """The action at `mark`, from 0 to 1, among the legal ones; its log-probability goes to out[0]."""
-    top = -LARGEST
-    best = np.int64(BROKEN)
-    fine = True
-    for action in range(net.actions):
-        if legal[action] != 0:
-            logit = float(logits[action])
-            fine &= abs(logit) < LARGEST
-            if logit > top:
-                top = logit
-                best = np.int64(action)
-    if not fine:
-        return np.int64(BROKEN)
-    total = 0.0
-    for action in range(net.actions):
-        if legal[action] != 0:
-            chances[action] = exp_below((float(logits[action]) - top) * net.scale)
-            total += chances[action]
-    if net.greedy == 0:
-        left = mark * total
-        for action in range(net.actions):
-            if legal[action] != 0:
-                left -= chances[action]
-                if left < 0.0:
-                    best = np.int64(action)
-                    break
-    out[0] = (float(logits[best]) - top) * net.scale - log_above(total)
-    return best
-
-
-@row
 def policy_row(arrays, slot, agent, ply, obs, legal, position, out):  # type: ignore[no-untyped-def]
     """The action, with its log-probability and the value in `out`; BROKEN where an output is not a usable number."""
     nets, layers, weights, values, chances, seeds, _ = arrays
     net = nets[agent]
     outputs = values[_forward(nets, layers, weights, values, agent, obs.reshape(obs.size))]
-    mark = unit(draw(seeds[slot], SAMPLE, 0, ply, 0))
-    action = _choose(net, outputs, legal, mark, chances, out)
     out[1] = outputs[net.actions]
-    return action if abs(out[1]) < LARGEST else np.int64(BROKEN)
+    return answer(net, seeds[slot], ply, outputs, out[1], legal, chances, out)
 
 
 @row
@@ -226,8 +190,7 @@ class MlpPilot:
 
     def _fill(self, number: int, mlp: Mlp) -> None:
         net = self._nets[number : number + 1]
-        net["scale"] = 1.0 / mlp.temperature if mlp.temperature else 1.0
-        net["greedy"] = mlp.temperature == 0.0
+        _, net["scale"], net["greedy"] = choice_of(self._actions, mlp.temperature)
         for k, (weights, bias) in enumerate(zip(mlp.weights, mlp.biases, strict=True)):
             inputs, outputs, first, second = self._layers[int(net["layer"][0]) + k].tolist()
             self._weights[first:second] = 0.0
@@ -250,7 +213,7 @@ class MlpPilot:
         broken = np.flatnonzero(actions == BROKEN)
         if broken.size:
             views.asking(int(broken[0]))
-            raise FloatingPointError("an output of its network is NaN or too large")
+            raise FloatingPointError(INVALID)
         return Decisions(actions, outputs[:, 0], outputs[:, 1])
 
     def evaluate(self, agents: Indices, obs: Observations) -> Weights:

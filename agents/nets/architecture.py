@@ -1,0 +1,121 @@
+"""Architectures of networks as data: the layers of a network, and the tensors that it consists of.
+
+Every network has a policy head, with a logit for each action, and a value head. A file can name an architecture but
+never runs code: what is not described here cannot be built.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.errors import BadValue, UnknownName
+
+Shapes = dict[str, tuple[int, ...]]
+
+MLP, CONV, RESNET = TYPES = ("mlp", "conv", "resnet")
+MOST_LAYERS, MOST_BLOCKS = 8, 40
+WIDEST, MOST_CHANNELS = 4096, 512
+MOST_WEIGHTS = 50_000_000  # 200 MB
+SIDE = 3  # of the kernels of convolutions
+SQUEEZED = 8  # planes that the value head of a resnet sees
+LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 1e-3, 1e3
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The layers of a network.
+
+    `mlp`: fully connected layers with tanh, for observations of any shape.
+    `conv`: convolutions of 3 x 3 with ReLU, then fully connected layers with ReLU, for small images.
+    `resnet`: a convolution and residual blocks of two convolutions each. If the actions are planes of the image, as in
+    Shogi, the policy head is a convolution of 1 x 1. The hidden layers belong to the value head.
+    """
+
+    type: str = MLP
+    hidden: tuple[int, ...] = (64, 64)  # outputs of each fully connected layer before the heads
+    channels: tuple[int, ...] = ()  # of each convolution; one number for a resnet
+    blocks: int = 0  # resnet: residual blocks
+
+    def __post_init__(self) -> None:
+        if self.type not in TYPES:
+            raise UnknownName("network architecture", self.type, TYPES)
+        fewest = 1 if self.type == MLP else 0
+        _check_sizes("hidden", self.hidden, fewest, MOST_LAYERS, WIDEST)
+        fewest, most = {MLP: (0, 0), CONV: (1, MOST_LAYERS), RESNET: (1, 1)}[self.type]
+        _check_sizes("channels", self.channels, fewest, most, MOST_CHANNELS)
+        low, high = (1, MOST_BLOCKS) if self.type == RESNET else (0, 0)
+        if type(self.blocks) is not int or not low <= self.blocks <= high:
+            raise BadValue("blocks", self.blocks, f"from {low} to {high} in a network of type {self.type}")
+
+    def shapes(self, observation: Sequence[int], actions: int) -> Shapes:
+        """The shapes of all tensors by name, in the order of the layers, for a game with such observations and
+        actions. Raises BadValue if it does not fit the game, or has too many weights."""
+        if self.type != MLP and len(observation) != 3:
+            raise BadValue(
+                "observation", tuple(observation), f"planes, rows and columns for a network of type {self.type}"
+            )
+        found = {MLP: self._mlp, CONV: self._conv, RESNET: self._resnet}[self.type](tuple(observation), actions)
+        if (count := sum(map(math.prod, found.values()))) > MOST_WEIGHTS:
+            raise BadValue("weights", count, f"at most {MOST_WEIGHTS:,}: choose smaller layers")
+        return found
+
+    def _mlp(self, observation: tuple[int, ...], actions: int) -> Shapes:
+        found, last = _connected(math.prod(observation), self.hidden)
+        return found | _layer("policy", last, actions) | _layer("value", last, 1)
+
+    def _conv(self, observation: tuple[int, ...], actions: int) -> Shapes:
+        planes, rows, columns = observation
+        found: Shapes = {}
+        for k, (before, after) in enumerate(itertools.pairwise((planes, *self.channels))):
+            found |= _layer(f"convs.{k}", before, after, SIDE)
+        dense, last = _connected(self.channels[-1] * rows * columns, self.hidden)
+        return found | dense | _layer("policy", last, actions) | _layer("value", last, 1)
+
+    def _resnet(self, observation: tuple[int, ...], actions: int) -> Shapes:
+        (planes, rows, columns), [width] = observation, self.channels
+        found = _layer("stem", planes, width, SIDE)
+        for k in range(self.blocks):
+            found |= _layer(f"blocks.{k}.first", width, width, SIDE) | _layer(f"blocks.{k}.second", width, width, SIDE)
+        if has_action_planes(observation, actions):
+            found |= _layer("policy", width, actions // (rows * columns), 1)
+        else:
+            found |= _layer("policy", width * rows * columns, actions)
+        found |= _layer("squeeze", width, SQUEEZED, 1)
+        dense, last = _connected(SQUEEZED * rows * columns, self.hidden)
+        return found | dense | _layer("value", last, 1)
+
+
+def check_temperature(temperature: float) -> None:
+    """Raise BadValue unless a network can play at this temperature."""
+    if temperature != 0.0 and not LOWEST_TEMPERATURE <= temperature <= HIGHEST_TEMPERATURE:
+        raise BadValue("temperature", temperature, "0, or from 0.001 to 1000")
+
+
+def has_action_planes(observation: Sequence[int], actions: int) -> bool:
+    """Whether actions are numbered `plane * squares + square`, as far as their number tells."""
+    _, rows, columns = observation
+    return actions % (rows * columns) == 0
+
+
+def _connected(inputs: int, hidden: Sequence[int]) -> tuple[Shapes, int]:
+    """The fully connected layers, and the number of their outputs."""
+    found: Shapes = {}
+    for k, (before, after) in enumerate(itertools.pairwise((inputs, *hidden))):
+        found |= _layer(f"layers.{k}", before, after)
+    return found, (inputs, *hidden)[-1]
+
+
+def _layer(name: str, inputs: int, outputs: int, side: int = 0) -> Shapes:
+    """Weights and bias in torch's order; a convolution if it has a side."""
+    return {f"{name}.weight": (outputs, inputs, *[side] * (2 if side else 0)), f"{name}.bias": (outputs,)}
+
+
+def _check_sizes(field: str, sizes: tuple[int, ...], fewest: int, most: int, largest: int) -> None:
+    if not isinstance(sizes, tuple) or not fewest <= len(sizes) <= most:
+        raise BadValue(field, sizes, f"{fewest} to {most} numbers" if most else "empty")
+    for size in sizes:
+        if type(size) is not int or not 1 <= size <= largest:
+            raise BadValue(field, sizes, f"whole numbers from 1 to {largest}")

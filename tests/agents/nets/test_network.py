@@ -1,0 +1,181 @@
+"""Networks as data: architectures, their tensors, files, and torch modules of the same shapes."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from agents.nets.architecture import Architecture
+from agents.nets.modules import PolicyValueNet
+from agents.nets.network import Network, dump, load
+from engine.errors import BadValue, RingsideError
+from engine.registry import new_game
+
+MLP = Architecture("mlp", (16, 8))
+CONV = Architecture("conv", (32,), (8, 16))
+RESNET = Architecture("resnet", (16,), (8,), 2)
+CASES = [(MLP, "pong"), (CONV, "treasure-hunt"), (RESNET, "shogi"), (RESNET, "treasure-hunt")]
+
+
+def network(architecture: Architecture, name: str, seed: int = 1) -> Network:
+    info = new_game(name).info
+    module = PolicyValueNet(architecture, info.observation, info.actions)
+    module.draw_tensors(torch.Generator().manual_seed(seed))
+    return Network(name, info.observation, info.actions, architecture, module.tensors())
+
+
+@pytest.mark.parametrize(("architecture", "name"), CASES)
+def test_a_module_has_the_tensors_that_its_architecture_lists(architecture: Architecture, name: str) -> None:
+    info = new_game(name).info
+    module = PolicyValueNet(architecture, info.observation, info.actions)
+    shapes = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
+    assert shapes == architecture.shapes(info.observation, info.actions)
+    logits, values = module(torch.zeros(3, *info.observation))
+    assert logits.shape == (3, info.actions)
+    assert values.shape == (3,)
+
+
+@pytest.mark.parametrize(("architecture", "name"), CASES)
+def test_a_network_is_read_as_it_was_written(architecture: Architecture, name: str) -> None:
+    written = network(architecture, name).with_temperature(0.5)
+    read = load(dump(written))
+    assert (read.game, read.architecture, read.temperature) == (name, architecture, 0.5)
+    assert all(np.array_equal(read.tensors[name], written.tensors[name]) for name in written.tensors)
+    read.check_game(new_game(name))
+
+
+def test_weights_are_drawn_without_the_global_generator() -> None:
+    before = torch.random.get_rng_state()
+    first, second = network(MLP, "pong"), network(MLP, "pong")
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert dump(first) == dump(second)
+    assert dump(first) != dump(network(MLP, "pong", seed=2))
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"type": "lstm"}, "lstm"),
+        ({"hidden": ()}, "hidden = (): must be 1 to 8 numbers"),
+        ({"hidden": (64, 0)}, "from 1 to 4096"),
+        ({"hidden": (True,)}, "whole numbers"),
+        ({"channels": (8,)}, "channels = (8,): must be empty"),
+        ({"type": "conv"}, "channels = (): must be 1 to 8 numbers"),
+        ({"type": "resnet", "channels": (8, 8), "blocks": 1}, "must be 1 to 1 numbers"),
+        ({"type": "resnet", "channels": (8,)}, "blocks = 0: must be from 1 to 40"),
+        ({"blocks": 1}, "blocks = 1: must be from 0 to 0"),
+    ],
+)
+def test_a_bad_architecture_is_refused_with_the_value(fields: dict[str, Any], text: str) -> None:
+    with pytest.raises(RingsideError) as caught:
+        Architecture(**fields)
+    assert text in str(caught.value)
+
+
+def test_an_architecture_that_does_not_fit_the_game_is_refused() -> None:
+    with pytest.raises(BadValue, match=r"observation = \(8,\): must be planes"):
+        CONV.shapes((8,), 3)
+    with pytest.raises(BadValue, match="at most 50,000,000"):
+        Architecture("mlp", (4096, 4096, 4096, 4096)).shapes((4096,), 4096)
+
+
+def test_a_network_of_another_game_is_refused() -> None:
+    written = network(CONV, "treasure-hunt")
+    with pytest.raises(BadValue, match=r"network.game = 'treasure-hunt': must be pong"):
+        written.check_game(new_game("pong"))
+    with pytest.raises(BadValue, match=r"network.observation = \(3, 5, 5\): must be \(3, 7, 7\)"):
+        written.check_game(new_game("treasure-hunt", radius=3))
+
+
+def edited(payload: bytes, edit: Any) -> bytes:
+    """The payload with another header."""
+    (length,) = struct.unpack_from("<Q", payload)
+    header = json.loads(payload[8 : 8 + length])
+    edit(header)
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + payload[8 + length :]
+
+
+def set_about(name: str, value: Any) -> Any:
+    def edit(header: dict[str, Any]) -> None:
+        about = json.loads(header["__metadata__"]["ringside"])
+        about[name] = value
+        header["__metadata__"]["ringside"] = json.dumps(about)
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("edit", "text"),
+    [
+        (lambda header: header.pop("value.bias"), "'value.bias' is missing"),
+        (lambda header: header.update(extra=header["value.bias"]), "'extra'"),
+        (lambda header: header["value.bias"].update(shape=[10**12]), "value.bias.shape = (1000000000000,)"),
+        (lambda header: header["value.bias"].update(dtype="F64"), "value.bias.dtype = 'F64': must be float32"),
+        (lambda header: header["value.bias"].update(data_offsets=[0, 10**12]), "data_offsets"),
+        (lambda header: header["value.bias"].update(data_offsets=[0, 4]), "where the tensor before it ends"),
+        (lambda header: header["value.bias"].update(data_offsets=[False, 4]), "described by whole numbers"),
+        (lambda header: header["value.bias"].update(shape=[1.0]), "described by whole numbers"),
+        (lambda header: header["value.bias"].update(shape=[True]), "described by whole numbers"),
+        (lambda header: header["value.bias"].update(code="import os"), "a tensor with dtype, shape and data_offsets"),
+        (lambda header: header["value.bias"].pop("shape"), "a tensor with dtype, shape and data_offsets"),
+        (lambda header: header.pop("__metadata__"), "a network that Ringside wrote"),
+        (set_about("format", 2), "format = 2"),
+        (set_about("observation", [10**12]), "observation"),
+        (set_about("observation", [-8]), "observation"),
+        (set_about("observation", []), "1 to 32 sizes"),
+        (set_about("observation", [2**31 - 1] * 85_000), "1 to 32 sizes"),
+        (set_about("actions", 10**12), "observation"),
+        (set_about("temperature", -1.0), "temperature = -1.0"),
+        (set_about("architecture", {"type": "mlp", "hidden": [4096] * 9}), "1 to 8 numbers"),
+        (set_about("architecture", {"type": "mlp", "code": "import os"}), "'code'"),
+    ],
+)
+def test_a_file_that_contradicts_its_architecture_is_refused(edit: Any, text: str) -> None:
+    with pytest.raises(RingsideError) as caught:
+        load(edited(dump(network(MLP, "pong")), edit))
+    assert text in str(caught.value)
+
+
+def test_bytes_after_the_last_tensor_are_refused() -> None:
+    with pytest.raises(BadValue, match="'4 bytes after the last tensor'"):
+        load(dump(network(MLP, "pong")) + bytes(4))
+
+
+def test_a_header_in_another_encoding_is_refused() -> None:
+    payload = dump(network(MLP, "pong"))
+    (length,) = struct.unpack_from("<Q", payload)
+    text = payload[8 : 8 + length].decode().encode("utf-16")
+    with pytest.raises(BadValue, match="must be a network in safetensors"):
+        load(struct.pack("<Q", len(text)) + text + payload[8 + length :])
+
+
+def test_tensors_may_be_in_any_order() -> None:
+    payload = dump(network(MLP, "pong"))
+
+    def exchange(header: dict[str, Any]) -> None:
+        one, other = header["value.weight"], header["layers.1.bias"]
+        assert one["shape"][1:] == other["shape"]  # they have the same size
+        one["data_offsets"], other["data_offsets"] = other["data_offsets"], one["data_offsets"]
+
+    former, read = load(payload), load(edited(payload, exchange))
+    assert (read.tensors["value.weight"][0] == former.tensors["layers.1.bias"]).all()
+
+
+def test_weights_that_are_not_finite_are_refused() -> None:
+    fine = network(MLP, "pong")
+    payload = bytearray(dump(fine))
+    payload[-4:] = np.float32(np.nan).tobytes()
+    with pytest.raises(BadValue, match="'nan or inf': must be finite numbers"):
+        load(bytes(payload))
+
+
+@pytest.mark.parametrize("payload", [b"", b"\xff" * 8, b"\x02" + bytes(7) + b"[]", bytes(100), b"PK\x03\x04" * 10])
+def test_bytes_that_are_no_network_are_refused(payload: bytes) -> None:
+    with pytest.raises(BadValue):
+        load(payload)
