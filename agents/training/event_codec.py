@@ -15,6 +15,7 @@ from typing import Any
 from agents.training.events import (
     Champion,
     Checkpoint,
+    Current,
     Ended,
     Event,
     How,
@@ -58,6 +59,9 @@ def encode(event: object) -> tuple[list[object], bytes]:
         case Champion(step, player):
             row, payload = _row("Champion.player", player)
             return ["champion", _index("Champion.step", step), row], payload
+        case Current(step, player):
+            row, payload = _row("Current.player", player)
+            return ["current", _index("Current.step", step), row], payload
         case Resolved(settings):
             return ["resolved", [[_text_of("setting", name), value] for name, value in settings]], b""
         case Workers(workers):
@@ -153,6 +157,8 @@ def decode(words: Sequence[Any], body: bytes) -> Event:
             return Checkpoint(_int(step), body[:size], players)
         case ["champion", step, row]:
             return Champion(_int(step), _player(row, body))
+        case ["current", step, row]:
+            return Current(_int(step), _player(row, body))
     if body:
         raise ProtocolError("sent bytes after an event that has none")
     match words:

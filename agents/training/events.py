@@ -63,6 +63,14 @@ class Champion:
 
 
 @dataclass(frozen=True)
+class Current:
+    """The player as it is now, because the session has asked for it (`Context.player_wanted`); not stored."""
+
+    step: int  # the last completed one
+    player: Player
+
+
+@dataclass(frozen=True)
 class Resolved:
     """The settings that the session uses, if `Trainer.resolved` has changed them. Sent before all other events."""
 
@@ -135,4 +143,4 @@ class Ended:
     reason: str
 
 
-Event = Resolved | Metrics | Progress | Checkpoint | Champion | Workers | Spans | Log | Ended
+Event = Resolved | Metrics | Progress | Checkpoint | Champion | Current | Workers | Spans | Log | Ended

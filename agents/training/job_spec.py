@@ -16,5 +16,6 @@ class TrainingJobSpec:
     workers: int
     state: bytes | None  # of the checkpoint to resume from
     ancestor: AgentSpec | None
+    agents: tuple[AgentSpec, ...]  # of the league, which the settings name
     plugins: tuple[str, ...]
     on: str  # the name of the executor that plays matches

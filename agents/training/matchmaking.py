@@ -96,14 +96,19 @@ def ready_bots(game: Game, names: str, learning_kinds: Collection[str] = ()) -> 
         for agent in agents if kind not in learning_kinds else ():
             if agent.id not in offered or (kind in own and offered[agent.id].kind not in own):
                 offered[agent.id] = agent
-    rows = csv.reader([names], skipinitialspace=True)  # a name with a comma is quoted
-    chosen = [name.strip() for row in rows for name in row if name.strip()] or list(offered)
+    chosen = split_names(names) or list(offered)
     for name in chosen:
         if name not in offered:
             raise UnknownName(f"ready-made agent for {game.spec.name}", name, offered)
     if not chosen:
         raise BadValue("bots", names, f"at least one opponent, but {game.spec.name} has no ready-made agents")
     return [offered[name] for name in dict.fromkeys(chosen)]
+
+
+def split_names(names: str) -> list[str]:
+    """Names that are separated by commas; one with a comma is quoted."""
+    rows = csv.reader([names], skipinitialspace=True)
+    return [name.strip() for row in rows for name in row if name.strip()]
 
 
 def bot_names(game: Game, names: str, learning_kinds: Collection[str] = ()) -> str:

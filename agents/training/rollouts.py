@@ -16,10 +16,12 @@ import numpy as np
 from engine.closing import Closing
 from engine.game import Game
 from engine.play.match import AgentSpec
-from engine.play.rollout import Rollout, Trajectories, can_march
-from engine.play.rollout_messages import joined
+from engine.play.rollout import Rollout, Trajectories
+from engine.play.rollout_columns import joined
 from engine.play.rollout_plans import NamedPlan
-from engine.play.rollout_process import RolloutProcess
+from engine.play.rollout_players import can_march
+from engine.play.rollout_saves import joined_saves
+from engine.play.rollout_worker import RolloutWorker
 
 PARTS = 16  # parts at most that threads play: their number may change from segment to segment
 
@@ -43,22 +45,36 @@ class RolloutPool(Closing):
         settings: Mapping[str, Any] | None = None,
         learners: Collection[str] | None = None,
         plugins: Sequence[str] = (),
+        saved: bytes | None = None,
+        on_restart: Callable[[str], None] = lambda text: None,
+        on_close: Callable[[RolloutPool], None] = lambda pool: None,
     ) -> None:
-        """`workers` is called before each segment: the number may change. There are as many processes as at first; if
-        it falls, some of them wait for others."""
+        """`saved`: what `save` of a pool with the same streams returned, whatever its number of parts.
+
+        `workers` is called before each segment: the number may change. There are as many processes as at first; if it
+        falls, some of them wait for others. `on_restart` is called after a segment, with a text for each process that
+        had died and was started again; `on_close` with the pool, when it is closed.
+        """
         given = list(agents)
+        self._game, self._on_restart, self._on_close = game, on_restart, on_close
         self._workers = workers
         self._plan: NamedPlan | None = None  # of threads
-        self._parts: list[Rollout] | list[RolloutProcess]
+        self._parts: list[Rollout] | list[RolloutWorker]
         if can_march(game, given):
             plan_here = self._plan = NamedPlan(plan, settings or {})
             plan_here.agents.update({agent.id: agent for agent in given})
-            self._parts = [Rollout(game, part, plan_here, learners) for part in _divided(streams, PARTS)]
+            self._parts = [
+                Rollout(game, part, plan_here, learners, agents=plan_here.agents, saved=saved)
+                for part in _divided(streams, PARTS)
+            ]
         else:
             self._parts = [
-                RolloutProcess(game.spec, part, plan, given, settings=settings, learners=learners, plugins=plugins)
+                RolloutWorker(
+                    game.spec, part, plan, given, settings=settings, learners=learners, plugins=plugins, saved=saved
+                )
                 for part in _divided(streams, max(workers(), 1))
             ]
+        self._reported = [0] * len(self._parts)  # restarts that `on_restart` was called for
 
     @property
     def processes(self) -> int:
@@ -67,8 +83,23 @@ class RolloutPool(Closing):
 
     def collect(self, steps: int) -> Trajectories:
         """See `Rollout.collect`."""
-        with ThreadPoolExecutor(min(self._workers(), len(self._parts)), "ringside-rollout") as pool:
-            return joined(list(pool.map(lambda part: part.collect(steps), self._parts)))
+        try:
+            with ThreadPoolExecutor(min(max(self._workers(), 1), len(self._parts)), "ringside-rollout") as pool:
+                return joined(list(pool.map(lambda part: part.collect(steps), self._parts)))
+        finally:
+            self._report_restarts()
+
+    @property
+    def restarts(self) -> int:
+        """How often a process was started again because it had died; its segment was played again."""
+        return sum(len(part.restarts) for part in self._parts if isinstance(part, RolloutWorker))
+
+    def _report_restarts(self) -> None:
+        for place, part in enumerate(self._parts):
+            if isinstance(part, RolloutWorker):
+                for text in part.restarts[self._reported[place] :]:
+                    self._on_restart(f"{text}. It was started again and repeats its segment")
+                self._reported[place] = len(part.restarts)
 
     def replace(self, agent: AgentSpec) -> None:
         """Add an agent, or replace its weights, also in running matches. If that is not possible, this or the next
@@ -76,12 +107,25 @@ class RolloutPool(Closing):
         if self._plan is not None:
             self._plan.agents[agent.id] = agent
         for part in self._parts:
-            if isinstance(part, RolloutProcess) or part.has_loaded(agent):
+            if isinstance(part, RolloutWorker) or part.has_loaded(agent):
                 part.replace(agent)
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        """Replace the settings of the plan, for matches that start from the next segment on."""
+        if self._plan is not None:
+            self._plan.configure(settings)
+        for part in self._parts:
+            if isinstance(part, RolloutWorker):
+                part.configure(settings)
+
+    def save(self) -> bytes:
+        """See `Rollout.save`: all streams, so that another pool may have another number of parts."""
+        return joined_saves([part.save() for part in self._parts], self._game)
 
     def close(self) -> None:
         for part in self._parts:
             part.close()
+        self._on_close(self)
 
 
 def _divided(streams: Sequence[int], most: int) -> list[Sequence[int]]:

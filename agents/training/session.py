@@ -41,24 +41,27 @@ class TrainingSession(Closing):
         workers: int | None = None,
         state: bytes | None = None,
         ancestor: AgentSpec | None = None,
+        agents: Sequence[AgentSpec] = (),
         plugins: Sequence[str] = (),
         on: str = DEFAULT,
     ) -> None:
         """`workers`: processes that the trainer may use; defaults to one less than the number of cores. `state`: of the
-        checkpoint to resume from. `ancestor`: an agent to start from. `plugins`: modules that its process and its
-        workers import, because they register games, agents or trainers. `on`: the name of the executor that plays
-        matches; see `engine.play.executors.new_executor`. Raises an error if the settings are invalid."""
+        checkpoint to resume from. `ancestor`: an agent to start from. `agents`: those that the trainer's settings
+        name (`Trainer.agent_settings`). `plugins`: modules that its process and its workers import, because they
+        register games, agents or trainers. `on`: the name of the executor that plays matches; see
+        `engine.play.executors.new_executor`. Raises an error if the settings are invalid."""
         self.trainer: Trainer = build(TRAINERS.get(trainer), settings, f"setting of {trainer}")
         self.game = game
         self._workers = default_workers() if workers is None else workers
         check_number("workers", self._workers, 1, MOST_WORKERS)
         if state is not None and not isinstance(state, bytes):
             raise BadValue("state", state, "the bytes of a checkpoint, or None")
-        if ancestor is not None:
-            kind_of(ancestor)
+        for agent in (*agents, *([] if ancestor is None else [ancestor])):
+            kind_of(agent)
         check_executor_name(on)
         self.trainer.check(game_of(game), ancestor, state is not None)
         self._state, self._ancestor, self._plugins, self._on = state, ancestor, check_plugins(plugins), on
+        self._agents = tuple(agents)
         self._process: TrainerProcess | None = None
         self._end: weakref.finalize[[], TrainingSession] | None = None
         self._paused = self._stopping = self._closed = self._over = False
@@ -74,6 +77,7 @@ class TrainingSession(Closing):
             self._workers,
             self._state,
             self._ancestor,
+            self._agents,
             self._plugins,
             self._on,
         )
@@ -121,6 +125,10 @@ class TrainingSession(Closing):
     def paused(self) -> bool:
         """Whether a pause was requested."""
         return self._paused and not self._over
+
+    def request_player(self) -> None:
+        """Asks for a `Current` event, after the step that is in progress. Only trainers with `shows_current` answer."""
+        self._send("player")
 
     def stop(self) -> None:
         """Asks the trainer to write a last checkpoint and end, even if it is paused."""

@@ -65,7 +65,7 @@ class Context(Protocol):
 
     @property
     def workers(self) -> int:
-        """Number of worker processes it may use now; it may change during training."""
+        """Number of worker processes it may use now; it may change during training. Any thread may read it."""
 
     @property
     def state(self) -> bytes | None:
@@ -74,6 +74,11 @@ class Context(Protocol):
     @property
     def ancestor(self) -> AgentSpec | None:
         """An agent to start from; None to start from scratch."""
+
+    @property
+    def agents(self) -> tuple[AgentSpec, ...]:
+        """The agents of the league that the settings in `Trainer.agent_settings` name, each once. Empty when resuming:
+        a checkpoint has the agents that it needs."""
 
     @property
     def plugins(self) -> tuple[str, ...]:
@@ -96,14 +101,18 @@ class Context(Protocol):
         *,
         settings: Mapping[str, Any] | None = None,
         learners: Collection[str] | None = None,
+        saved: bytes | None = None,
     ) -> RolloutPool:
         """A pool that collects trajectories on `workers` cores, until training ends; see
         `engine.play.rollout_process.RolloutProcess` for the arguments. Threads of this process play if all agents are
-        compiled (`CompiledPilot`), else processes: the trajectories are the same. Close it earlier if another one
-        follows."""
+        compiled (`CompiledPilot`), else processes: the trajectories are the same. A checkpoint may contain `save()` of
+        the pool; `saved` continues its matches. Close it earlier if another one follows."""
 
     def attend(self) -> bool:
         """Blocks while training is paused; returns True if training should stop. Call it several times a second."""
+
+    def player_wanted(self) -> bool:
+        """Whether the session has asked for the current player since the last call. If so, yield `Current`."""
 
 
 Loop = Callable[["Trainer", Context], Iterator[Event]]
@@ -119,7 +128,12 @@ class Trainer(Protocol):
     unit: ClassVar[str] = "step"  # what steps are, in the singular: generation, update, epoch
     ends: ClassVar[Ends] = Ends()
     fixed: ClassVar[tuple[str, ...]] = ()  # settings that cannot change when a session is resumed
+    agent_settings: ClassVar[tuple[str, ...]] = ()  # settings with names of agents of the league, see Context.agents
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {}  # sets of settings, by name
+    preset_games: ClassVar[
+        Mapping[str, tuple[str, ...]]
+    ] = {}  # the games of a preset; without them it is for every game
+    shows_current: ClassVar[bool] = False  # whether it asks `Context.player_wanted` after each step
     loop: ClassVar[str] = ""  # "module:function" of the training loop, called with the settings and the context
 
     @property
@@ -142,6 +156,13 @@ class Trainer(Protocol):
         module, _, function = self.loop.partition(":")
         loop = cast(Loop, getattr(importlib.import_module(module), function))
         return loop(self, context)
+
+
+def presets_for(trainer: type[Trainer], game: str) -> dict[str, Mapping[str, Value]]:
+    """The presets that can be used in this game, by name: first those that are made for it."""
+    games = getattr(trainer, "preset_games", {})  # a plug-in need not inherit from `Trainer`
+    fitting = [name for name in trainer.presets if not games.get(name) or game in games[name]]
+    return {name: trainer.presets[name] for name in sorted(fitting, key=lambda name: not games.get(name))}
 
 
 def metric_of(name: str, metrics: Mapping[str, Metric]) -> tuple[Metric | None, bool]:

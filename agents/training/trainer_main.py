@@ -10,6 +10,7 @@ import json
 import os
 import select
 import socket
+import threading
 import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -51,10 +52,12 @@ class TrainerContext:
     def __init__(self, channel: Channel, job: TrainingJobSpec) -> None:
         self._channel, self._job = channel, job
         self._workers = job.workers
-        self._paused = False
+        self._paused = self._player_wanted = False
         self._executor: MatchEvaluator | None = None
         self._reports = WorkerReports()
-        self._pools: list[RolloutPool] = []
+        self._pools: set[RolloutPool] = set()  # that are open
+        self._reading = threading.Lock()  # threads that collect trajectories read `workers`
+        self._sending = threading.Lock()  # and report processes that were started again
         self.stopping = False
 
     @property
@@ -73,6 +76,10 @@ class TrainerContext:
     @property
     def ancestor(self) -> AgentSpec | None:
         return self._job.ancestor
+
+    @property
+    def agents(self) -> tuple[AgentSpec, ...]:
+        return self._job.agents
 
     @property
     def plugins(self) -> tuple[str, ...]:
@@ -97,6 +104,7 @@ class TrainerContext:
         *,
         settings: Mapping[str, Any] | None = None,
         learners: Collection[str] | None = None,
+        saved: bytes | None = None,
     ) -> RolloutPool:
         pool = RolloutPool(
             game_of(self.game),
@@ -107,13 +115,16 @@ class TrainerContext:
             settings=settings,
             learners=learners,
             plugins=self.plugins,
+            saved=saved,
+            on_restart=lambda text: self.send(Log(text, Level.WARNING)),
+            on_close=self._pools.discard,
         )
-        self._pools.append(pool)
+        self._pools.add(pool)
         return pool
 
     def close(self) -> None:
         """Ends the worker processes and closes the pools."""
-        for pool in self._pools:
+        for pool in tuple(self._pools):
             pool.close()
         if self._executor is not None:
             self._executor.close()
@@ -128,6 +139,11 @@ class TrainerContext:
             self._read_commands()
             self._report_workers()
         return self.stopping
+
+    def player_wanted(self) -> bool:
+        self._read_commands()
+        wanted, self._player_wanted = self._player_wanted, False
+        return wanted
 
     def _report_workers(self) -> None:
         if self._executor is not None and (event := self._reports.due(self._executor.worker_views)) is not None:
@@ -146,22 +162,22 @@ class TrainerContext:
         if size > MAX_FRAME:
             raise BadValue(f"size of a {type(event).__name__}", size, f"at most {MAX_FRAME:,} bytes")
         try:
-            self._channel.put(words, body)
-            while self._channel.waiting:
-                select.select([self._channel.socket], [self._channel.socket], [])
-                self._read_commands()
-                self._channel.flush()
+            with self._sending:
+                self._channel.put(words, body)
+                while self._channel.waiting:
+                    select.select([self._channel.socket], [self._channel.socket], [])
+                    self._read_commands()
+                    self._channel.flush()
         except ProtocolError:
             self._exit_orphaned()
 
     def _read_commands(self) -> None:
         try:
-            messages = self._channel.get()
+            with self._reading:
+                for words, _ in self._channel.get():
+                    self._on_command(words)
         except ProtocolError:
             self._exit_orphaned()
-        else:
-            for words, _ in messages:
-                self._on_command(words)
 
     def _on_command(self, words: list[object]) -> None:
         match words:
@@ -171,6 +187,8 @@ class TrainerContext:
                 self._paused = False
             case ["stop"]:
                 self.stopping = True
+            case ["player"]:
+                self._player_wanted = True
             case ["workers", int(count)]:
                 self._workers = count
 

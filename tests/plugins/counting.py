@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from agents.training.events import Champion, Checkpoint, Ended, How, Log, Metrics, Player, Progress
+from agents.training.events import Champion, Checkpoint, Current, Ended, How, Log, Metrics, Player, Progress
 from agents.training.trainer import Ends, Metric, Trainer
 from engine.errors import BadValue, RingsideError
 from engine.game import Game
@@ -30,6 +30,7 @@ class Counting(Trainer):
     metrics: ClassVar[Mapping[str, Metric]] = {"count/value": Metric("where it is")}
     headline: ClassVar[str] = "count/value"
     ends: ClassVar[Ends] = Ends("steps")
+    shows_current: ClassVar[bool] = True
     presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"short": {"steps": 3}}
 
     steps: int = option(5, low=1, high=10_000_000, help="number of steps")
@@ -54,6 +55,8 @@ class Counting(Trainer):
                 yield self._checkpoint(step - 1)
                 yield Ended(How.STOPPED, f"at {step - 1}")
                 return
+            if self.attends and context.player_wanted():
+                yield Current(step - 1, Player("dice", 1, b"\x00%d" % (step - 1), "as it is now"))
             time.sleep(self.nap)
             if self.does and step == self.at:
                 yield from getattr(self, "_" + self.does)(context)
@@ -193,6 +196,7 @@ class Silent(Counting):
     """Returns without an Ended event."""
 
     name: ClassVar[str] = "silent"
+    shows_current: ClassVar[bool] = False
 
     def train(self, context: Any) -> Iterator[Any]:
         for step in range(1, self.steps + 1):

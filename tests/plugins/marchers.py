@@ -78,11 +78,11 @@ class MarcherPilot:
         out: Ints = np.zeros(len(views), np.int64)
         for at in range(len(views)):
             views.asking(at)
-            one = slice(at, at + 1)
-            legal = self._all if views.legal is None else views.legal[one].copy()
+            row = slice(at, at + 1)
+            legal = self._all if views.legal is None else views.legal[row].copy()
             _act(
-                self.arrays, views.agents[one], views.slots[one], views.plies[one],
-                legal.view(np.uint8), views.legal is not None, out[one],
+                self.arrays, views.agents[row], views.slots[row], views.plies[row],
+                legal.view(np.uint8), views.legal is not None, out[row],
             )  # fmt: skip
             if out[at] == BROKEN:
                 raise OverflowError("too large for a number")

@@ -127,7 +127,7 @@ class Learner:
         self.parameters = {name: torch.tensor(arrays[name], requires_grad=True) for name in sorted(arrays)}
 
     def payload(self) -> bytes:
-        return save({name: one.detach().numpy().copy() for name, one in self.parameters.items()})
+        return save({name: tensor.detach().numpy().copy() for name, tensor in self.parameters.items()})
 
     def spec(self) -> AgentSpec:
         return AgentSpec(self.role, KIND.name, self.payload(), KIND.version)
@@ -139,16 +139,16 @@ class Learner:
         """One step of gradient descent on the squared error of its value estimates; returns that error."""
         import torch
 
-        returns = np.cumsum(played.rewards[:, ::-1, seat], axis=1)[:, ::-1].copy()
-        acted = torch.from_numpy(played.acted[:, :, seat])
-        values = self._values(torch.from_numpy(played.obs[:, :, seat].reshape(*returns.shape, -1)))
-        error = ((values - torch.from_numpy(returns)) ** 2)[acted].mean()
+        returns = np.cumsum(played.rewards[:, ::-1, seat], axis=1)[:, ::-1]
+        own = np.nonzero(played.acted)[2] == seat
+        values = self._values(torch.from_numpy(played.obs[own].reshape(np.count_nonzero(own), -1)))
+        error = ((values - torch.from_numpy(returns[played.acted[:, :, seat]])) ** 2).mean()
         error.backward()  # type: ignore[no-untyped-call]
         with torch.no_grad():
-            for one in self.parameters.values():
-                if one.grad is not None:
-                    one -= self.rate * one.grad
-                    one.grad = None
+            for tensor in self.parameters.values():
+                if tensor.grad is not None:
+                    tensor -= self.rate * tensor.grad
+                    tensor.grad = None
         self.updates += 1
         return float(error)
 
@@ -213,8 +213,8 @@ def checkpoint(step: int, learners: list[Learner]) -> Checkpoint:
 
 def states(learners: list[Learner]) -> tuple[WorkerState, ...]:
     return tuple(
-        WorkerState(one.role, "learning", "its own trajectories", f"{one.updates} updates", pid=os.getpid())
-        for one in learners
+        WorkerState(learner.role, "learning", "its own trajectories", f"{learner.updates} updates", pid=os.getpid())
+        for learner in learners
     )
 
 

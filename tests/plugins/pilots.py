@@ -113,11 +113,11 @@ def row_kind(
     """A kind for any game with at least three choices; `made` collects its pilots."""
 
     def pilot(game: Game, slots: int) -> RowPilot:
-        one = RowPilot(ANSWERS[answer or name])
-        one.capacity = capacity
+        made = RowPilot(ANSWERS[answer or name])
+        made.capacity = capacity
         if created is not None:
-            created.append(one)
-        return one
+            created.append(made)
+        return made
 
     return AgentKind(name, 1, pilot, lambda game: True, lambda game: [agent(name)])
 

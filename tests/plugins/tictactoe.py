@@ -89,7 +89,7 @@ class TicTacToe(PlainGame):
 
     def check_start(self, start: str | None) -> None:
         if start is not None:
-            cells = [int(one) for one in start if one in "012345678"]
+            cells = [int(cell) for cell in start if cell in "012345678"]
             if len(cells) != len(start) or len(set(cells)) != len(cells) or not Moves(tuple(cells)).legal().size:
                 raise BadValue("start", start, "different cells from 0 to 8, as in '40', with a move left")
 
@@ -111,7 +111,7 @@ def _value(cells: tuple[int | None, ...]) -> int:
         return -1
     mover = sum(cell is not None for cell in cells) % 2
     after = [(*cells[:k], mover, *cells[k + 1 :]) for k in range(9) if cells[k] is None]
-    return max((-_value(one) for one in after), default=0)
+    return max((-_value(position) for position in after), default=0)
 
 
 class Anyhow:

@@ -121,15 +121,15 @@ class TwoNodes(MatchExecutor):
     def _take(self, nodes: int, results: queue.Queue, stopping: Callable[[], bool] | None) -> Iterator[ResultBatch]:
         while nodes:
             try:
-                one = results.get(timeout=POLL)
+                batch = results.get(timeout=POLL)
             except queue.Empty:
-                one = ()
-            if isinstance(one, BaseException):
-                raise one
-            if one is None:
+                batch = ()
+            if isinstance(batch, BaseException):
+                raise batch
+            if batch is None:
                 nodes -= 1
-            elif len(one):
-                yield one
+            elif len(batch):
+                yield batch
             if stopping is not None and stopping():
                 return
 
@@ -169,7 +169,7 @@ class TwoNodes(MatchExecutor):
 
     def view(self) -> tuple[list[WorkerView], RunView]:
         found = {name: node.status() for name, node in self._nodes.items()}
-        workers = [replace(one, node=name) for name, status in found.items() for one in status.workers]
+        workers = [replace(worker, node=name) for name, status in found.items() for worker in status.workers]
         runs = [status.run for status in found.values()]
         names = ("done", "failures", "playing", "waiting", "suspects")
         sums = {name: sum(getattr(run, name) for run in runs) for name in names}

@@ -65,6 +65,7 @@ class NeatConfig(Trainer):
         "60 seconds": {"mode": "against-bots", "minutes": 1.0, "population": 100, "games": 2, "validate_every": 2},
         "ten minutes": {"mode": "self-play", "minutes": 9.0, "generations": 100_000},
     }
+    shows_current: ClassVar[bool] = True
     loop: ClassVar[str] = "agents.training.neat.trainer:train"
 
     mode: str = option("self-play", choices=MODE_NAMES, help="opponents of the genomes in training matches")

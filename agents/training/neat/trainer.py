@@ -13,20 +13,18 @@ import numpy as np
 
 from agents.neat.config import advice, config_text, read_config
 from agents.neat.pilot import KIND, MOST_LINKS, inputs_of
-from agents.training.events import Champion, Ended, Event, How, Level, Log, Metrics, Progress
-from agents.training.matchmaking import Encounter, encounter_of, matches, ready_bots
+from agents.training.events import Champion, Current, Ended, Event, How, Level, Log, Metrics, Player, Progress
+from agents.training.matchmaking import matches, ready_bots
 from agents.training.neat.config import NeatConfig
 from agents.training.neat.modes import MODES
 from agents.training.neat.state import Best, Evaluation, EvolutionRun
 from agents.training.pace import Pace
-from agents.training.scoring import outcomes_of
 from agents.training.trainer import Context
+from agents.training.validation import share_metrics, share_of, validate
 from engine.errors import BadValue
 from engine.game import Game
-from engine.league.statistics import interval
 from engine.play.match import AgentSpec, Limits
 from engine.registry import game_of
-from engine.seeding import derive
 
 FINALISTS = 3  # genomes of a generation that are validated
 
@@ -73,6 +71,8 @@ def train(settings: NeatConfig, context: Context) -> Iterator[Event]:
             values |= validated
             reason = reason or _out_of_patience(settings, run, evaluation)
         values |= _generation_metrics(run, evaluation)
+        if context.player_wanted():
+            yield _current(settings, run, evaluation)
         bred = time.monotonic()
         alive = run.advance(evaluation, settings)
         spent = time.monotonic() - since
@@ -132,35 +132,16 @@ def _validate(
     """Plays the fittest genomes against fixed bots, always in the same matches; None if training was stopped."""
     fittest = sorted(evaluation.fitness, key=lambda key: (-evaluation.fitness[key], key))[:FINALISTS]
     specs = run.specs()
-    encounters = [
-        Encounter(
-            (specs[key], *[bot] * (game.info.seats - 1)), derive(settings.seed, "validation", bot.id, turn), game.spec
-        )
-        for key in fittest
-        for bot in bots
-        for turn in range(settings.validate_pairs)
-    ]
-    results = context.executor.play(matches(encounters, Limits()), context.attend)
-    if results is None:
+    points = validate([specs[key] for key in fittest], bots, settings.validate_pairs, settings.seed, game, context)
+    if points is None:
         return None
-    points: dict[tuple[str, str], list[float]] = {}  # by genome and bot
-    for result in results:
-        player, bot = encounters[encounter_of(result)].players[:2]
-        seat = result.players.index(player.id)
-        point = 0.0 if seat in result.ending.seats else outcomes_of(result)[seat]  # a failure loses, as in a league
-        if point is not None:
-            points.setdefault((player.id, bot.id), []).append(point)
-    candidates = []
-    for key in fittest:
-        by_bot = {bot.id: points.get((specs[key].id, bot.id), []) for bot in bots}
-        every = [point for scores in by_bot.values() for point in scores]
-        candidates.append((sum(every) / max(len(every), 1), key, every, by_bot))
-    share, key, every, by_bot = max(candidates, key=lambda candidate: (candidate[0], -candidate[1]))
-    low, high = interval(sum(every), len(every))
-    if every and (run.best is None or share > run.best.share):
+    shares = {key: share_of(points[specs[key].id])[0] for key in fittest}
+    key = max(fittest, key=lambda key: (shares[key], -key))
+    values = share_metrics(points[specs[key].id])
+    share, low, high = (values[f"validation/{name}"] for name in ("share", "low", "high"))
+    if any(points[specs[key].id].values()) and (run.best is None or share > run.best.share):
         evaluation.best = _best(settings, run, key, share, low, high)
-    values = {"validation/share": share, "validation/low": low, "validation/high": high}
-    return values | {f"validation/{name}": sum(scores) / max(len(scores), 1) for name, scores in by_bot.items()}
+    return values
 
 
 def _best(settings: NeatConfig, run: EvolutionRun, key: int, share: float, low: float, high: float) -> Best:
@@ -169,6 +150,14 @@ def _best(settings: NeatConfig, run: EvolutionRun, key: int, share: float, low: 
     generation = run.evolution.generation + 1
     about = f"{settings.mode}, generation {generation}, {origin}; validated at {share:.0%} ({low:.0%} to {high:.0%})"
     return Best(run.evolution.genome(key), generation, share, about)
+
+
+def _current(settings: NeatConfig, run: EvolutionRun, evaluation: Evaluation) -> Current:
+    """The fittest genome of the generation."""
+    key, generation = evaluation.fittest, run.evolution.generation + 1
+    about = f"{settings.mode}, generation {generation}, genome {key}, fitness {evaluation.fitness[key]:.4g}"
+    spec = run.specs()[key]
+    return Current(generation, Player(spec.kind, spec.version, spec.payload, about))
 
 
 def _progress(run: EvolutionRun, values: Mapping[str, float], pace: Pace) -> Progress:

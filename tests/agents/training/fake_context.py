@@ -14,11 +14,13 @@ from agents.training.evaluator import MatchEvaluator
 from agents.training.events import Checkpoint, Ended, Event, Metrics
 from agents.training.neat.config import NeatConfig
 from agents.training.neat.modes import MODES
+from agents.training.rollouts import RolloutPool
+from agents.training.trainer import Trainer
 from engine.game import Game
 from engine.play.executors import DEFAULT, SequentialMatchExecutor
 from engine.play.match import AgentSpec, GameSpec, MatchResult, MatchSpec
 from engine.play.results import ResultBatch
-from engine.registry import new_game
+from engine.registry import game_of, new_game
 from tests.agents.neat.sample_genomes import config_with
 
 GAME = new_game("pong", points=1, step_limit=300)
@@ -28,7 +30,8 @@ CROWD = {"compatibility_threshold": 3.0, "min_species_size": 1, "elitism": 1}  #
 
 
 class FakeContext:
-    """A context that never pauses and requests a stop after `stop_after` calls of `attend`."""
+    """A context that never pauses, requests a stop after `stop_after` calls of `attend`, and always wants the current
+    player if it is `watched`."""
 
     def __init__(
         self,
@@ -39,12 +42,15 @@ class FakeContext:
         plugins: tuple[str, ...] = (),
         stop_after: int | None = None,
         on: str = DEFAULT,
+        agents: tuple[AgentSpec, ...] = (),
+        watched: bool = False,
     ) -> None:
-        self.game, self.workers, self.state = game, workers, state
+        self.game, self.workers, self.state, self.agents = game, workers, state, agents
         self.ancestor, self.plugins, self.on = ancestor, plugins, on
-        self._stop_after = stop_after
+        self._stop_after, self.watched = stop_after, watched
         self.calls = 0
         self._executor: Any = None
+        self.pools: list[RolloutPool] = []
 
     evaluator: Any = MatchEvaluator  # `stay_in_process` replaces it
 
@@ -54,9 +60,19 @@ class FakeContext:
             self._executor = self.evaluator(self.workers, game=self.game, plugins=self.plugins, on=self.on)
         return self._executor
 
+    def rollouts(self, streams: Sequence[int], plan: str, agents: Iterable[AgentSpec], **rest: Any) -> RolloutPool:
+        own, workers = game_of(self.game), lambda: self.workers
+        self.pools.append(RolloutPool(own, streams, plan, agents, workers, plugins=self.plugins, **rest))
+        return self.pools[-1]
+
     def close(self) -> None:
+        for pool in self.pools:
+            pool.close()
         if self._executor is not None:
             self._executor.close()
+
+    def player_wanted(self) -> bool:
+        return self.watched
 
     def attend(self) -> bool:
         self.calls += 1
@@ -94,18 +110,18 @@ def write_config(place: Path, **options: object) -> str:
     return str(place)
 
 
-def mode_of(one: NeatConfig, game: Game = GAME) -> Any:
+def mode_of(config: NeatConfig, game: Game = GAME) -> Any:
     """The mode of a trainer."""
-    return MODES[one.mode](one, game, advice(config_text(one.neat_config, game)))
+    return MODES[config.mode](config, game, advice(config_text(config.neat_config, game)))
 
 
 def trainer(config: str, **settings: object) -> NeatConfig:
     return NeatConfig(**{**QUICK, "neat_config": config, **settings})
 
 
-def trained(one: NeatConfig, **context: Any) -> list[Event]:
+def trained(config: Trainer, **context: Any) -> list[Event]:
     with closing(FakeContext(**context)) as own:
-        events = list(one.train(own))
+        events = list(config.train(own))
     assert [isinstance(event, Ended) for event in events] == [False] * (len(events) - 1) + [True]
     return events
 

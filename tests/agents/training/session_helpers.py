@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import psutil
 
@@ -22,7 +23,17 @@ for name in OURS:  # the module registers them for the process of a session; her
     TRAINERS.remove(name)
 
 
-def session(
+@contextmanager
+def registered_trainers() -> Iterator[None]:
+    """The trainers of these tests are there for the block."""
+    for name, trainer in OURS.items():
+        TRAINERS.add(name, trainer)
+    yield
+    for name in OURS:
+        TRAINERS.remove(name)
+
+
+def make_session(
     trainer: str = "counting",
     *,
     state: bytes | None = None,
@@ -33,19 +44,19 @@ def session(
     return TrainingSession(trainer, settings, GAME, workers=workers, state=state, plugins=PLUGINS, on=on)
 
 
-def events_until(one: TrainingSession, until: Callable[[Event], bool] = lambda event: False) -> list[Event]:
+def events_until(session: TrainingSession, until: Callable[[Event], bool] = lambda event: False) -> list[Event]:
     """Events up to the first that matches, or all."""
     events: list[Event] = []
-    while not one.over and not any(map(until, events)):
-        events += one.wait(60)
+    while not session.over and not any(map(until, events)):
+        events += session.wait(60)
     return events
 
 
 def run(trainer: str = "counting", **settings: object) -> list[Event]:
-    with session(trainer, **settings) as one:
-        one.start()
-        events = events_until(one)
-        pid = one.pid
+    with make_session(trainer, **settings) as session:
+        session.start()
+        events = events_until(session)
+        pid = session.pid
     assert not psutil.pid_exists(pid)
     assert [isinstance(event, Ended) for event in events] == [False] * (len(events) - 1) + [True], "one end, at the end"
     return events
@@ -77,15 +88,15 @@ def assert_gone(*pids: int) -> None:
         time.sleep(0.01)
 
 
-def until_blocked(one: TrainingSession) -> None:
+def until_blocked(session: TrainingSession) -> None:
     """Waits until its process is blocked on sending events."""
-    while one._process._has_room():
+    while session._process._has_room():
         time.sleep(0.01)
 
 
-def playing(one: TrainingSession) -> list[int]:
+def playing(session: TrainingSession) -> list[int]:
     """Waits until its workers play; returns the ids of the session's process and its descendants."""
-    events_until(one, lambda event: isinstance(event, Metrics) and event.values[0][0] == "match/steps")
-    below = psutil.Process(one.pid).children(recursive=True)
+    events_until(session, lambda event: isinstance(event, Metrics) and event.values[0][0] == "match/steps")
+    below = psutil.Process(session.pid).children(recursive=True)
     assert len(below) >= 2, "a server and its workers"
-    return [one.pid, *(process.pid for process in below)]
+    return [session.pid, *(process.pid for process in below)]

@@ -45,8 +45,10 @@ def genomes(config: Any) -> list[Any]:
 
 @pytest.fixture(scope="module", params=[1, 2])
 def executor(request: pytest.FixtureRequest, config_path: Path) -> Iterator[ConcurrentTrainingExecutor]:
-    with ConcurrentTrainingExecutor(config_path, request.param, game=GAME.spec, limits=LIMITS, batch_size=3) as one:
-        yield one
+    with ConcurrentTrainingExecutor(
+        config_path, request.param, game=GAME.spec, limits=LIMITS, batch_size=3
+    ) as executor:
+        yield executor
 
 
 def pairs_of(genomes: list[Any]) -> list[tuple[Any, Any]]:
@@ -56,18 +58,18 @@ def pairs_of(genomes: list[Any]) -> list[tuple[Any, Any]]:
 def plain(results: list[dict[str, Any]]) -> list[Any]:
     """Results without durations and worker names."""
     return [
-        (one["match_result"].digest(), one["match_result"].players, one["contact_metrics"], one["error"])
-        for one in results
+        (result["match_result"].digest(), result["match_result"].players, result["contact_metrics"], result["error"])
+        for result in results
     ]
 
 
 @pytest.fixture(scope="module")
 def wanted(genomes: list[Any], config: Any, config_path: Path) -> list[MatchResult]:
     """The same matches, one after the other in this process; the seeds are taken from a first run."""
-    with ConcurrentTrainingExecutor(config_path, 1, game=GAME.spec, limits=LIMITS) as one:
+    with ConcurrentTrainingExecutor(config_path, 1, game=GAME.spec, limits=LIMITS) as alone:
         specs: list[MatchSpec] = []
-        one._executor = SimpleNamespace(execute_matches=lambda given: specs.extend(given) or [], close=lambda: None)
-        assert one.execute_matches(pairs_of(genomes), seed=1) == []
+        alone._executor = SimpleNamespace(execute_matches=lambda given: specs.extend(given) or [], close=lambda: None)
+        assert alone.execute_matches(pairs_of(genomes), seed=1) == []
     assert len(specs) == 36
     with SequentialMatchExecutor(record=False) as executor:
         return executor.execute_matches(specs)
@@ -78,16 +80,16 @@ def test_results_come_in_the_order_of_the_pairs_with_any_number_of_workers(
 ) -> None:
     pairs = pairs_of(genomes)
     results = executor.execute_matches(pairs, seed=1)
-    assert [one["match_result"].digest() for one in results] == [one.digest() for one in wanted]
-    for (first, second), one in zip(pairs, results, strict=True):
-        left, right = one["match_result"].players
+    assert [result["match_result"].digest() for result in results] == [result.digest() for result in wanted]
+    for (first, second), result in zip(pairs, results, strict=True):
+        left, right = result["match_result"].players
         assert (left.partition("/")[0], right.partition("/")[0]) == (str(first.key), str(second.key))
-        assert set(one) == {"match_result", "contact_metrics", "error"}
-        assert one["error"] is None
+        assert set(result) == {"match_result", "contact_metrics", "error"}
+        assert result["error"] is None
         for seat in (0, 1):
-            assert tuple(one["contact_metrics"][seat]) == GAME.info.stats
-            assert tuple(one["contact_metrics"][seat].values()) == one["match_result"].stats[seat]
-    assert len({one["match_result"].stats for one in results}) > 10
+            assert tuple(result["contact_metrics"][seat]) == GAME.info.stats
+            assert tuple(result["contact_metrics"][seat].values()) == result["match_result"].stats[seat]
+    assert len({result["match_result"].stats for result in results}) > 10
     assert plain(executor.execute_matches(pairs, seed=1)) == plain(results), "and again"
     assert plain(executor.execute_matches(pairs)) != plain(executor.execute_matches(pairs)), "other matches each time"
 
@@ -95,8 +97,8 @@ def test_results_come_in_the_order_of_the_pairs_with_any_number_of_workers(
 def test_a_different_seed_gives_different_matches(
     config_path: Path, genomes: list[Any], wanted: list[MatchResult]
 ) -> None:
-    with ConcurrentTrainingExecutor(config_path, 1, game=GAME.spec, limits=LIMITS, seed=2) as one:
-        results = one.execute_matches(pairs_of(genomes))
+    with ConcurrentTrainingExecutor(config_path, 1, game=GAME.spec, limits=LIMITS, seed=2) as executor:
+        results = executor.execute_matches(pairs_of(genomes))
     assert [each["match_result"].stats for each in results] != [each.stats for each in wanted]
 
 
@@ -116,9 +118,9 @@ def test_a_failing_genome_gives_an_error_and_the_others_play(
         assert (error["kind"], error["seats"]) == ("exception", (seat,))
         assert "too large" in error["reason"]
         assert results[place]["match_result"].ending.kind is EndingKind.EXCEPTION
-    others = [one for place, one in enumerate(results) if place not in (5, 6)]
-    assert all(one["error"] is None for one in others)
-    assert [one["match_result"].stats for one in results[:5]] == [one.stats for one in wanted[:5]]
+    others = [result for place, result in enumerate(results) if place not in (5, 6)]
+    assert all(result["error"] is None for result in others)
+    assert [result["match_result"].stats for result in results[:5]] == [result.stats for result in wanted[:5]]
 
 
 def test_a_custom_function_is_an_error_of_that_genome(executor: ConcurrentTrainingExecutor, genomes: list[Any]) -> None:
@@ -160,7 +162,9 @@ def test_a_group_of_the_wrong_size_is_refused(executor: ConcurrentTrainingExecut
 def test_play_can_be_stopped_and_the_executor_reused(
     executor: ConcurrentTrainingExecutor, genomes: list[Any], config: Any
 ) -> None:
-    agents = [AgentSpec(str(one.key), KIND.name, dump(from_neat(one, config.genome_config))) for one in genomes]
+    agents = [
+        AgentSpec(str(genome.key), KIND.name, dump(from_neat(genome, config.genome_config))) for genome in genomes
+    ]
     specs = [
         MatchSpec(f"{n}.{turn}", GAME.spec, (agents[n], agents[turn]), n, None, LIMITS)
         for n in range(6)
@@ -168,7 +172,7 @@ def test_play_can_be_stopped_and_the_executor_reused(
     ]
     assert executor.play(specs, lambda: True) is None
     results = executor.play(specs)
-    assert [one.id for one in results] == [spec.id for spec in specs]
+    assert [result.id for result in results] == [spec.id for spec in specs]
 
 
 def test_the_example_of_the_guide_runs(config_path: Path, genomes: list[Any]) -> None:

@@ -10,6 +10,7 @@ from agents.training.event_codec import decode, encode
 from agents.training.events import (
     Champion,
     Checkpoint,
+    Current,
     Ended,
     How,
     Log,
@@ -116,6 +117,7 @@ def test_invalid_frames_are_rejected(words: list[object], body: bytes) -> None:
         Spans((Span("actor", "act", math.nan, 1.0),)),
         Spans((Span("actor", 1, 1.0, 1.0),)),
         Champion(1, None),
+        Current(1, None),
         Champion(1, Player("dice", "1", b"", "")),
         Champion(1, Player("dice", 1, "payload", "")),
         Log(b"text"),
@@ -137,6 +139,7 @@ def test_an_invalid_event_raises_when_it_is_encoded(event: object) -> None:
         Checkpoint(3, b"", (Player("dice", 1, b"", "only"),)),
         Checkpoint(3, b"state", (Player("dice", 1, b"one", "a", "hunter"), Player("neat", 2, b"two", "b", "prey"))),
         Champion(3, Player("dice", 1, b"one", "a", "hunter")),
+        Current(4, Player("dice", 1, b"two", "b", "")),
         Resolved((("bots", "Lazy,Tracker"), ("rate", 0.5), ("seed", 1), ("swap", True))),
         Workers(()),
         Workers((WorkerState("learner", "learning", "batch 3", "12 updates", 1, 4711), WorkerState("actor", "idle"))),

@@ -13,19 +13,15 @@ from agents.training.events import Champion, Checkpoint, Ended, Event, How, Log,
 from agents.training.session import TrainingSession
 from agents.training.worker_reports import WorkerReports
 from engine.errors import RingsideError, UnknownName
-from engine.registry import TRAINERS
 from engine.telemetry import THIS_NODE, WorkerView
 from tests.agents.training.fake_context import GAME, QUICK, measured, of, write_config
-from tests.agents.training.session_helpers import OURS, events_until, run, session
+from tests.agents.training.session_helpers import events_until, make_session, registered_trainers, run
 
 
 @pytest.fixture(autouse=True)
 def trainers() -> Iterator[None]:
-    for name, trainer in OURS.items():
-        TRAINERS.add(name, trainer)
-    yield
-    for name in OURS:
-        TRAINERS.remove(name)
+    with registered_trainers():
+        yield
 
 
 # The choice
@@ -46,14 +42,14 @@ def test_the_context_has_the_name_of_the_executor(on: str) -> None:
 )
 def test_a_wrong_name_is_refused_before_a_process_starts(on: Any, error: type[RingsideError], text: str) -> None:
     with pytest.raises(error, match=text):
-        session(on=on)
+        make_session(on=on)
 
 
 def evolved(on: str, config: str) -> list[Event]:
     settings = {**QUICK, "generations": 3, "neat_config": config}
-    with TrainingSession("neat", settings, GAME.spec, workers=2, on=on) as one:
-        one.start()
-        return events_until(one)
+    with TrainingSession("neat", settings, GAME.spec, workers=2, on=on) as session:
+        session.start()
+        return events_until(session)
 
 
 def test_every_executor_gives_the_same_evolution_to_the_bit(tmp_path: Path) -> None:
@@ -69,23 +65,23 @@ def test_every_executor_gives_the_same_evolution_to_the_bit(tmp_path: Path) -> N
 
 
 def has_played(event: Event) -> bool:
-    return isinstance(event, Workers) and any(one.done not in ("", "0 matches") for one in event.workers)
+    return isinstance(event, Workers) and any(worker.done not in ("", "0 matches") for worker in event.workers)
 
 
 @pytest.mark.parametrize("on", ["local", "sequential"])
 def test_the_workers_that_play_its_matches_are_reported(on: str) -> None:
-    with session(does="evaluate", on=on) as one:
-        one.start()
-        [report] = [event for event in events_until(one, has_played) if has_played(event)][:1]
+    with make_session(does="evaluate", on=on) as session:
+        session.start()
+        [report] = [event for event in events_until(session, has_played) if has_played(event)][:1]
         assert isinstance(report, Workers)
         [worker] = report.workers
         assert worker.name == "worker 0"
         assert worker.state in ("playing", "idle")
-        family = {one.pid, *(child.pid for child in psutil.Process(one.pid).children(recursive=True))}
+        family = {session.pid, *(child.pid for child in psutil.Process(session.pid).children(recursive=True))}
         assert worker.pid in family
-        assert (worker.pid == one.pid) == (on == "sequential")
-        one.stop()
-        assert events_until(one)[-1] == Ended(How.STOPPED, "played")
+        assert (worker.pid == session.pid) == (on == "sequential")
+        session.stop()
+        assert events_until(session)[-1] == Ended(How.STOPPED, "played")
 
 
 def is_idle(event: Event) -> bool:
@@ -93,15 +89,15 @@ def is_idle(event: Event) -> bool:
 
 
 def test_a_paused_session_reports_that_its_workers_are_idle() -> None:
-    with session(does="evaluate") as one:
-        one.start()
-        events = events_until(one, has_played)
-        one.pause()
+    with make_session(does="evaluate") as session:
+        session.start()
+        events = events_until(session, has_played)
+        session.pause()
         last = [event for event in events if isinstance(event, Workers)][-1]
         if not is_idle(last):  # else it was between two matches, and nothing changes any more
-            events_until(one, is_idle)
-        one.stop()
-        assert events_until(one)[-1] == Ended(How.STOPPED, "played")
+            events_until(session, is_idle)
+        session.stop()
+        assert events_until(session)[-1] == Ended(How.STOPPED, "played")
 
 
 class Clock:
@@ -127,7 +123,11 @@ def test_reports_are_made_once_a_second_and_only_of_changes() -> None:
     for _ in range(40):  # ten seconds
         made += [event for event in [reports.due(sample)] if event is not None]
         clock.now += 0.25
-    assert [one.done for event in made for one in event.workers][:3] == ["100 matches", "101 matches", "102 matches"]
+    assert [worker.done for event in made for worker in event.workers][:3] == [
+        "100 matches",
+        "101 matches",
+        "102 matches",
+    ]
     assert (len(made), len(sampled)) == (10, 10)
     assert reports.due(lambda: [view(200)]) is not None
     clock.now += 5

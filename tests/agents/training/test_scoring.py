@@ -17,7 +17,7 @@ numbers = st.integers(-20, 20).map(float) | st.floats(-1e6, 1e6)
 def results_of(seats: int) -> st.SearchStrategy[list[MatchResult]]:
     players = tuple(str(seat) for seat in range(seats))
     forfeits = st.lists(st.integers(0, seats - 1), unique=True).map(lambda found: tuple(sorted(found)))
-    one = st.builds(
+    result = st.builds(
         MatchResult,
         st.just("0.0"),
         st.just(players),
@@ -28,13 +28,13 @@ def results_of(seats: int) -> st.SearchStrategy[list[MatchResult]]:
         st.tuples(*[st.tuples(numbers, numbers)] * seats),
         st.just(b""),
     )
-    return st.lists(one, min_size=1, max_size=8)
+    return st.lists(result, min_size=1, max_size=8)
 
 
 @given(st.integers(2, 4).flatmap(results_of))
 def test_merits_of_a_batch_equal_those_of_its_matches(results: list[MatchResult]) -> None:
     players = tuple(AgentSpec(id, "dice") for id in results[0].players)
-    batch = ResultBatch.of([MatchSpec(one.id, GAME, players, 1) for one in results], results)
+    batch = ResultBatch.of([MatchSpec(result.id, GAME, players, 1) for result in results], results)
     found = Merits(batch)
     for place, result in enumerate(results):
         rows = zip(found.valid[place], found.outcomes[place], found.merits[place], strict=True)
@@ -46,8 +46,8 @@ def test_merits_of_a_batch_equal_those_of_its_matches(results: list[MatchResult]
 @given(st.integers(2, 4).flatmap(results_of), st.tuples(numbers, numbers, numbers))
 def test_rewards_are_weighted_sums(results: list[MatchResult], weights: tuple[float, float, float]) -> None:
     players = tuple(AgentSpec(id, "dice") for id in results[0].players)
-    batch = ResultBatch.of([MatchSpec(one.id, GAME, players, 1) for one in results], results)
+    batch = ResultBatch.of([MatchSpec(result.id, GAME, players, 1) for result in results], results)
     found = weighted_rewards(batch, ("hits", "misses"), dict(zip(("misses", "steps", "hits"), weights, strict=True)))
-    for place, one in enumerate(results):
-        for seat, (hits, misses) in enumerate(one.stats):
-            assert found[place, seat] == weights[0] * misses + weights[1] * one.steps + weights[2] * hits
+    for place, result in enumerate(results):
+        for seat, (hits, misses) in enumerate(result.stats):
+            assert found[place, seat] == weights[0] * misses + weights[1] * result.steps + weights[2] * hits

@@ -31,9 +31,9 @@ from tests.agents.training.session_helpers import (
     assert_gone,
     events_until,
     is_log,
+    make_session,
     of,
     run,
-    session,
     steps,
     until_blocked,
 )
@@ -83,53 +83,53 @@ def test_an_event_larger_than_a_frame_is_an_error_of_the_trainer(monkeypatch: py
 
 
 def test_a_session_that_is_not_polled_loses_no_event() -> None:
-    with session(steps=3000, size=20_000) as one:
-        one.start()
-        until_blocked(one)
-        events = events_until(one)
+    with make_session(steps=3000, size=20_000) as session:
+        session.start()
+        until_blocked(session)
+        events = events_until(session)
     assert steps(events) == list(range(1, 3001))
     assert [event.step for event in of(Checkpoint, events)] == list(range(1, 3001))
     assert events[-1] == Ended(How.FINISHED, "at 3000")
 
 
 def test_output_never_blocks_a_trainer() -> None:
-    with session(does="print") as one:
-        one.start()
-        while not one._process._concluded:  # without a call of poll()
+    with make_session(does="print") as session:
+        session.start()
+        while not session._process._concluded:  # without a call of poll()
             time.sleep(0.02)
-        events = one.poll()
-        assert len(one._process._child.output.text) <= 1 << 13
+        events = session.poll()
+        assert len(session._process._child.output.text) <= 1 << 13
     assert any(map(is_log("printed"), events))
     assert events[-1].how is How.FINISHED
 
 
 def test_poll_and_wait_return_at_once_before_start_and_after_the_end() -> None:
-    with session(does="hang") as one:
-        assert (one.poll(), one.wait(60), one.pid, one.over) == ([], [], None, False)
-        one.start()
-        events_until(one, is_log("hanging"))
-        assert one.poll() == []
-        assert one.wait(0.05) == []
-        one.kill()
-        assert isinstance(events_until(one)[-1], Ended)
-        assert one.over
-        assert (one.poll(), one.wait(60), one.wait()) == ([], [], [])
+    with make_session(does="hang") as session:
+        assert (session.poll(), session.wait(60), session.pid, session.over) == ([], [], None, False)
+        session.start()
+        events_until(session, is_log("hanging"))
+        assert session.poll() == []
+        assert session.wait(0.05) == []
+        session.kill()
+        assert isinstance(events_until(session)[-1], Ended)
+        assert session.over
+        assert (session.poll(), session.wait(60), session.wait()) == ([], [], [])
 
 
 # Commands
 
 
 def test_a_paused_trainer_stops_and_resumes_where_it_was() -> None:
-    with session(steps=FOREVER, every=FOREVER, nap=0.005) as one:
-        one.start()
-        events_until(one, lambda event: isinstance(event, Metrics))
-        assert not one.paused
-        one.pause()
-        assert one.paused
-        before = one.wait(0.5)  # its last steps; any number of them
-        one.resume()
-        assert not one.paused
-        after = events_until(one, lambda event: isinstance(event, Metrics))
+    with make_session(steps=FOREVER, every=FOREVER, nap=0.005) as session:
+        session.start()
+        events_until(session, lambda event: isinstance(event, Metrics))
+        assert not session.paused
+        session.pause()
+        assert session.paused
+        before = session.wait(0.5)  # its last steps; any number of them
+        session.resume()
+        assert not session.paused
+        after = events_until(session, lambda event: isinstance(event, Metrics))
         if steps(before):
             assert steps(after)[0] == steps(before)[-1] + 1
         assert steps(after)
@@ -137,13 +137,13 @@ def test_a_paused_trainer_stops_and_resumes_where_it_was() -> None:
 
 @pytest.mark.parametrize("attends", [True, False])
 def test_a_trainer_is_paused_between_events_even_if_it_never_calls_attend(attends: bool) -> None:
-    with session(steps=FOREVER, every=FOREVER, nap=0.005, attends=attends) as one:
-        one.pause()
-        one.start()
-        first = one.wait()
-        assert len(first + one.wait(0.5)) == 1, "the event before it was looked for"
-        one.resume()
-        assert steps(events_until(one, lambda event: isinstance(event, Metrics)))[0] == 1
+    with make_session(steps=FOREVER, every=FOREVER, nap=0.005, attends=attends) as session:
+        session.pause()
+        session.start()
+        first = session.wait()
+        assert len(first + session.wait(0.5)) == 1, "the event before it was looked for"
+        session.resume()
+        assert steps(events_until(session, lambda event: isinstance(event, Metrics)))[0] == 1
 
 
 def test_a_paused_trainer_waits_without_polling(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,12 +168,69 @@ def test_a_paused_trainer_waits_without_polling(monkeypatch: pytest.MonkeyPatch)
     assert (answers, calls.qsize()) == ([False], 0)
 
 
+class SlowChannel:
+    """A channel that takes several calls for a message, and whether two threads have sent at the same time."""
+
+    def __init__(self) -> None:
+        self.sending, self.overlapped = 0, False
+        self.started: Callable[[], None] = lambda: None  # called when the first message is half sent
+        self.sent: list[Any] = []
+
+    def put(self, fields: list[Any], body: bytes = b"") -> None:
+        self.sending += 1
+        self.overlapped |= self.sending > 1
+        started, self.started = self.started, lambda: None
+        started()
+        self.sent.append(fields)
+        self.sending -= 1
+
+    waiting = False
+
+
+class WatchedLock:
+    """A lock that notifies when a thread asks for it."""
+
+    def __init__(self, asked: Callable[[], None]) -> None:
+        self._lock, self._asked = threading.Lock(), asked
+
+    def __enter__(self) -> None:
+        self._asked()
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def test_messages_of_two_threads_do_not_mix() -> None:
+    """The thread that collects trajectories reports a process while the trainer sends: it has to wait."""
+    channel, arrived = SlowChannel(), threading.Event()
+    context = trainer_main.TrainerContext(channel, SimpleNamespace(workers=1))  # type: ignore[arg-type]
+    context._sending = WatchedLock(arrived.set)  # type: ignore[assignment]
+
+    def report() -> None:
+        context.send(Log("it was started again"))
+        arrived.set()
+
+    collecting = threading.Thread(target=report)
+
+    def meanwhile() -> None:
+        arrived.clear()
+        collecting.start()
+        arrived.wait()  # it waits for its turn, or has sent its message in the middle of this one
+
+    channel.started = meanwhile
+    context.send(Log("first"))
+    collecting.join()
+    assert not channel.overlapped
+    assert len(channel.sent) == 2
+
+
 def test_stopping_gives_a_last_checkpoint_to_resume_from() -> None:
-    with session(steps=FOREVER, every=FOREVER, nap=0.005) as one:
-        one.start()
-        events_until(one, lambda event: isinstance(event, Metrics) and event.step >= 5)
-        one.stop()
-        events = events_until(one)
+    with make_session(steps=FOREVER, every=FOREVER, nap=0.005) as session:
+        session.start()
+        events_until(session, lambda event: isinstance(event, Metrics) and event.step >= 5)
+        session.stop()
+        events = events_until(session)
     checkpoint, ended = events[-2:]
     assert ended == Ended(How.STOPPED, f"at {checkpoint.step}")
     again = run(steps=checkpoint.step + 3, state=checkpoint.state)
@@ -182,21 +239,21 @@ def test_stopping_gives_a_last_checkpoint_to_resume_from() -> None:
 
 
 def test_a_paused_trainer_can_be_stopped() -> None:
-    with session(steps=FOREVER, every=FOREVER) as one:
-        one.pause()
-        one.start()
-        one.stop()
-        one.pause()
-        assert not one.paused, "it is about to end"
-        assert events_until(one)[-1] == Ended(How.STOPPED, "at 0")
+    with make_session(steps=FOREVER, every=FOREVER) as session:
+        session.pause()
+        session.start()
+        session.stop()
+        session.pause()
+        assert not session.paused, "it is about to end"
+        assert events_until(session)[-1] == Ended(How.STOPPED, "at 0")
 
 
 def test_a_trainer_blocked_on_sending_can_be_stopped() -> None:
-    with session(steps=FOREVER, size=1_000_000) as one:
-        one.start()
-        until_blocked(one)
-        one.stop()
-        events = events_until(one)
+    with make_session(steps=FOREVER, size=1_000_000) as session:
+        session.start()
+        until_blocked(session)
+        session.stop()
+        events = events_until(session)
     checkpoint, ended = events[-2:]
     assert ended == Ended(How.STOPPED, f"at {checkpoint.step}")
     assert steps(events) == list(range(1, checkpoint.step + 1))
@@ -206,54 +263,54 @@ def test_the_number_of_workers_can_change_while_it_runs() -> None:
     def workers(count: int) -> Callable[[Event], bool]:
         return lambda event: isinstance(event, Metrics) and event.values[1] == ("count/workers", count)
 
-    with session(steps=FOREVER, every=FOREVER, nap=0.005, workers=2) as one:
-        one.start()
-        assert any(map(workers(2), events_until(one, workers(2))))
-        one.workers = 5
-        assert any(map(workers(5), events_until(one, workers(5))))
-        assert one.workers == 5
+    with make_session(steps=FOREVER, every=FOREVER, nap=0.005, workers=2) as session:
+        session.start()
+        assert any(map(workers(2), events_until(session, workers(2))))
+        session.workers = 5
+        assert any(map(workers(5), events_until(session, workers(5))))
+        assert session.workers == 5
         with pytest.raises(RingsideError, match="workers = 0: must be a whole number from 1 to 256"):
-            one.workers = 0
-        assert one.workers == 5
+            session.workers = 0
+        assert session.workers == 5
 
 
 def test_a_hanging_trainer_can_be_killed_and_its_events_are_kept() -> None:
-    with session(does="hang", steps=9) as one:
-        one.start()
-        events = events_until(one, is_log("hanging"))
-        one.stop()
-        assert one.wait(0.5) == [], "it does not look up"
-        one.kill()
-        events += events_until(one)
-        assert_gone(one.pid)
+    with make_session(does="hang", steps=9) as session:
+        session.start()
+        events = events_until(session, is_log("hanging"))
+        session.stop()
+        assert session.wait(0.5) == [], "it does not look up"
+        session.kill()
+        events += events_until(session)
+        assert_gone(session.pid)
     assert [type(event) for event in events] == [Log, Metrics, Checkpoint, Log, Ended]
     assert events[-1].how is How.STOPPED
     assert "on request" in events[-1].reason
 
 
 def test_commands_before_the_start_are_applied_and_after_the_end_ignored() -> None:
-    one = session(steps=FOREVER)
-    one.workers = 3
-    one.kill()
-    one.stop()
-    one.start()
-    assert events_until(one)[-1] == Ended(How.STOPPED, "at 0")
-    for late in (one.pause, one.resume, one.stop, one.kill):
+    session = make_session(steps=FOREVER)
+    session.workers = 3
+    session.kill()
+    session.stop()
+    session.start()
+    assert events_until(session)[-1] == Ended(How.STOPPED, "at 0")
+    for late in (session.pause, session.resume, session.stop, session.kill):
         late()
-    one.workers = 2
-    assert (one.poll(), one.paused, one.workers) == ([], False, 2)
-    one.close()
-    one.close()
+    session.workers = 2
+    assert (session.poll(), session.paused, session.workers) == ([], False, 2)
+    session.close()
+    session.close()
     with pytest.raises(RingsideError, match="started only once"):
-        one.start()
+        session.start()
 
 
 def test_a_session_cannot_be_started_twice_or_after_close() -> None:
-    with session() as one:
-        one.start()
+    with make_session() as session:
+        session.start()
         with pytest.raises(RingsideError, match="started only once"):
-            one.start()
-    with session() as other:
+            session.start()
+    with make_session() as other:
         pass
     with pytest.raises(RingsideError, match="started only once"):
         other.start()
@@ -261,14 +318,14 @@ def test_a_session_cannot_be_started_twice_or_after_close() -> None:
 
 
 def test_the_trainer_ignores_ctrl_c_in_the_terminal() -> None:
-    with session(steps=FOREVER, every=FOREVER, nap=0.005) as one:
-        one.start()
-        events_until(one, lambda event: isinstance(event, Metrics))
-        os.kill(one.pid, signal.SIGINT)
-        os.kill(one.pid, signal.SIGTERM)
-        assert len(steps(events_until(one, lambda event: isinstance(event, Metrics) and event.step > 50))) > 1
-        one.stop()
-        assert events_until(one)[-1].how is How.STOPPED
+    with make_session(steps=FOREVER, every=FOREVER, nap=0.005) as session:
+        session.start()
+        events_until(session, lambda event: isinstance(event, Metrics))
+        os.kill(session.pid, signal.SIGINT)
+        os.kill(session.pid, signal.SIGTERM)
+        assert len(steps(events_until(session, lambda event: isinstance(event, Metrics) and event.step > 50))) > 1
+        session.stop()
+        assert events_until(session)[-1].how is How.STOPPED
 
 
 # What is refused
@@ -298,9 +355,9 @@ def test_invalid_arguments_raise_before_a_process_starts(change: dict[str, objec
 
 def test_a_trainer_receives_its_ancestor() -> None:
     ancestor = AgentSpec("Adam", "dice")
-    with TrainingSession("counting", {}, GAME, workers=1, ancestor=ancestor, plugins=PLUGINS) as one:
-        one.start()
-        assert any(map(is_log("after Adam"), events_until(one)))
+    with TrainingSession("counting", {}, GAME, workers=1, ancestor=ancestor, plugins=PLUGINS) as session:
+        session.start()
+        assert any(map(is_log("after Adam"), events_until(session)))
 
 
 @pytest.mark.parametrize(

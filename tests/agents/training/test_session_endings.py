@@ -23,11 +23,11 @@ from tests.agents.training.session_helpers import (
     assert_gone,
     events_until,
     is_log,
+    make_session,
     of,
     playing,
     run,
     runs,
-    session,
     steps,
     until_blocked,
 )
@@ -79,11 +79,11 @@ def test_the_last_8_kb_of_a_dead_process_output_are_kept() -> None:
 
 
 def test_a_process_killed_from_outside_differs_from_one_killed_on_request() -> None:
-    with session(does="hang") as one:
-        one.start()
-        events_until(one, is_log("hanging"))
-        os.kill(one.pid, signal.SIGKILL)
-        assert events_until(one)[-1] == Ended(How.FAILED, "its process was killed by SIGKILL")
+    with make_session(does="hang") as session:
+        session.start()
+        events_until(session, is_log("hanging"))
+        os.kill(session.pid, signal.SIGKILL)
+        assert events_until(session)[-1] == Ended(How.FAILED, "its process was killed by SIGKILL")
 
 
 def test_a_child_that_holds_the_connection_does_not_delay_the_end() -> None:
@@ -96,11 +96,11 @@ def test_a_trainer_without_ended_has_finished_or_was_stopped() -> None:
     events = run("silent", steps=3)
     assert of(Progress, events)[-1] == Progress(3, 3, "on its way")
     assert events[-1].how is How.FINISHED
-    with session("silent", steps=FOREVER, nap=0.005) as one:
-        one.start()
-        one.wait(60)
-        one.stop()
-        assert events_until(one)[-1].how is How.STOPPED
+    with make_session("silent", steps=FOREVER, nap=0.005) as session:
+        session.start()
+        session.wait(60)
+        session.stop()
+        assert events_until(session)[-1].how is How.STOPPED
 
 
 def test_events_after_ended_are_ignored() -> None:
@@ -116,45 +116,45 @@ def test_an_error_in_cleaning_up_does_not_change_the_end() -> None:
 
 
 def test_an_unknown_trainer_names_the_plugins_argument() -> None:
-    with TrainingSession("counting", {}, GAME, workers=1) as one:
-        one.start()
-        (ended,) = events_until(one)
+    with TrainingSession("counting", {}, GAME, workers=1) as session:
+        session.start()
+        (ended,) = events_until(session)
     assert ended.how is How.FAILED
     assert re.match("unknown trainer 'counting'.*name it in plugins", ended.reason)
 
 
 def test_a_process_that_cannot_be_started_ends_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launcher, "_start", lambda *_: (_ for _ in ()).throw(OSError("no more processes")))
-    with session() as one:
-        one.start()
-        assert events_until(one) == [Ended(How.FAILED, "its process could not be started: no more processes")]
-        assert one.pid is None
+    with make_session() as session:
+        session.start()
+        assert events_until(session) == [Ended(How.FAILED, "its process could not be started: no more processes")]
+        assert session.pid is None
 
 
 # What it leaves behind
 
 
 def test_closing_does_not_wait_for_a_trainer_blocked_on_sending() -> None:
-    with session(steps=FOREVER, size=5_000_000) as one:
-        one.start()
-        until_blocked(one)
-        one.close()
-        assert not psutil.pid_exists(one.pid)
-        assert not one._process._thread.is_alive()
-        events = one.poll()
-    assert one.over
+    with make_session(steps=FOREVER, size=5_000_000) as session:
+        session.start()
+        until_blocked(session)
+        session.close()
+        assert not psutil.pid_exists(session.pid)
+        assert not session._process._thread.is_alive()
+        events = session.poll()
+    assert session.over
     assert events[-1].how is How.STOPPED
     assert steps(events) == list(range(1, len(steps(events)) + 1)), "no event is lost"
 
 
 def test_closing_wakes_a_waiting_thread() -> None:
-    with session(does="hang") as one:
-        one.start()
-        events_until(one, is_log("hanging"))
+    with make_session(does="hang") as session:
+        session.start()
+        events_until(session, is_log("hanging"))
         came: list[Event] = []
-        waiting = threading.Thread(target=lambda: came.extend(one.wait()))
+        waiting = threading.Thread(target=lambda: came.extend(session.wait()))
         waiting.start()
-        one.close()
+        session.close()
         waiting.join()
     assert [type(event) for event in came] == [Ended]
 
@@ -162,29 +162,29 @@ def test_closing_wakes_a_waiting_thread() -> None:
 def test_a_session_closed_before_its_process_starts_leaves_no_process() -> None:
     before = psutil.Process().children()
     for _ in range(5):
-        with session(steps=FOREVER) as one:
-            one.start()
-        assert [type(event) for event in one.poll()] == [Ended]
+        with make_session(steps=FOREVER) as session:
+            session.start()
+        assert [type(event) for event in session.poll()] == [Ended]
     new = [child for child in psutil.Process().children() if child not in before]
     assert not [child for child in new if "resource_tracker" not in " ".join(child.cmdline())]
 
 
 def test_a_garbage_collected_session_ends() -> None:
-    one = session(does="hang")
-    one.start()
-    events_until(one, is_log("hanging"))
-    process = psutil.Process(one.pid)
-    del one
+    session = make_session(does="hang")
+    session.start()
+    events_until(session, is_log("hanging"))
+    process = psutil.Process(session.pid)
+    del session
     gc.collect()
     assert not process.is_running()
 
 
 def test_two_sessions_run_side_by_side() -> None:
-    with session(steps=200, nap=0.002) as one, session(steps=FOREVER, nap=0.002) as other:
-        one.start()
+    with make_session(steps=200, nap=0.002) as session, make_session(steps=FOREVER, nap=0.002) as other:
+        session.start()
         other.start()
-        assert events_until(one)[-1] == Ended(How.FINISHED, "at 200")
-        assert one.pid != other.pid
+        assert events_until(session)[-1] == Ended(How.FINISHED, "at 200")
+        assert session.pid != other.pid
         assert not other.over
         other.stop()
         assert events_until(other)[-1].how is How.STOPPED
@@ -197,42 +197,42 @@ def test_the_process_imports_little_and_runs_niced_in_its_own_session() -> None:
 
 
 def test_a_trainer_has_its_own_workers_and_ends_them() -> None:
-    with session(does="play", workers=1) as one:
-        one.start()
-        family = playing(one)
-        one.workers = 2
-        events_until(one, lambda event: isinstance(event, Metrics) and event.values[1] == ("match/workers", 2.0))
-        one.stop()
-        assert events_until(one)[-1] == Ended(How.STOPPED, "played")
+    with make_session(does="play", workers=1) as session:
+        session.start()
+        family = playing(session)
+        session.workers = 2
+        events_until(session, lambda event: isinstance(event, Metrics) and event.values[1] == ("match/workers", 2.0))
+        session.stop()
+        assert events_until(session)[-1] == Ended(How.STOPPED, "played")
         assert_gone(*family)
 
 
 @pytest.mark.parametrize("how", ["kill -9", "kill", "close"])
 def test_workers_of_a_trainer_do_not_outlive_its_process(how: str) -> None:
-    with session(does="play", workers=2) as one:
-        one.start()
-        family = playing(one)
+    with make_session(does="play", workers=2) as session:
+        session.start()
+        family = playing(session)
         if how == "kill -9":
-            os.kill(one.pid, signal.SIGKILL)
+            os.kill(session.pid, signal.SIGKILL)
         elif how == "kill":
-            one.kill()
+            session.kill()
         else:
-            one.close()
+            session.close()
             assert not any(map(runs, family)), "when it returns"
-        ended = events_until(one)[-1]
+        ended = events_until(session)[-1]
         assert_gone(*family)
     assert ended.how is (How.FAILED if how == "kill -9" else How.STOPPED)
 
 
 @pytest.mark.parametrize("hangs", [False, True])
 def test_child_processes_of_a_trainer_end_with_it(hangs: bool) -> None:
-    with session(does="helper", steps=FOREVER if hangs else 5, nap=0.01) as one:
-        one.start()
-        events = events_until(one, is_log("helper"))
+    with make_session(does="helper", steps=FOREVER if hangs else 5, nap=0.01) as session:
+        session.start()
+        events = events_until(session, is_log("helper"))
         helper = next(int(log.text.split()[1]) for log in of(Log, events) if log.text.startswith("helper"))
         if not hangs:
-            events_until(one)
-            assert one.over
+            events_until(session)
+            assert session.over
     assert_gone(helper)
 
 
@@ -245,7 +245,7 @@ from tests.agents.training.session_helpers import FOREVER, GAME, PLUGINS
 ours, theirs = socket.socketpair()
 ours.send(frame({words!r}))
 ours.close()
-job = TrainingJobSpec("counting", (("steps", FOREVER), ("every", FOREVER)), GAME, 1, None, None, PLUGINS, "local")
+job = TrainingJobSpec("counting", (("steps", FOREVER), ("every", FOREVER)), GAME, 1, None, None, (), PLUGINS, "local")
 trainer_main.serve(theirs, job)
 """
 

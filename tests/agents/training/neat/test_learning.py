@@ -35,7 +35,7 @@ PAIRS = 100
 def strength(players: dict[str, Player], bot: str, game: GameSpec) -> dict[str, tuple[float, float]]:
     """95 % interval of the share of points of each player against a bot, in side-swapped pairs on unseen seeds."""
     opponent = ready_bots(game_of(game), bot)[0]
-    agents = {name: AgentSpec(name, one.kind, one.payload, one.version) for name, one in players.items()}
+    agents = {name: AgentSpec(name, player.kind, player.payload, player.version) for name, player in players.items()}
     met = [
         Encounter((agent, opponent), derive("a fresh seed", turn), game)
         for agent in agents.values()
@@ -44,7 +44,7 @@ def strength(players: dict[str, Player], bot: str, game: GameSpec) -> dict[str, 
     taken = dict.fromkeys(agents, 0.0)
     with ConcurrentTrainingExecutor(max_workers=2, game=game) as executor:
         for result in executor.play(matches(met, Limits())):
-            name = next(one for one in result.players if one in agents)
+            name = next(player for player in result.players if player in agents)
             taken[name] += outcomes_of(result)[result.players.index(name)]
     return {name: interval(points, 2 * PAIRS) for name, points in taken.items()}
 
@@ -71,8 +71,8 @@ def test_treasure_hunt_can_be_learned() -> None:
     """The champion becomes better than a random walker."""
     game = new_game("treasure-hunt", seats=2, turns=60, radius=1).spec
     settings = {"bots": "Drifter", "validate_bots": "Drifter", "games": 2, "checkpoint_every": 1, "validate_every": 3}
-    one = NeatConfig(mode="against-bots", seed=1, population=60, generations=14, validate_pairs=6, **settings)
-    found = strength(first_and_champion(trained(one, game=game, workers=2)), "Drifter", game)
+    config = NeatConfig(mode="against-bots", seed=1, population=60, generations=14, validate_pairs=6, **settings)
+    found = strength(first_and_champion(trained(config, game=game, workers=2)), "Drifter", game)
     assert found["champion"][0] > 0.5, found
     assert found["first"][1] < 0.5, found
 
@@ -123,16 +123,16 @@ def test_a_game_for_three_is_learned_without_special_cases(
     mode: str, trio: GameSpec, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = {"bots": "Shy,Greedy", "validate_bots": "Greedy", "neat_config": write_config(tmp_path / "crowd.txt")}
-    one = NeatConfig(**{**QUICK, **names, "mode": mode, "mastery": 0.4})
-    one.check(game_of(trio), None, False)
-    events = trained(one, game=trio, workers=2, plugins=("tests.plugins.trio",))
+    config = NeatConfig(**{**QUICK, **names, "mode": mode, "mastery": 0.4})
+    config.check(game_of(trio), None, False)
+    events = trained(config, game=trio, workers=2, plugins=("tests.plugins.trio",))
     found = measured(events)
     assert list(found) == list(range(1, QUICK["generations"] + 1))
     assert {values["trouble/failed"] for values in found.values()} == {0.0}
     assert "validation/Greedy" in found[1]
     stay_in_process(monkeypatch)
-    begun = trained(one, game=trio, stop_after=60)
-    rest = trained(one, game=trio, state=last_state(begun))
+    begun = trained(config, game=trio, stop_after=60)
+    rest = trained(config, game=trio, state=last_state(begun))
     assert {**measured(begun), **measured(rest)} == found, "in this process, and stopped halfway"
 
 
@@ -141,10 +141,10 @@ def test_each_genome_has_each_of_three_seats_equally_often(mode: str, trio: Game
     from agents.training.neat.state import EvolutionRun
 
     names = {"bots": "Shy,Greedy", "validate_bots": "Greedy", "neat_config": write_config(tmp_path / "crowd.txt")}
-    one = NeatConfig(**{**QUICK, **names, "mode": mode, "population": 9})
+    config = NeatConfig(**{**QUICK, **names, "mode": mode, "population": 9})
     game = game_of(trio)
-    run = EvolutionRun.start(one, game, None)
-    specs = matches(mode_of(one, game).encounters(run), Limits())
+    run = EvolutionRun.start(config, game, None)
+    specs = matches(mode_of(config, game).encounters(run), Limits())
     for key in run.evolution.genomes:
         seats = [sum(spec.players[seat].id == str(key) for spec in specs) for seat in range(3)]
         assert seats[0] == seats[1] == seats[2] > 0
@@ -161,6 +161,6 @@ def test_a_game_for_three_is_played_by_groups_of_neat_pythons_genomes(trio: Game
     plugins = ("tests.plugins.trio",)
     with ConcurrentTrainingExecutor(place, 2, game=trio, plugins=plugins) as executor:
         results = executor.execute_matches([genomes[:3], genomes[3:], genomes[1:4]])
-    assert [one["error"] for one in results] == [None] * 3
-    assert [len(one["contact_metrics"]) for one in results] == [3] * 3
-    assert {tuple(each) for one in results for each in one["contact_metrics"]} == {("alone", "last")}
+    assert [result["error"] for result in results] == [None] * 3
+    assert [len(result["contact_metrics"]) for result in results] == [3] * 3
+    assert {tuple(each) for result in results for each in result["contact_metrics"]} == {("alone", "last")}

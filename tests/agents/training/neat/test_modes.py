@@ -43,8 +43,8 @@ def result(
 ) -> MatchResult:
     """A match result; a seat that forfeits is last."""
     keyed = [(seat in ending.seats, -score) for seat, score in enumerate(scores)]
-    ranks = tuple(1 + sum(other < one for other in keyed) for one in keyed)
-    players = tuple(one.id for one in spec.players) if spec else tuple(str(seat) for seat in range(len(scores)))
+    ranks = tuple(1 + sum(other < key for other in keyed) for key in keyed)
+    players = tuple(player.id for player in spec.players) if spec else tuple(str(seat) for seat in range(len(scores)))
     rows = tuple(tuple(map(float, row)) for row in stats) if stats is not None else ((0.0,) * len(STATS),) * len(scores)
     return MatchResult(spec.id if spec else "0.0", players, tuple(map(float, scores)), ranks, steps, ending, rows, b"")
 
@@ -54,12 +54,12 @@ def in_columns(specs: Sequence[MatchSpec], play: Callable[[MatchSpec], MatchResu
 
 
 def evaluated(
-    one: NeatConfig,
+    config: NeatConfig,
     play: Callable[[MatchSpec], MatchResult],
     prepare: Callable[[EvolutionRun], None] = lambda run: None,
 ) -> tuple[EvolutionRun, Evaluation]:
     """A first generation evaluated with fabricated results."""
-    run, mode = EvolutionRun.start(one, GAME, None), mode_of(one)
+    run, mode = EvolutionRun.start(config, GAME, None), mode_of(config)
     prepare(run)
     met = mode.encounters(run)
     return run, mode.evaluate(run, met, in_columns(matches(met, Limits()), play))
@@ -67,7 +67,7 @@ def evaluated(
 
 def by_number(spec: MatchSpec) -> MatchResult:
     """The larger key wins by the difference; bots and the hall of fame count as 5."""
-    worth = [float(one.id) if one.id.isdigit() else 5.0 for one in spec.players]
+    worth = [float(player.id) if player.id.isdigit() else 5.0 for player in spec.players]
     return result(worth, spec=spec, stats=[[value] * len(STATS) for value in worth])
 
 
@@ -75,7 +75,7 @@ def failing(key: str, play: Callable[[MatchSpec], MatchResult] = by_number) -> C
     """The same, except that this genome fails in every match."""
 
     def played(spec: MatchSpec) -> MatchResult:
-        ids = [one.id for one in spec.players]
+        ids = [player.id for player in spec.players]
         if key not in ids:
             return play(spec)
         return result([0.0] * len(ids), Ending(EndingKind.EXCEPTION, (ids.index(key),)), spec)
@@ -124,7 +124,7 @@ def test_merit_is_half_outcome_and_half_margin() -> None:
 )
 def test_each_player_meets_enough_others_and_never_itself(count: int, size: int, meetings: int) -> None:
     found = [group for pairs in groups(count, size, meetings, 77) for group in pairs]
-    met = Counter(one for group in found for one in group for _ in range(size - 1))
+    met = Counter(player for group in found for player in group for _ in range(size - 1))
     assert set(met) == set(range(count))
     assert min(met.values()) >= meetings
     assert all(len(set(group)) == size for group in found)
@@ -142,7 +142,7 @@ def test_pairings_are_drawn_anew_each_round_and_each_generation() -> None:
 def test_no_pair_meets_twice_before_all_pairs_have_met(count: int) -> None:
     rounds = groups(count, 2, count - 1 + count % 2, 3)
     for pairs in rounds:
-        assert {one for pair in pairs for one in pair} == set(range(count))
+        assert {player for pair in pairs for player in pair} == set(range(count))
     met = Counter(frozenset(pair) for pairs in rounds for pair in (pairs[1:] if count % 2 else pairs))
     assert set(met.values()) == ({1} if met else set())
     assert len(met) == count * (count - 1) // 2
@@ -150,9 +150,9 @@ def test_no_pair_meets_twice_before_all_pairs_have_met(count: int) -> None:
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_each_genome_has_each_seat_equally_often_with_the_same_seeds(mode: str, crowd: str) -> None:
-    one = trainer(crowd, mode=mode, opponents=5)
-    run = EvolutionRun.start(one, GAME, None)
-    specs = matches(mode_of(one).encounters(run), Limits())
+    config = trainer(crowd, mode=mode, opponents=5)
+    run = EvolutionRun.start(config, GAME, None)
+    specs = matches(mode_of(config).encounters(run), Limits())
     seats: dict[str, Counter[int]] = {}
     seeds: dict[str, Counter[int]] = {}
     for spec in specs:
@@ -168,9 +168,15 @@ def test_each_genome_has_each_seat_equally_often_with_the_same_seeds(mode: str, 
 
 
 def test_a_genome_meets_five_opponents_by_default(crowd: str) -> None:
-    one = NeatConfig(mode="competitive", neat_config=crowd, population=20)
-    assert (one.opponents, one.neighbours, one.archive, one.hall_share, one.hall_every) == (5, 15, 500, 0.2, 5)
-    met = mode_of(one).encounters(EvolutionRun.start(one, GAME, None))
+    config = NeatConfig(mode="competitive", neat_config=crowd, population=20)
+    assert (config.opponents, config.neighbours, config.archive, config.hall_share, config.hall_every) == (
+        5,
+        15,
+        500,
+        0.2,
+        5,
+    )
+    met = mode_of(config).encounters(EvolutionRun.start(config, GAME, None))
     counts = Counter(player.id for encounter in met for player in encounter.players)
     assert set(counts.values()) == {5}
 
@@ -230,9 +236,9 @@ def test_the_interval_of_a_share_is_wilsons() -> None:
 @pytest.mark.parametrize("mode", ["against-bots", "self-play", "competitive"])
 def test_a_genome_that_always_fails_is_last_and_its_failures_are_counted(mode: str, crowd: str) -> None:
     # level 0 scores shares of 1: with fitness below 0.0 nowhere, a failure that were scored 0 would show
-    one = trainer(crowd, mode=mode, opponents=9, novelty=0.0)
-    _, well = evaluated(one, by_number)
-    _, evaluation = evaluated(one, failing("7"))
+    config = trainer(crowd, mode=mode, opponents=9, novelty=0.0)
+    _, well = evaluated(config, by_number)
+    _, evaluation = evaluated(config, failing("7"))
     others = [value for key, value in evaluation.fitness.items() if key != 7]
     assert evaluation.fitness[7] == min(others)
     assert evaluation.fitness[7] != 0.0
@@ -241,23 +247,23 @@ def test_a_genome_that_always_fails_is_last_and_its_failures_are_counted(mode: s
 
 
 def test_a_genome_that_fails_sometimes_is_evaluated_by_its_other_matches(crowd: str) -> None:
-    one = trainer(crowd, mode="against-bots", games=2)
+    config = trainer(crowd, mode="against-bots", games=2)
 
     def at_times(spec: MatchSpec) -> MatchResult:
         return failing("7")(spec) if spec.id.endswith(".1") else by_number(spec)
 
-    _, evaluation = evaluated(one, at_times)
-    assert evaluation.fitness == evaluated(one, by_number)[1].fitness
+    _, evaluation = evaluated(config, at_times)
+    assert evaluation.fitness == evaluated(config, by_number)[1].fitness
     assert evaluation.failed == 2
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_if_all_matches_fail_all_genomes_are_equal(mode: str, crowd: str) -> None:
-    one = trainer(crowd, mode=mode, novelty=0.0)
+    config = trainer(crowd, mode=mode, novelty=0.0)
     void = Ending(EndingKind.VOID)
-    run, evaluation = evaluated(one, lambda spec: result([0.0, 0.0], void, spec))
+    run, evaluation = evaluated(config, lambda spec: result([0.0, 0.0], void, spec))
     assert len(set(evaluation.fitness.values())) == 1
-    assert evaluation.failed == len(matches(mode_of(one).encounters(run), Limits()))
+    assert evaluation.failed == len(matches(mode_of(config).encounters(run), Limits()))
 
 
 def test_a_failing_genome_gets_no_novelty_bonus(crowd: str) -> None:
@@ -303,7 +309,7 @@ def test_novelty_is_zero_in_a_game_without_statistics() -> None:
 
 def test_novelty_uses_a_genomes_own_statistics(crowd: str) -> None:
     def own(spec: MatchSpec) -> MatchResult:
-        stats = [[int(one.id) * 10 + at for at in range(len(STATS))] for one in spec.players]
+        stats = [[int(player.id) * 10 + at for at in range(len(STATS))] for player in spec.players]
         return result([1.0, 1.0], spec=spec, stats=stats)
 
     _, evaluation = evaluated(trainer(crowd, mode="competitive"), own)
@@ -320,25 +326,25 @@ def test_novelty_uses_a_genomes_own_statistics(crowd: str) -> None:
 
 
 def test_the_curriculum_rises_when_the_newest_bot_is_mastered(crowd: str) -> None:
-    one = trainer(crowd, mode="against-bots", mastery=0.75)
-    run, evaluation = evaluated(one, by_number)
+    config = trainer(crowd, mode="against-bots", mastery=0.75)
+    run, evaluation = evaluated(config, by_number)
     assert (run.level, evaluation.level, evaluation.metrics["population/level"]) == (0, 1, 0.0)
     assert "wins 100% of the points against Still; next: Lazy" in evaluation.messages[0]
-    _, beaten = evaluated(one, lambda spec: result([1.0, 1.0], spec=spec))
+    _, beaten = evaluated(config, lambda spec: result([1.0, 1.0], spec=spec))
     assert (beaten.level, beaten.messages) == (0, [])
 
     def at_top(run: EvolutionRun) -> None:
         run.level = 2
 
-    _, top = evaluated(one, by_number, at_top)
+    _, top = evaluated(config, by_number, at_top)
     assert (top.level, top.messages) == (2, [])
     assert min(top.fitness.values()) >= 2.0, "a level is worth more than all that can be won below it"
     assert max(evaluation.fitness.values()) <= 1.0
 
 
 def test_a_level_meets_its_bot_and_the_one_before(crowd: str) -> None:
-    one = trainer(crowd, mode="against-bots")
-    run, mode = EvolutionRun.start(one, GAME, None), mode_of(one)
+    config = trainer(crowd, mode="against-bots")
+    run, mode = EvolutionRun.start(config, GAME, None), mode_of(config)
     for level, wanted in enumerate([{"Still"}, {"Still", "Lazy"}, {"Lazy", "Tracker"}]):
         run.level = level
         assert {encounter.players[1].id for encounter in mode.encounters(run)} == wanted
@@ -349,7 +355,7 @@ def test_options_of_the_game_approach_their_values_level_by_level() -> None:
     found = curriculum(game, ready_bots(game, "Still,Lazy,Tracker"), "serve_speed=4, points=1")
     options = [dict(spec.options) for spec in found.games]
     ramp = [(4.0, 1), (5.0, 2), (6.0, 3), (7.0, 4), (8.0, 5)]
-    assert [(one["serve_speed"], one["points"]) for one in options] == ramp
+    assert [(option["serve_speed"], option["points"]) for option in options] == ramp
     assert [found.bot(level).id for level in range(5)] == ["Still", "Still", "Lazy", "Lazy", "Tracker"]
     assert found.games[-1] == game.spec
     alone = curriculum(game, ready_bots(game, "Still"), "serve_speed=4")
@@ -387,8 +393,8 @@ def test_a_share_of_meetings_is_met_on_average() -> None:
 
 
 def test_the_champion_enters_the_hall_periodically_and_is_an_opponent(crowd: str) -> None:
-    one = trainer(crowd, mode="self-play", opponents=5, hall_every=2, hall_size=3)
-    run, mode = EvolutionRun.start(one, GAME, None), mode_of(one)
+    config = trainer(crowd, mode="self-play", opponents=5, hall_every=2, hall_size=3)
+    run, mode = EvolutionRun.start(config, GAME, None), mode_of(config)
     for generation in range(12):
         met = mode.encounters(run)
         evaluation = mode.evaluate(run, met, in_columns(matches(met, Limits()), by_number))
@@ -400,7 +406,7 @@ def test_the_champion_enters_the_hall_periodically_and_is_an_opponent(crowd: str
         champion = max(evaluation.fitness, key=evaluation.fitness.__getitem__)
         before = list(run.hall)
         genome = run.evolution.genome(champion)
-        run.advance(evaluation, one)
+        run.advance(evaluation, config)
         if generation % 2:
             assert run.hall == [*before, run.hall[-1]][-3:]
             assert (run.hall[-1].key, run.hall[-1].generation, run.hall[-1].genome) == (

@@ -29,24 +29,24 @@ def trainer_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> objec
     return lambda mode, **settings: trainer(crowd, mode=mode, mastery=0.3, **settings)
 
 
-def attend_calls(one: NeatConfig) -> int:
+def attend_calls(config: NeatConfig) -> int:
     """Number of calls of `attend` in a whole run."""
     context = FakeContext()
-    assert list(one.train(context))[-1].how is How.FINISHED
+    assert list(config.train(context))[-1].how is How.FINISHED
     return context.calls
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_a_run_stopped_at_any_moment_resumes_identically(mode: str, trainer_in_process) -> None:
-    one = trainer_in_process(mode)
-    whole = trained(one)
-    wanted, looks = measured(whole), attend_calls(one)
+    trainer = trainer_in_process(mode)
+    whole = trained(trainer)
+    wanted, looks = measured(whole), attend_calls(trainer)
     moments = sorted({0, 1, looks // 7, looks // 3, looks // 2, looks - 1, *range(5, looks, looks // 4)})
     for moment in moments:
-        begun = trained(one, stop_after=moment)
+        begun = trained(trainer, stop_after=moment)
         assert begun[-1].how is How.STOPPED
         assert len(of(Checkpoint, begun)) == 1
-        rest = trained(one, state=last_state(begun))
+        rest = trained(trainer, state=last_state(begun))
         assert {**measured(begun), **measured(rest)} == wanted
         assert not set(measured(begun)) & set(measured(rest)), "what was finished is not done again"
         assert rest[-1] == Ended(How.FINISHED, "5 generations")
@@ -56,13 +56,13 @@ def test_a_run_stopped_at_any_moment_resumes_identically(mode: str, trainer_in_p
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_a_run_stopped_many_times_has_the_same_end(mode: str, trainer_in_process) -> None:
-    one = trainer_in_process(mode)
-    wanted, looks = measured(trained(one)), attend_calls(one)
+    trainer = trainer_in_process(mode)
+    wanted, looks = measured(trained(trainer)), attend_calls(trainer)
     found: dict[int, dict[str, float]] = {}
     state, stops = None, 0
     events: list[Event] = []
     while not events or events[-1].how is How.STOPPED:
-        events = trained(one, state=state, stop_after=looks // 2 if stops < 4 else None)
+        events = trained(trainer, state=state, stop_after=looks // 2 if stops < 4 else None)
         found |= measured(events)
         state, stops = last_state(events), stops + 1
     assert stops >= 2
@@ -71,13 +71,13 @@ def test_a_run_stopped_many_times_has_the_same_end(mode: str, trainer_in_process
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_every_checkpoint_leads_to_the_same_end(mode: str, trainer_in_process) -> None:
-    one = trainer_in_process(mode, checkpoint_every=1)
-    events = trained(one)
+    trainer = trainer_in_process(mode, checkpoint_every=1)
+    events = trained(trainer)
     wanted = measured(events)
     checkpoints = of(Checkpoint, events)
     assert [each.step for each in checkpoints] == [1, 2, 3, 4, 5]
     for checkpoint in checkpoints:
-        rest = measured(trained(one, state=checkpoint.state))
+        rest = measured(trained(trainer, state=checkpoint.state))
         assert rest == {step: values for step, values in wanted.items() if step > checkpoint.step}
 
 
@@ -93,21 +93,21 @@ def test_a_finished_run_can_be_resumed_with_more_generations(trainer_in_process)
 
 
 def test_a_checkpoint_is_the_same_for_the_same_run(trainer_in_process) -> None:
-    one = trainer_in_process("competitive")
-    assert last_state(trained(one)) == last_state(trained(one))
+    trainer = trainer_in_process("competitive")
+    assert last_state(trained(trainer)) == last_state(trained(trainer))
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_the_number_of_workers_does_not_change_a_run(
     mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = trainer(write_config(tmp_path / "crowd.txt"), mode=mode, generations=3, mastery=0.3)
-    runs = [trained(one, workers=workers) for workers in (1, 2)]
-    stopped = trained(one, workers=2, stop_after=2)
+    config = trainer(write_config(tmp_path / "crowd.txt"), mode=mode, generations=3, mastery=0.3)
+    runs = [trained(config, workers=workers) for workers in (1, 2)]
+    stopped = trained(config, workers=2, stop_after=2)
     assert stopped[-1].how is How.STOPPED
     stay_in_process(monkeypatch)
-    runs.append(trained(one))
+    runs.append(trained(config))
     assert measured(runs[0]) == measured(runs[1]) == measured(runs[2])
     assert last_state(runs[0]) == last_state(runs[1]) == last_state(runs[2])
-    rest = trained(one, state=last_state(stopped))
+    rest = trained(config, state=last_state(stopped))
     assert {**measured(stopped), **measured(rest)} == measured(runs[0])

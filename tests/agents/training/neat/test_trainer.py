@@ -15,7 +15,7 @@ import pytest
 
 from agents.neat.payload import dump, load
 from agents.neat.pilot import KIND
-from agents.training.events import Champion, Checkpoint, Ended, How, Log, Metrics, Progress
+from agents.training.events import Champion, Checkpoint, Current, Ended, How, Log, Metrics, Progress
 from agents.training.neat import trainer as neuroevolution
 from agents.training.neat.config import NeatConfig
 from agents.training.neat.modes import MODES
@@ -53,20 +53,20 @@ def crowd(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_a_run_is_repeatable_and_its_metrics_are_documented(mode: str, crowd: str) -> None:
-    one = trainer(crowd, mode=mode)
+    config = trainer(crowd, mode=mode)
     random.seed(5)
     before = random.getstate()
-    events = trained(one)
+    events = trained(config)
     assert random.getstate() == before
     found = measured(events)
     assert list(found) == [1, 2, 3, 4, 5]
     random.seed(6)
-    assert measured(trained(one)) == found
-    assert measured(trained(replace(one, seed=2))) != found
+    assert measured(trained(config)) == found
+    assert measured(trained(replace(config, seed=2))) != found
     for event in of(Metrics, events):
         for name, value in event.values:
             group = name.partition("/")[0]
-            assert name in one.metrics or f"{group}/*" in one.metrics, name
+            assert name in config.metrics or f"{group}/*" in config.metrics, name
             assert isinstance(value, float)
     assert [("validation/share" in values) for values in found.values()] == [True, False, True, False, True]
     assert all({"validation/Lazy", "validation/Tracker"} <= set(found[step]) for step in (1, 3, 5))
@@ -98,30 +98,30 @@ def test_the_last_events_are_a_checkpoint_a_champion_and_an_end(crowd: str) -> N
 def test_progress_has_step_total_and_time_left(crowd: str) -> None:
     events = trained(trainer(crowd))
     found = of(Progress, events)
-    assert [(one.step, one.total) for one in found] == [(step, 5) for step in range(1, 6)]
-    assert all(one.seconds_left is not None and one.seconds_left >= 0 for one in found)
+    assert [(progress.step, progress.total) for progress in found] == [(step, 5) for step in range(1, 6)]
+    assert all(progress.seconds_left is not None and progress.seconds_left >= 0 for progress in found)
     assert "species" in found[0].text
     assert "validated" in found[0].text
 
 
 def test_checkpoints_come_every_checkpoint_every_generations(crowd: str) -> None:
     events = trained(trainer(crowd, checkpoint_every=2))
-    assert [one.step for one in of(Checkpoint, events)] == [2, 4, 5]
+    assert [checkpoint.step for checkpoint in of(Checkpoint, events)] == [2, 4, 5]
 
 
 def test_a_new_level_is_logged(crowd: str) -> None:
     events = trained(trainer(crowd, mode="against-bots", bots="Still,Lazy", mastery=0.1, games=2))
     levels = [values["population/level"] for values in measured(events).values()]
     assert levels == [0.0, 1.0, 1.0, 1.0, 1.0]
-    assert [one.text for one in of(Log, events) if "next: Lazy" in one.text]
+    assert [log.text for log in of(Log, events) if "next: Lazy" in log.text]
 
 
 def test_extinction_is_logged_and_training_continues(tmp_path: Path) -> None:
     dying = write_config(tmp_path / "dying.txt", max_stagnation=1, species_elitism=0)
-    one = trainer(
+    config = trainer(
         dying, mode="against-bots", generations=6, bots="Predictor", steps=20
     )  # no genome scores: nothing improves
-    events = trained(one)
+    events = trained(config)
     assert [log.text for log in of(Log, events) if "died out" in log.text]
     assert list(measured(events)) == list(range(1, 7))
 
@@ -146,8 +146,8 @@ def test_training_ends_at_the_fitness_threshold_of_the_configuration(tmp_path: P
 
 def test_training_ends_when_validation_does_not_improve(crowd: str) -> None:
     # against an opponent that no genome beats, the first validation stays the best
-    one = trainer(crowd, generations=30, patience=3, validate_bots="Predictor", validate_every=1)
-    events = trained(one)
+    config = trainer(crowd, generations=30, patience=3, validate_bots="Predictor", validate_every=1)
+    events = trained(config)
     shares = [values["validation/share"] for values in measured(events).values()]
     assert events[-1].reason == "no better validation in 3 generations"
     assert len(shares) < 30
@@ -161,13 +161,13 @@ def test_training_ends_after_the_given_minutes(crowd: str, monkeypatch: pytest.M
     events = trained(trainer(crowd, generations=1000, minutes=1.0))
     assert events[-1] == Ended(How.FINISHED, "1 min")
     assert 1 <= len(measured(events)) < 20
-    left = [one.seconds_left for one in of(Progress, events)]
+    left = [progress.seconds_left for progress in of(Progress, events)]
     assert left == sorted(left, reverse=True), "the clock runs out before the generations do"
 
 
 def test_a_stopped_run_yields_a_checkpoint(crowd: str) -> None:
     events = trained(trainer(crowd), stop_after=0)
-    assert [type(one) for one in events] == [Checkpoint, Ended]
+    assert [type(event) for event in events] == [Checkpoint, Ended]
     assert events[-1].how is How.STOPPED
     assert (events[0].step, events[0].players) == (0, ())
 
@@ -176,19 +176,19 @@ def test_a_stopped_run_yields_a_checkpoint(crowd: str) -> None:
 
 
 def ancestor(**changes: object) -> AgentSpec:
-    genome = max(all_of(bred(True, generations=6, num_inputs=8, num_outputs=3)), key=lambda one: len(one.key))
+    genome = max(all_of(bred(True, generations=6, num_inputs=8, num_outputs=3)), key=lambda genome: len(genome.key))
     return replace(AgentSpec("old hand", KIND.name, dump(genome), KIND.version), **changes)
 
 
 def test_the_first_generation_has_the_ancestor_and_its_copies(crowd: str) -> None:
-    one, old = trainer(crowd, generations=2), ancestor()
-    run = EvolutionRun.start(one, GAME, old)
+    config, old = trainer(crowd, generations=2), ancestor()
+    run = EvolutionRun.start(config, GAME, old)
     payloads = [spec.payload for spec in run.specs().values()]
     assert payloads[0] == old.payload
     assert len(set(payloads)) > 5
-    found = measured(trained(one, ancestor=old))
-    assert found == measured(trained(one, ancestor=old))
-    assert found != measured(trained(one))
+    found = measured(trained(config, ancestor=old))
+    assert found == measured(trained(config, ancestor=old))
+    assert found != measured(trained(config))
     assert found[1]["genome/nodes"] >= 3
 
 
@@ -212,18 +212,18 @@ def test_an_ancestor_of_another_kind_is_refused_by_name(crowd: str) -> None:
     ids=str,
 )
 def test_a_checkpoint_that_does_not_fit_is_refused(changes: dict[str, object], words: str, crowd: str) -> None:
-    one = trainer(crowd, generations=2)
-    raw = json.loads(last_state(trained(one)))
-    assert EvolutionRun.from_checkpoint(json.dumps(raw).encode(), one, GAME).evolution.generation == 2
+    config = trainer(crowd, generations=2)
+    raw = json.loads(last_state(trained(config)))
+    assert EvolutionRun.from_checkpoint(json.dumps(raw).encode(), config, GAME).evolution.generation == 2
     with pytest.raises(BadValue, match=words):
-        EvolutionRun.from_checkpoint(json.dumps({**raw, **changes}).encode(), one, GAME)
+        EvolutionRun.from_checkpoint(json.dumps({**raw, **changes}).encode(), config, GAME)
 
 
 def test_a_checkpoint_of_another_game_is_refused(crowd: str) -> None:
-    one = trainer(crowd, generations=1)
-    state = last_state(trained(one))
+    config = trainer(crowd, generations=1)
+    state = last_state(trained(config))
     with pytest.raises(BadValue, match="checkpoint"):
-        EvolutionRun.from_checkpoint(state, one, new_game("tictactoe"))
+        EvolutionRun.from_checkpoint(state, config, new_game("tictactoe"))
 
 
 HOSTILE = "a checkpoint's hall, best, level and behaviours are not looked at closely"
@@ -231,8 +231,8 @@ HOSTILE = "a checkpoint's hall, best, level and behaviours are not looked at clo
 
 @pytest.mark.parametrize("field", ["level", "stale", "best", "hall", "behaviours"])
 def test_every_field_of_a_checkpoint_is_checked(field: str, crowd: str) -> None:
-    one = trainer(crowd, mode="self-play", generations=3)
-    raw = json.loads(last_state(trained(one)))
+    config = trainer(crowd, mode="self-play", generations=3)
+    raw = json.loads(last_state(trained(config)))
     other = {**raw["hall"][0]["genome"], "inputs": 9}
     raw[field] = {
         "level": -1,
@@ -242,7 +242,7 @@ def test_every_field_of_a_checkpoint_is_checked(field: str, crowd: str) -> None:
         "behaviours": [[1.0]],
     }[field]
     with pytest.raises(BadValue, match=field):
-        EvolutionRun.from_checkpoint(json.dumps(raw).encode(), one, GAME)
+        EvolutionRun.from_checkpoint(json.dumps(raw).encode(), config, GAME)
 
 
 # Settings
@@ -334,3 +334,16 @@ def test_a_game_with_masks_and_turns_can_be_learned(mode: str, crowd: str) -> No
     found = measured(trained(trainer(crowd, mode=mode, **names), game=new_game("tictactoe").spec))
     assert list(found) == list(range(1, QUICK["generations"] + 1))
     assert {values["trouble/failed"] for values in found.values()} == {0.0}
+
+
+def test_the_fittest_genome_is_shown_on_request_and_evolution_stays_the_same(crowd: str) -> None:
+    plain, watched = trained(trainer(crowd)), trained(trainer(crowd), watched=True)
+    assert last_state(watched) == last_state(plain)
+    assert measured(watched) == measured(plain)
+    shown = of(Current, watched)
+    assert [event.step for event in shown] == [1, 2, 3, 4, 5]
+    for event in shown:
+        assert event.player.kind == KIND.name
+        assert f"generation {event.step}, genome " in event.player.about
+        assert f"fitness {measured(watched)[event.step]['fitness/best']:.4g}" in event.player.about
+        load(event.player.payload)

@@ -1,0 +1,122 @@
+"""Plays training matches for the learner, on as many cores as the session has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any, NamedTuple, Protocol
+
+from agents.training.events import WorkerState
+from agents.training.rollouts import RolloutPool
+from agents.training.selfplay.config import ASYNCHRONOUS, PpoConfig
+from agents.training.selfplay.opponents import LEARNER
+from agents.training.selfplay.state import PpoRun
+from agents.training.trainer import Context
+from engine.closing import Closing
+from engine.play.match import GameSpec
+from engine.play.rollout import Trajectories
+from engine.registry import game_of
+
+PLAN = "agents.training.selfplay.opponents:match"
+PULSE = 0.1  # seconds between two calls of `Context.attend` while matches are played
+SPARE = 32  # retired snapshots that pilots may keep in memory before they are loaded anew without them
+
+
+class Collected(NamedTuple):
+    """The experience of one update."""
+
+    played: Trajectories
+    staleness: float = 0.0  # mean number of updates since the weights that played it
+    waiting: int = 0  # batches that are left in queues
+
+
+class Collector(Protocol):
+    """Plays until it is closed."""
+
+    @property
+    def streams(self) -> range:
+        """The streams of matches that run at the same time."""
+
+    def collect(self) -> Collected:
+        """The experience of the next update. Requests of the session are handled meanwhile."""
+
+    def publish(self) -> None:
+        """Sends the current weights, new opponents and the chances of all opponents. Weights take effect at once,
+        the rest in matches that begin from now on."""
+
+    def save(self) -> bytes:
+        """The running matches, for a checkpoint."""
+
+    def workers(self) -> Sequence[WorkerState]:
+        """The processes that play."""
+
+    def close(self) -> None: ...
+
+
+class SynchronousCollector(Closing):
+    """All turns of an update are played with the current weights, in fixed streams of matches. The trajectories are the
+    same to the bit for any number of workers."""
+
+    def __init__(self, settings: PpoConfig, context: Context, run: PpoRun) -> None:
+        self._settings, self._context, self._run = settings, context, run
+        self.streams = range(settings.streams)
+        self._thread = ThreadPoolExecutor(1, "ringside-collector")
+        self._known: set[str] = set()  # ids of opponents that the rollouts have received
+        self._rollouts = self._open(run.rollout)
+
+    def _open(self, saved: bytes | None) -> RolloutPool:
+        agents = [self._run.spec(), *self._run.pool.agents]
+        self._known = {agent.id for agent in agents}
+        plan = plan_settings(self._settings, self._context.game, self._run)
+        return self._context.rollouts(self.streams, PLAN, agents, settings=plan, learners=[LEARNER], saved=saved)
+
+    def collect(self) -> Collected:
+        """The next steps of every stream."""
+        segment = self._thread.submit(self._rollouts.collect, self._settings.steps)
+        while not wait([segment], PULSE).done:
+            self._context.attend()
+        return Collected(segment.result())
+
+    def publish(self) -> None:
+        if len(self._known) > len(self._run.pool.agents) + SPARE:
+            saved = self._rollouts.save()
+            self._rollouts.close()
+            self._rollouts = self._open(saved)
+            return
+        self._rollouts.replace(self._run.spec())
+        for agent in self._run.pool.agents:
+            if agent.id not in self._known:
+                self._known.add(agent.id)
+                self._rollouts.replace(agent)
+        self._rollouts.configure(plan_settings(self._settings, self._context.game, self._run))
+
+    def save(self) -> bytes:
+        return self._rollouts.save()
+
+    def workers(self) -> Sequence[WorkerState]:
+        return [WorkerState(f"rollout {k}", "playing") for k in range(1, self._rollouts.processes + 1)]
+
+    def close(self) -> None:
+        self._rollouts.close()
+        self._thread.shutdown()
+
+
+def new_collector(settings: PpoConfig, context: Context, run: PpoRun) -> Collector:
+    if settings.mode == ASYNCHRONOUS:
+        from agents.training.selfplay.asynchronous import AsynchronousCollector  # it imports this module
+
+        return AsynchronousCollector(settings, context, run)
+    return SynchronousCollector(settings, context, run)
+
+
+def plan_settings(settings: PpoConfig, game: GameSpec, run: PpoRun, seed: int | None = None) -> dict[str, Any]:
+    """The settings of the plan, with the opponents as they are now."""
+    fixed = {
+        "game": [game.name, game.version, [list(pair) for pair in game.options]],
+        "seats": game_of(game).info.seats,
+        "seed": settings.seed if seed is None else seed,
+        "steps": settings.match_steps,
+        "self_share": settings.self_share,
+        "bot_share": settings.bot_share,
+    }
+    return fixed | run.pool.plan_settings(settings.sampling)

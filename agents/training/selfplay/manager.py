@@ -1,0 +1,350 @@
+"""Collects experience of self-play in worker processes, for a training loop.
+
+    manager = ParallelManager({"game": "pong"}, {"hidden_dim": 64}, {"num_workers": 2})
+    with manager:
+        manager.start_workers()
+        for step in range(100):
+            for batch in manager.collect_experiences():
+                learn(manager.model, batch.trajectories)
+            manager.sync_model_to_workers()
+
+Workers continue to play while the loop learns, so a batch may be older than the current weights: it names its version,
+and a batch that is too old is refused and counted.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agents.nets.network import Network, Tensors
+from agents.nets.pilot import agent as net_agent
+from agents.training.selfplay.communicator import WorkerCommunicator
+from agents.training.selfplay.link import ExperienceBatch, WorkerLink
+from agents.training.selfplay.parallel_config import EnvConfig, ModelConfig, ParallelConfig, Settings
+from agents.training.selfplay.records import Meter, Totals, WorkerRecord
+from agents.training.selfplay.supervision import Supervisor
+from agents.training.selfplay.synchronizer import ModelSynchronizer
+from agents.training.selfplay.worker import LEARNER, SELF_PLAY, WorkerSpec
+from engine.closing import Closing
+from engine.errors import BadValue, RingsideError, UnknownName
+from engine.play.match import AgentSpec
+from engine.play.rollout_messages import pack_agent
+from engine.play.rollout_plans import NamedPlan
+from engine.play.workers.entry import PRELOAD
+from engine.processes.bootstrap import ChildSetup
+from engine.registry import libraries_of
+
+if TYPE_CHECKING:
+    from agents.nets.modules import PolicyValueNet
+
+logger = logging.getLogger(__name__)
+
+
+class ParallelManager(Closing):
+    """Workers that play the learner's games, and the learner's current weights.
+
+    `plan`, `settings` and `agents` are as for a `RolloutProcess`: they let other agents take part, such as frozen
+    opponents. Without them, the learner plays all seats. The learner's id is `learner`.
+    """
+
+    def __init__(
+        self,
+        env_config: Settings | None = None,
+        model_config: Settings | None = None,
+        parallel_config: Settings | ParallelConfig | None = None,
+        *,
+        plan: str = SELF_PLAY,
+        settings: Mapping[str, Any] | None = None,
+        agents: Iterable[AgentSpec] = (),
+        learner: str = LEARNER,
+        plugins: Sequence[str] = (),
+    ) -> None:
+        """`plugins`: modules that the workers import, because they register games or kinds."""
+        given = parallel_config or {}
+        self.env = EnvConfig.read(env_config or {})
+        self.game = self.env.game
+        self.model_config = ModelConfig.read(model_config or {}, self.game)
+        self.config = config = given if isinstance(given, ParallelConfig) else ParallelConfig.read(given)
+        self.communicator = WorkerCommunicator(config.num_workers, config.queue_size, config.timeout)
+        self.synchronizer = ModelSynchronizer(config.compression_enabled, config.model_sync_interval)
+        self.step = 0  # calls of `collect_experiences` that returned something
+        self._reset_step = 0
+        self._learner_id, self._plan, self._plugins = learner, plan, tuple(plugins)
+        self._settings = dict(settings or {}) if plan != SELF_PLAY else self._self_play_settings(settings)
+        self._named_plan = NamedPlan(plan, self._settings)  # raises if there is none, or if they are no plain values
+        self._agents = {agent.id: agent for agent in agents}
+        self._tensors: Tensors | None = None  # before there is a module
+        self._model: PolicyValueNet | None = None
+        self._totals, self._meter = Totals(), Meter()
+        self._supervisor = Supervisor(self.communicator, config, self._totals, self._connect)
+        self._records = self._supervisor.records
+        self._lock = threading.RLock()  # `get_status` may be called by another thread
+
+    def _self_play_settings(self, given: Mapping[str, Any] | None) -> dict[str, Any]:
+        if given:
+            raise BadValue("settings", given, "left out without a plan")
+        spec = self.game.spec
+        options, seats = [list(pair) for pair in spec.options], self.game.info.seats
+        return {
+            "game": spec.name, "version": spec.version, "options": options, "seats": seats,
+            "seed": self.config.seed, "learner": self._learner_id,
+        }  # fmt: skip
+
+    # The model
+
+    @property
+    def model(self) -> PolicyValueNet:
+        """The learner's network as a torch module: train it, then call `sync_model_to_workers`."""
+        if self._model is None:
+            import torch
+
+            from agents.nets.modules import PolicyValueNet
+
+            info = self.game.info
+            model = PolicyValueNet(self.model_config.architecture, info.observation, info.actions)
+            if self._tensors is None:
+                model.draw_tensors(torch.Generator().manual_seed(self.model_config.seed))
+            else:
+                model.set_tensors(self._tensors)
+            self._model, self._tensors = model, None
+        return self._model
+
+    def load(self, tensors: Tensors) -> None:
+        """Set the learner's weights, by name; `sync_model_to_workers` passes them on. Imports no torch."""
+        self._network(tensors)  # checks them
+        if self._model is not None:
+            self._model.set_tensors(tensors)
+        else:
+            self._tensors = {name: tensor.copy() for name, tensor in tensors.items()}
+
+    def _network(self, tensors: Tensors) -> Network:
+        info, architecture = self.game.info, self.model_config.architecture
+        return Network(self.game.spec.name, info.observation, info.actions, architecture, tensors, temperature=1.0)
+
+    def learner(self) -> AgentSpec:
+        """The learner with its current weights."""
+        tensors = self.model.tensors() if self._tensors is None else self._tensors
+        return net_agent(self._learner_id, self._network(tensors))
+
+    # Workers
+
+    def start_workers(self) -> None:
+        """Start all worker processes. They begin to play in the background."""
+        with self._lock:
+            if self._supervisor.started:
+                raise RingsideError("the workers run already: call `stop_workers` first")
+            learner = self.learner()
+            self.synchronizer.publish(learner.payload, self.step)
+            self._bare_learner = replace(learner, payload=b"")
+            self._meter.start()
+            self._supervisor.start()
+            logger.info("started %d workers for %s", len(self._records), self.game.spec.name)
+
+    def _connect(self, record: WorkerRecord) -> WorkerLink:
+        """Start the process of a worker, and send it agents and weights."""
+        config, lanes = self.config, self.config.lanes
+        streams = tuple(range(record.index * lanes, (record.index + 1) * lanes))
+        spec = WorkerSpec(
+            self.game.spec, streams, record.first, config.steps, config.queue_size, self._plan, self._settings,
+            self._bare_learner, config.max_game_length, config.games_per_worker, self.env.reward_structure,
+        )  # fmt: skip
+        kinds = [self._bare_learner.kind, *(agent.kind for agent in self._agents.values())]
+        setup = ChildSetup(server=PRELOAD, libraries=libraries_of(kinds), plugins=self._plugins)
+        link = WorkerLink(record.index, spec, self.game.info, setup)
+        for agent in self._agents.values():
+            fields, body = pack_agent(agent)
+            link.send("agent", fields, body)
+        link.send("weights", *self.synchronizer.message())
+        if not record.paused:
+            link.send("resume")
+        return link
+
+    def collect_experiences(self, timeout: float | None = None) -> list[ExperienceBatch]:
+        """All batches that wait; if there are none, wait for one, at most `timeout` seconds (those of the settings).
+
+        Raises the error of a worker whose game or agents failed, and CollectionFailed if no worker is left.
+        """
+        until = time.monotonic() + (self.config.timeout if timeout is None else timeout)
+        if self._supervisor.started:
+            self._do_what_is_due()
+        while True:
+            with self._lock:
+                self._supervisor.pump(0.0)
+                self._supervisor.raise_failures()
+                batches = self._take()
+                if batches:
+                    self.step += 1
+                    return batches
+                left = until - time.monotonic()
+                if left <= 0 or not self._supervisor.started:
+                    logger.debug("no batch within the timeout")
+                    return []
+                self._supervisor.pump(left)
+
+    def _do_what_is_due(self) -> None:
+        if self.synchronizer.due(self.step):
+            self.sync_model_to_workers()
+        every = self.config.worker_reset_interval
+        if every and self.step - self._reset_step >= every:
+            self.reset_workers()
+
+    def _take(self) -> list[ExperienceBatch]:
+        """The batches that wait, without those that are too old."""
+        found, totals = [], self._totals
+        for batch in self.communicator.take():
+            games = len(batch.trajectories.results)
+            record, late = self._records[batch.worker], self.synchronizer.version - batch.version
+            record.batches += 1
+            record.games += games
+            if late > self.config.max_staleness:
+                totals.stale_batches += 1
+                totals.stale_experiences += len(batch)
+                logger.warning(
+                    "worker %d: batch %d was played by model version %d, %d versions ago, and is refused",
+                    batch.worker, batch.number, batch.version, late,
+                )  # fmt: skip
+                continue
+            totals.batches += 1
+            totals.experiences += len(batch)
+            totals.games += games
+            totals.staleness += late
+            totals.staleness_last, totals.staleness_max = late, max(totals.staleness_max, late)
+            self._meter.add(len(batch), games)
+            logger.debug("worker %d: batch %d, %d games, staleness %d", batch.worker, batch.number, games, late)
+            found.append(replace(batch, staleness=late))
+        return found
+
+    # Control
+
+    def sync_model_to_workers(self, wait: bool = True) -> int:
+        """Pass the current weights to all workers, also to those that are paused; returns their version.
+
+        Weights that have not changed keep their version. If not `wait`, workers install them before their next batch.
+        """
+        with self._lock:
+            payload = self.learner().payload
+            if self.synchronizer.publish(payload, self.step) and self._supervisor.started:
+                sent = self.communicator.send("weights", range(len(self._records)), *self.synchronizer.message())
+                logger.info("model version %d to %d workers", self.synchronizer.version, len(sent))
+                if wait:
+                    self._supervisor.wait_for(sent)
+            return self.synchronizer.version
+
+    def reset_workers(self, workers: Collection[int] | None = None) -> None:
+        """Begin new games on all boards. Running games are abandoned and counted; batches that wait are kept."""
+        with self._lock:
+            self._reset_step = self.step
+            sent = self._control("reset", workers)
+            self._totals.abandoned_games += self.config.lanes * len(sent)
+
+    def pause_workers(self, workers: Collection[int] | None = None) -> None:
+        """Pause workers after their current batch, and wait until they are. A paused worker uses no processor time."""
+        with self._lock:
+            for index in self._checked(workers):
+                self._records[index].paused = True
+            self._control("pause", workers)
+
+    def resume_workers(self, workers: Collection[int] | None = None) -> None:
+        """Resume workers that are paused, or whose game or agents failed."""
+        with self._lock:
+            for index in self._checked(workers):
+                self._records[index].paused = False
+            self._control("resume", workers)
+
+    def set_agents(self, agents: Iterable[AgentSpec], wait: bool = True) -> None:
+        """Add agents for the plan, or replace them, also in running games. They stay as they are: frozen."""
+        with self._lock:
+            for agent in agents:
+                self._agents[agent.id] = agent
+                fields, body = pack_agent(agent)
+                sent = self.communicator.send("agent", range(len(self._records)), fields, body)
+                if wait:
+                    self._supervisor.wait_for(sent)
+
+    def forget_agents(self, ids: Collection[str], wait: bool = True) -> None:
+        """Remove agents that the plan no longer uses. Workers unload them after their next batch; those whose games are
+        still running finish them, and are unloaded when the players are set up again."""
+        with self._lock:
+            for id in ids:
+                if id not in self._agents:
+                    raise UnknownName("agent", id, self._agents)
+            for id in ids:
+                del self._agents[id]
+            sent = self.communicator.send("forget", range(len(self._records)), [sorted(ids)])
+            if wait:
+                self._supervisor.wait_for(sent)
+
+    def configure(self, settings: Mapping[str, Any], wait: bool = True) -> None:
+        """Replace the settings of the plan, for games that begin from now on."""
+        with self._lock:
+            self._named_plan.configure(settings)
+            self._settings = dict(settings)
+            sent = self.communicator.send("settings", range(len(self._records)), [self._settings])
+            if wait:
+                self._supervisor.wait_for(sent)
+
+    def _checked(self, workers: Collection[int] | None) -> list[int]:
+        known = range(len(self._records))
+        for index in workers or ():
+            if type(index) is not int or index not in known:
+                raise BadValue("worker", index, f"from 0 to {len(known) - 1}")
+        return list(known) if workers is None else sorted(set(workers))
+
+    def _control(self, name: str, workers: Collection[int] | None) -> list[tuple[WorkerLink, int]]:
+        chosen = self._checked(workers)
+        if not self._supervisor.started:
+            raise RingsideError("there are no workers: call `start_workers` first")
+        sent = self.communicator.send(name, chosen)
+        logger.info("%s: workers %s", name, ", ".join(str(link.index) for link, _ in sent))
+        self._supervisor.wait_for(sent)
+        return sent
+
+    # State and end
+
+    def get_status(self) -> dict[str, Any]:
+        """The state of the workers and queues, rates, and what was collected, refused and lost; also for other
+        threads."""
+        if self._lock.acquire(blocking=False):  # another thread may be collecting
+            try:
+                self._supervisor.pump(0.0)
+            finally:
+                self._lock.release()
+        totals, started = self._totals, self._supervisor.started
+        workers = [record.view(self.communicator[record.index], started) for record in self._records]
+        active = sum(worker["state"] in ("starting", "playing", "waiting") for worker in workers)
+        return {
+            "active_workers": active,
+            "workers": workers,
+            "queue_info": self.communicator.get_queue_info(),
+            "rates": self._meter.rates(),
+            "model_version": self.synchronizer.version,
+            "staleness": {
+                "last": totals.staleness_last,
+                "mean": totals.staleness / totals.batches if totals.batches else 0.0,
+                "max": totals.staleness_max,
+                "limit": self.config.max_staleness,
+            },
+            "steps": self.step,
+            "batches": totals.batches,
+            "experiences": totals.experiences,
+            "games": totals.games,
+            "restarts": sum(record.restarts for record in self._records),
+            "refused": {"batches": totals.stale_batches, "experiences": totals.stale_experiences},
+            "lost": {"batches": totals.lost_batches, "games": totals.lost_games},
+            "abandoned_games": totals.abandoned_games,
+        }
+
+    def stop_workers(self) -> None:
+        """Stop all workers: they finish their batch, which can be collected afterwards. Takes a few seconds at most;
+        workers that take longer are killed, and what they were playing is counted as lost. Idempotent."""
+        with self._lock:
+            self._supervisor.stop()
+            logger.info("stopped all workers")
+
+    def close(self) -> None:
+        self.stop_workers()

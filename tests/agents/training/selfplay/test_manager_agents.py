@@ -1,0 +1,142 @@
+"""The agents of a plan in worker processes: frozen, forgotten, and such that fail."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from agents.training.selfplay.slots import Activity, Slots
+from agents.training.selfplay.worker import SelfPlayWorker, WorkerSpec
+from engine.errors import BadSpec, BadValue, RingsideError, UnknownName
+from engine.play.match import AgentSpec
+from engine.processes.channel import Channel
+from tests.agents.training.selfplay.helpers import (
+    PLAN,
+    PLUGINS,
+    collect,
+    collect_until,
+    manager,
+    python_policy,
+    wait_for,
+)
+from tests.faults.league import within, worker_pids
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    with within(120), python_policy():
+        yield
+    assert not worker_pids()
+
+
+def test_frozen_opponents_stay_as_they_are() -> None:
+    """The learner's weights change; the opponent was made of its first ones."""
+    one = manager(num_workers=1, more={**PLAN, "settings": {"opponent": "frozen"}})
+    frozen = AgentSpec("frozen", one.learner().kind, one.learner().payload)
+    with one:
+        one.set_agents([frozen])
+        one.start_workers()
+        one.load({name: 0 * tensor for name, tensor in one.model.tensors().items()})
+        one.sync_model_to_workers()
+        [*_, batch] = collect_until(one, lambda found: bool(found) and found[-1].version == 2)
+        assert batch.trajectories.acted[:, :, 0].all()
+        assert not batch.trajectories.acted[:, :, 1].any()
+        with pytest.raises(BadValue, match="settings"):
+            one.configure({"opponent": {1, 2}})
+        one.set_agents([AgentSpec("bot", "dice")])
+        one.configure({"opponent": "bot"})
+        collect_until(one, lambda found: any("bot" in r.players for b in found for r in b.trajectories.results))
+
+
+def test_agents_that_are_forgotten_finish_their_games_and_leave_the_memory() -> None:
+    """A worker in this process."""
+    one = manager(num_workers=1, more={**PLAN, "settings": {"opponent": "old"}})
+    bare, info = replace(one.learner(), payload=b""), one.game.info
+    rewards = one.env.reward_structure
+    spec = WorkerSpec(
+        one.game.spec, tuple(range(4)), (0,) * 4, 8, 99, PLAN["plan"], {"opponent": "old"}, bare, 0, 0, rewards
+    )  # fmt: skip
+    one.synchronizer.publish(one.learner().payload)
+    fields, body = one.synchronizer.message()
+    old, new = AgentSpec("old", "dice"), AgentSpec("new", "dice")
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours)
+    with ours, theirs, SelfPlayWorker(Channel(theirs), spec, Slots(Slots.new_memory(info, 4, 8, 99), 99)) as worker:
+
+        def players() -> set[str]:
+            """Of the next games that end."""
+            while True:
+                worker._play()
+                for _, *rest in [message for message, _ in channel.get() if message[0] == "batch"]:
+                    labels = rest[-2]
+                    if labels:
+                        return {player for _, *some in labels for player in some}
+
+        worker._control(1, "agent", [old.id, old.kind, old.version], b"")
+        worker._control(2, "agent", [new.id, new.kind, new.version], b"")
+        worker._control(3, "weights", fields, body)
+        worker._play()
+        worker._control(4, "settings", [{"opponent": "new"}], b"")
+        worker._control(5, "forget", [["old"]], b"")
+        assert players() == {"learner", "old"}, "a game that was running"
+        while players() != {"learner", "new"}:
+            pass
+        assert worker._rollout is not None
+        assert worker._rollout.has_loaded(old), "it was still playing"
+        worker._control(6, "forget", [[]], b"")
+        worker._play()
+        assert not worker._rollout.has_loaded(old)
+        assert worker._rollout.has_loaded(new)
+
+
+def test_agents_of_the_plan_can_be_forgotten() -> None:
+    more = {**PLAN, "settings": {"opponent": "old"}, "agents": [AgentSpec("old", "dice"), AgentSpec("new", "dice")]}
+    with manager(num_workers=1, more=more) as one:
+        one.start_workers()
+        collect(one, 1)
+        one.configure({"opponent": "new"})
+        one.forget_agents(["old"])
+        collect_until(one, lambda found: any("new" in r.players for b in found for r in b.trajectories.results))
+        assert one.get_status()["restarts"] == 0
+        with pytest.raises(UnknownName, match="old"):
+            one.forget_agents(["old"])
+
+
+def test_a_plan_that_fails_is_an_error_that_names_the_worker() -> None:
+    with manager(num_workers=1, more={"plan": "tests.plugins.self_play:one_player", "plugins": PLUGINS}) as one:
+        one.start_workers()
+        for _ in range(2):
+            with pytest.raises(BadSpec, match="worker 0: match 'm': pong needs 2 players, not 1"):
+                one.collect_experiences()
+        status = one.get_status()
+        assert (status["workers"][0]["state"], status["active_workers"]) == ("failed", 0)
+        assert status["lost"]["batches"] == 1
+
+
+def test_a_worker_that_failed_plays_again_with_other_agents() -> None:
+    more = {**PLAN, "settings": {"opponent": "it"}, "agents": [AgentSpec("it", "python-policy", b"raise")]}
+    with manager(num_workers=1, more=more) as one:
+        one.start_workers()
+        with pytest.raises(RingsideError, match=r"worker 0: stream 0, .* step 3: 'it' .*no way on"):
+            one.collect_experiences()
+        one.set_agents([AgentSpec("it", "python-policy", b"")])
+        assert collect(one, 2)
+
+
+def test_an_error_is_raised_although_the_worker_plays_again_already() -> None:
+    """Both messages are read in one call, which does not raise it."""
+    more = {**PLAN, "settings": {"opponent": "it"}, "agents": [AgentSpec("it", "python-policy", b"raise")]}
+    with manager(num_workers=1, more=more) as one:
+        one.start_workers()
+        link = one.communicator[0]
+        assert link is not None
+        wait_for(lambda: link.slots.activity is Activity.FAILED)
+        one.set_agents([AgentSpec("it", "python-policy", b"")])
+        assert one.get_status()["lost"]["batches"] == 1
+        with pytest.raises(RingsideError, match=r"worker 0: stream 0, .* step 3: 'it' .*no way on"):
+            one.collect_experiences()
+        assert collect(one, 2)
+        assert one.get_status()["lost"]["batches"] == 1
