@@ -56,7 +56,7 @@ SAMPLES = {
     "Shaky": Bot("predictor", noise=0.22, centre=True),
     "Predictor": Bot("predictor", centre=True),
 }
-"""Ready-action bots, weakest first."""
+"""Ready-made bots, weakest first."""
 
 PARAMETERS = np.dtype(
     [("style", "u1"), ("dead_zone", "f8"), ("reach", "f8"), ("noise", "f8"), ("hold", "u4"), ("centre", "u1")],

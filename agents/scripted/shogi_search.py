@@ -13,7 +13,7 @@ from numba import uint64
 from numpy.typing import NDArray
 
 from engine.bits import int64, lowest_bit
-from engine.games.shogi.attacks import threats
+from engine.games.shogi.attacks import in_check
 from engine.games.shogi.moves import MAX_MOVES, list_moves
 from engine.games.shogi.play import FROM, PROMOTING, TARGET, copy_position, make_move
 from engine.games.shogi.tables import ACTIONS, CELLS, HANDS, KING, KINGS, OCCUPIED, PROMOTED, SETS, SIDE, TYPES
@@ -22,7 +22,7 @@ from engine.kernels import bare, row
 MATE, ENDLESS = 30_000, 32_000
 DEEPEST, TAIL = 8, 8  # moves that may be searched, and captures after them
 FRAMES = DEEPEST + TAIL + 1
-ALPHA, BETA, BEST, DEPTH, STAND, COUNT, AT, MOVE = range(8)  # fields of a frame
+ALPHA, BETA, BEST, DEPTH, STAND, COUNT, AT, MOVE, WORTH, FIELDS = range(10)  # fields of a frame
 MARGIN = 200  # futility pruning: a quiet last move is skipped if even this gain would not raise alpha
 
 # Pawn, lance, knight, silver, bishop, rook, gold, king, then promoted; in hundredths of a pawn.
@@ -44,6 +44,12 @@ for _square in range(81):
     HOME[_square] = -22 * max(7 - _square // 9, 0) + 16 * min(abs(_square % 9 - 4), 3) + 8 * (_square // 9 == 8)
 
 
+@row
+def _piece_value(kind, square, own, other):  # type: ignore[no-untyped-def]
+    """Value of a piece for its side, whose king is on `own`; the opponent's king is on `other`."""
+    return NEAR_OWN[kind, DISTANCE[square, own]] + NEAR_OTHER[kind, DISTANCE[square, other]]
+
+
 @bare
 def evaluate(cells, sets):  # type: ignore[no-untyped-def]
     """Value of the position for the side to move: material, pieces near the kings, and squares of the kings."""
@@ -56,12 +62,41 @@ def evaluate(cells, sets):  # type: ignore[no-untyped-def]
             while word != uint64(0):
                 square = int64(lowest_bit(word)) + 64 * w
                 word &= word - uint64(1)
-                kind = int64(cells[square]) & 15
-                value += NEAR_OWN[kind, DISTANCE[square, own]] + NEAR_OTHER[kind, DISTANCE[square, other]]
+                value += _piece_value(int64(cells[square]) & 15, square, own, other)
         for kind in range(1, 8):
             value += HELD[kind] * int64(cells[HANDS + 8 * side + kind])
         total += value if side == int64(cells[SIDE]) else -value
     return total
+
+
+@row
+def _change_of(cells, move):  # type: ignore[no-untyped-def]
+    """How much a move of any piece but a king changes the value of the position for the side that makes it."""
+    side = int64(cells[SIDE])
+    own, other = int64(cells[KINGS + side]), int64(cells[KINGS + 1 - side])
+    source, target = move >> FROM & 127, move >> TARGET & 127
+    if source == 81:
+        kind = (move & 0xFFF) // 81 - 19
+        return _piece_value(kind, target, own, other) - HELD[kind]
+    kind, taken = int64(cells[source]) & 15, int64(cells[target]) & 15
+    change = -_piece_value(kind, source, own, other)
+    if taken != 0:
+        change += _piece_value(taken, target, other, own) + HELD[taken & 7]
+    return change + _piece_value(kind + PROMOTED * (move >> PROMOTING & 1), target, own, other)
+
+
+@row
+def make_next(frames, ply, move):  # type: ignore[no-untyped-def]
+    """Makes a move in the next frame, and computes the value of its position: unless a king moves, from that of this
+    frame."""
+    cells, sets, states = frames[0], frames[1], frames[6]
+    copy_position(cells[ply], sets[ply], cells[ply + 1], sets[ply + 1])
+    make_move(cells[ply + 1], sets[ply + 1], move)
+    source = move >> FROM & 127
+    if source < 81 and int64(cells[ply, source]) & 15 == KING:  # all distances change
+        states[ply + 1, WORTH] = evaluate(cells[ply + 1], sets[ply + 1])
+    else:
+        states[ply + 1, WORTH] = -(states[ply, WORTH] + _change_of(cells[ply], move))
 
 
 @row
@@ -110,10 +145,10 @@ def _start_frame(frames, ply):  # type: ignore[no-untyped-def]
     cells, sets, moves, ranks, killers, history, states, nodes = frames
     state = states[ply]
     nodes[0] += 1
-    if state[DEPTH] == 0 and ply <= DEEPEST and threats(cells[ply], sets[ply], int64(cells[ply, SIDE]))[2] > 0:
+    if state[DEPTH] == 0 and ply <= DEEPEST and in_check(cells[ply], sets[ply]):
         state[DEPTH] = 1  # check extension: it may be mate
     depth = state[DEPTH]
-    stand = evaluate(cells[ply], sets[ply]) if depth <= 1 else int64(ENDLESS)
+    stand = state[WORTH] if depth <= 1 else int64(ENDLESS)
     state[BEST], state[AT] = -ENDLESS, 0
     if depth <= 0:  # quiescence: captures are optional
         state[BEST] = stand
@@ -137,7 +172,7 @@ def _start_frame(frames, ply):  # type: ignore[no-untyped-def]
 @row
 def _descend(frames, ply):  # type: ignore[no-untyped-def]
     """Makes the frame's next move that could change its value, in the next frame; False if there is none."""
-    cells, sets, moves, ranks, _, _, states, _ = frames
+    cells, _, moves, ranks, _, _, states, _ = frames
     state, found = states[ply], False
     while not found and state[AT] < state[COUNT]:
         k = state[AT]
@@ -152,8 +187,7 @@ def _descend(frames, ply):  # type: ignore[no-untyped-def]
             continue
         found = True
         state[MOVE] = move
-        copy_position(cells[ply], sets[ply], cells[ply + 1], sets[ply + 1])
-        make_move(cells[ply + 1], sets[ply + 1], move)
+        make_next(frames, ply, move)
         below = states[ply + 1]
         below[DEPTH], below[ALPHA], below[BETA] = state[DEPTH] - 1, -state[BETA], -state[ALPHA]
     return found
@@ -202,9 +236,10 @@ def _search_frames(frames, depth, alpha, beta):  # type: ignore[no-untyped-def]
 @bare
 def search(frames, depth, extras):  # type: ignore[no-untyped-def]
     """The best move in frame 0, by iterative deepening; `extras[action]` is added to its value to break ties."""
-    cells, sets, moves, ranks, killers, history, _, _ = frames
+    cells, sets, moves, ranks, killers, history, states, _ = frames
     killers[:] = 0
     history[:] = 0
+    states[0, WORTH] = evaluate(cells[0], sets[0])
     count, _ = list_moves(cells[0], sets[0], moves[0], int64(0))
     _score_moves(cells[0], moves[0], ranks[0], count, 0, 0, history)
     chosen = int64(moves[0, 0])
@@ -213,8 +248,7 @@ def search(frames, depth, extras):  # type: ignore[no-untyped-def]
         for k in range(count):
             move = _pick_move(moves[0], ranks[0], k, count)
             extra = extras[move & 0xFFF]
-            copy_position(cells[0], sets[0], cells[1], sets[1])
-            make_move(cells[1], sets[1], move)
+            make_next(frames, 0, move)
             value = extra - _search_frames(frames, reach - 1, -ENDLESS, -(alpha - extra))
             if value > alpha:
                 alpha = value
@@ -232,6 +266,6 @@ def new_frames() -> tuple[NDArray[Any], ...]:
         np.zeros((FRAMES + 2, MAX_MOVES), np.int64),
         np.zeros((FRAMES + 2, 2), np.int64),
         np.zeros((2, ACTIONS), np.int64),
-        np.zeros((FRAMES + 2, 8), np.int64),
+        np.zeros((FRAMES + 2, FIELDS), np.int64),
         np.zeros(1, np.int64),
     )

@@ -52,7 +52,7 @@ SAMPLES = {
     "Magpie": Bot("greedy"),
     "Squirrel": Bot("memory"),
 }
-"""Ready-action bots, weakest first."""
+"""Ready-made bots, weakest first."""
 
 PARAMETERS = np.dtype([("style", "u1"), ("hold", "u4"), ("memory", "u4"), ("reach", "i4")], align=True)
 MEMORY_STATE = np.dtype(

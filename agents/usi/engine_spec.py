@@ -98,6 +98,13 @@ def agent(name: str, engine: EngineSpec) -> AgentSpec:
     return AgentSpec(name, NAME, payload_of(engine), VERSION)
 
 
+def describe(agent: AgentSpec) -> tuple[tuple[str, str], ...]:
+    """Command, limits and options, for the agent's page."""
+    engine = engine_of(agent.payload)
+    limit = f"{engine.nodes:,} nodes per move" if engine.nodes else f"{engine.movetime:g} s per move"
+    return (("Command", engine.line), ("Limit", limit), *engine.options, ("Memory", f"{engine.memory:,} MB at most"))
+
+
 def repeatable(spec: AgentSpec) -> bool:
     """Whether it is limited by nodes rather than seconds, uses one thread, and is not set to blunder at random."""
     try:

@@ -12,7 +12,7 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 
 from agents.usi.approvals import admit
-from agents.usi.engine_spec import LONGEST_START, NAME, VERSION, EngineSpec, engine_of, repeatable, timed
+from agents.usi.engine_spec import LONGEST_START, NAME, VERSION, EngineSpec, describe, engine_of, repeatable, timed
 from agents.usi.protocol import Conversation
 from agents.usi.transcript import Transcript
 from engine.errors import BadValue
@@ -179,4 +179,5 @@ KIND = AgentKind(
     timed=timed,
     patience=PATIENCE,
     admit=admit,
+    describe=describe,
 )

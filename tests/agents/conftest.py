@@ -6,16 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.registry import TRAINERS
-from tests.agents.training.session_helpers import OURS
+from tests.agents.training.session_helpers import registered_trainers
 from tests.faults.league import within
 
 
 @pytest.fixture
 def trainers() -> Iterator[None]:
-    for name, trainer in OURS.items():
-        TRAINERS.add(name, trainer)
-    with within(90):
+    with registered_trainers(), within(90):
         yield
-    for name in OURS:
-        TRAINERS.remove(name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -24,30 +23,26 @@ from engine.play.replay import Playback, verified
 from engine.registry import KINDS, new_game
 from tests.faults.league import within
 from tests.live_worker import commands_handled
+from tests.waiting import until
 
 PONG = new_game("pong", points=1, step_limit=400)
 LONG = new_game("pong", step_limit=3000, paddle_height=300.0, top_speed=7.0)
 CROSSES = new_game("tictactoe")
 ANYHOW = AgentSpec("Anyhow", "tictactoe-bot", b"anyhow")
-BOTS = {one.id: one for one in KINDS.get("pong-bot").samples(PONG)}
+BOTS = {agent.id: agent for agent in KINDS.get("pong-bot").samples(PONG)}
 LAZY, TRACKER = BOTS["Lazy"], BOTS["Tracker"]
 
 
 @pytest.fixture(scope="module")
 def executor() -> Iterator[ConcurrentMatchExecutor]:
-    with ConcurrentMatchExecutor(1, plugins=["tests.plugins.everyone"]) as one:
-        yield one
+    with ConcurrentMatchExecutor(1, plugins=["tests.plugins.everyone"]) as executor:
+        yield executor
 
 
 @pytest.fixture(autouse=True)
 def no_hanging() -> Iterator[None]:
     with within(12):
         yield
-
-
-def until(true: Callable[[], object]) -> None:
-    while not true():
-        time.sleep(0.005)
 
 
 def followed(live: LiveMatch) -> tuple[Playback, Callable[[int], bool]]:
@@ -191,8 +186,11 @@ def test_batches_refuse_human_players(executor: ConcurrentMatchExecutor) -> None
     spec = MatchSpec("m7", PONG.spec, (person(), LAZY), 1)
     message = "match 'm7': 'You' is a human player, so it must be played live"
     with SequentialMatchExecutor(2) as here:
-        for one in (executor, here):
-            for played in (lambda one=one: list(one.run([spec])), lambda one=one: one.execute_matches([spec])):
+        for chosen in (executor, here):
+            for played in (
+                lambda executor=chosen: list(executor.run([spec])),
+                lambda executor=chosen: executor.execute_matches([spec]),
+            ):
                 with pytest.raises(BadSpec, match=message):
                     played()
     other = MatchSpec("m8", PONG.spec, (LAZY, LAZY), 1)

@@ -62,10 +62,10 @@ def config_with(without: Sequence[str] = (), **options: object) -> str:
     parser = configparser.ConfigParser()
     parser.read_string(asset("neat/default.txt").read_text(encoding="utf-8"))
     for name, value in options.items():
-        section = next((one for one in parser.sections() if parser.has_option(one, name)), "NEAT")
+        section = next((section for section in parser.sections() if parser.has_option(section, name)), "NEAT")
         parser.set(section, name, str(value))
     for name in without:
-        section = next(one for one in parser.sections() if parser.has_option(one, name))
+        section = next(section for section in parser.sections() if parser.has_option(section, name))
         parser.remove_option(section, name)
     text = io.StringIO()
     parser.write(text)
@@ -113,7 +113,7 @@ def bred(feed_forward: bool, generations: int = 8, seed: int = 1, population: in
 
 
 def all_of(population: Any) -> list[Genome]:
-    return [from_neat(one, population.config.genome_config) for one in population.population.values()]
+    return [from_neat(value, population.config.genome_config) for value in population.population.values()]
 
 
 def neats_own(genome: Genome) -> Any:
@@ -130,7 +130,7 @@ def neats_own(genome: Genome) -> Any:
 
 def bits(values: Sequence[float]) -> list[str]:
     """For bitwise comparison: 0.0 differs from -0.0, all NaNs are equal."""
-    return ["nan" if math.isnan(one) else struct.pack("<d", one).hex() for one in values]
+    return ["nan" if math.isnan(value) else struct.pack("<d", value).hex() for value in values]
 
 
 def ours(networks: Networks, numbers: Sequence[int], slots: Sequence[int], rows: Any, outputs: int) -> tuple[Any, int]:

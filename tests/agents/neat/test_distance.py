@@ -47,7 +47,7 @@ def config_for(disjoint: float = 1.0, weight: float = 0.5, **options: object) ->
 
 def check_all_pairs(genomes: Sequence[Any], config: Any) -> None:
     places = range(len(genomes))
-    expected = [one.distance(other, config) for one, other in itertools.product(genomes, genomes)]
+    expected = [genome.distance(other, config) for genome, other in itertools.product(genomes, genomes)]
     first, second = (np.array(column) for column in zip(*itertools.product(places, places), strict=True))
     distances = Distances(genomes, config)
     assert bits(distances.between(first, second)) == bits(expected)
@@ -79,15 +79,15 @@ def reordered(genome: Any, shuffles: random.Random) -> Any:
 @settings(max_examples=150)
 def test_any_genomes_have_neat_pythons_distances(genes: list[Any], disjoint: float, weight: float) -> None:
     config = config_for(disjoint, weight).genome_config
-    genomes = [to_neat(one, key) for key, one in enumerate(genes)]
+    genomes = [to_neat(gene, key) for key, gene in enumerate(genes)]
     check_all_pairs(genomes, config)
 
 
 @given(made_up(), st.lists(made_up(), max_size=2))
 @settings(max_examples=50)
-def test_genomes_without_nodes_or_links_have_neat_pythons_distances(one: Any, others: list[Any]) -> None:
-    genomes = [to_neat(genome, key) for key, genome in enumerate([one, *others])]
-    empty = [neat.DefaultGenome(10), without(to_neat(one, 11), "nodes"), without(to_neat(one, 12), "connections")]
+def test_genomes_without_nodes_or_links_have_neat_pythons_distances(genes: Any, others: list[Any]) -> None:
+    genomes = [to_neat(genome, key) for key, genome in enumerate([genes, *others])]
+    empty = [neat.DefaultGenome(10), without(to_neat(genes, 11), "nodes"), without(to_neat(genes, 12), "connections")]
     check_all_pairs([*genomes, *empty], config_for().genome_config)
     check_all_pairs([neat.DefaultGenome(10)], config_for().genome_config)
 
@@ -99,7 +99,9 @@ def test_bred_genomes_have_neat_pythons_distances(feed_forward: bool, coefficien
     population = bred(feed_forward, generations=12, seed=3, **EVERYTHING)
     genomes = list(population.population.values())
     assert any(not link.enabled for genome in genomes for link in genome.connections.values())
-    assert len({key for genome in genomes for key in genome.connections}) > max(len(one.connections) for one in genomes)
+    assert len({key for genome in genomes for key in genome.connections}) > max(
+        len(genome.connections) for genome in genomes
+    )
     check_all_pairs(genomes, config_for(*coefficients).genome_config)
 
 
@@ -107,7 +109,7 @@ def test_the_direction_matters_and_both_are_equal_to_neat_pythons() -> None:
     """Bred genomes have mostly the same order of genes; these do not."""
     shuffles = random.Random(1)
     genomes = [
-        reordered(one, shuffles) for one in bred(False, generations=12, seed=3, **EVERYTHING).population.values()
+        reordered(value, shuffles) for value in bred(False, generations=12, seed=3, **EVERYTHING).population.values()
     ]
     config = config_for(1.0, 1 / 3).genome_config
     assert any(a.distance(b, config) != b.distance(a, config) for a, b in itertools.combinations(genomes, 2))
@@ -122,20 +124,21 @@ def sets_with(threshold: float, former: Sequence[tuple[int, Any]]) -> list[Any]:
     config = config_for().species_set_config
     config.compatibility_threshold = threshold
     species_sets = [kind(config, ReporterSet()) for kind in (DefaultSpeciesSet, neat.DefaultSpeciesSet)]
-    for one in species_sets:
-        one.indexer = itertools.count(max((key for key, _ in former), default=0) + 1)
+    for species_set in species_sets:
+        species_set.indexer = itertools.count(max((key for key, _ in former), default=0) + 1)
         for key, genome in former:
-            one.species[key] = neat.species.Species(key, 0)
-            one.species[key].update(genome, {genome.key: genome})
+            species_set.species[key] = neat.species.Species(key, 0)
+            species_set.species[key].update(genome, {genome.key: genome})
     return species_sets
 
 
 def outcome(species: Any) -> Any:
     """All that can be seen of a species set, with the orders of its dictionaries."""
     kinds = [
-        (key, one.key, one.created, one.representative.key, list(one.members)) for key, one in species.species.items()
+        (key, group.key, group.created, group.representative.key, list(group.members))
+        for key, group in species.species.items()
     ]
-    same = all(one.members[key].key == key for one in species.species.values() for key in one.members)
+    same = all(value.members[key].key == key for value in species.species.values() for key in value.members)
     return kinds, list(species.genome_to_species.items()), next(species.indexer), same
 
 
@@ -168,7 +171,7 @@ def case(seed: int) -> Case:
     former = draws.sample(genomes, draws.randint(0, min(len(living), 6)))
     config = config_for(draws.choice([1.0, 0.3]), draws.choice([0.5, 1 / 3]))
     distance = draws.choice(genomes).distance(draws.choice(genomes), config.genome_config)
-    return Case({one.key: one for one in living}, list(enumerate(former, 1)), config, draws.choice([distance, 1.0]))
+    return Case({pid.key: pid for pid in living}, list(enumerate(former, 1)), config, draws.choice([distance, 1.0]))
 
 
 @given(st.integers(0, 10**6))
@@ -176,8 +179,8 @@ def case(seed: int) -> Case:
 def test_genomes_join_the_same_species_as_in_neat_python(seed: int) -> None:
     sample = case(seed)
     ours, theirs = sets_with(sample.threshold, sample.former)
-    for one in (ours, theirs):
-        one.speciate(sample.config, dict(sample.population), 7)
+    for species_set in (ours, theirs):
+        species_set.speciate(sample.config, dict(sample.population), 7)
     assert outcome(ours) == outcome(theirs)
 
 
@@ -188,7 +191,7 @@ class Recorded(species_module._Comparison):
 
     def __init__(self, population: Any, former: list[Any], config: Any) -> None:
         super().__init__(population, former, config)
-        self.keys = [*sorted(population), *(one.key for one in former if one.key not in population)]
+        self.keys = [*sorted(population), *(genome.key for genome in former if genome.key not in population)]
 
     def row(self, representative: int, others: Any) -> Any:
         found = super().row(representative, others)
@@ -201,9 +204,9 @@ class RecordedCache(neat.species.GenomeDistanceCache):  # type: ignore[misc]
 
     found: ClassVar[dict[tuple[int, int], float]] = {}
 
-    def __call__(self, one: Any, other: Any) -> float:
-        self.found[one.key, other.key] = super().__call__(one, other)
-        return self.found[one.key, other.key]
+    def __call__(self, genome: Any, other: Any) -> float:
+        self.found[genome.key, other.key] = super().__call__(genome, other)
+        return self.found[genome.key, other.key]
 
 
 def test_the_same_distances_are_computed_in_the_same_direction(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,20 +218,20 @@ def test_the_same_distances_are_computed_in_the_same_direction(monkeypatch: pyte
         sample = case(seed)
         Recorded.found.clear()
         RecordedCache.found.clear()
-        for one in sets_with(sample.threshold, sample.former):
-            one.speciate(sample.config, dict(sample.population), 7)
+        for species_set in sets_with(sample.threshold, sample.former):
+            species_set.speciate(sample.config, dict(sample.population), 7)
         assert Recorded.found == RecordedCache.found
-        known = sample.population | {one.key: one for _, one in sample.former}
+        known = sample.population | {genome.key: genome for _, genome in sample.former}
         reversed_ones += sum(
-            known[one].distance(known[other], sample.config.genome_config) != distance
-            for (one, other), distance in RecordedCache.found.items()
+            known[key].distance(known[other], sample.config.genome_config) != distance
+            for (key, other), distance in RecordedCache.found.items()
         )
     assert reversed_ones > 10
 
 
 def test_distances_that_are_not_numbers_change_nothing() -> None:
     """Differences that overflow, times a coefficient of 0: neat-python's `min` keeps whichever stands first."""
-    base = max((one for one in bred(False).population.values()), key=lambda one: len(one.connections))
+    base = max((genome for genome in bred(False).population.values()), key=lambda genome: len(genome.connections))
     population = {}
     for key, bias in enumerate((1e308, -1e308, 0.0, 1e308, 2.0, -1e308)):
         genome = neat.DefaultGenome(key)
@@ -244,8 +247,8 @@ def test_distances_that_are_not_numbers_change_nothing() -> None:
         former = [(kind, population[key]) for kind, key in enumerate(order, 1)]
         ours, _ = sets_with(1.0, former)
         _, theirs = sets_with(1.0, former)
-        for one in (ours, theirs):
-            one.speciate(config, population, 1)
+        for species_set in (ours, theirs):
+            species_set.speciate(config, population, 1)
         assert outcome(ours) == outcome(theirs)
 
 
@@ -258,12 +261,12 @@ def test_evolution_is_the_same_with_neat_pythons_own_classes(feed_forward: bool,
     theirs.species_set_type, theirs.genome_type = neat.DefaultSpeciesSet, neat.DefaultGenome
     theirs.genome_config.node_gene_type = DefaultNodeGene
     theirs.genome_config.connection_gene_type = DefaultConnectionGene
-    one, other = Evolution(text, ours, 5), Evolution(text, theirs, 5)
+    evolution, other = Evolution(text, ours, 5), Evolution(text, theirs, 5)
     for generation in range(10):
-        assert one.state() == other.state()
-        fitness = {key: worth(key, generation) for key in one.genomes}
-        assert one.advance(fitness) == other.advance(fitness)
-    assert one.state() == other.state()
+        assert evolution.state() == other.state()
+        fitness = {key: worth(key, generation) for key in evolution.genomes}
+        assert evolution.advance(fitness) == other.advance(fitness)
+    assert evolution.state() == other.state()
 
 
 # Where neat-python's own method is used
@@ -281,10 +284,10 @@ def test_genomes_with_a_custom_distance_keep_it(monkeypatch: pytest.MonkeyPatch)
     population = {key: Stranger(key) for key in (1, 2, 8, 9)}
     config = config_for()
     ours, theirs = sets_with(3.0, [(1, population[8])])
-    for one in (ours, theirs):
-        one.speciate(config, population, 1)
+    for species_set in (ours, theirs):
+        species_set.speciate(config, population, 1)
     assert outcome(ours) == outcome(theirs)
-    assert [sorted(one.members) for one in ours.species.values()] == [[8, 9], [1, 2]]
+    assert [sorted(value.members) for value in ours.species.values()] == [[8, 9], [1, 2]]
 
 
 def test_genes_with_a_custom_distance_use_neat_python() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,11 +24,18 @@ SETTINGS = {**RESTLESS, "compatibility_threshold": 3.0, "pop_size": 24, "max_sta
 
 
 @pytest.fixture(autouse=True)
-def _the_programs_generator_is_left_alone() -> Iterator[None]:
-    random.seed(4321)
-    before = random.getstate()
-    yield
-    assert random.getstate() == before
+def _the_programs_generator_is_left_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compared right after the test, because plug-ins such as pytest-randomly seed it before fixtures are torn down."""
+    test = request.function
+
+    @functools.wraps(test)
+    def checked(**arguments: object) -> None:
+        random.seed(4321)
+        before = random.getstate()
+        test(**arguments)
+        assert random.getstate() == before
+
+    monkeypatch.setattr(request.node, "obj", checked)
 
 
 def begun(seed: int = 1, feed_forward: bool = True, ancestor: Genome | None = None, **options: object) -> Evolution:
@@ -76,9 +84,9 @@ def moved(evolution: Evolution) -> Evolution:
 
 @pytest.mark.parametrize("feed_forward", [True, False])
 def test_the_seed_determines_the_generations(feed_forward: bool) -> None:
-    one, same, other = (history(begun(seed, feed_forward), 6) for seed in (5, 5, 6))
-    assert one == same
-    assert one != other
+    first, same, other = (history(begun(seed, feed_forward), 6) for seed in (5, 5, 6))
+    assert first == same
+    assert first != other
 
 
 def test_the_global_generator_has_no_influence() -> None:
@@ -96,10 +104,10 @@ def test_the_global_generator_has_no_influence() -> None:
 
 def test_two_interleaved_evolutions_are_independent() -> None:
     alone = [population(each) for each in (begun(1), begun(2))]
-    one, other = begun(1), begun(2)
-    assert [population(one), population(other)] == alone
+    evolution, other = begun(1), begun(2)
+    assert [population(evolution), population(other)] == alone
     for _ in range(4):
-        advance(one)
+        advance(evolution)
         advance(other)
     again = begun(2)
     advance(again, 4)
@@ -160,12 +168,12 @@ def test_a_restored_evolution_continues_identically(feed_forward: bool, seed: in
 
 
 def test_reading_the_state_changes_nothing() -> None:
-    one, other = begun(4), begun(4)
+    evolution, other = begun(4), begun(4)
     for _ in range(4):
-        assert codec.dump(one.state()) == codec.dump(one.state())
-        advance(one)
+        assert codec.dump(evolution.state()) == codec.dump(evolution.state())
+        advance(evolution)
         advance(other)
-    assert population(one) == population(other)
+    assert population(evolution) == population(other)
 
 
 def test_a_state_is_independent_of_later_generations() -> None:
@@ -178,14 +186,14 @@ def test_a_state_is_independent_of_later_generations() -> None:
 
 def test_evolution_is_repeatable_after_extinction() -> None:
     dying = {"max_stagnation": 1, "species_elitism": 0, "pop_size": 12}
-    one, other = begun(3, **dying), begun(3, **dying)
+    evolution, other = begun(3, **dying), begun(3, **dying)
     ends = []
     for _ in range(8):
         other = moved(other)
-        alive = [each.advance(dict.fromkeys(each.genomes, 1.0)) for each in (one, other)]
+        alive = [each.advance(dict.fromkeys(each.genomes, 1.0)) for each in (evolution, other)]
         assert alive[0] == alive[1]
-        assert len(one.genomes) == 12
-        assert population(one) == population(other)
+        assert len(evolution.genomes) == 12
+        assert population(evolution) == population(other)
         ends.append(alive[0])
     assert False in ends
     assert True in ends
@@ -201,7 +209,7 @@ def test_the_second_of_a_pair_of_normal_numbers_is_stored() -> None:
         advance(evolution)
         advance(again)
         assert population(evolution) == population(again)
-    assert any(one is not None for one in kept)
+    assert any(gauss is not None for gauss in kept)
 
 
 # Invalid states
@@ -299,7 +307,7 @@ def test_a_state_that_would_reuse_a_node_key_is_refused() -> None:
 
 
 def ancestor(feed_forward: bool = True) -> Genome:
-    return max(all_of(bred(feed_forward, generations=10)), key=lambda one: len(one.key))
+    return max(all_of(bred(feed_forward, generations=10)), key=lambda genome: len(genome.key))
 
 
 @pytest.mark.parametrize("feed_forward", [True, False])
@@ -309,8 +317,8 @@ def test_the_first_generation_has_the_ancestor_and_mutated_copies(feed_forward: 
     first, *others = [genome for _, genome, _ in population(evolution)]
     assert first == old
     assert len(others) == 23
-    assert all(one != old for one in others)
-    assert max(key for one in others for key in one.key) > max(old.key), "new nodes have numbers of their own"
+    assert all(genome != old for genome in others)
+    assert max(key for genome in others for key in genome.key) > max(old.key), "new nodes have numbers of their own"
     assert history(begun(1, feed_forward, old), 4) == history(begun(1, feed_forward, old), 4)
     assert population(moved(begun(1, feed_forward, old))) == population(evolution)
     advance(evolution, 4)

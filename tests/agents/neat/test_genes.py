@@ -70,15 +70,15 @@ def mutated(gene: Any, config: Any) -> Any:
 @settings(max_examples=200)
 def test_mutation_is_neat_pythons(kind: str, data: st.DataObject, config: Any, seed: int) -> None:
     values = data.draw(VALUES[kind])
-    one, other = (create_gene(make, values) for make in MAKERS[kind])
-    assert after(seed, lambda: mutated(one, config)) == after(seed, lambda: mutated(other, config))
+    gene, other = (create_gene(make, values) for make in MAKERS[kind])
+    assert after(seed, lambda: mutated(gene, config)) == after(seed, lambda: mutated(other, config))
 
 
 @pytest.mark.parametrize("kind", MAKERS)
 @given(st.data(), st.integers(0, 10**6))
 def test_crossover_and_copies_are_neat_pythons(kind: str, data: st.DataObject, seed: int) -> None:
     values = [data.draw(VALUES[kind]) for _ in range(2)]
-    own, plain = ([create_gene(make, one) for one in values] for make in MAKERS[kind])
+    own, plain = ([create_gene(make, value) for value in values] for make in MAKERS[kind])
     child = after(seed, lambda: plain[0].crossover(plain[1]))
     assert after(seed, lambda: own[0].crossover(own[1])) == child
     assert after(seed, lambda: own[0].crossover(plain[1])) == child
@@ -99,8 +99,8 @@ def test_new_genomes_and_genomes_of_a_checkpoint_have_these_genes() -> None:
     assert (config.node_gene_type, config.connection_gene_type) == (DefaultNodeGene, DefaultConnectionGene)
     population = bred(True)
     genome = from_neat(
-        max(population.population.values(), key=lambda one: len(one.connections)), population.config.genome_config
+        max(population.population.values(), key=lambda genome: len(genome.connections)), population.config.genome_config
     )
     found = to_neat(genome, 1)
-    assert {type(one) for one in found.nodes.values()} == {DefaultNodeGene}
-    assert {type(one) for one in found.connections.values()} == {DefaultConnectionGene}
+    assert {type(value) for value in found.nodes.values()} == {DefaultNodeGene}
+    assert {type(value) for value in found.connections.values()} == {DefaultConnectionGene}

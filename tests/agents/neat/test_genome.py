@@ -65,7 +65,7 @@ def test_a_genome_survives_a_round_trip(genome: Genome) -> None:
 def test_integers_are_accepted_for_floats() -> None:
     found = load(json.dumps(raw(nodes__bias=[1, -(2**60)])))
     assert found.bias == (1.0, -(2.0**60))
-    assert [type(one) for one in found.bias] == [float, float]
+    assert [type(bias) for bias in found.bias] == [float, float]
     assert load(dump(found)) == found
 
 
@@ -74,16 +74,16 @@ def test_bred_genomes_survive_a_round_trip(feed_forward: bool) -> None:
     population = bred(feed_forward, generations=12, **EVERYTHING)
     config = population.config.genome_config
     sizes = set()
-    for one in population.population.values():
-        genome = load(dump(from_neat(one, config)))
-        again = to_neat(genome, one.key)
-        assert (again.key, again.size()) == (one.key, one.size())
-        assert list(map(str, again.nodes.values())) == list(map(str, one.nodes.values())), "in the same order"
-        assert list(map(str, again.connections.values())) == list(map(str, one.connections.values()))
-        assert list(again.connections) == list(one.connections)
-        assert again.distance(one, config) == 0.0
+    for value in population.population.values():
+        genome = load(dump(from_neat(value, config)))
+        again = to_neat(genome, value.key)
+        assert (again.key, again.size()) == (value.key, value.size())
+        assert list(map(str, again.nodes.values())) == list(map(str, value.nodes.values())), "in the same order"
+        assert list(map(str, again.connections.values())) == list(map(str, value.connections.values()))
+        assert list(again.connections) == list(value.connections)
+        assert again.distance(value, config) == 0.0
         assert from_neat(again, config) == genome
-        sizes.add(one.size())
+        sizes.add(value.size())
     assert len(sizes) > 5, "they are of many shapes"
 
 
@@ -270,6 +270,6 @@ def test_a_disabled_or_unused_cycle_is_accepted() -> None:
 
 
 def test_equal_genomes_have_equal_payloads() -> None:
-    one, other = all_of(bred(True, seed=4)), all_of(bred(True, seed=4))
-    assert [dump(each) for each in one] == [dump(each) for each in other]
-    assert len({dump(each) for each in one}) > 10
+    genomes, other = all_of(bred(True, seed=4)), all_of(bred(True, seed=4))
+    assert [dump(each) for each in genomes] == [dump(each) for each in other]
+    assert len({dump(each) for each in genomes}) > 10

@@ -42,7 +42,7 @@ def exported(network: Any, **rest: Any) -> str:
 
 def small(**changes: object) -> dict[str, Any]:
     """A small export; "nodes" and others can be replaced."""
-    genome = next(one for one in all_of(bred(True, seed=2)) if sum(one.enabled) > 3)
+    genome = next(genome for genome in all_of(bred(True, seed=2)) if sum(genome.enabled) > 3)
     return {**json.loads(exported(neats_own(genome))), **changes}
 
 
@@ -74,7 +74,7 @@ def has_a_silent_source(genome: Genome) -> bool:
 @pytest.mark.parametrize("feed_forward", [True, False])
 def test_an_exported_population_has_the_same_outputs(feed_forward: bool) -> None:
     everybody = all_of(bred(feed_forward, generations=14, population=60, **EVERYTHING))
-    found = [one for one in everybody if not has_a_silent_source(one)]
+    found = [genome for genome in everybody if not has_a_silent_source(genome)]
     assert len(found) > 20
     for number, genome in enumerate(found):
         same_answers(genome, exported(neats_own(genome)), watched(3, 6, number))
@@ -82,7 +82,9 @@ def test_an_exported_population_has_the_same_outputs(feed_forward: bool) -> None
 
 def test_a_recurrent_network_with_an_unconnected_hidden_node_can_be_imported() -> None:
     found = [
-        one for one in all_of(bred(False, generations=14, population=60, **EVERYTHING)) if has_a_silent_source(one)
+        genome
+        for genome in all_of(bred(False, generations=14, population=60, **EVERYTHING))
+        if has_a_silent_source(genome)
     ]
     assert found
     for number, genome in enumerate(found):
@@ -134,7 +136,7 @@ def test_a_custom_function_is_refused_by_name() -> None:
     def wobble_activation(z: float) -> float:
         return z / 2
 
-    network = neats_own(next(one for one in all_of(bred(True)) if one.key))
+    network = neats_own(next(genome for genome in all_of(bred(True)) if genome.key))
     node, _, aggregation, *rest = network.node_evals[0]
     network.node_evals[0] = (node, wobble_activation, aggregation, *rest)
     with pytest.raises(BadValue, match=r"nodes\.activation = 'wobble'.*custom functions"):

@@ -66,11 +66,11 @@ def our_answers(genome: Genome, rows: Sequence[Sequence[float]]) -> list[list[st
 @pytest.mark.parametrize("feed_forward", [True, False])
 def test_bred_populations_have_neat_pythons_outputs(feed_forward: bool) -> None:
     genomes = [
-        one
+        genome
         for seed in (1, 2)
-        for one in all_of(bred(feed_forward, generations=14, seed=seed, population=60, **EVERYTHING))
+        for genome in all_of(bred(feed_forward, generations=14, seed=seed, population=60, **EVERYTHING))
     ]
-    used = {one for genome in genomes for one in (*genome.activation, *genome.aggregation)}
+    used = {name for genome in genomes for name in (*genome.activation, *genome.aggregation)}
     assert used == {*ACTIVATIONS, *AGGREGATIONS}
     for number, genome in enumerate(genomes):
         rows = watched(3, 8, number)
@@ -84,7 +84,7 @@ def test_each_activation_is_equal_on_a_grid_and_at_extremes(activation: str) -> 
     grid = np.linspace(-30, 30, 3001).astype(np.float32).tolist()
     networks = Networks(1)
     number = networks.add(genome)
-    rows = [[float(np.float32(one))] for one in (*ends, *grid)]
+    rows = [[float(np.float32(value))] for value in (*ends, *grid)]
     out, failed = ours(networks, [number] * len(rows), [0] * len(rows), rows, 1)
     assert failed == -1
     network = neats_own(genome)
@@ -166,17 +166,17 @@ def test_a_batch_equals_single_evaluations(feed_forward: bool) -> None:
     networks = Networks(2 * len(genomes))
     numbers = [networks.add(genome) for genome in genomes]
     order = np.random.default_rng(5).permutation(well).tolist()
-    slots = [2 * one + 1 for one in order]
+    slots = [2 * number + 1 for number in order]
     for step in range(5):
-        rows = [watched(3, 5, one)[step] for one in order]
-        out, failed = ours(networks, [numbers[one] for one in order], slots, rows, 2)
+        rows = [watched(3, 5, number)[step] for number in order]
+        out, failed = ours(networks, [numbers[number] for number in order], slots, rows, 2)
         assert failed == -1
-        assert [bits(row) for row in out] == [alone[one][step] for one in order]
+        assert [bits(row) for row in out] == [alone[number][step] for number in order]
 
 
 def test_feed_forward_and_recurrent_networks_can_be_mixed() -> None:
     kinds = [all_of(bred(kind, generations=12, population=20)) for kind in (True, False)]
-    mixed = [one for pair in zip(*kinds, strict=True) for one in pair]
+    mixed = [genome for pair in zip(*kinds, strict=True) for genome in pair]
     networks = Networks(len(mixed))
     numbers = [networks.add(genome) for genome in mixed]
     plain = [neats_own(genome) for genome in mixed]
@@ -249,7 +249,9 @@ def test_sums_are_compensated_exactly_where_python_does() -> None:
     assert (sys.version_info >= (3, 12)) == COMPENSATED == (sum(tricky) == reference_sum(tricky))
     plain, compensated = Networks(1, compensated=False), Networks(1, compensated=True)
     genome = one_node("identity", "sum", tricky, 0.0, 1.0)
-    found = [float(ours(one, [one.add(genome)], [0], [[1.0] * 7], 1)[0][0, 0]) for one in (plain, compensated)]
+    found = [
+        float(ours(networks, [networks.add(genome)], [0], [[1.0] * 7], 1)[0][0, 0]) for networks in (plain, compensated)
+    ]
     one_by_one = 0.0
     for x in tricky:
         one_by_one += x
@@ -295,8 +297,8 @@ def test_the_first_largest_legal_output_is_chosen(rows: list[list[float]], data:
     masks = data.draw(st.lists(some, min_size=len(rows), max_size=len(rows)))
     seen = np.array(rows, np.float32)
     for row, mask, action in zip(seen.tolist(), masks, acted(echo, seen, masks), strict=True):
-        legal = [one for one in range(4) if mask[one]]
-        assert action == min(one for one in legal if row[one] == max(row[other] for other in legal))
+        legal = [choice for choice in range(4) if mask[choice]]
+        assert action == min(choice for choice in legal if row[choice] == max(row[other] for other in legal))
     assert acted(echo, seen, None) == [row.index(max(row)) for row in seen.tolist()]
 
 
@@ -326,5 +328,5 @@ def test_skipping_tanh_changes_no_choice(weights: list[float], biases: list[floa
     network = neats_own(genome)
     for row, mask, action in zip(seen.tolist(), masks, acted(genome, seen, masks), strict=True):
         outputs = network.activate(row)
-        legal = [one for one in range(3) if mask[one]]
-        assert action == min(one for one in legal if outputs[one] == max(outputs[other] for other in legal))
+        legal = [choice for choice in range(3) if mask[choice]]
+        assert action == min(choice for choice in legal if outputs[choice] == max(outputs[other] for other in legal))

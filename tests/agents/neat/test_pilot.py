@@ -53,7 +53,7 @@ def by_hand(spec: MatchSpec, game: Game, genomes: list[Genome]) -> tuple[Any, ..
             if game.info.masked:
                 boards.legal(lane, np.array([seat], np.uint32), legal)
             answers = networks[seat].activate(seen[0].tolist())
-            actions[0, seat] = max(np.flatnonzero(legal[0]).tolist(), key=lambda one, found=answers: found[one])
+            actions[0, seat] = max(np.flatnonzero(legal[0]).tolist(), key=lambda action, found=answers: found[action])
         boards.apply(lane, actions)
         steps += 1
     return tuple(boards.scores()[0].tolist()), steps, tuple(map(tuple, boards.stats(lane)[0].tolist()))

@@ -14,12 +14,12 @@ from engine.registry import new_game
 def share(kind: AgentKind, name: str, better: str, worse: str, pairs: int, **options: object) -> tuple[float, float]:
     """Share of points of the first against the second, over side-swapped pairs, and its standard error."""
     game = new_game(name, **options)
-    agents = {one.id: one for one in kind.samples(game)}
+    agents = {agent.id: agent for agent in kind.samples(game)}
     plan = Schedule(
         TournamentSettings(game.spec, options=(("rounds", pairs),), seed=7), [Lineup(1, 0, (better, worse))]
     )
     plan.extend(lambda *_: ())
-    specs = [one.spec for one in plan.matches(agents)]
+    specs = [planned.spec for planned in plan.matches(agents)]
     with SequentialMatchExecutor() as executor:
         results = {result.id: result for result in executor.run(specs)}
     halves: dict[int, float] = {}  # score of the better one in each pair of games
@@ -28,4 +28,4 @@ def share(kind: AgentKind, name: str, better: str, worse: str, pairs: int, **opt
         won = (results[spec.id].ranks[1 - seat] - results[spec.id].ranks[seat] + 1) / 2
         halves[pair] = halves.get(pair, 0.0) + won / 2
     mean = sum(halves.values()) / pairs
-    return mean, math.sqrt(sum((one - mean) ** 2 for one in halves.values()) / pairs / pairs)
+    return mean, math.sqrt(sum((value - mean) ** 2 for value in halves.values()) / pairs / pairs)

@@ -20,7 +20,7 @@ def test_each_bot_beats_the_next_one(better: str, worse: str) -> None:
 
 
 def test_the_six_samples_have_their_names_as_ids() -> None:
-    assert [one.id for one in KIND.samples(new_game("pong"))] == list(SAMPLES)
+    assert [agent.id for agent in KIND.samples(new_game("pong"))] == list(SAMPLES)
     assert len(SAMPLES) >= 6
 
 

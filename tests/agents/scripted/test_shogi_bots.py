@@ -10,16 +10,21 @@ import numpy as np
 import pytest
 
 from agents.scripted.shogi import KIND, SAMPLES, Bot, agent, parse_bot
-from agents.scripted.shogi_search import MATE, evaluate, new_frames, search
+from agents.scripted.shogi_search import FRAMES, MATE, WORTH, evaluate, make_next, new_frames, search
 from engine.errors import RingsideError
+from engine.games.shogi.attacks import in_check, threats
+from engine.games.shogi.moves import MAX_MOVES, list_moves
 from engine.games.shogi.notation import START, read_sfen, write_usi
-from engine.games.shogi.tables import SIDE
+from engine.games.shogi.play import FROM, PROMOTING, TARGET
+from engine.games.shogi.tables import KING, SIDE
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import Limits, MatchSpec
 from engine.registry import new_game
 from engine.seeding import derive
 from tests.engine.games.shogi_helpers import ONE, dealt
 
+MANY_DROPS = "l6nl/5+P1gk/2np1S3/p1p4Pp/3P2Sp1/1PPb2P1P/P5GS1/R8/LN4bKL w GR5pnsg 1"
+PROMOTED_PIECES = "8l/1l+R2P3/p2pBG1pp/kps1p4/Nn1P2G2/P1P1P2PP/1PS6/1KSG3+r1/LN2+p3L w Sbgn3p 124"
 FILE = Path(__file__).parents[2] / "golden" / "shogi.json"
 
 
@@ -35,7 +40,7 @@ FILE = Path(__file__).parents[2] / "golden" / "shogi.json"
 )
 def test_each_bot_beats_the_next_one(better: str, worse: str, pairs: int) -> None:
     game = new_game("shogi", opening="random")
-    known = {one.id: one for one in KIND.samples(game)}
+    known = {agent.id: agent for agent in KIND.samples(game)}
     specs = [
         MatchSpec(f"{pair}-{seat}", game.spec, (known[worse], known[better])[:: 1 - 2 * seat], derive("bots", pair))
         for pair in range(pairs)
@@ -46,7 +51,7 @@ def test_each_bot_beats_the_next_one(better: str, worse: str, pairs: int) -> Non
     points = [result.scores[result.players.index(better)] for result in results]
     halves = [(points[k] + points[k + 1]) / 2 for k in range(0, len(points), 2)]  # by pair of games
     mean = sum(halves) / pairs
-    error = math.sqrt(sum((one - mean) ** 2 for one in halves) / pairs / pairs)
+    error = math.sqrt(sum((half - mean) ** 2 for half in halves) / pairs / pairs)
     assert mean - 3 * error > 0.5, f"{better} scores {mean:.3f} +- {error:.3f} against {worse}"
 
 
@@ -73,19 +78,46 @@ def test_the_evaluation_is_symmetric() -> None:
     assert abs(evaluate(*white[:2])) < MATE
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_the_value_after_a_move_is_that_of_a_new_evaluation(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    frames = new_frames()
+    cells, sets, states, moves = frames[0], frames[1], frames[6], np.zeros(MAX_MOVES, np.int32)
+    cells[0], sets[0], _ = read_sfen((START, MANY_DROPS, PROMOTED_PIECES)[seed % 3])
+    kings = drops = captures = promotions = 0
+    for _ in range(12):
+        states[0, WORTH] = evaluate(cells[0], sets[0])
+        for ply in range(FRAMES):
+            count, _ = list_moves(cells[ply], sets[ply], moves, 0)
+            if count == 0:
+                break
+            move = int(moves[rng.integers(count)])
+            source, target = move >> FROM & 127, move >> TARGET & 127
+            kings += source < 81 and int(cells[ply, source]) & 15 == KING
+            drops += source == 81
+            captures += cells[ply, target] != 0
+            promotions += move >> PROMOTING & 1
+            make_next(frames, ply, move)
+            assert states[ply + 1, WORTH] == evaluate(cells[ply + 1], sets[ply + 1]), write_usi(move)
+            checks = threats(cells[ply + 1], sets[ply + 1], int(cells[ply + 1, SIDE]))[2]
+            assert in_check(cells[ply + 1], sets[ply + 1]) == (checks > 0), write_usi(move)
+        cells[0], sets[0] = cells[ply], sets[ply]
+    assert min(kings, drops, captures, promotions) > 0, "otherwise not every sort of move was tried"
+
+
 def test_a_bot_chooses_among_equal_moves_by_the_seed_of_its_match() -> None:
     game = new_game("shogi", opening="none")
     for name in SAMPLES:
         player = agent(name, SAMPLES[name])
         specs = [MatchSpec(str(seed), game.spec, (player, player), seed, None, Limits(1)) for seed in range(8)]
         with SequentialMatchExecutor() as executor:
-            first = [one.actions for one in executor.execute_matches(specs)]
-            assert [one.actions for one in executor.execute_matches(specs)] == first
+            first = [result.actions for result in executor.execute_matches(specs)]
+            assert [result.actions for result in executor.execute_matches(specs)] == first
         assert len(set(first)) > 1, name
 
 
 def test_the_six_samples_have_their_names_as_ids() -> None:
-    assert [one.id for one in KIND.samples(new_game("shogi"))] == list(SAMPLES)
+    assert [agent.id for agent in KIND.samples(new_game("shogi"))] == list(SAMPLES)
     assert {bot.depth for bot in SAMPLES.values() if bot.style == "search"} == {1, 2, 3}
     assert not KIND.plays(new_game("pong"))
 
@@ -121,7 +153,8 @@ def records() -> list[dict[str, object]]:
     with SequentialMatchExecutor(4) as executor:
         results = executor.execute_matches(specs)
     return [
-        {"id": one.id, "steps": one.steps, "scores": list(one.scores), "digest": one.digest().hex()} for one in results
+        {"id": result.id, "steps": result.steps, "scores": list(result.scores), "digest": result.digest().hex()}
+        for result in results
     ]
 
 

@@ -31,7 +31,7 @@ STARTS = (
 
 def specs() -> list[MatchSpec]:
     """Each style against each, and against dice, by all options, with and without limits and starts."""
-    pairs = [(one, other) for one in QUICK for other in QUICK]
+    pairs = [(agent, other) for agent in QUICK for other in QUICK]
     return [
         MatchSpec(
             f"{place}-{number}",
@@ -59,13 +59,13 @@ def ticked() -> list[MatchResult]:
 @pytest.mark.parametrize("lanes", [1, 3, 64])
 def test_marches_and_ticks_give_the_same_matches(lanes: int) -> None:
     marched = results(lanes, Marching.AT_ONCE, specs())
-    assert [one.digest() for one in marched] == [one.digest() for one in ticked()]
+    assert [result.digest() for result in marched] == [result.digest() for result in ticked()]
 
 
 def test_the_compared_matches_cover_all_endings() -> None:
-    kinds = {one.ending.kind for one in ticked()}
+    kinds = {result.ending.kind for result in ticked()}
     assert kinds == {EndingKind.FINISHED, EndingKind.STEP_LIMIT, EndingKind.NO_CONTEST}
-    assert {one.scores for one in ticked()} >= {(1.0, 0.0), (0.0, 1.0), (0.5, 0.5)}
+    assert {result.scores for result in ticked()} >= {(1.0, 0.0), (0.0, 1.0), (0.5, 0.5)}
 
 
 def test_deeper_searches_give_the_same_moves_in_a_march() -> None:
@@ -75,8 +75,8 @@ def test_deeper_searches_give_the_same_moves_in_a_march() -> None:
         for seed in range(4)
     ]
     first, second = (results(4, marching, matches) for marching in (Marching.NEVER, Marching.AT_ONCE))
-    assert [one.actions for one in first] == [one.actions for one in second]
-    assert all(one.steps == 12 for one in first)
+    assert [result.actions for result in first] == [result.actions for result in second]
+    assert all(result.steps == 12 for result in first)
 
 
 def test_a_march_without_time_left_ends_after_one_move() -> None:
@@ -111,5 +111,5 @@ def test_an_interrupted_marched_match_restarts_from_its_beginning() -> None:
         found = {}
         while not arena.idle:
             arena.advance(0.002)
-            found |= {one.id: one.digest() for one in arena.take_results()}
-    assert found == {one.id: one.digest() for one in results(5, Marching.NEVER, matches)}
+            found |= {result.id: result.digest() for result in arena.take_results()}
+    assert found == {result.id: result.digest() for result in results(5, Marching.NEVER, matches)}

@@ -22,7 +22,7 @@ def test_each_hunter_beats_the_next_one(better: str, worse: str) -> None:
 
 
 def test_each_style_has_a_sample_with_its_name_as_id() -> None:
-    assert [one.id for one in KIND.samples(new_game("treasure-hunt"))] == list(SAMPLES)
+    assert [agent.id for agent in KIND.samples(new_game("treasure-hunt"))] == list(SAMPLES)
     assert {bot.style for bot in SAMPLES.values()} == {"random", "greedy", "memory", "territorial"}
 
 
@@ -102,7 +102,7 @@ def test_compiled_hunters_equal_plain_python(style: str, radius: int) -> None:
     for turn in range(100):
         rows = np.stack([seats, lane, seats, agents, np.full(4, turn, np.uint32)])
         actions = pilot.act(Views(boards, rows, out, None)).copy()
-        assert actions.tolist() == [one.act(turn, out[seat]) for seat, one in enumerate(plain)], turn
+        assert actions.tolist() == [hunter.act(turn, out[seat]) for seat, hunter in enumerate(plain)], turn
         boards.apply(lane[:1], actions[None])
 
 

@@ -44,8 +44,8 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def running() -> list[int]:
     """Processes of our engines and their supervisors."""
     me = psutil.Process()
-    below = [(one.pid, one) for one in me.children(recursive=True)]
-    return [pid for pid, one in below if FAULTY in " ".join(one.cmdline())]
+    below = [(process.pid, process) for process in me.children(recursive=True)]
+    return [pid for pid, process in below if FAULTY in " ".join(process.cmdline())]
 
 
 def play(engine: EngineSpec, steps: int = 1, clock: Clock | None = None) -> MatchResult:
@@ -136,7 +136,7 @@ def test_the_go_command_has_the_limits_in_milliseconds() -> None:
 def test_an_engines_identity_is_read() -> None:
     found = ask_engine(sys.executable, ("-I", "-S", FAULTY))
     assert (found.name, found.author) == ("Faulty 1.0", "Test Author")
-    assert [one.name for one in found.options] == [
+    assert [option.name for option in found.options] == [
         "USI_Hash", "Threads", "Book File", "Style", "Resign Early", "ClearHash",
     ]  # fmt: skip
     with pytest.raises(UnknownName, match="did you mean 'Style'"):
@@ -281,7 +281,7 @@ def test_an_engine_that_exited_is_restarted(tmp_path: Path) -> None:
     specs = [MatchSpec(f"m{n}", GAME.spec, (player, DICE), n, limits=Limits(1)) for n in range(3)]
     with SequentialMatchExecutor(lanes=1) as executor:
         results = executor.execute_matches(specs)
-    assert [one.ending.kind for one in results] == [EndingKind.STEP_LIMIT] * 3
+    assert [result.ending.kind for result in results] == [EndingKind.STEP_LIMIT] * 3
 
 
 def test_an_engine_that_is_too_slow_loses_by_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,10 +324,12 @@ def test_a_late_answer_is_not_used_for_the_next_move() -> None:
 def test_timed_engines_and_weakened_engines_are_recognised() -> None:
     by_nodes, by_time = EngineSpec("/bin/x", nodes=5), EngineSpec("/bin/x", movetime=0.1)
     weaker = replace(by_nodes, options=(("Skill Level", "3"),))
-    specs = [MatchSpec("m", GAME.spec, (agent(f"{n}", one), DICE), 1) for n, one in enumerate((by_nodes, by_time))]
+    specs = [
+        MatchSpec("m", GAME.spec, (agent(f"{n}", engine), DICE), 1) for n, engine in enumerate((by_nodes, by_time))
+    ]
     assert [FailureTracker().is_timed(spec) for spec in specs] == [False, True]
     assert FailureTracker().is_timed(replace(specs[0], limits=Limits(clock=Clock(1.0))))
-    assert [KIND.repeats(agent("X", one)) for one in (by_nodes, by_time, weaker)] == [True, False, False]
+    assert [KIND.repeats(agent("X", engine)) for engine in (by_nodes, by_time, weaker)] == [True, False, False]
 
 
 def test_an_engine_that_remembers_earlier_matches_plays_each_repeatable_one_alike() -> None:

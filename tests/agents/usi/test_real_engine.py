@@ -57,7 +57,7 @@ def test_its_matches_are_the_same_on_worker_processes() -> None:
     with ConcurrentMatchExecutor(2) as executor:
         there = executor.execute_matches(specs)
     assert run_digest(here) == run_digest(there)
-    assert all(one.repeatable and not one.ending.seats for one in here), here
+    assert all(result.repeatable and not result.ending.seats for result in here), here
 
 
 def test_with_a_clock_it_keeps_its_time() -> None:
@@ -117,4 +117,4 @@ def test_an_idle_worker_takes_matches_that_another_has_not_started() -> None:
     fairy, dice = confirmed(EngineSpec(FAIRY, nodes=60_000)), agents_for(SHORT)["dice"][0]
     specs = [MatchSpec(f"m{n}", SHORT.spec, (fairy, dice), n) for n in range(8)]
     with ConcurrentMatchExecutor(2) as executor:
-        assert {one.worker for one in executor.execute_matches(specs)} == {0, 1}
+        assert {result.worker for result in executor.execute_matches(specs)} == {0, 1}
