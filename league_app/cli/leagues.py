@@ -17,10 +17,11 @@ from engine.files import read_file
 from engine.league import standings
 from engine.league.records import LARGEST_PAYLOAD, Agent
 from engine.league.storage import agent_file
-from engine.league.storage.database import SUFFIX, create
+from engine.league.storage.database import SUFFIX
 from engine.league.storage.league import League
+from engine.league.storage.new_database import create
 from engine.play.match import GameSpec
-from engine.registry import new_game
+from engine.registry import describe_agent, new_game
 from league_app.cli import engines
 from league_app.cli.common import add_overwrite_option, command, open_read_only, parse_pairs, topic
 from league_app.cli.output import CommandResult, console, plural, print_line, safe_text, table
@@ -86,6 +87,7 @@ def add_agents(under: Any) -> None:
         [
             "agents add my.league Dice --game pong",
             """agents add my.league Sleepy --game pong --kind pong-bot --payload '{"style": "still"}'""",
+            "agents add my.league Deep --game pong --kind net --payload @deep.safetensors --set temperature=0.5",
             "agents add my.league Dice --game pettingzoo:pistonball_v6 -o n_pistons=5 -o continuous=false",
         ],
     )
@@ -95,6 +97,13 @@ def add_agents(under: Any) -> None:
     )
     parser.add_argument("--kind", help="agent kind (see `list`); without it, AGENT names a ready-made agent")
     parser.add_argument("--payload", default="", help="data that the kind builds the agent from: text, or @FILE")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the kind, such as temperature=0.5 of a network; repeatable",
+    )
     add_detail_arguments(parser)
     parser = command(
         under,
@@ -190,6 +199,7 @@ def show(options: argparse.Namespace) -> CommandResult:
     with open_read_only(options.league) as league:
         agent = league.agent(options.agent, options.game)
         payload, unconfirmed_agents = league.payload(agent.payload), unconfirmed(league, [agent])
+        facts = describe_agent(league.spec(agent.id))
         pools = [standings.standings(league, game) for game in league.pools().values() if game.name == agent.game]
         rows = [(pool.game, row) for pool in pools for row in pool.rows if row.agent == agent.id and row.total.played]
 
@@ -200,7 +210,10 @@ def show(options: argparse.Namespace) -> CommandResult:
                 text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
             if text not in ("", None):
                 print_line(f"{name}: {text}")
-        print_line(f"payload: {len(payload):,} bytes{': ' + repr(payload)[2:-1] if len(payload) < 400 else ''}")
+        for name, fact in facts:
+            print_line(f"{name.lower()}: {fact}")
+        content = f": {repr(payload)[2:-1]}" if len(payload) < 400 and not facts else ""
+        print_line(f"payload: {len(payload):,} bytes{content}")
         print_unconfirmed(options.league, unconfirmed_agents)
         for game, row in rows:
             settings = ", ".join(f"{name} {value}" for name, value in game.options)
@@ -210,7 +223,7 @@ def show(options: argparse.Namespace) -> CommandResult:
                 f"{total.wins}-{total.draws}-{total.losses}"
             )
 
-    data = {"agent": agent, "payload_bytes": len(payload)}
+    data = {"agent": agent, "payload_bytes": len(payload), "facts": dict(facts)}
     return CommandResult(data | {"pools": [{"game": game, "row": row} for game, row in rows]}, shown)
 
 
@@ -222,14 +235,15 @@ def add_agent(options: argparse.Namespace) -> CommandResult:
         if options.kind is None:
             if options.payload:
                 raise BadValue("--payload", options.payload, "used with --kind")
+            if options.set:
+                raise BadValue("--set", options.set[0], "used with --kind")
             [agent] = state.add_samples(game, [options.agent])
             given = given_details(options)
             agent = state.league.change_agent(agent.id, **given) if given else agent
         else:
-            payload = read_payload(options.payload)
-            agent = state.add_agent(
-                options.agent, game, options.kind, payload, origin="added by hand", **given_details(options)
-            )
+            payload, settings = read_payload(options.payload), parse_pairs(options.set, "--set")
+            details = {"origin": "added by hand", **given_details(options)}
+            agent = state.add_agent(options.agent, game, options.kind, payload, settings, **details)
     return CommandResult(agent, lambda: print_line(f"{agent.name} joined {options.league}"))
 
 

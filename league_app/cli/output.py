@@ -26,6 +26,7 @@ from engine.league.storage.session_rows import Series
 from engine.play.match import AgentSpec, MatchResult
 from engine.play.workers.warmup import must_compile
 from league_app.core.export import as_data
+from league_app.core.formatting import about_duration as about_duration
 from league_app.core.formatting import duration as duration
 from league_app.core.formatting import outcome
 from league_app.core.formatting import plural as plural

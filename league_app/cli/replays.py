@@ -140,7 +140,7 @@ def _report_long_match(executor: Executor) -> Iterator[None]:
     finished = threading.Event()
 
     def report() -> None:
-        while not _busy(executor):  # its worker is still starting
+        while not _is_playing(executor):  # its worker is still starting
             if finished.wait(0.2):
                 return
         since, wait = time.monotonic(), LONG_WAIT
@@ -158,8 +158,11 @@ def _report_long_match(executor: Executor) -> Iterator[None]:
         reporter.join()
 
 
-def _busy(executor: Executor) -> bool:
-    return any(worker.state == "playing" for worker in executor.status().workers)
+def _is_playing(executor: Executor) -> bool:
+    try:
+        return any(worker.state == "playing" for worker in executor.status().workers)
+    except Exception:  # an executor may be a plug-in that reports no status: then the time before counts too
+        return True
 
 
 def last_caption(spec: MatchSpec, result: MatchResult) -> tuple[str, bool]:

@@ -1,4 +1,4 @@
-"""Commands for training sessions: one per trainer, and resume, list, show, enter, export."""
+"""Commands that train: one for each trainer, and resume."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,41 +17,29 @@ from rich.progress import Progress as Bar
 from rich.progress import TaskID
 
 from agents.training.events import Level, Progress
+from agents.training.trainer import presets_for
 from engine.errors import BadValue
 from engine.league.records import RunState
 from engine.league.storage.database import SUFFIX
-from engine.league.storage.session_rows import SavedPlayer, Session
-from engine.league.storage.sessions import SessionStore
 from engine.options import parse
 from engine.play.play_settings import MOST_WORKERS, default_workers
-from engine.registry import TRAINERS, new_game
-from league_app.cli.common import (
-    add_executor_option,
-    add_overwrite_option,
-    check_whole,
-    command,
-    open_read_only,
-    parse_pairs,
-)
+from engine.registry import TRAINERS, agents_for, game_of, new_game
+from league_app.cli import training_sessions
+from league_app.cli.common import add_executor_option, check_whole, command, parse_pairs
 from league_app.cli.output import (
     CommandResult,
+    announce_compilation,
     console,
     duration,
-    plural,
     print_error,
     print_line,
     program_name,
     progress,
-    safe_text,
     show_curves,
-    table,
 )
-from league_app.core.chrome_trace import write_trace
-from league_app.core.export import write_csv
+from league_app.cli.training_sessions import add_session_arguments, metric_names, summary
 from league_app.core.state import LeagueState
-from league_app.core.tensorboard import export
-from league_app.core.trainers import trainer_facts
-from league_app.core.training_jobs import TrainingJob
+from league_app.core.training_job import TrainingJob
 from league_app.core.validation import resolve_game_name
 
 DEFAULT_LEAGUE = f"training{SUFFIX}"
@@ -84,10 +72,11 @@ def add(commands: Any) -> None:
         parser: Any = command(under, name, f"train with {name}; Ctrl-C saves a checkpoint and stops", train, examples)
         parser.set_defaults(trainer=name)
         parser.fill = lambda parser=parser, name=name: add_trainer_arguments(parser, name)
-    add_rest(under)
+    add_resume(under)
+    training_sessions.add(under)
 
 
-def add_rest(under: Any) -> None:
+def add_resume(under: Any) -> None:
     parser = command(
         under,
         "resume",
@@ -99,42 +88,6 @@ def add_rest(under: Any) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting; repeatable")
     parser.add_argument("--workers", type=int, help="worker processes")
     add_executor_option(parser)
-    command(under, "list", "list the sessions of a league", listing, ["train list my.league"]).add_argument("league")
-    parser = command(
-        under,
-        "show",
-        "show a session: settings, metrics, checkpoints",
-        show,
-        ["train show my.league", "train show my.league 3"],
-    )
-    add_session_arguments(parser)
-    parser = command(
-        under,
-        "enter",
-        "add a player of a checkpoint to the league",
-        add_player,
-        ["train enter my.league 3", "train enter my.league 3 --step 40 --name Early"],
-    )
-    add_session_arguments(parser)
-    parser.add_argument("--role", help="role of the player, if the checkpoint has several")
-    parser.add_argument("--step", type=int, help="step of the checkpoint (default: the newest)")
-    parser.add_argument("--name", help="name of the agent (default: the session's name)")
-    parser = command(
-        under,
-        "export",
-        "export the metrics of a session for TensorBoard, or as CSV if the name ends in .csv; its timeline as a Chrome "
-        "trace if it ends in .json",
-        export_session,
-        [f"train export my.league 3 --to {target}" for target in ("runs/third", "third.csv", "third.json")],
-    )
-    add_session_arguments(parser)
-    parser.add_argument("--to", required=True, metavar="FOLDER|FILE.csv|FILE.json", help="folder or file to write")
-    add_overwrite_option(parser)
-
-
-def add_session_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("league")
-    parser.add_argument("session", nargs="?", help="number or name (default: the latest)")
 
 
 def add_trainer_arguments(parser: argparse.ArgumentParser, name: str) -> None:
@@ -158,8 +111,9 @@ def add_trainer_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     )
     parser.add_argument("--workers", type=int, help=f"worker processes (default: cores - 1 = {default_workers()})")
     add_executor_option(parser)
-    help_text = f"predefined settings: {', '.join(map(repr, kind.presets)) or 'this trainer has none'}"
-    parser.add_argument("--preset", help=help_text.replace("%", "%%"))
+    games = {one: f" ({', '.join(some)})" for one, some in getattr(kind, "preset_games", {}).items()}
+    listed = ", ".join(f"{one!r}{games.get(one, '')}" for one in kind.presets) or "this trainer has none"
+    parser.add_argument("--preset", help=f"predefined settings: {listed}".replace("%", "%%"))
     presets = "".join(
         f"\n  {program_name()} train {name} my.league --preset {shlex.quote(one)}" for one in kind.presets
     )
@@ -200,12 +154,25 @@ def train(options: argparse.Namespace) -> CommandResult:
         if options.workers is not None:
             state.budget.cores = options.workers
         game: Any = options.game or (None if state.agents() else "pong")
+        name = game or resolve_game_name(state.league)
+        _check_preset_game(kind, options.preset, name, options.json)
         if options.option:
-            game = new_game(game or resolve_game_name(state.league), parse_pairs(options.option, "--option")).spec
+            game = new_game(name, parse_pairs(options.option, "--option")).spec
         job = state.training.start(
             options.trainer, settings, game=game, name=options.session_name, ancestor=options.ancestor
         )
         return finish(state, job, follow(job, options.json), options.json)
+
+
+def _check_preset_game(kind: Any, preset: str | None, game: str, quiet: bool) -> None:
+    """Raises BadValue if the preset is for other games; names the presets for this game if none was chosen."""
+    fitting = list(presets_for(kind, game))
+    if preset is not None and preset not in fitting:
+        needed = f"one for {game}: {', '.join(map(repr, fitting)) or 'there is none'}"
+        raise BadValue("--preset", preset, needed)
+    own = [name for name in fitting if getattr(kind, "preset_games", {}).get(name)]
+    if preset is None and own and not quiet:
+        print_line(f"`--preset {shlex.quote(own[0])}` has settings for {game}; these are the defaults", "dim")
 
 
 def open_or_create(path: str | None, game: str, on: str | None) -> LeagueState:
@@ -247,9 +214,12 @@ def follow(job: TrainingJob, quiet: bool) -> list[int]:
     numbers = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
     before = {number: signal.signal(number, note) for number in numbers}
     try:
+        if not quiet:
+            print_line(f"{job.number}: {job.name}")
+        game = game_of(job.session.game)
+        opponents = [agent for agents in agents_for(game).values() for agent in agents]
+        announce_compilation(game.spec.name, opponents, quiet)
         with progress(quiet, rate=False) as bar:
-            if not quiet:
-                print_line(f"{job.number}: {job.name}")
             task, handled, printed, trouble, shown = bar.add_task("starting", total=None), 0, 0, "", 0.0
             while job.wait(0.1) is None:
                 if len(received) > handled:
@@ -283,7 +253,7 @@ def advance(bar: Bar, task: TaskID, now: Progress | None, text: str) -> None:
 def progress_text(now: Progress | None, unit: str) -> str:
     """Progress and remaining time."""
     if now is None:
-        return "starting (kernels are compiled on first use)"
+        return "starting"
     left = f", {duration(now.seconds_left)} left" if now.seconds_left is not None else ""
     total = f" of {now.total:,}" if now.total else ""
     return f"{unit} {now.step:,}{total}: {now.text}{left}"
@@ -323,126 +293,3 @@ def finish(state: LeagueState, job: TrainingJob, signals: Sequence[int], quiet: 
 
     report |= {"champions": job.champions, "logs": list(job.logs)}
     return CommandResult(report, show, status)
-
-
-# Showing
-
-
-def summary(sessions: SessionStore, session: Session) -> dict[str, Any]:
-    return {
-        "session": session,
-        "metrics": sessions.metrics(session.number),
-        "checkpoints": sessions.checkpoints(session.number),
-        "spans": len(sessions.spans(session.number)),
-    }
-
-
-def listing(options: argparse.Namespace) -> CommandResult:
-    with open_read_only(options.league) as league:
-        sessions = SessionStore(league)
-        all_sessions = sessions.all()
-        facts = {session.number: trainer_facts(session.trainer) for session in all_sessions}
-        headlines = {
-            number: sessions.metrics(number, [one.headline]).get(one.headline) if one.headline else None
-            for number, one in facts.items()
-        }
-        steps = {session.number: sessions.steps(session.number) for session in all_sessions}
-
-    def show() -> None:
-        shown = table(">number", "name", "trainer", "game", "done", "state", ">best", "note")
-        for session in all_sessions:
-            own, series = facts[session.number], headlines[session.number]
-            value = own.best(series.values) if series is not None else None
-            best = own.headline_text(value) if value is not None else "-"
-            texts = (safe_text(session.name), safe_text(session.trainer), safe_text(session.game.name))
-            shown.add_row(
-                str(session.number),
-                *texts,
-                plural(steps[session.number], own.unit),
-                session.state.value,
-                best,
-                safe_text(session.ending),
-            )
-        console.print(shown)
-
-    return CommandResult(all_sessions, show if all_sessions else lambda: print_line("no training sessions yet"))
-
-
-def show(options: argparse.Namespace) -> CommandResult:
-    with open_read_only(options.league) as league:
-        sessions, names = SessionStore(league), league.names()
-        session = sessions.session(options.session)
-        report = summary(sessions, session)
-
-    def shown() -> None:
-        print_line(f"{session.number}: {session.name}, {session.trainer} on {session.game.name}, {session.state.value}")
-        if session.note:
-            print_line(session.ending, "yellow" if session.failed else "")
-        facts = trainer_facts(session.trainer)
-        kept = (*facts.fixed, "seed")  # shown even if they have their default
-        changed = [
-            (name, value)
-            for name, value in session.config
-            if (name in kept and value != "") or facts.defaults.get(name) != value
-        ]
-        print_line(
-            f"settings: {', '.join(f'{name} {value}' for name, value in changed)} (others: default)",
-            "dim",
-        )
-        show_curves(metric_names(session.trainer), report["metrics"])
-        for checkpoint in report["checkpoints"]:
-            state = f", {checkpoint.size / 1e6:.1f} MB to resume from" if checkpoint.resumable else ""
-            players = [player_text(player, names) for player in checkpoint.players] or ["no player yet"]
-            if len(players) == 1:
-                print_line(f"checkpoint {checkpoint.step}: {players[0]}{state}")
-                continue
-            print_line(f"checkpoint {checkpoint.step}{state}:")
-            for text in players:
-                print_line(f"  {text}")
-        if report["spans"]:
-            print_line(f"a timeline of {plural(report['spans'], 'span')}: `train export ... --to FILE.json`", "dim")
-
-    return CommandResult(report, shown)
-
-
-def player_text(player: SavedPlayer, names: Mapping[str, str]) -> str:
-    entered = f", in the league as {names.get(player.agent, player.agent)}" if player.agent else ""
-    about = f"{player.role}: {player.about}" if player.role else player.about
-    return f"{about or player.kind}{entered}"
-
-
-def metric_names(trainer: str) -> list[str]:
-    """The names of its metrics, in its order."""
-    return list(trainer_facts(trainer).metrics)
-
-
-def add_player(options: argparse.Namespace) -> CommandResult:
-    with LeagueState(options.league) as state:
-        agent = state.training.enter(options.session, options.step, options.name, role=options.role)
-    return CommandResult(agent, lambda: print_line(f"{agent.name} joined {options.league}: {agent.notes}"))
-
-
-def export_session(options: argparse.Namespace) -> CommandResult:
-    timeline = options.to.lower().endswith(".json")
-    with open_read_only(options.league) as league:
-        sessions = SessionStore(league)
-        session = sessions.session(options.session)
-        metrics = sessions.metrics(session.number) if not timeline else {}
-        spans = sessions.spans(session.number) if timeline else []
-    if timeline:
-        if not spans:
-            raise BadValue("session", session.number, "a session whose trainer reports spans of time")
-        path = write_trace(spans, session.name, options.to, options.overwrite, "--to")
-        text = f"{plural(len(spans), 'span')} written to {path}; https://ui.perfetto.dev shows them"
-        return CommandResult({"file": str(path), "spans": len(spans)}, lambda: print_line(text))
-    if not metrics:
-        raise BadValue("session", session.number, "a session with metrics")
-    table = options.to.lower().endswith(".csv")
-    if table:
-        target = write_csv(metrics, options.to, options.overwrite, "--to")
-    else:
-        target = export(metrics, session.created, options.to)
-    count = sum(len(series.steps) for series in metrics.values())
-    text = f"{plural(count, 'value')} of {plural(len(metrics), 'metric')} written to {target}"
-    shows = "" if table else f"; `tensorboard --logdir {shlex.quote(options.to)}` (installed separately) shows them"
-    return CommandResult({"file": str(target), "values": count}, lambda: print_line(text + shows))

@@ -130,13 +130,16 @@ def match_columns(league: League, number: int | None) -> list[str]:
 def match_lines(league: League, number: int | None, format: str) -> Iterator[str]:
     """The matches of a tournament, or of the whole league, as a file of this format: csv or json.
 
-    A CSV has no column `match`: spreadsheets and pandas would read 1.10 as 1.1.
+    A CSV has no column `match`: spreadsheets and pandas would read 1.10 as 1.1. All lines are of one state of the
+    league: the first match of another game, recorded meanwhile, would have columns that the heading lacks.
     """
-    rows = match_rows(league, number)
-    if format == "json":
-        return json_lines(rows)
-    numbered = ({name: value for name, value in row.items() if name != "match"} for row in rows)
-    return csv_lines(match_columns(league, number), numbered)
+    with league.file.snapshot():
+        rows = match_rows(league, number)
+        if format == "json":
+            yield from json_lines(rows)
+        else:
+            numbered = ({name: value for name, value in row.items() if name != "match"} for row in rows)
+            yield from csv_lines(match_columns(league, number), numbered)
 
 
 def csv_lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:

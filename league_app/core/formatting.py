@@ -81,6 +81,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"
 
 
+def about_duration(seconds: float) -> str:
+    """An estimated duration."""
+    return f"about {duration(seconds)}" if seconds >= 0.05 else "less than 0.1 s"
+
+
 def match_rate(rate: float) -> str:
     """Matches per second or minute."""
     if rate >= 10:

@@ -12,6 +12,7 @@ from engine.play.live import LiveMatch, game_pace
 from engine.play.match import MatchSpec
 from engine.play.play_settings import PlaySettings
 from engine.telemetry import Status
+from league_app.core.formatting import plural
 from league_app.core.validation import check_batch_size
 
 IN_PROCESS = "sequential"  # the executor of leagues that were saved with `use_concurrent = False`
@@ -49,6 +50,12 @@ class LeagueExecutor(Closing):
     def current(self) -> Executor | None:
         """The executor, if anything was played."""
         return self._executor
+
+    def where_text(self, workers: int) -> str:
+        """Where the next matches are played, such as "on 2 workers"."""
+        if not self.concurrent:
+            return "in this process"
+        return f"on {plural(workers, 'worker')}{'' if self.name == DEFAULT else f' of {self.name}'}"
 
     def get(self, workers: int) -> Executor:
         """The executor, with this many workers."""

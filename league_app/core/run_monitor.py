@@ -19,7 +19,7 @@ from engine.telemetry import Machine, Monitor, RunView, WorkerStatus
 from league_app.core.formatting import byte_size, plural
 from league_app.core.state import LeagueState
 from league_app.core.tournament_job import TournamentJob
-from league_app.core.training_jobs import TrainingJob
+from league_app.core.training_job import TrainingJob
 
 WINDOW = 5.0  # seconds over which a rate is measured
 NO_RUN = RunView()

@@ -11,10 +11,9 @@ from pathlib import Path
 
 from agents.usi.transcript import FOLDER
 from engine.closing import Closing
-from engine.errors import BadValue, NotNow
+from engine.errors import NotNow
 from engine.league import standings as tables
-from engine.league.records import Agent, Tournament, TournamentSettings
-from engine.league.schedule import fingerprint
+from engine.league.records import Agent, Tournament
 from engine.league.storage.league import League
 from engine.league.storage.tournaments import change_entrants
 from engine.league.tournament_runner import clear_quarantine
@@ -22,16 +21,15 @@ from engine.play.arena import DEFAULT_LANES
 from engine.play.executors import DEFAULT, Executor, check_executor_name
 from engine.play.live import LiveMatch
 from engine.play.match import SEED_LIMIT, AgentSpec, GameSpec, MatchSpec
-from engine.registry import KINDS, agents_for, game_of, new_game
+from engine.registry import KINDS, game_of, new_game
 from engine.telemetry import Status
-from league_app.core import exhibitions
+from league_app.core import exhibitions, validation
 from league_app.core.changes import Change, ChangeFeed, ChangeKind
 from league_app.core.context import LeagueContext
 from league_app.core.cpu_budget import CpuBudget
 from league_app.core.league_executor import IN_PROCESS, LeagueExecutor
 from league_app.core.tournament_job import TournamentJob
-from league_app.core.training_jobs import TrainingManager
-from league_app.core.validation import check_admitted, check_batch_size, check_playable, make_settings, resolve_game
+from league_app.core.training_manager import TrainingManager
 
 
 class LeagueState(Closing):
@@ -68,8 +66,7 @@ class LeagueState(Closing):
         self._playing = LeagueExecutor(used, lanes, self._plugins, on)
         self.person = False  # whether a person can play here; a window sets it
         self._exhibits: list[LiveMatch] = []
-        # starts a thread for a job; a window sets its own
-        self.start: Callable[[Callable[[], None]], None] = _start_thread
+        self.start: Callable[[Callable[[], None]], None] = _start_thread  # runs a job; a window sets its own
 
     @classmethod
     def new(cls, path: Path | str, **settings: object) -> LeagueState:
@@ -147,7 +144,8 @@ class LeagueState(Closing):
 
     @batch_size.setter
     def batch_size(self, size: int) -> None:
-        self._set_play_option("batch_size", partial(setattr, self._playing, "batch_size", check_batch_size(size)))
+        checked = validation.check_batch_size(size)
+        self._set_play_option("batch_size", partial(setattr, self._playing, "batch_size", checked))
 
     @property
     def engine_log(self) -> str:
@@ -186,13 +184,8 @@ class LeagueState(Closing):
         job = self._job
         if job is not None:
             return job.run.progress().text
-        if self._show_visuals:
-            return "the next tournament will be shown"
-        if not self.use_concurrent:
-            return "the next tournament runs in this process"
-        count = self.budget.cores
-        where = "" if self.executor == DEFAULT else f" of {self.executor}"
-        return f"the next tournament runs on {count} {'worker' if count == 1 else 'workers'}{where}"
+        where = "will be shown" if self._show_visuals else f"runs {self._playing.where_text(self.budget.cores)}"
+        return f"the next tournament {where}"
 
     # Agents
 
@@ -202,20 +195,24 @@ class LeagueState(Closing):
     def add_samples(self, game: str | GameSpec, names: Iterable[str] | None = None) -> list[Agent]:
         """Add the ready-made agents of a game, or those with these names. Some play it only with certain options."""
         board = new_game(game) if isinstance(game, str) else game_of(game)
-        offered = {one.id: one for agents in agents_for(board).values() for one in agents}
-        chosen = list(offered) if names is None else list(names)
-        added = []
-        for name in chosen:
-            if name not in offered:
-                raise BadValue("agent", name, f"one of {', '.join(offered)}")
-            added.append(self.league.add_agent(name, board.spec.name, offered[name], origin="ready-made"))
+        chosen = validation.ready_made(board, names)
+        added = [self.league.add_agent(agent.id, board.spec.name, agent, origin="ready-made") for agent in chosen]
         self.notices.add(Change(ChangeKind.AGENTS))
         return added
 
-    def add_agent(self, name: str, game: str | GameSpec, kind: str, payload: bytes, **details: object) -> Agent:
-        """Add an agent with this payload, which its kind must accept; `details` are those of `League.add_agent`."""
-        spec = AgentSpec(name, kind, payload, KINDS.get(kind).version)
-        check_playable(spec, game)
+    def add_agent(
+        self,
+        name: str,
+        game: str | GameSpec,
+        kind: str,
+        payload: bytes,
+        settings: Mapping[str, object] | None = None,
+        **details: object,
+    ) -> Agent:
+        """Add an agent with this payload, which its kind must accept; `settings` change the payload, if the kind has
+        any (`AgentKind.settings`), and `details` are those of `League.add_agent`."""
+        spec = AgentSpec(name, kind, validation.configured(kind, payload, settings or {}), KINDS.get(kind).version)
+        validation.check_playable(spec, game)
         title = game if isinstance(game, str) else game.name
         agent = self.league.add_agent(name, title, spec, **details)  # type: ignore[arg-type]
         self.notices.add(Change(ChangeKind.AGENTS))
@@ -253,9 +250,8 @@ class LeagueState(Closing):
     def unfinished(self) -> list[Tournament]:
         """Tournaments that can be started or resumed."""
         job = self._job
-        return [
-            one for one in self.league.tournaments() if one.state.open and (job is None or job.number != one.number)
-        ]
+        running = job.number if job is not None else 0
+        return [found for found in self.league.tournaments() if found.state.open and found.number != running]
 
     def plan_tournament(
         self,
@@ -277,7 +273,7 @@ class LeagueState(Closing):
             settings = replace(before[-1].settings, seed=(before[-1].settings.seed + 1) % SEED_LIMIT)
         else:
             more.setdefault("seed", len(before) + 1)  # the same seed would count the same games twice
-            settings = make_settings(self.game_of(game), format or "round-robin", options or {}, **more)
+            settings = validation.make_settings(self.game_of(game), format or "round-robin", options or {}, **more)
         spec, format = settings.game, settings.format
         if agents is not None:
             entrants = [self.league.agent(one, spec.name).id for one in agents]
@@ -285,28 +281,18 @@ class LeagueState(Closing):
             available = [one.id for one in self.agents(spec.name)]
             entrants = [one for one in before[-1].entrants if one in available] if repeat else available
         default = f"{game_of(spec).info.title} {format.replace('-', ' ')} {len(before) + 1}"
-        self.check_new(settings, entrants, before)
+        validation.check_not_played(settings, entrants, before)
         if play:
-            check_admitted(self.league, map(self.league.spec, entrants))
+            validation.check_admitted(self.league, map(self.league.spec, entrants))
         if play and not self.person:
             exhibitions.check_entrants(self.league, default if name is None else name, entrants)
         created = self.league.add_tournament(default if name is None else name, settings, entrants)
         self.notices.add(Change(ChangeKind.TOURNAMENTS, created.number))
         return created
 
-    def check_new(self, settings: TournamentSettings, entrants: Sequence[str], before: Sequence[Tournament]) -> None:
-        """Raise BadValue for a tournament that was played before: the same matches again are no new evidence."""
-        same = fingerprint(settings, entrants)
-        for one in before:
-            if fingerprint(one.settings, one.lineups[0].entrants) == same:
-                needed = f"a different one: tournament {one.number} ({one.name}) already has these matches"
-                raise BadValue("seed", settings.seed, needed)
-
     def start_tournament(self, tournament: int | str | None = None, **plan: object) -> TournamentJob:
-        """Play the given tournament, or a new one made from `plan` as in `plan_tournament`.
-
-        With `show_visuals` off it runs in batches on the executor; with it on, one live match at a time.
-        """
+        """Play the given tournament, or a new one made from `plan` as in `plan_tournament`: in batches on the executor
+        or, with `show_visuals` on, one live match at a time."""
         with self._lock:
             if self._job is not None:
                 raise NotNow(f"{self._job.name!r} is running: stop it first")
@@ -318,7 +304,7 @@ class LeagueState(Closing):
                 number = self.plan_tournament(**plan, play=True).number  # type: ignore[arg-type]
             else:
                 number = self.league.tournament(tournament).number
-            check_admitted(self.league, map(self.league.spec, self.league.tournament(number).all_entrants))
+            validation.check_admitted(self.league, map(self.league.spec, self.league.tournament(number).all_entrants))
             if not self.person:
                 exhibitions.check_no_human_needed(self.league, number)
             shown = self._show_visuals
@@ -367,7 +353,7 @@ class LeagueState(Closing):
         return self._show(exhibitions.taken_over(spec, seat, actions), steps)
 
     def _show(self, spec: MatchSpec, skip: int) -> LiveMatch:
-        check_admitted(self.league, spec.players)
+        validation.check_admitted(self.league, spec.players)
         with self._lock:
             self._check_not_closed()
             live = self._playing.watch(spec, self.budget.cores, skip)
@@ -422,7 +408,7 @@ class LeagueState(Closing):
 
     def game_of(self, game: GameSpec | str | None = None) -> GameSpec:
         """See `resolve_game`."""
-        return resolve_game(self.league, game)
+        return validation.resolve_game(self.league, game)
 
     def _on_job_end(self, job: TournamentJob) -> None:
         with self._lock:

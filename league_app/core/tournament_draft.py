@@ -17,9 +17,9 @@ from engine.play.executors import check_executor_name
 from engine.play.match import SEED_LIMIT, Clock, GameSpec, Limits, MatchResult
 from engine.play.workers.warmup import must_compile
 from engine.registry import game_of, new_game
-from league_app.core.formatting import duration, plural
+from league_app.core.formatting import about_duration, plural
 from league_app.core.state import LeagueState
-from league_app.core.validation import check_admitted, make_settings
+from league_app.core.validation import check_admitted, check_not_played, make_settings
 
 MANY_AGENTS = 40  # from here on one round is the default
 
@@ -108,10 +108,10 @@ class DraftEstimate:
         people, shown, seconds = self.estimate.with_people, self.estimate.seconds_shown, self.estimate.seconds
         if people == self.estimate.matches:
             return f"{self.check.sentence}: the duration depends on the human player"
-        headless = f"about {duration(seconds)} headless" if seconds is not None else "unknown duration"
+        headless = f"{about_duration(seconds)} headless" if seconds is not None else "unknown duration"
         if people:
             return f"{self.check.sentence}: {headless}, plus {plural(people, 'match')} with human players"
-        visual = f", about {duration(shown)} visual" if shown is not None else ""
+        visual = f", {about_duration(shown)} visual" if shown is not None else ""
         return f"{self.check.sentence}: {headless}{visual}"
 
     @property
@@ -161,7 +161,7 @@ class DraftEstimator:
             plan = state.league.plan(draft.settings(seed), draft.agents)
             result = dataclasses.replace(result, matches=plan.length, whole=not plan.adaptive)
             if draft.seed is not None:
-                state.check_new(plan.settings, draft.agents, before)
+                check_not_played(plan.settings, draft.agents, before)
             players, on = list(map(state.league.spec, draft.agents)), draft.executor or state.executor
             check_admitted(state.league, players)
             check_executor_name(on)

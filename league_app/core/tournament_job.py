@@ -93,7 +93,7 @@ class TournamentJob:
         self.run.finish()
 
     def stop(self, cancel: bool = False) -> None:
-        """Stops now; running matches are broken off. A cancelled tournament cannot be resumed."""
+        """Stops now; running matches are cancelled. A cancelled tournament cannot be resumed."""
         self.run.stop(cancel)
 
     def progress(self) -> Progress:

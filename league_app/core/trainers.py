@@ -25,6 +25,7 @@ class TrainerFacts:
     ends: Ends = Ends()  # noqa: RUF009 - frozen
     fixed: tuple[str, ...] = ()
     defaults: Mapping[str, object] = field(default_factory=dict)  # settings
+    shows_current: bool = False
 
     @property
     def reading(self) -> Reading:
@@ -58,7 +59,8 @@ def trainer_facts(name: str) -> TrainerFacts:
     except RingsideError:  # not installed, or broken: the doctor reports it
         return TrainerFacts()
     defaults = {one.name: one.default for one in fields(kind)}
-    return TrainerFacts(dict(kind.metrics), kind.headline, kind.unit, kind.ends, tuple(kind.fixed), defaults)
+    shows = bool(getattr(kind, "shows_current", False))
+    return TrainerFacts(dict(kind.metrics), kind.headline, kind.unit, kind.ends, tuple(kind.fixed), defaults, shows)
 
 
 def reading_text(value: float, reading: Reading) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 
-from engine.errors import BadValue, NotConfirmed, NotNow, RingsideError
-from engine.game import GameInfo
-from engine.league.records import Agent, TournamentSettings
+from engine.errors import BadValue, NotConfirmed, NotNow, RingsideError, UnknownName
+from engine.game import Game, GameInfo
+from engine.league.records import Agent, Tournament, TournamentSettings
+from engine.league.schedule import fingerprint
 from engine.league.storage.league import League
 from engine.options import build, items, parse
 from engine.play.match import AgentSpec, GameSpec, Limits
-from engine.registry import FORMATS, GAMES, KINDS, game_of, kind_of, new_game, usual_game
+from engine.registry import FORMATS, GAMES, KINDS, agents_for, game_of, kind_of, new_game, usual_game
 
 
 def is_installed(game: GameSpec) -> bool:
@@ -52,6 +53,15 @@ def make_settings(game: GameSpec, format: str, options: Mapping[str, object], **
     return TournamentSettings(game, format, items(parsed), limits=limits, **more)  # type: ignore[arg-type]
 
 
+def check_not_played(settings: TournamentSettings, entrants: Sequence[str], before: Sequence[Tournament]) -> None:
+    """Raises BadValue if an earlier tournament has the same matches, which would be no new evidence."""
+    same = fingerprint(settings, entrants)
+    for earlier in before:
+        if fingerprint(earlier.settings, earlier.lineups[0].entrants) == same:
+            needed = f"a different one: tournament {earlier.number} ({earlier.name}) already has these matches"
+            raise BadValue("seed", settings.seed, needed)
+
+
 def check_admitted(league: League, players: Iterable[AgentSpec]) -> None:
     """Raises NotConfirmed if one of them is a program that no person has allowed to run on this machine."""
     names = league.names()
@@ -87,6 +97,16 @@ def _admitted(league: League, agent: Agent) -> bool:
     return True
 
 
+def ready_made(board: Game, names: Iterable[str] | None = None) -> list[AgentSpec]:
+    """The ready-made agents of a game, or those with these names; raises BadValue for an unknown name."""
+    offered = {agent.id: agent for agents in agents_for(board).values() for agent in agents}
+    chosen = list(offered) if names is None else list(names)
+    for name in chosen:
+        if name not in offered:
+            raise BadValue("agent", name, f"one of {', '.join(offered)}")
+    return [offered[name] for name in chosen]
+
+
 def check_playable(spec: AgentSpec, game: str | GameSpec) -> None:
     """Raises BadValue unless the agent's kind plays the game, by name with its default options, and can load the
     payload."""
@@ -98,9 +118,29 @@ def check_playable(spec: AgentSpec, game: str | GameSpec) -> None:
         pilot.load(spec)
     except Exception as error:  # code of the kind, which may be a plug-in
         reason = str(error) if isinstance(error, RingsideError) else f"{type(error).__name__}: {error}"
-        raise BadValue("payload", spec.payload[:80], f"what {spec.kind} can play ({reason})") from None
+        raise BadValue("payload", _payload_text(spec.payload), f"what {spec.kind} can play ({reason})") from None
     finally:
         pilot.close()
+
+
+def _payload_text(payload: bytes) -> object:
+    """A payload as an error message shows it: its beginning if it is text, else its size."""
+    return payload[:80] if payload[:80].isascii() and b"\0" not in payload[:80] else f"{len(payload):,} bytes"
+
+
+def configured(kind: str, payload: bytes, chosen: Mapping[str, object]) -> bytes:
+    """The payload with these settings; text is parsed as the type of the setting."""
+    if not chosen:
+        return payload
+    offer = KINDS.get(kind)
+    if offer.settings is None:
+        raise UnknownName(f"setting of {kind}", next(iter(chosen)), (), otherwise=f"{kind} has none beside its payload")
+    current = offer.settings(payload)
+    texts = {name: value for name, value in chosen.items() if isinstance(value, str)}
+    parsed = {
+        name: getattr(parse(type(current), {name: text}, f"setting of {kind}"), name) for name, text in texts.items()
+    }
+    return offer.configure(payload, build(type(current), {**asdict(current), **chosen, **parsed}, f"setting of {kind}"))
 
 
 def resolve_game(league: League, game: GameSpec | str | None = None) -> GameSpec:

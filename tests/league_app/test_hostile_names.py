@@ -105,7 +105,7 @@ def play(path: Path, names: list[str], cup: str) -> Path:
 def run_text(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """The standard output of a successful command."""
     capsys.readouterr()
-    main([str(one) for one in arguments])
+    main([str(argument) for argument in arguments])
     return capsys.readouterr().out
 
 
@@ -177,7 +177,7 @@ def test_an_unusual_name_is_stored_unchanged(
     second = tmp_path / "second.league"
     run_text(capsys, "new", second)
     run_text(capsys, "agents", "import", second, file)
-    assert [one["name"] for one in json.loads(run_text(capsys, "agents", "list", second, "--json"))] == [name]
+    assert [agent["name"] for agent in json.loads(run_text(capsys, "agents", "list", second, "--json"))] == [name]
 
 
 @pytest.mark.parametrize("what", ["markup", "long", "long enough to be cut at a blank", "option", "number"])
@@ -283,7 +283,7 @@ def test_a_hostile_name_on_the_command_line_is_rejected_in_one_sentence(
     looked_up = "--name" not in command and command[1] not in ("add", "edit")
     for what, name in (REJECTED | HUGE if looked_up else REJECTED).items():
         given = {"LEAGUE": str(path), "NAME": name[:100_000], "FILE": "dice.agent"}
-        if problem := rejection_problem(capsys, *(given.get(one, one) for one in command)):
+        if problem := rejection_problem(capsys, *(given.get(word, word) for word in command)):
             wrong.append(f"{what}: {problem}")
         if state_of(path) != before or sorted(os.listdir()) != files:
             wrong.append(f"{what}: something was changed")
@@ -330,7 +330,7 @@ def test_a_league_can_have_any_path(name: str, tmp_path: Path, capsys: pytest.Ca
     except OSError as error:
         pytest.skip(f"not on this file system: {error}")
     path = play(tmp_path / name / f"{name}.league", ["Dice", "Other"], "Cup")
-    assert sorted(one.name for one in path.parent.iterdir()) == [path.name]
+    assert sorted(place.name for place in path.parent.iterdir()) == [path.name]
     run_text(capsys, "standings", path)
     assert "is undamaged" in " ".join(run_text(capsys, "doctor", path).split())
     run_text(capsys, "backup", path, path.with_name(f"{name}2.league"))

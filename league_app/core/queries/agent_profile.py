@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.diagram import Diagram
 from engine.errors import RingsideError
 from engine.league import standings
 from engine.league.records import Agent
 from engine.league.standings import Row
 from engine.league.storage.league import League
-from engine.play.match import GameSpec
-from engine.registry import new_game
+from engine.play.match import AgentSpec, GameSpec
+from engine.registry import describe_agent, draw_agent, new_game
 from league_app.core.queries import matches as match_queries
 from league_app.core.queries.agents import Statistics, statistics
 from league_app.core.queries.matches import FailureRow, MatchFilter, MatchRows
 from league_app.core.state import LeagueState
-from league_app.core.usi_engines import engine_in
 from league_app.core.validation import game_info
 
 LAST = 12  # matches
@@ -69,7 +69,8 @@ class AgentProfile:
     title: str  # of the game
     size: int  # of the payload, in bytes
     preview: str
-    settings: tuple[tuple[str, str], ...]  # of an external engine: name and value
+    facts: tuple[tuple[str, str], ...]  # what its kind says of it: name and value
+    diagram: Diagram | None
     row: Row | None  # of the standings; None without games
     place: int
     rated: int  # number of agents with a place
@@ -102,13 +103,15 @@ def load_profile(state: LeagueState, pool: GameSpec | None, id: str) -> AgentPro
     [(size, begin)] = league.file.read(
         f"SELECT length(data), substr(data, 1, {PREVIEW + 1}) FROM payloads WHERE hash = ?", agent.payload
     )
+    spec = _spec(league, agent)
     return AgentProfile(
         agent,
         game,
         title,
         size,
         _preview(begin or b"") if size <= PREVIEW else "",
-        _settings(league, agent),
+        describe_agent(spec) if spec is not None else (),
+        draw_agent(spec) if spec is not None else None,
         row,
         played.index(row) + 1 if row else 0,
         len(played),
@@ -142,15 +145,12 @@ def _preview(data: bytes) -> str:
     return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
-def _settings(league: League, agent: Agent) -> tuple[tuple[str, str], ...]:
-    """Command and settings of an external engine; empty for other kinds."""
+def _spec(league: League, agent: Agent) -> AgentSpec | None:
+    """The agent with its payload; None if that is damaged, which is reported when it plays."""
     try:
-        engine = engine_in(league, agent)
-    except RingsideError:  # another kind, or damaged, which is reported when it plays
-        return ()
-    limit = f"{engine.nodes:,} nodes per move" if engine.nodes else f"{engine.movetime:g} s per move"
-    memory = f"{engine.memory:,} MB at most"
-    return (("Command", engine.line), ("Limit", limit), *engine.options, ("Memory", memory))
+        return league.spec(agent.id)
+    except RingsideError:
+        return None
 
 
 def load_rating_curve(league: League, game: GameSpec, agent: Agent) -> RatingCurve:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import QComboBox, QDialog, QLineEdit, QPlainTextEdit, QWidget
 
 from engine.errors import RingsideError
@@ -22,6 +23,7 @@ from league_app.gui.widgets.agent_colours import colour_of
 from league_app.gui.widgets.basics import breakable, button, column, label, row
 from league_app.gui.widgets.checklist import CheckList, Choice
 from league_app.gui.widgets.file_dialogs import open_file
+from league_app.gui.widgets.form import Form
 
 PERSON = "human"  # the kind of human players, who are added by an action of their own
 
@@ -137,6 +139,8 @@ class AddAgentDialog(QDialog):
         self.file_button = button("Load from file...", self._choose_file, icon="open")
         self.text_button = button("Enter as text", self._use_text, link=True)
         self.text_button.hide()
+        self.form: Form | None = None  # the settings of the payload, if the kind has any
+        self._form_place = column()
         self.add_button = button("Add", self.add, primary=True)
         self.add_button.setDefault(True)
         top = row(LabelledField("Game", self.game), self._kind, gap=12)
@@ -144,9 +148,21 @@ class AddAgentDialog(QDialog):
         buttons = row(1, button("Cancel", self.reject), self.add_button)
         title = label("Add agent", "title")
         self.setLayout(
-            column(title, top, self._name, self._payload, files, self.description, buttons, margin=24, gap=12)
+            column(
+                title,
+                top,
+                self._name,
+                self._payload,
+                files,
+                self._form_place,
+                self.description,
+                buttons,
+                margin=24,
+                gap=12,
+            )
         )
         self.game.currentIndexChanged.connect(self._load_kinds)
+        self.kind.currentIndexChanged.connect(self._load_settings)
         self.name.textChanged.connect(self._validate)
         self.payload.textChanged.connect(self._validate)
         self.description.changed.connect(self._validate)
@@ -172,7 +188,7 @@ class AddAgentDialog(QDialog):
         named = bool(self.name.text())
         valid = (self._name.check(self._check_name) if named else True) & self.description.valid()
         self._payload.show_error("")
-        self.add_button.setEnabled(valid and named)
+        self.add_button.setEnabled(valid and named and (self.form is None or not self.form.error))
 
     def _check_name(self) -> None:
         check_name("name", self.name.text())
@@ -187,6 +203,7 @@ class AddAgentDialog(QDialog):
         self.payload.setPlainText(f"(content of {self._file.name})")
         self.payload.setEnabled(False)
         self.text_button.show()
+        self._load_settings()
 
     @Slot()
     def _use_text(self) -> None:
@@ -194,13 +211,40 @@ class AddAgentDialog(QDialog):
         self.payload.clear()
         self.payload.setEnabled(True)
         self.text_button.hide()
+        self._load_settings()
+
+    @Slot()
+    def _load_settings(self) -> None:
+        """Show what can be chosen for the network or program in the file."""
+        self._show_settings(None)
+        self._payload.show_error("")
+        if self._file is not None and self.kind.currentText():
+            load = partial(load_settings, self.kind.currentText(), self._file)
+            self._context.slow_queue.submit("settings of a payload", load, self._show_settings, self._on_failed)
+
+    def _show_settings(self, settings: object) -> None:
+        if self.form is not None:
+            self._form_place.removeWidget(self.form)
+            self.form.deleteLater()
+            self.form = None
+        if settings is not None:
+            self.form = Form(type(settings), asdict(settings))  # type: ignore[call-overload]
+            self.form.edited.connect(self._validate)
+            self._form_place.addWidget(self.form)
+        QTimer.singleShot(0, self, self._fit)  # after the form has been laid out
+        self._validate()
+
+    @Slot()
+    def _fit(self) -> None:
+        self.resize(self.sizeHint())  # `adjustSize` stops at two thirds of the screen
 
     @Slot()
     def add(self) -> None:
         self.add_button.setEnabled(False)
         source = self._file or self.payload.toPlainText()
         agent = self.name.text(), self.game.chosen, self.kind.currentText()
-        task = partial(_add_agent, self._context.league, *agent, source, self.description.values)
+        settings = self.form.values() if self.form is not None else {}
+        task = partial(_add_agent, self._context.league, *agent, source, settings, self.description.values)
         self._context.slow_queue.run(task, self._on_added, self._on_failed)
 
     def _on_added(self, agent: Agent) -> None:
@@ -210,7 +254,7 @@ class AddAgentDialog(QDialog):
     def _on_failed(self, error: Exception) -> None:
         field = self._name if isinstance(error, RingsideError) and error.field == "name" else self._payload
         field.show_error(str(error))
-        self.add_button.setEnabled(True)
+        self.add_button.setEnabled(bool(self.name.text()))
 
 
 def load_kinds(game: str) -> list[str]:
@@ -219,12 +263,24 @@ def load_kinds(game: str) -> list[str]:
     return [name for name, kind in KINDS.working().items() if name != PERSON and kind.plays(rules)]
 
 
+def load_settings(kind: str, file: Path) -> object | None:
+    """Return the settings in the payload in this file, as a dataclass; None if the kind has none."""
+    offer = KINDS.get(kind).settings
+    return None if offer is None else offer(read_file(file, LARGEST_PAYLOAD, "payload"))
+
+
 def _add_agent(
-    state: LeagueState, name: str, game: str, kind: str, source: Path | str, description: dict[str, Any]
+    state: LeagueState,
+    name: str,
+    game: str,
+    kind: str,
+    source: Path | str,
+    settings: dict[str, Any],
+    description: dict[str, Any],
 ) -> Agent:
     """Add an agent whose payload is this text, or the content of this file."""
     if isinstance(source, Path):
         payload = read_file(source, LARGEST_PAYLOAD, "payload")
     else:
         payload = source.encode(errors="surrogateescape")
-    return state.add_agent(name, game, kind, payload, origin="added by hand", **description)
+    return state.add_agent(name, game, kind, payload, settings, origin="added by hand", **description)

@@ -76,7 +76,7 @@ class FailureDialog(MessageDialog):
 
 
 class ErrorDialog(MessageDialog):
-    """An unexpected error, with a report to copy. The program goes on."""
+    """An unexpected error, with a report to copy. The program continues."""
 
     def __init__(self, parent: QWidget | None, error: BaseException) -> None:
         more = "Saved data is not affected, and you can continue. Please include this report if you report the error."

@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from engine.errors import BadValue, RingsideError
+from engine.errors import RingsideError
 from engine.play.executors import DEFAULT
+from engine.play.match import SEED_LIMIT
 from engine.play.play_settings import MOST_WORKERS
 from engine.registry import FORMATS, GAMES, all_games
 from league_app.core.changes import Change
@@ -31,11 +32,12 @@ from league_app.gui.dialogs.executor_choice import ExecutorChoice
 from league_app.gui.dialogs.help_key import add_help_key
 from league_app.gui.dialogs.usi_engine import confirm_engine_dialog
 from league_app.gui.widgets.agent_picker import AgentPicker
-from league_app.gui.widgets.basics import Card, Combo, button, column, label, line, row
+from league_app.gui.widgets.basics import Card, Combo, button, column, label, line, row, scroll_area
 from league_app.gui.widgets.fields import NumberBox
 from league_app.gui.widgets.form import CONTROL, LABEL, Form
 
 DELAY = 200  # milliseconds from the last edit to the estimate
+HEIGHT, TITLE_BAR = 720, 40  # pixels
 WAITING = "\N{HORIZONTAL ELLIPSIS}"
 COMPILING = f"compiling kernels to measure the speed, a minute or two{WAITING}"
 
@@ -60,7 +62,7 @@ class TournamentDialog(QDialog):
         self._edit_timer.setInterval(DELAY)
         self._edit_timer.timeout.connect(self._check)
         self._build()
-        self.resize(980, 660)
+        self.resize(980, min(HEIGHT, self.screen().availableGeometry().height() - TITLE_BAR))
         self._fill_games()
         self._filling = False
         context.changed.connect(self._on_changes)
@@ -96,22 +98,13 @@ class TournamentDialog(QDialog):
                 self.terms,
                 line(),
                 self._row("Seed", self.seed),
-                self._row("Workers", self.workers),
-                self._row("Play on", self.executor),
-                self.executor.caption,
                 1,
                 gap=12,
                 margin=16,
             )
         )
-        scroll = QScrollArea()
-        scroll.setAccessibleName("Settings")
-        scroll.setWidgetResizable(True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setWidget(inner)
         settings = Card(margin=1)
-        settings.body.addWidget(scroll)
+        settings.body.addWidget(scroll_area(inner, "Settings"))
         settings.setMinimumWidth(460)
         body = row(gap=16)
         body.addWidget(agents, 10)
@@ -137,7 +130,6 @@ class TournamentDialog(QDialog):
         self.workers = NumberBox(True, 1, MOST_WORKERS)
         self.workers.edited.connect(self._on_edited)
         self.executor = ExecutorChoice()
-        self.executor.caption.setContentsMargins(LABEL + 12, 0, 0, 0)
         self.executor.currentIndexChanged.connect(self._on_edited)
 
     def _row(self, text: str, control: QWidget) -> QHBoxLayout:
@@ -167,7 +159,21 @@ class TournamentDialog(QDialog):
         problem = row(self.error, self.fix)
         problem.setStretch(0, 1)
         texts = column(self.sentence, self.caption, problem, self.note, gap=4)
-        return column(texts, row(1, button("Cancel", self.reject), self.plan, self.start), gap=12)
+        buttons = row(1, button("Cancel", self.reject), self.plan, self.start)
+        return column(self._place_row(), texts, buttons, gap=12)
+
+    def _place_row(self) -> QHBoxLayout:
+        """Where the tournament is played. It is no setting of the tournament itself, and is visible at any height."""
+        titles = [label("Play on"), label("Workers")]
+        for title, control in zip(titles, (self.executor, self.workers), strict=True):
+            title.setBuddy(control)
+            control.setAccessibleName(title.text())
+            control.setFixedHeight(30)
+        self.executor.setMinimumWidth(150)
+        self.workers.setFixedWidth(90)
+        place = row(titles[0], self.executor, titles[1], self.workers, self.executor.caption, gap=12)
+        place.setStretchFactor(self.executor.caption, 1)
+        return place
 
     # Contents
 
@@ -198,7 +204,7 @@ class TournamentDialog(QDialog):
         self.picks.show_agents(agents, chosen if len(chosen) > 1 else known)
         self.format.setCurrentIndex(max(self.format.findData(last.get("format", "round-robin")), 0))
         self._on_format_chosen()
-        _set_values(self.terms, last.get("terms"))
+        self.terms.restore(last.get("terms"))
         self._filling = filling
         self._on_edited()
 
@@ -228,7 +234,7 @@ class TournamentDialog(QDialog):
             old.hide()
             old.deleteLater()
         form = Form(kind, shown=shown)
-        _set_values(form, values)
+        form.restore(values)
         form.edited.connect(self._on_edited)
         place.addWidget(form)
         return form
@@ -244,9 +250,9 @@ class TournamentDialog(QDialog):
             self.format.currentData(),
             self.options.values(),
             MatchTerms(**self.terms.values()),  # type: ignore[arg-type]
-            _whole("seed", self.seed) if self.seed.text().strip() else None,
+            self.seed.whole_number("seed", 0, SEED_LIMIT - 1) if self.seed.text().strip() else None,
             self.name.text().strip() or None,
-            _whole("workers", self.workers, 1, MOST_WORKERS),
+            self.workers.whole_number("workers", 1, MOST_WORKERS),
             self.executor.value,
         )
 
@@ -412,22 +418,3 @@ class TournamentDialog(QDialog):
         settings.set(name, form_values(draft, settings.get(name, {}), all_agents))
         settings.set("workers", draft.workers)
         settings.set("executor", draft.executor)
-
-
-def _set_values(form: Form, values: object) -> None:
-    """Set the values used last; resets the form if they are no longer valid."""
-    if isinstance(values, Mapping):
-        try:
-            form.set_values(values)
-        except RingsideError:
-            form.reset()
-
-
-def _whole(name: str, box: NumberBox, low: int = 0, high: int = 2**64 - 1) -> int:
-    try:
-        value = int(box.value())
-    except ValueError:
-        value = -1
-    if not low <= value <= high:
-        raise BadValue(name, box.text(), f"a whole number from {low} to {high:,}")
-    return value

@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QLineEdit, QScrollArea, QWidget
+from PySide6.QtWidgets import QDialog, QGridLayout, QLineEdit, QWidget
 
 from agents.human import KIND
+from agents.training.trainer import presets_for
 from engine.errors import RingsideError
 from engine.league.storage.session_rows import Session
 from engine.options import Value, build
@@ -20,10 +21,10 @@ from engine.play.play_settings import MOST_WORKERS
 from engine.registry import GAMES, TRAINERS, all_games, new_game
 from league_app.core.formatting import error_text
 from league_app.core.state import LeagueState
-from league_app.core.training_jobs import ANCESTOR
+from league_app.core.training_job import ANCESTOR
 from league_app.gui.context import AppContext
 from league_app.gui.dialogs.help_key import add_help_key
-from league_app.gui.widgets.basics import Card, button, clear, column, label, line, row
+from league_app.gui.widgets.basics import Card, button, clear, column, label, line, row, scroll_area
 from league_app.gui.widgets.fields import ChoiceBox, NumberBox
 from league_app.gui.widgets.form import CONTROL, LABEL, Form
 
@@ -69,12 +70,7 @@ class _SessionDialog(QDialog):
         self.inside = column(gap=12, margin=16)
         inner = QWidget()
         inner.setLayout(self.inside)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(inner)
+        scroll = scroll_area(inner)
         card = Card(margin=1)
         card.body.addWidget(scroll)
         self.error = label("", tone="bad", wrap=True)
@@ -162,6 +158,7 @@ class NewSessionDialog(_SessionDialog):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(context, "New training session", "Start", parent)
         self._choices: Choices | None = None
+        self._presets: Mapping[str, Mapping[str, Value]] = {}  # those in the form
         self.trainer, self.game, self.ancestor = ChoiceBox(), ChoiceBox(), ChoiceBox()
         self.name, self.workers = QLineEdit(), NumberBox(True, 1, MOST_WORKERS)
         self.name.setMaxLength(120)
@@ -183,7 +180,7 @@ class NewSessionDialog(_SessionDialog):
         context.ask("session/choices", choices, self.fill)
 
     def fill(self, found: object) -> None:
-        """Fill the controls: with the first preset at first, later with the settings used last."""
+        """Fill the controls: with the first preset for the game at first, later with the settings used last."""
         assert isinstance(found, Choices)
         self._choices = found
         last = self.context.settings.get(REMEMBERED, {})
@@ -198,8 +195,8 @@ class NewSessionDialog(_SessionDialog):
         self.workers.set_value(found.cores)
         self.trainer.edited.connect(self._on_trainer_chosen)
         self.game.edited.connect(self._on_game_chosen)
-        self._on_trainer_chosen()
         self._on_game_chosen()
+        self._on_trainer_chosen()
         self.start.setEnabled(bool(found.trainers and found.games))
         if not found.trainers:
             self.show_error("no trainer is installed")
@@ -215,17 +212,24 @@ class NewSessionDialog(_SessionDialog):
         self.about.setText(self._choices.trainers[name])
         clear(self._form_place)
         fresh = {SEED: self._choices.sessions + 1} if SEED in kind.__dataclass_fields__ else {}
-        self.form = Form(kind, presets=kind.presets, shown=FIRST, defaults=fresh)
-        if kind.presets:
-            self.form.set_preset(next(iter(kind.presets)))
-        self._restore(name, kind)
+        self._presets = presets_for(kind, str(self.game.currentData() or ""))
+        self.form = Form(kind, presets=self._presets, shown=FIRST, defaults=fresh)
+        if self._presets:
+            self.form.set_preset(next(iter(self._presets)))
+        self._restore(kind)
         self._form_place.addWidget(self.form)
         self.name.setPlaceholderText("automatic")
 
-    def _restore(self, name: str, kind: Any) -> None:
+    def _remembered_key(self) -> str:
+        """Where the settings used last are saved: for each game if the trainer has presets for games."""
+        trainer, game = str(self.trainer.currentData()), str(self.game.currentData())
+        by_game = getattr(TRAINERS.get(trainer), "preset_games", {})
+        return f"{REMEMBERED}/{trainer}/{game}" if by_game else f"{REMEMBERED}/{trainer}"
+
+    def _restore(self, kind: Any) -> None:
         """Restore the settings used last; ignores them if they are no longer valid."""
         assert self.form is not None
-        values = self.context.settings.get(f"{REMEMBERED}/{name}", {})
+        values = self.context.settings.get(self._remembered_key(), {})
         known = {one: value for one, value in values.items() if one in kind.__dataclass_fields__ and one != SEED}
         try:
             build(kind, known)
@@ -253,6 +257,9 @@ class NewSessionDialog(_SessionDialog):
         self.rules.edited.connect(self._update_rules_button)
         self._rules_place.addWidget(self.rules)
         self._update_rules_button()
+        trainer = str(self.trainer.currentData() or "")
+        if self.form is not None and presets_for(TRAINERS.get(trainer), name) != self._presets:
+            self._on_trainer_chosen()  # the form has the presets of another game
 
     @Slot()
     def _update_rules_button(self) -> None:
@@ -290,7 +297,7 @@ class NewSessionDialog(_SessionDialog):
         trainer = str(self.trainer.currentData())
         self.context.settings.set(REMEMBERED, {"trainer": trainer, "game": str(self.game.currentData())})
         values = {name: value for name, value in self.form.values().items() if name != SEED}
-        self.context.settings.set(f"{REMEMBERED}/{trainer}", values)
+        self.context.settings.set(self._remembered_key(), values)
 
 
 def _start(

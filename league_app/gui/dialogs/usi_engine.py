@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QDialog, QFrame, QLineEdit, QPlainTextEdit, QScrollArea, QWidget
+from PySide6.QtWidgets import QDialog, QLineEdit, QPlainTextEdit, QWidget
 
 from agents.usi.engine_spec import LONGEST_MOVE, LONGEST_START, EngineSpec
 from agents.usi.protocol import Identity, Option
@@ -23,7 +23,7 @@ from league_app.gui.context import AppContext
 from league_app.gui.dialogs.edit_agent import LabelledField
 from league_app.gui.dialogs.help_key import add_help_key
 from league_app.gui.dialogs.messages import ConfirmDialog
-from league_app.gui.widgets.basics import Card, breakable, button, column, label, row
+from league_app.gui.widgets.basics import Card, breakable, button, column, label, row, scroll_area
 from league_app.gui.widgets.form import Form
 
 OURS = ("UCI_Variant", "Protocol", "Ponder", "USI_Ponder")  # set by Ringside, or not supported
@@ -100,11 +100,7 @@ class AddEngineDialog(QDialog):
         self.status = label("", "muted", wrap=True)
         self.error = label("", tone="bad", wrap=True)
         self.error.hide()
-        self._scroll = QScrollArea()
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scroll = scroll_area()
         card = Card(margin=1)
         card.body.addWidget(self._scroll)
         self.add_button = button("Add", self.add, primary=True)

@@ -16,10 +16,10 @@ from agents.training.events import Level
 from engine.play.executors import Executor
 from engine.telemetry import THIS_NODE, Event
 from league_app.core.changes import Change
-from league_app.core.formatting import error_text
+from league_app.core.formatting import error_text, plural
 from league_app.core.state import LeagueState
 from league_app.core.tournament_job import TournamentJob
-from league_app.core.training_jobs import TrainingJob
+from league_app.core.training_job import TrainingJob
 from league_app.gui import theme
 from league_app.gui.context import AppContext
 from league_app.gui.widgets.basics import IconButton, column
@@ -82,7 +82,7 @@ class LogCollector:
                 self._dead.discard(key)
                 return "info", f"{worker} was restarted"
             case "suspects":
-                return "warn", f"{worker} lost {event.detail} matches, which are played again one by one"
+                return "warn", f"{worker} lost {plural(int(event.detail), 'match')}, to be played again one by one"
             case "failed":
                 return "bad", f"The run failed: {event.detail}"
         return None

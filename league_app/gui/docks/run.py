@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QDockWidget, QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QDockWidget, QWidget
 
 from engine.league.records import RunState
 from league_app.core.changes import Change
@@ -22,7 +22,7 @@ from league_app.core.tournament_job import TournamentJob
 from league_app.gui.context import AppContext
 from league_app.gui.docks.run_cards import MARGIN, QueueCard, RunCard, SummaryCard, TrainingCard, UnfinishedCard
 from league_app.gui.docks.worker_list import WorkersCard
-from league_app.gui.widgets.basics import Card, column
+from league_app.gui.widgets.basics import Card, column, scroll_area
 from league_app.gui.widgets.meters import Cores, TimeLine
 
 WIDTH = 300
@@ -77,13 +77,8 @@ class RunDock(QDockWidget):
             self.workers_card,
         )
         inner.setLayout(column(*cards, 1, margin=MARGIN, gap=MARGIN))
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll = scroll_area(inner)
         scroll.setMinimumWidth(WIDTH)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(inner)
         self.setWidget(scroll)
 
     # Sampling

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QImage, QPainter, QPainterPath, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -90,11 +90,6 @@ class BoardCanvas(QWidget):
         inner.addRoundedRect(QRectF(self.rect()), RADIUS, RADIUS)
         self._corners = whole.subtracted(inner)
         super().resizeEvent(event)
-
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
-        if event.type() == QEvent.Type.PaletteChange:
-            self.update()  # the corners have the window's colour
-        super().changeEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802
         self.update()

@@ -27,15 +27,23 @@ class KeyValueList(QWidget):
         self._rows.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self._rows.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self._rows.setRowWrapPolicy(QFormLayout.RowWrapPolicy.DontWrapRows)
+        self._shown: tuple[tuple[str, str], ...] = ()
         self.setLayout(self._rows)
 
     def set_rows(self, rows: Iterable[tuple[str, str]]) -> None:
         """Show the rows that have a value."""
+        shown = tuple((name, value) for name, value in rows if value)
+        if shown == self._shown:
+            return
+        self._shown = shown
         while self._rows.rowCount():
-            self._rows.removeRow(0)
-        for name, value in rows:
-            if value:
-                self._rows.addRow(label(shorten(name, LONGEST), "caption"), ElidedLabel(value))
+            taken = self._rows.takeRow(0)
+            for item in (taken.labelItem, taken.fieldItem):
+                if (widget := item.widget()) is not None:
+                    widget.hide()
+                    widget.deleteLater()  # not now: Qt may be in a loop over all widgets, to restyle them
+        for name, value in shown:
+            self._rows.addRow(label(shorten(name, LONGEST), "caption"), ElidedLabel(value))
 
 
 class MatchDetails(QWidget):

@@ -147,7 +147,7 @@ class MatchPage(Page):
         self._update()
 
     def _close_exhibition(self, live: LiveMatch | None) -> None:
-        """Cancel an exhibition that is no longer shown; matches of a tournament go on."""
+        """Cancel an exhibition that is no longer shown; matches of a tournament continue."""
         if live is not None and live is self._exhibition:
             self._exhibition = None
             self.controls.close(live)
@@ -314,7 +314,7 @@ class MatchPage(Page):
 
     @Slot()
     def to_end(self) -> None:
-        """Go to the newest step, and follow the match if it goes on."""
+        """Go to the newest step, and follow the match if it continues."""
         if self.shown is not None:
             self.shown.follow()
             self._redraw()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from PySide6.QtCore import QEvent, QRectF, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QRectF, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QComboBox, QSlider, QStyle, QStyleOptionSlider, QWidget
 
@@ -63,11 +63,6 @@ class Scrubber(QSlider):
                 at, room = event.position().x() - HANDLE / 2, self.width() - HANDLE
                 self.setValue(QStyle.sliderValueFromPosition(0, self.maximum(), round(at), round(room)))
         super().mousePressEvent(event)
-
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
-        if event.type() == QEvent.Type.PaletteChange:
-            self.update()
-        super().changeEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         super().paintEvent(event)

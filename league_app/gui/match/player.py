@@ -51,7 +51,7 @@ class MatchPlayer:
         self.playback = playback or Playback(spec)
         self.playback.seek(0)
         self.pace = self.playback.game.info.pace
-        self.error = ""  # why playback cannot go on
+        self.error = ""  # why playback cannot continue
         self._marks: list[int] = []
         self._score_samples, self._last_sampled = 0, 0  # how often the score was read, and at which step last
         self._result = result
@@ -114,6 +114,11 @@ class MatchPlayer:
         if self._following and self.live is not None and not self.complete:
             return self.live.paused and not self._skipping
         return not self._playing
+
+    @property
+    def begins_again(self) -> bool:
+        """Whether a match with a human player was lost with its process, and waits to be started again."""
+        return self.has_humans and self._restarts > 0 and self.paused and not self.steps
 
     @property
     def idle_seconds(self) -> float:

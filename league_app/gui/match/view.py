@@ -22,6 +22,7 @@ from league_app.gui.widgets.basics import Card, ElidedLabel, EmptyState, button,
 
 NARROW, WIDE = 240, 300  # pixels of the column at the right
 ROOMY = 1000  # pixels of page from which the column is wide
+BEGINS_AGAIN = "The process of this match was lost, and your moves with it. It begins again when you press Play."
 PATIENCE = 2.0  # seconds without a step after which the page says that it waits
 NOTHING = "No match is open. Start a tournament with visual mode on, or watch an exhibition match."
 
@@ -129,8 +130,9 @@ class MatchView(QWidget):
         self.header.set_verdict(verdict(match, ended) if ended is not None else "")
         late = player.idle_seconds if bindings is None else 0.0
         waiting = f"Waiting for the next step: {late:.0f} s" if late > PATIENCE else ""
-        self.notice.setText(player.error or waiting)
-        self.notice.setVisible(bool(player.error or waiting))
+        notice = player.error or (BEGINS_AGAIN if player.begins_again else waiting)
+        self.notice.setText(notice)
+        self.notice.setVisible(bool(notice))
         set_tone(self.notice, "bad" if player.error else "warn")
         if game.stats:
             self.stats.set_values(game.stats, player.playback.stats())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QEvent, Qt, Slot
+from PySide6.QtCore import QEvent, QSize, Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QStackedWidget, QWidget
 
 from engine.errors import UnknownName
@@ -28,6 +28,7 @@ from league_app.gui.match.details import KeyValueList
 from league_app.gui.models.agents import agent_figures, opponent_columns
 from league_app.gui.models.matches import MatchModel, failure_columns, full_time
 from league_app.gui.page import Page
+from league_app.gui.training.thumbnail import Thumbnail
 from league_app.gui.widgets.agent_colours import colour_of
 from league_app.gui.widgets.basics import (
     Card,
@@ -47,6 +48,7 @@ from league_app.gui.widgets.lineage_tree import LineageTree
 from league_app.gui.widgets.table.model import Column, TableModel
 from league_app.gui.widgets.table.view import TableView
 
+PICTURE = QSize(300, 130)  # pixels
 NARROW = 900  # pixels; a narrower page has one column of cards
 TALLEST = 8  # rows of a table before it scrolls
 
@@ -101,11 +103,12 @@ class AgentPage(Page):
 
     def _build_cards(self) -> None:
         self.kind, self.notes = ElidedLabel("", "muted"), label("", wrap=True)
-        self.tags, self.payload, self.settings = Chips(), ElidedLabel("", "caption"), KeyValueList()
+        self.tags, self.payload, self.facts = Chips(), ElidedLabel("", "caption"), KeyValueList()
+        self.picture = Thumbnail(size=PICTURE)
         self.about = Card(margin=16)
         self.about.body.setSpacing(8)
-        for part in (self.kind, self.tags, self.notes, self.settings, self.payload):
-            self.about.body.addWidget(part)
+        texts = column(self.kind, self.tags, self.notes, self.facts, self.payload, 1, gap=8)
+        self.about.body.addLayout(row(texts, self.picture, gap=16))
         self.figures = KeyFigures()
         self.chart = Chart("Rating over time", axis="date", empty="The rating appears here after the first tournament.")
         self.chart.setMinimumHeight(220)
@@ -223,10 +226,12 @@ class AgentPage(Page):
         self.kind.setText(" \u00b7 ".join(one for one in facts if one))
         self.notes.setText(breakable(agent.notes))
         self.notes.setVisible(bool(agent.notes))
-        self.settings.set_rows(profile.settings)
-        self.settings.setVisible(bool(profile.settings))
+        self.facts.set_rows(profile.facts)
+        self.facts.setVisible(bool(profile.facts))
+        self.picture.show_player("", profile.diagram)
+        self.picture.setVisible(profile.diagram is not None)
         size = f"Payload: {profile.size:,} bytes"
-        payload = "" if profile.settings else " ".join(profile.preview.split())
+        payload = "" if profile.facts else " ".join(profile.preview.split())
         self.payload.setText(f"{size}: {payload}" if payload else size)
         self.tags.show_tags(agent.tags)
         row = profile.row

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QFrame, QGridLayout, QProgressBar, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QGridLayout, QProgressBar, QSizePolicy, QWidget
 
 from league_app.core.formatting import chance, duration, outcome, shorten
 from league_app.core.queries.dashboard import DashboardData, RatingHistory, load_dashboard
@@ -25,6 +25,7 @@ from league_app.gui.widgets.basics import (
     column,
     label,
     row,
+    scroll_area,
     tooltip_html,
 )
 from league_app.gui.widgets.chart.chart import Chart, ChartLine
@@ -74,12 +75,7 @@ class DashboardPage(Page):
         grid.setRowStretch(1, 1)
         self.body = QWidget()
         self.body.setLayout(grid)
-        area = QScrollArea()
-        area.setAccessibleName("Dashboard")
-        area.setWidget(self.body)
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area = scroll_area(self.body, "Dashboard")
         self.empty = EmptyState("agents", "This league has no agents yet.", "Add ready-made agents", self._add)
         self.setLayout(column(self.empty, area))
         self._area = area

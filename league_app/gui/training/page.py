@@ -274,6 +274,7 @@ class TrainingPage(Page):
         state = self.context.state
         if state is None or not any(change.what == "training" for change in changes):
             return
+        self.players.show_awaited()
         running = {job.number: job.name for job in state.training.jobs}
         ended = {number: name for number, name in self._running.items() if number not in running}
         self._running = running
@@ -346,6 +347,8 @@ class TrainingPage(Page):
             save_file(self, "Export metrics as CSV", self._save_csv, "CSV files (*.csv)", f"session-{number}.csv")
         elif command == "tensorboard":
             open_folder(self, "Choose a folder for TensorBoard", self._save_events)
+        elif command == "watch":
+            self.players.watch_current(number)
         elif command == "change":
             self._open_resume_dialog(number)
         elif command == "resume":

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from engine.diagram import Diagram
 from league_app.core.formatting import ordinal
@@ -21,6 +21,7 @@ from league_app.gui.widgets.basics import (
     column,
     label,
     row,
+    scroll_area,
     set_tone,
     tooltip_html,
 )
@@ -28,9 +29,9 @@ from league_app.gui.widgets.fields import ChoiceBox
 
 MIN_CARD_WIDTH = 380
 TOOLTIPS = {
-    "Show": "Opens the page of this agent",
-    "Rate": "Plays a gauntlet against other agents to give it a rating",
-    "Add to league": "Adds it to the league as an agent and plays its placement matches",
+    "Show": "Open the page of this agent",
+    "Rate": "Play a gauntlet against other agents to give it a rating",
+    "Add to league": "Add it to the league as an agent and play its placement matches",
 }
 
 
@@ -73,7 +74,7 @@ class PlayerCard(Card):
         self.picture = Thumbnail(size=QSize(84, 58) if small else None)
         self.title, self.about, self.status = ElidedLabel(), ElidedLabel("", "caption"), ElidedLabel("", "caption")
         self.title.setStyleSheet("font-weight: 600;")
-        self.watch_button = button("Watch", self._on_watch_clicked, icon="eye", tip="Shows an unrated match")
+        self.watch_button = button("Watch", self._on_watch_clicked, icon="eye", tip="Watch an unrated match")
         self.main_button = button("Add to league", self._on_main_clicked)
         self.buttons = row(self.watch_button, self.main_button, 1)
         texts = column(self.title, self.about, self.status, gap=2)
@@ -147,12 +148,7 @@ class Players(QWidget):
         whole.insertLayout(0, self._grid)
         whole.addStretch(1)
         inner.setLayout(whole)
-        self.area = QScrollArea()
-        self.area.setWidgetResizable(True)
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.area.setWidget(inner)
+        self.area = scroll_area(inner)
         self.empty = EmptyState("checkpoint", "No players yet. The first checkpoint adds the first player.")
         bar = row(label("Watch against", "muted"), self.opponent, 1, self.count)
         self.setLayout(column(bar, self.area, self.empty, gap=12))

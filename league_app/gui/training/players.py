@@ -14,12 +14,13 @@ from PySide6.QtWidgets import QWidget
 from agents.human import KIND, person
 from engine.diagram import Diagram
 from engine.league.records import Agent
-from engine.play.match import GameSpec
+from engine.play.match import AgentSpec, GameSpec
 from engine.registry import game_of
 from league_app.core.exhibitions import random_seed
 from league_app.core.queries.sessions import SessionSummary, TrainedPlayer, load_diagram, load_players, load_ranks
 from league_app.core.state import LeagueState
 from league_app.core.trainers import TrainerFacts
+from league_app.core.training_job import TrainingJob
 from league_app.gui.context import AppContext
 from league_app.gui.placement_matches import Placed, PlacementQueue
 from league_app.gui.training.charts import MetricCurve
@@ -37,6 +38,15 @@ class PlayersSnapshot:
     ranks: dict[str, tuple[int, int, float, float]]
     opponents: list[tuple[str, str]]  # names and ids
     names: dict[str, str]  # of all agents, by id
+
+
+@dataclass(frozen=True)
+class AwaitedPlayer:
+    """A running session that was asked for its current player, and the match to show of it."""
+
+    job: TrainingJob
+    opponent: str  # id
+    game: GameSpec
 
 
 def load_snapshot(
@@ -61,6 +71,7 @@ class TrainedPlayers(QObject):
         self.placements = PlacementQueue(context, self)
         self.placements.changed.connect(self._show)
         self.placements.placed.connect(self._on_placed)
+        self._awaited: AwaitedPlayer | None = None
         self._session: SessionSummary | None = None
         self._snapshot: PlayersSnapshot | None = None
         self._diagrams: dict[str, Diagram | None] = {}
@@ -76,7 +87,7 @@ class TrainedPlayers(QObject):
 
     @Slot()
     def _on_league_opened(self) -> None:
-        self._session = self._snapshot = None
+        self._session = self._snapshot = self._awaited = None
         self._diagrams, self.names, self._curves = {}, {}, {}
         self._show()
 
@@ -153,13 +164,46 @@ class TrainedPlayers(QObject):
         """Shows an unrated match of a player, which need not be in the league."""
         state, session = self._context.state, self._session
         assert isinstance(player, TrainedPlayer)
-        if state is None or session is None:
+        if state is None or session is None or not (opponent := self._opponent(session)):
             return
-        opponent = self.view.opponent.currentData()
+        spec = partial(state.training.player, player.session, player.last_step, player.role)
+        self._submit(partial(_exhibit, state, spec, opponent, session.session.game), self._show_match)
+
+    def _opponent(self, session: SessionSummary) -> str:
+        """The id of the chosen opponent; notifies the user if there is none."""
+        opponent = str(self.view.opponent.currentData() or "")
         if not opponent:
             self._context.notify(f"No agent plays {session.session.game.name} yet: add agents first", "warn")
+        return opponent
+
+    def watch_current(self, number: int) -> None:
+        """Asks a running session for its player as it is now; `show_awaited` shows a match of it."""
+        state, session = self._context.state, self._session
+        job = next((job for job in state.training.jobs if job.number == number), None) if state is not None else None
+        if job is None or session is None or not (opponent := self._opponent(session)):
             return
-        self._submit(partial(_exhibit, state, player, str(opponent), session.session.game), self._show_match)
+        awaited = AwaitedPlayer(job, opponent, session.session.game)
+        self._submit(job.request_player, partial(self._on_requested, awaited))
+
+    def _on_requested(self, awaited: AwaitedPlayer, result: object) -> None:
+        self._awaited = awaited
+        job = awaited.job
+        self._context.notify(f"A match of {job.name} starts after the {job.unit} in progress")
+        self.show_awaited()
+
+    def show_awaited(self) -> None:
+        """Shows a match of the player that was asked for, if it is there. Call it after changes of training."""
+        state, awaited = self._context.state, self._awaited
+        if state is None or awaited is None:
+            return
+        job, spec = awaited.job, awaited.job.current_spec()
+        if spec is None:
+            if job.end is not None:
+                self._awaited = None
+                self._context.notify(f"{job.name} ended before it could show its player", "warn")
+            return
+        self._awaited = None
+        self._submit(partial(_exhibit, state, lambda: spec, awaited.opponent, awaited.game), self._show_match)
 
     def _show_match(self, live: object) -> None:
         self._context.navigate("match", live)
@@ -220,6 +264,5 @@ def _playable_by_humans(pool: GameSpec) -> bool:
     return KIND.plays(game_of(pool))
 
 
-def _exhibit(state: LeagueState, player: TrainedPlayer, opponent: str, game: GameSpec) -> object:
-    spec = state.training.player(player.session, player.last_step, player.role)
-    return state.exhibit([spec, *[opponent] * (game_of(game).info.seats - 1)], game, random_seed())
+def _exhibit(state: LeagueState, player: Callable[[], AgentSpec], opponent: str, game: GameSpec) -> object:
+    return state.exhibit([player(), *[opponent] * (game_of(game).info.seats - 1)], game, random_seed())

@@ -21,7 +21,7 @@ MENU_COMMANDS = {
 
 
 class SessionHeader(Card):
-    """`command` is emitted with pause, unpause, resume, stop, kill, change, csv or tensorboard."""
+    """`command` is emitted with watch, pause, unpause, resume, stop, kill, change, csv or tensorboard."""
 
     command = Signal(str)
 
@@ -35,14 +35,18 @@ class SessionHeader(Card):
         self.bar.setAccessibleName("Progress")
         self.main_button = button("Pause", self._on_main_clicked, icon="pause")
         self.stop_button = button(
-            "Stop", self._on_stop_clicked, icon="stop", tip="Saves a last checkpoint; the session can be resumed"
+            "Stop", self._on_stop_clicked, icon="stop", tip="Save a last checkpoint; the session can be resumed"
         )
+        self.watch_button = button(
+            "Watch", self._on_watch_clicked, icon="eye", tip="Watch an unrated match of the player as it is now"
+        )
+        self.watch_button.setAccessibleName("Watch the current player")
         self.more_button = IconButton("more", "More actions for this session", self._show_menu)
         title = row(gap=12)
         below = row(self.status, gap=8)
         below.addWidget(self.progress, 1)
         title.addLayout(column(self.name, below, gap=2), 1)
-        title.addLayout(row(self.main_button, self.stop_button, self.more_button))
+        title.addLayout(row(self.watch_button, self.main_button, self.stop_button, self.more_button))
         self.player = PlayerCard(small=True)
         self.body.addLayout(title)
         self.body.addWidget(self.bar)
@@ -74,7 +78,7 @@ class SessionHeader(Card):
             text, tone = last, "warn" if warning else ""
         elif not summary.running and summary.session.note:
             text, tone = summary.session.ending, "bad" if summary.session.failed else ""
-            text = f"Finished: {text}" if summary.status == "finished" else text
+            text = text[:1].upper() + text[1:]
         self.message.setText(" ".join(text.split()))
         self.message.setVisible(bool(text))
         set_tone(self.message, tone)
@@ -88,12 +92,17 @@ class SessionHeader(Card):
             self.main_button.set_icon("play")
         self.main_button.setEnabled(self._writable)
         self.stop_button.setVisible(summary.running)
+        self.watch_button.setVisible(summary.running and summary.facts.shows_current)
+        self.watch_button.setEnabled(not summary.paused)  # its answer would wait until it is resumed
 
     def _on_main_clicked(self) -> None:
         summary = self._summary
         if summary is not None:
             idle = "resume" if summary.resumable else "change"
             self.command.emit(("unpause" if summary.paused else "pause") if summary.running else idle)
+
+    def _on_watch_clicked(self) -> None:
+        self.command.emit("watch")
 
     def _on_stop_clicked(self) -> None:
         self.command.emit("stop")

@@ -9,6 +9,8 @@ from PySide6.QtWidgets import QWidget
 from engine.diagram import Diagram
 from league_app.gui import theme
 
+NAMED_HEIGHT, LINE = 90, 18  # pixels: layers of smaller pictures are not named; the height of their names
+
 
 class Thumbnail(QWidget):
     """The picture of one player, in the colours of the current theme."""
@@ -36,7 +38,8 @@ class Thumbnail(QWidget):
         painter.drawRoundedRect(frame, 6, 6)
         inner = frame.adjusted(10, 8, -10, -8)
         if self._diagram is not None:
-            draw_network(painter, inner, self._diagram)
+            draw = draw_layers if self._diagram.blocks else draw_network
+            draw(painter, inner, self._diagram)
         elif self._content:
             draw_pattern(painter, inner, self._content)
 
@@ -58,6 +61,31 @@ def draw_network(painter: QPainter, rect: QRectF, diagram: Diagram) -> None:
     for node, point in zip(diagram.nodes, points, strict=True):
         painter.setBrush(theme.colour({"input": "muted", "hidden": "text", "output": "accent"}[node.role]))
         painter.drawEllipse(point, radius, radius)
+
+
+def draw_layers(painter: QPainter, rect: QRectF, diagram: Diagram) -> None:
+    """A bar for each layer, a stack of planes for an image; with its text below, if the picture is large enough."""
+    named = rect.height() >= NAMED_HEIGHT
+    room = rect.adjusted(0, 0, 0, -LINE if named else 0)
+    step = room.width() / len(diagram.blocks)
+    for one, before in zip(diagram.blocks[1:], diagram.blocks, strict=False):
+        painter.setPen(QPen(theme.colour("border"), 1))
+        centre = room.center().y()
+        painter.drawLine(
+            QPointF(room.left() + before.x * room.width(), centre), QPointF(room.left() + one.x * room.width(), centre)
+        )
+    for block in diagram.blocks:
+        x, height = room.left() + block.x * room.width(), block.height * room.height()
+        painter.setPen(QPen(theme.colour("surface"), 0.8))
+        painter.setBrush(theme.colour({"input": "muted", "hidden": "text", "output": "accent"}[block.role]))
+        width = min(step * 0.5, height * 0.7 if block.image else 10.0)
+        for shift in (-2.0, 0.0, 2.0) if block.image else (0.0,):
+            place = QRectF(x - width / 2 + shift, room.center().y() - height / 2 + shift, width, height)
+            painter.drawRoundedRect(place, 1.5, 1.5)
+        if named and block.text:
+            painter.setPen(theme.colour("muted"))
+            below = QRectF(x - 1.5 * step, room.bottom(), 3 * step, LINE)
+            painter.drawText(below, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, block.text)
 
 
 def draw_pattern(painter: QPainter, rect: QRectF, content: str) -> None:

@@ -19,7 +19,7 @@ from league_app.gui.widgets.table.view import FilteredTable, TableView
 
 TICK_COLUMN = 0  # the column
 MOVE_TO_TOP_TIP = (
-    "Moves the selected agents to the top of the list. The first agents are the challengers of a gauntlet, "
+    "Move the selected agents to the top of the list. The first agents are the challengers of a gauntlet, "
     "and a test reports the result of the first agent"
 )
 

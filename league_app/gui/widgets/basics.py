@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLayout,
     QPushButton,
+    QScrollArea,
     QSizePolicy,
     QStyle,
     QStyleOptionButton,
@@ -238,6 +239,20 @@ class Icon(QLabel):
 
     def _tint(self) -> None:
         self.setPixmap(theme.pixmap(self._name, self._size, self._role, self.devicePixelRatioF()))
+
+
+def scroll_area(widget: QWidget | None = None, name: str = "") -> QScrollArea:
+    """An area without a frame that scrolls vertically; the keyboard reaches it only if it has a name."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setAccessibleName(name)
+    if not name:
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    if widget is not None:
+        area.setWidget(widget)
+    return area
 
 
 def column(*parts: QWidget | QBoxLayout | int, margin: int = 0, gap: int = 8) -> QVBoxLayout:

@@ -46,6 +46,16 @@ class NumberBox(QAbstractSpinBox):
         text = self.text().strip().replace(" ", "").replace("\u2212", "-")
         return int(text.replace(",", "")) if self._whole else float(text)
 
+    def whole_number(self, name: str, low: int, high: int) -> int:
+        """The value, if it is a whole number in these bounds; otherwise raises BadValue with this name."""
+        try:
+            value = int(self.value())
+        except ValueError:
+            value = low - 1
+        if not low <= value <= high:
+            raise BadValue(name, self.text(), f"a whole number from {low} to {high:,}")
+        return value
+
     def stepBy(self, steps: int) -> None:  # noqa: N802
         try:
             value = self.value()

@@ -118,6 +118,14 @@ class Form(QWidget):
             self._by_name[name].field.check(value)
         self._apply(values)
 
+    def restore(self, values: object) -> None:
+        """Sets saved values if they are a mapping; resets the form if they are no longer valid."""
+        if isinstance(values, Mapping):
+            try:
+                self.set_values(values)
+            except RingsideError:
+                self.reset()
+
     def reset(self) -> None:
         """Sets all defaults."""
         self._apply(self._preset_defaults())

@@ -5,28 +5,25 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from engine.errors import RingsideError
-from engine.league.storage.league import League
+from engine.league.records import RunState
 from engine.plain import plain_kind
 from engine.play import replay
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, Limits, MatchSpec
 from engine.play.workers import warmup
 from engine.registry import EXECUTORS, KINDS, new_game
-from league_app.cli import replays
+from league_app.cli import replays, tournaments
 from league_app.cli.main import main
-from tests.faults.league import within
-from tests.league_app.cli.commands import run_json, start_process
-from tests.league_app.core.test_state import until
+from tests.league_app.cli.commands import run_json, run_text
 from tests.plugins.two_nodes import TwoNodes
 
 
@@ -47,9 +44,9 @@ def test_without_a_command_and_a_display_the_demo_runs(monkeypatch: pytest.Monke
     assert "3000/3000" in done.stdout
 
 
-def test_the_demo_has_one_digest_for_any_number_of_workers_and_lanes() -> None:
+def test_the_demo_has_one_digest_for_any_number_of_workers_and_lanes(capsys: pytest.CaptureFixture[str]) -> None:
     digests = {
-        re.search(r"digest (\w+)", run_process("demo", "--matches", "60", *options).stdout).group(1)
+        run_json(capsys, "demo", "--matches", "60", *options)["digest"]
         for options in (["--lanes", "1"], ["--workers", "3", "--lanes", "33"])
     }
     assert len(digests) == 1
@@ -65,17 +62,16 @@ def test_the_demo_imports_neither_torch_nor_qt_nor_pygame() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_match_is_played_saved_replayed_and_drawn(tmp_path: Path) -> None:
+def test_a_match_is_played_saved_replayed_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved, drawn = tmp_path / "one.replay", tmp_path / "one.png"
-    done = run_process("match", "pong", "Tracker", "Predictor", "--seed", "3", "-o", "points=2", "--save", str(saved))
+    match = ["match", "pong", "Tracker", "Predictor", "--seed", "3", "-o", "points=2", "--save", str(saved)]
+    assert "longest rally" in run_text(capsys, *match)
+    done = run_process("replay", str(saved), "--step", "100", "--png", str(drawn))  # imports pygame
     assert done.returncode == 0, done.stderr
-    assert "longest rally" in done.stdout
-    again = run_process("replay", str(saved), "--step", "100", "--png", str(drawn))
-    assert again.returncode == 0, again.stderr
-    assert "same scores and statistics" in again.stdout
-    assert "step 100" in again.stdout
+    assert "same scores and statistics" in done.stdout
+    assert "step 100" in done.stdout
     assert drawn.read_bytes()[:4] == b"\x89PNG"
-    assert run_process("match", "pong", "pong-bot:{}", "Tracker", "--steps", "50").returncode == 0
+    main(["match", "pong", "pong-bot:{}", "Tracker", "--steps", "50"])
 
 
 def test_a_match_prints_the_final_caption_if_it_says_more_than_the_score(
@@ -234,13 +230,49 @@ def test_names_cannot_send_control_codes_to_the_terminal(tmp_path: Path, capsys:
 def test_a_long_match_reports_that_it_is_still_playing(
     where: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(replays, "_busy", lambda executor: True)  # polls for it at intervals: a fast match may be over
+    monkeypatch.setattr(replays, "_is_playing", lambda executor: True)  # it is polled: a fast match may be over
     monkeypatch.setattr(replays, "LONG_WAIT", 0.001)
     long_game = ("paddle_height=300", "top_speed=7", "step_limit=20000000")
     main(["match", "pong", "Predictor", "Tracker", *(part for option in long_game for part in ("-o", option)), *where])
     captured = capsys.readouterr()
     assert re.search(r"still playing after [0-9.]+ s: Ctrl-C stops it", captured.err)
     assert "Pong: " in captured.out
+
+
+def test_the_time_of_a_long_match_counts_from_when_its_worker_plays(monkeypatch: pytest.MonkeyPatch) -> None:
+    coming, said = ["starting", "starting", "playing"], list[tuple[str, int]]()
+    reported = threading.Event()
+
+    def status() -> SimpleNamespace:
+        return SimpleNamespace(workers=[SimpleNamespace(state="idle"), SimpleNamespace(state=coming.pop(0))])
+
+    def report(text: str) -> None:
+        said.append((text, len(coming)))
+        reported.set()
+
+    monkeypatch.setattr(replays, "LONG_WAIT", 0.0)
+    monkeypatch.setattr(replays, "print_error", report)
+    with replays._report_long_match(SimpleNamespace(status=status)):  # type: ignore[arg-type]
+        assert reported.wait(60)
+    assert said == [("still playing after 0.0 s: Ctrl-C stops it", 0)]
+
+
+def test_a_long_match_is_reported_although_its_executor_reports_no_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    reported = threading.Event()
+    monkeypatch.setattr(replays, "LONG_WAIT", 0.0)
+    monkeypatch.setattr(replays, "print_error", lambda text: reported.set())
+    with replays._report_long_match(SimpleNamespace()):  # type: ignore[arg-type]
+        assert reported.wait(60)
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "1 match depends on time"), (2, "2 matches depend on time")])
+def test_matches_that_are_not_repeatable_are_counted_in_words(
+    count: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = SimpleNamespace(played=0, note="", state=RunState.FINISHED)
+    report = {"tournament": ended, "failures": [], "overload": "", "identical_games": 0}
+    tournaments.show_summary({**report, "not_repeatable": count, "digest": "00"})
+    assert words in " ".join(capsys.readouterr().out.split())
 
 
 def test_an_ambiguous_agent_name_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -300,11 +332,11 @@ def test_the_executor_of_a_plug_in_is_chosen_by_name_and_plays_the_same_matches(
     assert len(set(digests)) == 1
     assert played["same"] is True
     assert tables[0] == tables[1]
-    assert [one["name"] for one in listed] == ["local", "sequential", "two-nodes"]
+    assert [executor["name"] for executor in listed] == ["local", "sequential", "two-nodes"]
     assert [option["name"] for option in listed[2]["options"]] == ["nodes"]
 
 
-@pytest.mark.parametrize(("payload", "status"), [("raise", 1), ("nonsense", 1), ("", 0)])
+@pytest.mark.parametrize(("payload", "status"), [("nonsense", 1), ("", 0)])
 def test_a_match_in_which_an_agent_fails_has_exit_status_one(payload: str, status: int) -> None:
     site = Path(__file__).parents[2] / "faults" / "site"
     arguments = ["match", "pong", "Dice", f"fault:{payload}", "--steps", "9", "--json"]
@@ -335,58 +367,6 @@ def test_a_match_that_must_compile_kernels_first_says_so(
     assert notice in capsys.readouterr().out
 
 
-INTERRUPTED = """
-import runpy, signal, sys
-
-class Finder:
-    def find_spec(self, name, path=None, target=None):
-        if name == {module!r}:
-            sys.meta_path.remove(self)
-            signal.raise_signal(signal.SIGINT)
-
-sys.meta_path.insert(0, Finder())
-sys.argv = ["ringside", "demo", "--matches", "84"]
-runpy.run_module("league_app", run_name="__main__")
-"""
-
-
-@pytest.mark.parametrize(
-    "module", ["multiprocessing", "league_app.cli.main", "numpy", "league_app.cli.training", "engine.play.concurrent"]
-)
-def test_ctrl_c_during_the_imports_prints_one_line_and_no_traceback(module: str) -> None:
-    """From the first line of our code on; before that Python prints its own traceback."""
-    with start_process("-c", INTERRUPTED.format(module=module)) as process:
-        _, error = process.communicate()
-    assert (process.returncode, error) == (130, "ringside: stopped\n")
-
-
-def recorded_matches(folder: Path) -> int:
-    """Matches in the temporary league of a demo."""
-    for path in folder.glob("ringside-*/demo.league"):
-        with suppress(RingsideError), League(path, read_only=True) as league:  # it may not be complete yet
-            return sum(tournament.played for tournament in league.tournaments())
-    return 0
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot send SIGINT to a single process")
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_demo_shows_the_standings_so_far(number: signal.Signals, status: int, tmp_path: Path) -> None:
-    arguments = ["-u", "-m", "league_app", "demo", "--matches", "1000000"]
-    with start_process(*arguments, env={**os.environ, "TMPDIR": str(tmp_path)}) as process:
-        assert process.stdout is not None
-        assert "Demo league" in process.stdout.readline()
-        with within(60):
-            until(lambda: recorded_matches(tmp_path) or process.poll() is not None)
-        process.send_signal(number)
-        table, error = process.communicate(timeout=300)
-    assert process.returncode == status
-    finishing, stopped = error.splitlines()
-    assert re.fullmatch(r"ringside: finishing [\d,]+ match(es)?; press Ctrl-C again to stop now", finishing), error
-    assert re.fullmatch(r"ringside: stopped: standings after [\d,]+ of 1,000,020 matches", stopped), error
-    assert "Predictor" in table
-    assert "digest" not in table, "the digest is for finished tournaments"
-
-
 def test_failing_agents_are_listed_below_the_standings() -> None:
     site = Path(__file__).parents[2] / "faults" / "site"
     done = subprocess.run(
@@ -403,26 +383,6 @@ def test_failing_agents_are_listed_below_the_standings() -> None:
     )
     assert re.search(r"fault:segfault: quarantined \d+ times: fault:segfault has failed \d times in this run", output)
     assert re.search(r"digest \w+, not repeatable: \d+ matches depend on", output)
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_is_reported() -> None:
-    command = [sys.executable, "-m", "league_app", "match", "pong", "Dice", "Dice", "--steps", "5"]
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
-    assert done.returncode == 1
-    assert done.stderr == "ringside: cannot write to standard output: No space left on device\n"
-
-
-@pytest.mark.parametrize(("arguments", "status"), [(["list"], 0), (["--help"], 0), (["demo", "--matches", "60"], 3)])
-def test_a_reader_that_closes_the_pipe_ends_the_command_without_a_message(arguments: list[str], status: int) -> None:
-    """Status 0 if the command was done and only its text is lost, 3 if it was not finished."""
-    with start_process("-m", "league_app", *arguments) as process:
-        assert process.stdout is not None
-        process.stdout.close()
-        assert process.stderr is not None
-        error = process.stderr.read()
-        assert (process.wait(60), error) == (status, "")
 
 
 def test_pyside_does_not_leak_references_to_none() -> None:

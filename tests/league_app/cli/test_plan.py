@@ -29,7 +29,7 @@ def league(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with LeagueState.new("my.league") as state:
         state.add_samples("pong", BOTS)
-        assert compile_kernels("pong", [state.league.spec(one.id) for one in state.agents()], COMPILATION)
+        assert compile_kernels("pong", [state.league.spec(agent.id) for agent in state.agents()], COMPILATION)
 
 
 def draft() -> TournamentDraft:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from engine.errors import UnknownName
-from engine.registry import TRAINERS
 from league_app.core.state import LeagueState
-from tests.agents.training.session_helpers import OURS, PLUGINS
+from tests.agents.training.session_helpers import PLUGINS, registered_trainers
 from tests.faults.league import within
 from tests.league_app.cli.commands import Capture, run_json, run_rejected
 
@@ -28,11 +27,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def trainers() -> Iterator[None]:
-    for name, trainer in OURS.items():
-        TRAINERS.add(name, trainer)
-    yield
-    for name in OURS:
-        TRAINERS.remove(name)
+    with registered_trainers():
+        yield
 
 
 def train(capsys: Capture, on: str, resumed_on: str) -> Any:
@@ -47,7 +43,7 @@ def train(capsys: Capture, on: str, resumed_on: str) -> Any:
     with LeagueState(path, read_only=True) as state:
         assert state.executor == "local", "the league keeps its own choice"
         saved = state.training.sessions.state(1)
-    curves = {name: one["values"] for name, one in answer["metrics"].items() if not name.startswith("speed/")}
+    curves = {name: series["values"] for name, series in answer["metrics"].items() if not name.startswith("speed/")}
     return curves, saved
 
 
@@ -73,7 +69,7 @@ def test_training_plays_on_the_executor_of_the_league() -> None:
         other.wait()
         resumed = state.training.resume(1, {"steps": 6, "at": 5})
         resumed.wait()
-        found = [[log.text for log in one.logs if log.text.startswith("on ")] for one in (job, other, resumed)]
+        found = [[log.text for log in started.logs if log.text.startswith("on ")] for started in (job, other, resumed)]
     assert found == [["on local"], ["on sequential"], ["on sequential"]]
 
 

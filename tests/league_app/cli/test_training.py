@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
+import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from agents.training.events import Player
-from engine.league.records import RunState
 from engine.league.storage.league import League
-from engine.league.storage.session_rows import session_row
-from engine.league.storage.sessions import SESSION, SessionStore
-from engine.registry import TRAINERS, new_game
+from engine.league.storage.sessions import SessionStore
+from engine.play.match import AgentSpec
+from engine.registry import TRAINERS
+from league_app.cli import output
 from league_app.cli.main import main
 from league_app.core.state import LeagueState
 from tests.agents.training.session_helpers import OURS, runs
 from tests.faults.league import within
 from tests.league_app.cli.commands import Capture, run_json, run_rejected, run_text, run_until_exit, start_process
-from tests.league_app.core.test_state import until
-from tests.league_app.core.test_tensorboard import records
-from tests.league_app.test_hostile_names import ACCEPTED, REJECTED
+from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("only_ours")
 SMALL = ["--population", "20", "--steps", "300", "--validate-pairs", "1", "--checkpoint-every", "1"]
@@ -50,8 +47,8 @@ def trained_league(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
-@pytest.fixture
-def league(trained_league: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> str:
+@pytest.fixture(name="league")
+def copied_league(trained_league: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> str:
     monkeypatch.chdir(tmp_path)
     Path("my.league").write_bytes(trained_league)
     capsys.readouterr()
@@ -148,11 +145,12 @@ def test_a_named_league_must_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("name", TRAINERS.names())
 def test_every_setting_of_a_trainer_is_an_option_with_its_help(name: str, capsys: Capture) -> None:
     run_until_exit(0, "train", name, "--help")
-    text = " ".join(capsys.readouterr().out.split())
+    text = " ".join(capsys.readouterr().out.split()).replace("- ", "-")  # a line may end after a hyphen
     kind: Any = TRAINERS.get(name)
     assert kind.about in text
     for field in dataclasses.fields(kind):
-        assert f"--{field.name.replace('_', '-')} VALUE {' '.join(field.metadata['help'].split())}" in text
+        help = " ".join(field.metadata["help"].split()).replace("- ", "-")
+        assert f"--{field.name.replace('_', '-')} VALUE {help}" in text
         for choice in field.metadata["choices"] or ():
             assert str(choice) in text
     for preset in kind.presets:
@@ -183,6 +181,39 @@ def test_invalid_settings_are_rejected_by_name(league: str, arguments: list[str]
     assert len(run_json(capsys, "train", "list", league)) == 1
 
 
+def test_a_preset_of_another_game_is_rejected_and_that_of_the_game_is_named(league: str, capsys: Capture) -> None:
+    text = run_rejected(capsys, "train", "ppo", league, "--preset", "Shogi")
+    assert "--preset = 'Shogi'" in text
+    assert "one for pong: 'Pong'" in text
+    run_until_exit(2, "train", "ppo", league, "--bot-share", "0.5", "--bots", "Missing")
+    captured = capsys.readouterr()
+    assert "`--preset Pong` has settings for pong" in captured.out
+    assert "Missing" in captured.err
+    run_until_exit(0, "train", "ppo", "--help")
+    assert "'Pong' (pong)" in " ".join(capsys.readouterr().out.split())
+    assert len(run_json(capsys, "train", "list", league)) == 1
+
+
+def test_compilation_is_announced_before_training(
+    league: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    asked: list[tuple[str, set[str]]] = []
+
+    def must_compile(game: str, agents: Iterable[AgentSpec], drivers: bool = False) -> bool:
+        asked.append((game, {agent.kind for agent in agents}))
+        return True
+
+    monkeypatch.setattr(output, "must_compile", must_compile)
+    main(["train", "neat", league, *SMALL, *GAME, "--generations", "1"])
+    assert "compiling the kernels of pong first: a minute or two" in " ".join(capsys.readouterr().out.split())
+    main(["train", "neat", league, *SMALL, *GAME, "--generations", "1", "--json"])
+    captured = capsys.readouterr()
+    assert "compiling the kernels of pong first" in " ".join(captured.err.split())
+    json.loads(captured.out)
+    assert len(asked) == 2
+    assert all(game == "pong" and {"neat", "pong-bot"} <= kinds for game, kinds in asked)
+
+
 def test_an_ancestor_of_another_kind_is_rejected(league: str, capsys: Capture) -> None:
     assert "of kind neat" in run_rejected(capsys, "train", "neat", league, "--from", "Lazy", *SMALL, *GAME)
 
@@ -197,134 +228,6 @@ def test_a_failing_trainer_is_exit_status_one_with_the_reason(league: str, capsy
     assert "ringside: failed: " in (text := capsys.readouterr().err)
     assert "counting" in text
     assert [session["state"] for session in run_json(capsys, "train", "list", league)] == ["finished", "stopped"]
-
-
-# Showing
-
-
-def test_a_session_is_listed_and_shown(league: str, capsys: Capture) -> None:
-    output = run_text(capsys, "train", "list", league)
-    assert "1 First neat pong 3 generations finished" in output
-    shown = run_text(capsys, "train", "show", league)
-    assert "1: First, neat on pong, finished 3 generations" in shown
-    assert "population 20" in shown
-    assert "checkpoint 3: self-play, generation" in shown
-    assert "in the league as First" in shown
-    assert run_json(capsys, "train", "show", league, "First") == run_json(capsys, "train", "show", league, "1")
-    assert "training session" in run_rejected(capsys, "train", "show", league, "2")
-    main(["new", "empty.league"])
-    assert "no training sessions yet" in run_text(capsys, "train", "list", "empty.league")
-    assert "has no training session yet" in run_rejected(capsys, "train", "show", "empty.league")
-
-
-def test_infinities_and_nan_can_be_shown(league: str, capsys: Capture) -> None:
-    with League(league) as league_file:
-        for step, value in enumerate((float("nan"), float("inf"), -float("inf"), 1.0)):
-            SessionStore(league_file).record(1, step, [("odd/numbers", value), ("validation/share", value)])
-    assert run_json(capsys, "train", "show", league)["metrics"]["odd/numbers"]["values"] == [None, None, None, 1.0]
-    assert "odd/numbers" in run_text(capsys, "train", "show", league)
-    assert "First" in run_text(capsys, "train", "list", league)
-
-
-def test_metrics_with_a_huge_range_can_be_shown(league: str, capsys: Capture) -> None:
-    with League(league) as league_file:
-        for step, value in enumerate((1e308, -1e308)):
-            SessionStore(league_file).record(1, step, [("odd/numbers", value)])
-    assert "odd/numbers" in run_text(capsys, "train", "show", league)
-
-
-def test_the_steps_of_any_trainer_are_listed(league: str, capsys: Capture) -> None:
-    with League(league) as league_file:
-        SessionStore(league_file).add("Other", "counting", new_game("pong").spec, ())
-        SessionStore(league_file).record(2, 41, [("count/value", 1.0)])
-    assert "2 Other counting pong 41 steps stopped" in run_text(capsys, "train", "list", league)
-
-
-def test_the_best_player_of_a_checkpoint_joins_once(league: str, capsys: Capture) -> None:
-    steps = [
-        checkpoint["step"]
-        for checkpoint in run_json(capsys, "train", "show", league)["checkpoints"]
-        if not checkpoint["players"][0]["agent"]
-    ]
-    arguments = ["train", "enter", league, "First"]
-    agent = run_json(capsys, *arguments, "--step", str(steps[0]), "--name", "Early")
-    assert (agent["name"], agent["kind"]) == ("Early", "neat")
-    assert agent["origin"] == f"trained by neat, step {steps[0]} of training session 1 (First)"
-    assert "has joined the league already, as Early" in run_rejected(capsys, *arguments, "--step", str(steps[0]))
-    assert "has joined the league already, as First" in run_rejected(capsys, *arguments)
-    assert "`ringside train show` lists them" in run_rejected(capsys, *arguments, "--step", "77")
-    assert "Lazy" in run_rejected(capsys, *arguments, "--step", str(steps[-1]), "--name", "Lazy")
-    assert sorted(League(league, read_only=True).names().values()) == ["Early", "First", "Lazy", "Tracker"]
-
-
-def test_metrics_are_exported_for_tensorboard_and_as_a_table(league: str, capsys: Capture) -> None:
-    metrics = run_json(capsys, "train", "show", league)["metrics"]
-    count = sum(len(series["steps"]) for series in metrics.values())
-    answer = run_json(capsys, "train", "export", league, "--to", "runs/first")
-    assert answer["values"] == count
-    assert len(list(records(Path(answer["file"]).read_bytes()))) == count + 1
-    output = run_text(capsys, "train", "export", league, "First", "--to", "first.csv")
-    assert output == f"{count} values of {len(metrics)} metrics written to first.csv"
-    with open("first.csv", newline="") as file:
-        rows = [(row["metric"], int(row["step"]), float(row["value"])) for row in csv.DictReader(file)]
-    assert rows == [
-        (name, step, value)
-        for name, series in metrics.items()
-        for step, value in zip(series["steps"], series["values"], strict=True)
-    ]
-    assert "--to" in run_rejected(capsys, "train", "export", league)
-    for wrong in ("my.league/runs", "nowhere/first.csv"):
-        assert wrong in run_rejected(capsys, "train", "export", league, "--to", wrong)
-    with League(league) as league_file:
-        SessionStore(league_file).add("Empty", "neat", new_game("pong").spec, ())
-    assert "a session with metrics" in run_rejected(capsys, "train", "export", league, "2", "--to", "x.csv")
-    assert not Path("x.csv").exists()
-
-
-# Hostile names
-
-
-def assert_printable(text: str) -> None:
-    assert all(letter.isprintable() or letter in "\n\u200c\u200d" for letter in text)
-
-
-def test_unsafe_session_names_are_rejected_without_control_characters(league: str, capsys: Capture) -> None:
-    for name in REJECTED.values():
-        assert_printable(run_rejected(capsys, "train", "neat", league, "--name", name, *SMALL, *GAME))
-    assert len(run_json(capsys, "train", "list", league)) == 1
-
-
-def test_any_session_name_is_shown_without_control_characters(league: str, capsys: Capture) -> None:
-    game = new_game("pong").spec
-    with League(league) as league_file:
-        sessions = SessionStore(league_file)
-        for name in ACCEPTED.values():
-            number = sessions.add(name, "neat", game, ()).number
-            sessions.record(number, 0, [("a/" + name.replace("/", "|")[:118].strip(), 1.0)])
-            sessions.add_checkpoint(number, 0, b"", [Player("dice", 1, name.encode(), name)])
-            sessions.update(number, RunState.STOPPED, name)
-        evil = dataclasses.replace(
-            sessions.session(1), number=99, name="\x1b[2J[/]", note="\x1b]0;x\x07", state=RunState.STOPPED
-        )
-        with league_file.file.transaction() as db:
-            db.execute(f"INSERT INTO sessions ({SESSION}) VALUES (?,?,?,?,?,?,?,?,?,?)", session_row(evil))
-    main(["train", "list", league])
-    assert_printable(capsys.readouterr().out)
-    for number in (*range(2, len(ACCEPTED) + 2), 99):
-        main(["train", "show", league, str(number)])
-        assert_printable(shown := capsys.readouterr().out)
-        assert number == 99 or list(ACCEPTED.values())[number - 2] in shown
-        run_json(capsys, "train", "show", league, str(number))
-
-
-@pytest.mark.parametrize("trainer", ["[/]", "\x1b[2Jneat"])
-def test_any_trainer_name_is_shown_without_control_characters(league: str, trainer: str, capsys: Capture) -> None:
-    """Such a name can only come from a manipulated file."""
-    with League(league) as league_file, league_file.file.transaction() as db:
-        evil = dataclasses.replace(SessionStore(league_file).session(1), number=99, trainer=trainer)
-        db.execute(f"INSERT INTO sessions ({SESSION}) VALUES (?,?,?,?,?,?,?,?,?,?)", session_row(evil))
-    main(["train", "list", league])
-    assert_printable(capsys.readouterr().out)
 
 
 # Signals

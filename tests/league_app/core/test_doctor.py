@@ -23,7 +23,7 @@ from league_app.core.doctor import Finding
 EXAMINED = """
 import dataclasses, json, sys
 from league_app.core.doctor import examine
-found = [dataclasses.asdict(one) for one in examine()]
+found = [dataclasses.asdict(finding) for finding in examine()]
 print(json.dumps([found, sorted({"torch", "PySide6", "shiboken6", "pygame", "neat"} & set(sys.modules))]))
 """
 ESSENTIAL = {
@@ -45,7 +45,7 @@ def examined(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Finding], l
     assert done.returncode == 0, done.stderr
     assert not list(folder.iterdir()), "it leaves no files"
     found, heavy = json.loads(done.stdout)
-    return [Finding(**one) for one in found], heavy
+    return [Finding(**finding) for finding in found], heavy
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def no_process(*arguments: object) -> None:
 
 
 def test_all_essential_checks_pass_on_this_machine(examined: tuple[list[Finding], list[str]]) -> None:
-    found = {one.what: one for one in examined[0]}
+    found = {finding.what: finding for finding in examined[0]}
     assert set(found) >= ESSENTIAL
     assert {what: found[what] for what in ESSENTIAL if found[what].state != "good"} == {}
     assert "pong" in found["games"].told
@@ -79,16 +79,16 @@ def test_all_essential_checks_pass_on_this_machine(examined: tuple[list[Finding]
 
 
 def test_only_findings_that_are_not_good_have_a_remedy(examined: tuple[list[Finding], list[str]]) -> None:
-    for one in examined[0]:
-        assert one.told
-        assert "\n" not in one.told + one.remedy
-        assert bool(one.remedy) == (one.state != "good"), one
+    for finding in examined[0]:
+        assert finding.told
+        assert "\n" not in finding.told + finding.remedy
+        assert bool(finding.remedy) == (finding.state != "good"), finding
 
 
 def test_pictures_window_and_training_are_checked_in_other_processes(
     examined: tuple[list[Finding], list[str]],
 ) -> None:
-    found = {one.what: one.state for one in examined[0]}
+    found = {finding.what: finding.state for finding in examined[0]}
     assert found["pictures"] == found["Qt without a display"] == found["training with torch"] == "good"
     assert examined[1] == []
 
@@ -96,7 +96,7 @@ def test_pictures_window_and_training_are_checked_in_other_processes(
 def test_without_a_display_the_window_is_missing_and_the_command_line_is_not(
     examined: tuple[list[Finding], list[str]],
 ) -> None:
-    found = {one.what: one for one in examined[0]}
+    found = {finding.what: finding for finding in examined[0]}
     assert found["display"].state == "missing"
     assert "the window needs one, the command line does not" in found["display"].told
     assert "ssh -X" in found["display"].remedy
@@ -133,7 +133,7 @@ def test_a_pyside6_that_crashes_is_broken(
 ) -> None:
     dist_info(tmp_path, "PySide6-Essentials", version)
     monkeypatch.syspath_prepend(str(tmp_path))
-    (qt,) = (one for one in only("packages") if one.what == "pyside6-essentials")
+    (qt,) = (finding for finding in only("packages") if finding.what == "pyside6-essentials")
     assert qt.state == "broken"
     assert version in qt.told
     assert "pip install" in qt.remedy
@@ -175,10 +175,10 @@ def test_a_broken_plug_in_is_named_with_its_package(
     monkeypatch.setattr(GAMES, "problems", {})
     monkeypatch.setattr(GAMES, "_points", None)  # reads the entry points again, now and after the test
     found = only("plug-ins")
-    (broken,) = (one for one in found if one.state == "broken")
+    (broken,) = (finding for finding in found if finding.state == "broken")
     assert "'unsound' of a-plugin cannot be loaded: RuntimeError: boom" in broken.told
     assert broken.remedy.endswith("pip uninstall a-plugin")
-    assert any(one.what == "games" and "pong" in one.told for one in found)
+    assert any(finding.what == "games" and "pong" in finding.told for finding in found)
 
 
 def test_the_remedy_for_a_package_that_does_not_load_is_to_reinstall() -> None:
@@ -187,9 +187,9 @@ def test_the_remedy_for_a_package_that_does_not_load_is_to_reinstall() -> None:
     code += "doctor.CHECKS = [one for one in doctor.CHECKS if one[0] in ('worker processes', 'plug-ins')]" + EXAMINED
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    broken = [one for one in json.loads(done.stdout)[0] if one["state"] == "broken"]
-    assert {"worker processes", "plug-in"} == {one["what"] for one in broken}
-    assert {one["remedy"] for one in broken} == {doctor.REINSTALL}
+    broken = [finding for finding in json.loads(done.stdout)[0] if finding["state"] == "broken"]
+    assert {"worker processes", "plug-in"} == {finding["what"] for finding in broken}
+    assert {finding["remedy"] for finding in broken} == {doctor.REINSTALL}
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder that even root cannot write to")
@@ -304,7 +304,7 @@ def test_examine_does_not_raise_where_nothing_can_be_run_or_written(
         monkeypatch.setattr(module, name, refuse)
     monkeypatch.setattr(doctor.tempfile, "TemporaryDirectory", refuse)
     monkeypatch.setattr(launcher, "_start", no_process)
-    found = {one.what: one for one in doctor.examine()}
+    found = {finding.what: finding for finding in doctor.examine()}
     for what in ("current folder", "SQLite", "kernel cache", "worker processes", "pictures", "training with torch"):
         assert found[what].state == "broken"
         assert found[what].remedy

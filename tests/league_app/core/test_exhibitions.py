@@ -25,7 +25,7 @@ from tests.faults.league import within
 QUICK = new_game("pong", points=1, step_limit=300).spec
 LONG = new_game("pong", step_limit=1000, paddle_height=300.0, top_speed=7.0).spec
 CROSSES = new_game("tictactoe").spec
-BOTS = {one.id: one for one in KINDS.get("pong-bot").samples(new_game("pong"))}
+BOTS = {agent.id: agent for agent in KINDS.get("pong-bot").samples(new_game("pong"))}
 
 
 @pytest.fixture
@@ -51,12 +51,12 @@ def test_an_exhibition_is_played_beside_a_tournament_and_not_recorded(state: Lea
         result = live.wait()
         assert job.wait().state is RunState.FINISHED
     assert state.live is None, "it is not the live match of the tournament"
-    with SequentialMatchExecutor(1) as one:
-        assert result.digest() == one.execute_match(live.spec).digest()
+    with SequentialMatchExecutor(1) as executor:
+        assert result.digest() == executor.execute_match(live.spec).digest()
     assert live.spec.seed == 5
     found = list(played_matches.every_match(state.league))
     assert len(found) == 120
-    assert live.spec.id not in {one.spec.id for one in found}
+    assert live.spec.id not in {match.spec.id for match in found}
 
 
 def test_an_exhibition_works_without_a_tournament_and_read_only(state: LeagueState) -> None:
@@ -146,8 +146,8 @@ def test_worker_settings_cannot_change_during_an_exhibition(state: LeagueState) 
 
 def test_taking_over_a_seat_continues_from_the_same_position(state: LeagueState) -> None:
     spec = MatchSpec("original", LONG, (BOTS["Tracker"], BOTS["Shaky"]), 11, "left")
-    with SequentialMatchExecutor(1) as one:
-        before = verified(spec, one.execute_match(spec))
+    with SequentialMatchExecutor(1) as executor:
+        before = verified(spec, executor.execute_match(spec))
     before.seek(400)
     done = before.actions_of(1)
     assert len(done) == 400
@@ -170,10 +170,10 @@ def test_taking_over_a_seat_continues_from_the_same_position(state: LeagueState)
 
 
 def test_a_seat_of_a_turn_based_game_can_be_taken_over(state: LeagueState) -> None:
-    bots = {one.id: one for one in KINDS.get("tictactoe-bot").samples(new_game("tictactoe"))}
+    bots = {agent.id: agent for agent in KINDS.get("tictactoe-bot").samples(new_game("tictactoe"))}
     spec = MatchSpec("original", CROSSES, (bots["Perfect"], bots["Anyhow"]), 2)
-    with SequentialMatchExecutor(1) as one:
-        before = verified(spec, one.execute_match(spec))
+    with SequentialMatchExecutor(1) as executor:
+        before = verified(spec, executor.execute_match(spec))
     before.seek(3)
     with state.take_over(spec, 1, before.actions_of(1), 3) as live:
         after = Playback(live.spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from engine.league.storage.league import League
 from engine.play.match import Limits
 from engine.registry import GAMES, KINDS, game_of, new_game
 from league_app.cli.main import main
-from league_app.core.export import csv_lines, match_columns, match_rows
+from league_app.core.export import csv_lines, match_columns, match_lines, match_rows
 from league_app.core.state import LeagueState
 from tests.league_app.cli.commands import Capture
 
@@ -84,6 +85,28 @@ def test_an_empty_league_gives_a_table_without_rows(tmp_path: Path) -> None:
         table = pandas.read_csv(target)
         assert len(table) == 0
         assert len(table.columns) > 5
+
+
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_an_export_is_of_one_state_although_another_game_is_played_meanwhile(tmp_path: Path, format: str) -> None:
+    with LeagueState.new(tmp_path / "x.league") as state:
+        plan: dict[str, Any] = {"limits": Limits(30), "options": {"rounds": 1}}
+        for game in ("pong", "treasure-hunt"):
+            state.add_samples(game)
+        own = [agent for agent in state.agents() if agent.kind in KINDS.own()]
+        names = [agent.name for agent in own if agent.game == "pong"][:2]
+        state.start_tournament(game="pong", agents=names, **plan).wait()
+        before = list(match_lines(state.league, None, format))
+        lines = match_lines(state.league, None, format)
+        started = [next(lines)]
+        hunters = [agent.name for agent in own if agent.game == "treasure-hunt"][:4]
+        with ThreadPoolExecutor() as other:  # a thread that exports reads its state only
+            other.submit(lambda: state.start_tournament(game="treasure-hunt", agents=hunters, **plan).wait()).result()
+        assert [*started, *lines] == before
+        after = list(match_lines(state.league, None, format))
+        assert len(after) > len(before)
+        if format == "csv":
+            assert len(after[0]) > len(before[0]), "columns of the other game"
 
 
 def test_a_value_without_a_column_is_an_error() -> None:

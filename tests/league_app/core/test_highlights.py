@@ -25,13 +25,13 @@ BOTS = ("Tracker", "Shaky", "Predictor", "Lazy", "Random", "Still")
 @pytest.fixture(scope="module")
 def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeagueState]:
     """Two tournaments of six under one set of rules, one of two under another."""
-    with LeagueState.new(tmp_path_factory.mktemp("highlights") / "one.league") as one:
-        one.add_samples("pong", BOTS)
-        one.use_concurrent = False
+    with LeagueState.new(tmp_path_factory.mktemp("highlights") / "one.league") as state:
+        state.add_samples("pong", BOTS)
+        state.use_concurrent = False
         for seed in (1, 2):
-            one.start_tournament(game=QUICK, agents=BOTS, options={"rounds": 2}, seed=seed).wait()
-        one.start_tournament(game=OTHER, agents=("Still", "Random"), seed=3).wait()
-        yield one
+            state.start_tournament(game=QUICK, agents=BOTS, options={"rounds": 2}, seed=seed).wait()
+        state.start_tournament(game=OTHER, agents=("Still", "Random"), seed=3).wait()
+        yield state
 
 
 @pytest.fixture(scope="module")
@@ -44,17 +44,17 @@ def test_an_upset_is_a_match_that_the_weaker_agent_won(league: League, tournamen
     ratings = {row.agent: row.rating for row in standings.standings(league, QUICK).rows}
     found = highlights.upsets(league, tournament, QUICK)
     assert found
-    for one in found:
-        assert ratings[one.winner] == one.winner_rating < one.loser_rating == ratings[one.loser]
-        match = played_matches.match(league, one.match)
+    for upset in found:
+        assert ratings[upset.winner] == upset.winner_rating < upset.loser_rating == ratings[upset.loser]
+        match = played_matches.match(league, upset.match)
         assert match.spec.game == QUICK
         assert tournament in (None, match.tournament)
         seats = {agent: seat for seat, agent in enumerate(match.result.players)}
-        assert match.result.ranks[seats[one.winner]] < match.result.ranks[seats[one.loser]]
+        assert match.result.ranks[seats[upset.winner]] < match.result.ranks[seats[upset.loser]]
         assert match.result.actions
-        assert one.text == f"Upset: {one.winner} beat {one.loser}"
-        assert one.times >= 1
-    chances = [one.chance for one in found]
+        assert upset.text == f"Upset: {upset.winner} beat {upset.loser}"
+        assert upset.times >= 1
+    chances = [upset.chance for upset in found]
     assert chances == sorted(chances)
     assert chances[-1] < highlights.UPSET
 
@@ -95,8 +95,8 @@ def test_a_close_long_match_is_more_exciting_than_a_short_or_clear_one() -> None
 
 def test_recent_results_are_the_newest_of_the_pool(league: League) -> None:
     found = highlights.recent(league, QUICK, 70)
-    whole = [one for one in played_matches.history(league, limit=200) if one.spec.game == QUICK]
-    assert [one.match for one in found] == [one.reference for one in whole[:70]]
+    whole = [match for match in played_matches.history(league, limit=200) if match.spec.game == QUICK]
+    assert [match.match for match in found] == [match.reference for match in whole[:70]]
     assert found[0].match == "2.60"
     for light, match in zip(found, whole, strict=False):
         assert light.scores == match.result.scores
@@ -107,15 +107,21 @@ def test_recent_results_are_the_newest_of_the_pool(league: League) -> None:
 
 
 def test_a_summary_has_the_table_and_the_duration(league: League) -> None:
-    one = highlights.summary(league, 1, seconds=4.0)
-    assert (one.state, one.played, one.total, one.matches, one.watched) == (RunState.FINISHED, 60, 60, 60, 0)
-    assert one.sentence == "60 matches in 4.0 s"
-    assert one.rate == 15.0
+    summary = highlights.summary(league, 1, seconds=4.0)
+    assert (summary.state, summary.played, summary.total, summary.matches, summary.watched) == (
+        RunState.FINISHED,
+        60,
+        60,
+        60,
+        0,
+    )
+    assert summary.sentence == "60 matches in 4.0 s"
+    assert summary.rate == 15.0
     best = standings.standings(league, QUICK, 1).rows[0]
-    assert (one.top[0].name, one.top[0].rating) == (best.name, best.rating)
-    assert len(one.top) == 3
-    assert one.upsets == tuple(highlights.upsets(league, 1, QUICK))
-    assert (one.failures, one.failing, one.overload) == (0, (), "")
+    assert (summary.top[0].name, summary.top[0].rating) == (best.name, best.rating)
+    assert len(summary.top) == 3
+    assert summary.upsets == tuple(highlights.upsets(league, 1, QUICK))
+    assert (summary.failures, summary.failing, summary.overload) == (0, (), "")
 
 
 def test_a_summary_separates_watched_matches_from_the_others(state: LeagueState, tmp_path: Path) -> None:
@@ -126,9 +132,9 @@ def test_a_summary_separates_watched_matches_from_the_others(state: LeagueState,
             low, high = played_matches.span(2)
             db.execute("UPDATE matches SET at = 1011.8 WHERE number BETWEEN ? AND ?", (low, high))
             db.execute("UPDATE matches SET worker = -2, at = 1010.0 WHERE number = ?", (2 * PLACES + 1,))
-        one = highlights.summary(copy, 2, began=1000.0, seconds=11.8)
-        assert one.sentence == "1 watched, 59 in 1.8 s"
-        assert one.rate == pytest.approx(59 / 1.8)
+        summary = highlights.summary(copy, 2, began=1000.0, seconds=11.8)
+        assert summary.sentence == "1 watched, 59 in 1.8 s"
+        assert summary.rate == pytest.approx(59 / 1.8)
         assert highlights.summary(copy, 2, began=1011.0, before=1, seconds=1.8).sentence == "59 matches in 1.8 s"
 
 
@@ -139,8 +145,8 @@ def test_a_summary_counts_failures_but_not_resignations(state: LeagueState, tmp_
         with copy.file.transaction() as db:
             db.execute("INSERT INTO forfeits VALUES (1, ?, 'exception', 2, 5)", (lazy,))
             db.execute("INSERT INTO forfeits VALUES (1, ?, 'resigned', 4, 6)", (still,))
-        one = highlights.summary(copy, 1)
-        assert (one.failures, one.failing) == (2, ("Lazy",))
+        summary = highlights.summary(copy, 1)
+        assert (summary.failures, summary.failing) == (2, ("Lazy",))
 
 
 def test_a_summary_counts_void_matches_as_failures(state: LeagueState, tmp_path: Path) -> None:
@@ -148,8 +154,8 @@ def test_a_summary_counts_void_matches_as_failures(state: LeagueState, tmp_path:
     with League(tmp_path / "copy.league") as copy:
         with copy.file.transaction() as db:
             db.execute("UPDATE matches SET ending = 'void' WHERE number = ?", (PLACES + 3,))
-        one = highlights.summary(copy, 1)
-        assert (one.failures, one.failing) == (1, ("no agent at fault",))
+        summary = highlights.summary(copy, 1)
+        assert (summary.failures, summary.failing) == (1, ("no agent at fault",))
 
 
 def test_rates_and_memory_have_suitable_units() -> None:

@@ -106,8 +106,8 @@ def series(*values: tuple[int, float]) -> Series:
 def expected(metrics: dict[str, Series]) -> list[Scalar]:
     return [
         Scalar(name, step, at, struct.unpack("<f", struct.pack("<f", value))[0])
-        for name, one in metrics.items()
-        for step, at, value in zip(one.steps.tolist(), one.at.tolist(), one.values.tolist(), strict=True)
+        for name, series in metrics.items()
+        for step, at, value in zip(series.steps.tolist(), series.at.tolist(), series.values.tolist(), strict=True)
     ]
 
 
@@ -152,14 +152,14 @@ def test_nan_and_infinities_are_read_back(tmp_path: Path) -> None:
     values = [math.nan, math.inf, -math.inf, -0.0]
     found = scalars(export({"a/b": series(*enumerate(values))}, BEGUN, tmp_path).read_bytes())
     assert math.isnan(found[0].value)
-    assert [one.value for one in found[1:]] == [math.inf, -math.inf, 0.0]
+    assert [scalar.value for scalar in found[1:]] == [math.inf, -math.inf, 0.0]
     assert math.copysign(1, found[-1].value) == -1
 
 
 @pytest.mark.parametrize("value", [1e39, -1e300, 3.4028236e38])
 def test_a_number_beyond_what_tensorboard_can_hold_is_infinite(tmp_path: Path, value: float) -> None:
-    [one] = scalars(export({"a/b": series((0, value))}, BEGUN, tmp_path).read_bytes())
-    assert one.value == math.copysign(math.inf, value)
+    [scalar] = scalars(export({"a/b": series((0, value))}, BEGUN, tmp_path).read_bytes())
+    assert scalar.value == math.copysign(math.inf, value)
 
 
 @settings(max_examples=50)
@@ -179,7 +179,7 @@ def test_a_second_export_replaces_the_first_and_leaves_nothing_else(tmp_path: Pa
     first = export({"a/b": series((0, 1.0), (1, 2.0))}, BEGUN, tmp_path)
     second = export({"a/b": series((0, 3.0))}, BEGUN, str(tmp_path))
     assert first == second
-    assert [one.value for one in scalars(second.read_bytes())] == [3.0]
+    assert [scalar.value for scalar in scalars(second.read_bytes())] == [3.0]
     assert list(tmp_path.iterdir()) == [second]
     other = export({"a/b": series((0, 3.0))}, BEGUN + 10, tmp_path)
     assert sorted(tmp_path.iterdir()) == sorted([second, other]), "another session has its own file"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from engine.registry import new_game
 from league_app.cli.main import main
 from league_app.core.state import LeagueState
 from tests.faults.league import within
+from tests.waiting import until
 
 QUICK = new_game("pong", points=1, step_limit=300).spec
 ENDLESS = new_game("pong", step_limit=2_000_000_000, paddle_height=300.0, top_speed=7.0).spec
@@ -40,22 +40,18 @@ def opened(folder: Path) -> LeagueState:
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[LeagueState]:
-    with within(40), opened(tmp_path) as one:
-        yield one
+    with within(40), opened(tmp_path) as state:
+        yield state
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The digest of the whole tournament, played at once by the reference executor."""
-    with opened(tmp_path_factory.mktemp("expected")) as one, SequentialMatchExecutor(16) as executor:
-        specs = [planned.spec for planned in TournamentStore(one.league, one.plan_tournament(**PLAN).number).missing()]
+    with opened(tmp_path_factory.mktemp("expected")) as state, SequentialMatchExecutor(16) as executor:
+        specs = [
+            planned.spec for planned in TournamentStore(state.league, state.plan_tournament(**PLAN).number).missing()
+        ]
         return run_digest(executor.execute_matches(specs))
-
-
-def until(true: Callable[[], object]) -> None:
-    """Waits for a condition; the alarm of the fixture ends the test if it never holds."""
-    while not true():
-        time.sleep(0.002)
 
 
 def shown(state: LeagueState) -> LiveMatch:
@@ -74,7 +70,7 @@ def sent_commands(live: LiveMatch) -> list[list[object]]:
 
 def playing(state: LeagueState) -> int:
     status = state.status()
-    return sum(one.state == "playing" for one in status.workers) if status else 0
+    return sum(worker.state == "playing" for worker in status.workers) if status else 0
 
 
 def started(state: LeagueState) -> int:
@@ -82,6 +78,10 @@ def started(state: LeagueState) -> int:
     after its first steps it reports how many it can hold, which is less than is assumed before."""
     scheduler = state.playing_on(2)._dispatcher._scheduler
     return sum(worker.capacity < 2 * state.batch_size for worker in scheduler.pool.players)
+
+
+def plays_the_endless_match(state: LeagueState) -> bool:
+    return any("Predictor - Tracker" in worker.playing for worker in state.status().workers)
 
 
 # Idle
@@ -102,7 +102,7 @@ def test_idle_and_turned_off_the_next_tournament_runs_on_workers(state: LeagueSt
     job = state.start_tournament(**PLAN)
     job.wait()
     assert not job.run.watched
-    assert {one.result.worker for one in played_matches.every_match(state.league)} <= {0, 1}
+    assert {match.result.worker for match in played_matches.every_match(state.league)} <= {0, 1}
 
 
 # Running visually
@@ -118,8 +118,8 @@ def test_turned_off_the_live_match_finishes_at_full_speed_and_batches_follow(sta
     result = live.wait()
     assert job.wait().state is RunState.FINISHED
     found = list(played_matches.every_match(state.league, job.number))
-    assert found[0].result.digest() == result.digest(), "it is the first match, and was not broken off"
-    assert result.worker < 0 <= min(one.result.worker for one in found[1:]), "the first live, the others in batches"
+    assert found[0].result.digest() == result.digest(), "it is the first match, and was not cancelled"
+    assert result.worker < 0 <= min(match.result.worker for match in found[1:]), "the first live, the others in batches"
     assert played_matches.digest(state.league, job.number) == (expected, 0)
 
 
@@ -148,7 +148,7 @@ def test_turned_on_dispatch_stops_and_running_matches_finish(state: LeagueState)
     until(lambda: started(state) == 2)
     state.show_visuals = True
     until(lambda: state.toggle_text == "2 finishing, then live")  # workers return matches that they have not started
-    assert (playing(state), state.live, job.progress().played) == (2, None, 0), "nothing is broken off"
+    assert (playing(state), state.live, job.progress().played) == (2, None, 0), "nothing is cancelled"
 
 
 def test_turned_on_idle_workers_show_why_until_it_is_live(state: LeagueState, expected: str) -> None:
@@ -158,8 +158,8 @@ def test_turned_on_idle_workers_show_why_until_it_is_live(state: LeagueState, ex
     state.show_visuals = True
     shown(state)
     assert state.toggle_text == "live"
-    until(lambda: [one for one in state.status().workers if one.id >= 0])
-    assert {one.state for one in state.status().workers if one.id >= 0} == {"idle: visual mode"}
+    until(lambda: [worker for worker in state.status().workers if worker.id >= 0])
+    assert {worker.state for worker in state.status().workers if worker.id >= 0} == {"idle: visual mode"}
     state.show_visuals = False
     job.wait()
     assert played_matches.digest(state.league, job.number) == (expected, 0)
@@ -171,15 +171,14 @@ def test_flipping_back_resumes_dispatch_at_once(state: LeagueState) -> None:
     crowd = [state.add_agent(f"Still {n}", "pong", still.kind, still.payload).name for n in range(110)]
     state.batch_size = 3
     job = state.start_tournament(game=ENDLESS, agents=("Predictor", *crowd, "Tracker"), swap=False)
-    until(lambda: started(state) == 2 and job.progress().played > 3)
-    assert any("Predictor - Tracker" in one.playing for one in state.status().workers)
+    until(lambda: job.progress().played > 3 and plays_the_endless_match(state))
     state.show_visuals = True
     until(lambda: state.toggle_text == "1 finishing, then live")
     before = job.progress().played
     state.show_visuals = False
     assert state.toggle_text == "playing"
     until(lambda: job.progress().played > before + 3)
-    assert any("Predictor - Tracker" in one.playing for one in state.status().workers), "and that match continues"
+    assert plays_the_endless_match(state), "and that match continues"
 
 
 # Paused
@@ -193,8 +192,8 @@ def test_a_paused_match_stays_paused_and_the_toggle_applies_on_resume(state: Lea
     until(lambda: live.actions_since(0))
     job.pause()
     commands = sent_commands(live)
-    for one in (False, True) if on else (False,):
-        state.show_visuals = one
+    for visible in (False, True) if on else (False,):
+        state.show_visuals = visible
         assert (state.toggle_text, live.paused) == ("paused", True)
     assert ["resume"] not in commands, "it is paused"
     job.resume()
@@ -249,7 +248,9 @@ def test_matches_of_a_person_are_shown_even_if_the_toggle_is_off(state: LeagueSt
     job = state.start_tournament(game=QUICK, agents=("Lazy", "You", "Still"))
     job.run._visual = False  # as when an adaptive format adds matches with a person later
     job.wait()
-    workers = {one.result.players: one.result.worker for one in played_matches.every_match(state.league, job.number)}
+    workers = {
+        match.result.players: match.result.worker for match in played_matches.every_match(state.league, job.number)
+    }
     assert len(workers) == 6
     assert all(worker < 0 for players, worker in workers.items() if "You" in players)
 
@@ -290,7 +291,7 @@ def test_the_command_line_refuses_it_too(tmp_path: Path, capsys: pytest.CaptureF
     main(["tournament", "plan", path, "--agents", "You", "Lazy"])
     assert "2 matches with human players, always shown." in " ".join(capsys.readouterr().out.split())
     with LeagueState(path, read_only=True) as looking:
-        assert [one.number for one in looking.league.tournaments()] == [planned.number]
+        assert [tournament.number for tournament in looking.league.tournaments()] == [planned.number]
 
 
 # Requests at any time

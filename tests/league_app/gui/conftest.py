@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 QUICK = new_game("pong", points=2, step_limit=2000).spec
 BOTS = ("Tracker", "Shaky", "Predictor", "Lazy", "Random", "Still")
 SAMPLES = (*BOTS, "Evolved", "Dice")
+LASTING = {"rounds": 20_000}  # 600,000 matches of BOTS: it is stopped long before its end, however slow the test is
 
 
 @pytest.fixture(scope="session")
@@ -38,6 +40,14 @@ def collector(qapp: QApplication) -> Iterator[GuiThreadCollector]:
     instance = GuiThreadCollector(qapp)
     yield instance
     instance.stop()
+
+
+@pytest.fixture(autouse=True)
+def deleted_widgets(qapp: QApplication) -> Iterator[None]:
+    """Deletes the widgets of a test at its end: Qt itself does so only in the next event loop, and until then every
+    change of the theme would style them again."""
+    yield
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
 @pytest.fixture(scope="session")
@@ -98,6 +108,38 @@ def context(bare: AppContext, played: Path) -> AppContext:
     state.budget.cores, state.batch_size = 2, 4
     bare.adopt(state)
     return bare
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RINGSIDE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def window(home: Path, bare: AppContext, qtbot: QtBot) -> Iterator[MainWindow]:
+    """A window without a league; a reported error fails the test, unless the test handles it."""
+    from league_app.gui.main_window import MainWindow
+
+    window = MainWindow(bare)
+    window.show()
+    yield window
+    close(window, qtbot)
+
+
+@pytest.fixture
+def playing(window: MainWindow, played: Path, qtbot: QtBot) -> MainWindow:
+    """A window with the league of `played`."""
+    window.leagues.open_path(played)
+    qtbot.waitUntil(lambda: window.context.state is not None)
+    window.context.league.budget.cores = 2
+    return window
+
+
+def close(window: MainWindow, qtbot: QtBot) -> None:
+    window.close_without_asking()
+    qtbot.waitUntil(lambda: not window.isVisible())
+    window.deleteLater()
 
 
 def _raise(error: Exception) -> None:

@@ -73,11 +73,17 @@ class Probe(QObject):
             "text": state.toggle_text if state is not None else "",
             "visual": state.show_visuals if state is not None else None,
             "live": state is not None and state.live is not None,
-            "training": [one.number for one in state.training.jobs] if state is not None else [],
-            "steps": {one.number: state.training.sessions.steps(one.number) for one in state.training.sessions.all()}
+            "training": [job.number for job in state.training.jobs] if state is not None else [],
+            "steps": {
+                session.number: state.training.sessions.steps(session.number)
+                for session in state.training.sessions.all()
+            }
             if state is not None
             else {},
-            "tournaments": [[one.number, one.state.value, one.played] for one in state.league.tournaments()]
+            "tournaments": [
+                [tournament.number, tournament.state.value, tournament.played]
+                for tournament in state.league.tournaments()
+            ]
             if state is not None
             else [],
         }

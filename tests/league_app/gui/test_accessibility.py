@@ -60,48 +60,50 @@ def window(hall: MainWindow, played: Path, qtbot: QtBot) -> Iterator[MainWindow]
 def nameless(over: QWidget) -> list[str]:
     """Controls with neither a text nor an accessible name."""
     found = []
-    for one in [over, *over.findChildren(QWidget)]:
-        if not isinstance(one, CONTROLS) or isinstance(one, QScrollBar) or _inner(one) or one.isHidden():
+    for widget in [over, *over.findChildren(QWidget)]:
+        if not isinstance(widget, CONTROLS) or isinstance(widget, QScrollBar) or _inner(widget) or widget.isHidden():
             continue
-        text = one.text() if isinstance(one, QAbstractButton) else ""
-        if not (text.strip() or one.accessibleName().strip()):
+        text = widget.text() if isinstance(widget, QAbstractButton) else ""
+        if not (text.strip() or widget.accessibleName().strip()):
             parents = []
-            above = one.parentWidget()
+            above = widget.parentWidget()
             while above is not None and len(parents) < 4:
                 parents.append(type(above).__name__)
                 above = above.parentWidget()
-            found.append(f"{type(one).__name__} {one.objectName()!r} in {' in '.join(parents)}")
+            found.append(f"{type(widget).__name__} {widget.objectName()!r} in {' in '.join(parents)}")
     return found
 
 
 def ambiguous(over: QWidget) -> list[str]:
     """Labels and tooltips whose text format Qt would guess."""
     labels = [
-        one for one in over.findChildren(QLabel) if one.textFormat() != Qt.TextFormat.PlainText and not _inner(one)
+        label
+        for label in over.findChildren(QLabel)
+        if label.textFormat() != Qt.TextFormat.PlainText and not _inner(label)
     ]
-    found = [f"label {one.text()!r}" for one in labels if one.text()]
-    tips = [one.toolTip() for one in over.findChildren(QWidget)]
+    found = [f"label {label.text()!r}" for label in labels if label.text()]
+    tips = [widget.toolTip() for widget in over.findChildren(QWidget)]
     return found + [f"tooltip {tip!r}" for tip in tips if "<" in tip and not tip.startswith("<p style=")]
 
 
-def _inner(one: QWidget) -> bool:
+def _inner(widget: QWidget) -> bool:
     """Whether Qt created this widget as part of another control."""
-    above = one.parentWidget()
+    above = widget.parentWidget()
     while above is not None:
         if isinstance(above, QComboBox | QAbstractSpinBox | QLineEdit | QAbstractItemView | QTabBar):
             return True
         above = above.parentWidget()
-    scrolls = isinstance(one, QScrollArea) and one.focusPolicy() == Qt.FocusPolicy.NoFocus
-    return scrolls or (one.objectName().startswith("qt_") and not isinstance(one, QTabBar))
+    scrolls = isinstance(widget, QScrollArea) and widget.focusPolicy() == Qt.FocusPolicy.NoFocus
+    return scrolls or (widget.objectName().startswith("qt_") and not isinstance(widget, QTabBar))
 
 
 def reached(over: QWidget) -> set[QWidget]:
     """The widgets that Tab reaches in one round."""
-    found, one = set(), over.nextInFocusChain()
-    while one is not over and one not in found:
-        if one.focusPolicy() & Qt.FocusPolicy.TabFocus and one.isVisible() and one.isEnabled():
-            found.add(one)
-        one = one.nextInFocusChain()
+    found, widget = set(), over.nextInFocusChain()
+    while widget is not over and widget not in found:
+        if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.isVisible() and widget.isEnabled():
+            found.add(widget)
+        widget = widget.nextInFocusChain()
     return found
 
 
@@ -141,14 +143,14 @@ def _modal() -> QDialog:
 def test_every_control_of_pages_and_panels_has_a_plain_text_name(window: MainWindow, qtbot: QtBot) -> None:
     agent = window.context.league.agents()[0].id
     window.show_page("welcome")
-    wrong = [f"welcome: {one}" for one in nameless(window.welcome)]
+    wrong = [f"welcome: {text}" for text in nameless(window.welcome)]
     for name in PAGES:
         window.show_page(name, agent if name == "agent" else "1.1" if name == "match" else None)
         qtbot.waitUntil(lambda: not window.context.read_queue.waiting)
-        wrong += [f"{name}: {one}" for one in [*nameless(window.page(name)), *ambiguous(window.page(name))]]
+        wrong += [f"{name}: {text}" for text in [*nameless(window.page(name)), *ambiguous(window.page(name))]]
     for name, dock in window.docks.items():
-        wrong += [f"{name}: {one}" for one in [*nameless(dock.widget()), *ambiguous(dock.widget())]]
-    wrong += [f"toolbar: {one}" for one in nameless(window.toolbar)]
+        wrong += [f"{name}: {text}" for text in [*nameless(dock.widget()), *ambiguous(dock.widget())]]
+    wrong += [f"toolbar: {text}" for text in nameless(window.toolbar)]
     assert not wrong, "\n".join(sorted(set(wrong)))
 
 
@@ -156,7 +158,7 @@ def test_every_control_of_dialogs_has_a_name_and_escape_closes_them(window: Main
     wrong = []
     for name, dialog in dialogs(window):
         qtbot.waitUntil(lambda: not window.context.read_queue.waiting and not window.context.slow_queue.waiting)
-        wrong += [f"{name}: {one}" for one in [*nameless(dialog), *ambiguous(dialog)]]
+        wrong += [f"{name}: {text}" for text in [*nameless(dialog), *ambiguous(dialog)]]
         if not dialog.windowTitle():
             wrong.append(f"{name}: the dialog has no title")
         if not reached(dialog):
@@ -173,9 +175,9 @@ def test_tab_reaches_every_control_of_pages_and_panels(window: MainWindow, qtbot
         window.show_page(name, "1.1" if name == "match" else None)
         qtbot.waitUntil(lambda: not window.context.read_queue.waiting)
         ring = reached(window)
-        for one in window.findChildren(QWidget):
-            control = isinstance(one, CONTROLS) and not isinstance(one, QScrollBar) and not _inner(one)
-            if control and one.isVisible() and one.isEnabled() and one not in ring:
-                text = one.accessibleName() or (one.text() if isinstance(one, QAbstractButton) else "")
-                wrong.append(f"{name}: {type(one).__name__} {text!r}")
+        for widget in window.findChildren(QWidget):
+            control = isinstance(widget, CONTROLS) and not isinstance(widget, QScrollBar) and not _inner(widget)
+            if control and widget.isVisible() and widget.isEnabled() and widget not in ring:
+                text = widget.accessibleName() or (widget.text() if isinstance(widget, QAbstractButton) else "")
+                wrong.append(f"{name}: {type(widget).__name__} {text!r}")
     assert not wrong, "\n".join(sorted(set(wrong)))

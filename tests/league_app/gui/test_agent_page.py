@@ -52,9 +52,9 @@ def test_the_page_agrees_with_the_standings(context: AppContext, page: AgentPage
 def test_statistics_are_means_of_its_own_matches(context: AppContext) -> None:
     found = load_profile(context.league, QUICK, "Shaky").statistics
     own = [
-        one.result.stats[seat]
-        for one in played_matches.history(context.league.league, agent="Shaky", limit=1000)
-        for seat, player in enumerate(one.result.players)
+        match.result.stats[seat]
+        for match in played_matches.history(context.league.league, agent="Shaky", limit=1000)
+        for seat, player in enumerate(match.result.players)
         if player == "Shaky"
     ]
     assert found.matches == len(own) == 40
@@ -71,8 +71,8 @@ def test_a_hostile_name_is_plain_text_and_does_not_widen_the_page(
     assert page.name.text() == HOSTILE
     assert page.minimumSizeHint().width() <= 730
     assert page.area.widget().width() <= 730
-    for one in page.findChildren(QLabel):
-        assert one.textFormat() == Qt.TextFormat.PlainText or not one.text()
+    for label in page.findChildren(QLabel):
+        assert label.textFormat() == Qt.TextFormat.PlainText or not label.text()
 
 
 def test_lineage_links_open_agents_and_back_returns(
@@ -83,7 +83,7 @@ def test_lineage_links_open_agents_and_back_returns(
     league.add_agent("Child", "pong", spec, parents=("Tracker", "Gone"))
     league.add_agent("Grandchild", "pong", spec, parents=("Child", "Grandchild"))  # corrupt: its own parent
     found = load_profile(context.league, QUICK, "Grandchild")
-    assert [(kin.name, [one.name for one in kin.parents]) for kin in found.parents] == [
+    assert [(kin.name, [relative.name for relative in kin.parents]) for kin in found.parents] == [
         ("Child", ["Tracker", "Gone"]),
         ("Grandchild", ["Child", "Grandchild"]),
     ]
@@ -148,5 +148,5 @@ def test_a_match_against_another_is_shown_live(
     qtbot.waitUntil(lambda: bool(recorder.navigations))
     name, live = recorder.navigations[-1]
     assert name == "match"
-    assert {one.kind for one in live.spec.players} <= {"pong-bot", "dice", "neat"}  # type: ignore[attr-defined]
+    assert {player.kind for player in live.spec.players} <= {"pong-bot", "dice", "neat"}  # type: ignore[attr-defined]
     live.close()  # type: ignore[attr-defined]

@@ -44,8 +44,8 @@ def dock(context: AppContext, qtbot: QtBot) -> AgentsDock:
 
 def choose(dock: AgentsDock, *ids: str) -> None:
     dock.table.clearSelection()
-    for place, one in enumerate(dock.model.rows):
-        if one.id in ids:
+    for place, row in enumerate(dock.model.rows):
+        if row.id in ids:
             flags = dock.table.selectionModel().SelectionFlag
             index = dock.model.index(place, 0)
             dock.table.selectionModel().select(index, flags.Select | flags.Rows)
@@ -59,10 +59,10 @@ def choose(dock: AgentsDock, *ids: str) -> None:
 def test_the_dock_lists_the_games_agents_by_rating(context: AppContext, dock: AgentsDock) -> None:
     QAbstractItemModelTester(dock.model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     table = [row.agent for row in standings.standings(context.league.league, QUICK).rows if row.total.played]
-    assert [one.id for one in dock.model.rows][: len(BOTS)] == table
-    assert {one.id for one in dock.model.rows if one.rating is None} == {"Evolved", "Dice"}
+    assert [row.id for row in dock.model.rows][: len(BOTS)] == table
+    assert {row.id for row in dock.model.rows if row.rating is None} == {"Evolved", "Dice"}
     dock.filter_edit.setText("shak")
-    assert [one.id for one in dock.model.rows] == ["Shaky"]
+    assert [row.id for row in dock.model.rows] == ["Shaky"]
 
 
 def test_delete_archives_and_undo_brings_back(
@@ -83,7 +83,7 @@ def test_delete_archives_and_undo_brings_back(
     choose(dock, "Lazy", "Dice")
     assert dock.archive_button.accessibleName().startswith("Restore")
     dock.archive_selected()
-    assert {"Lazy", "Dice"} <= {one.id for one in context.league.agents()}
+    assert {"Lazy", "Dice"} <= {agent.id for agent in context.league.agents()}
 
 
 def test_archiving_an_entrant_of_an_unfinished_tournament_archives_none(
@@ -105,7 +105,7 @@ def test_a_name_that_was_another_agents_id_is_not_mistaken_for_it(
 ) -> None:
     context.league.change_agent("Dice", name="Old")
     context.league.change_agent("Evolved", name="Dice")
-    qtbot.waitUntil(lambda: any(one.name == "Old" for one in dock.model.rows))
+    qtbot.waitUntil(lambda: any(row.name == "Old" for row in dock.model.rows))
     choose(dock, "Dice")
     dock.archive_selected()
     assert context.league.league.by_id("Dice").archived is not None
@@ -162,7 +162,7 @@ def test_the_same_agent_is_imported_once_and_another_of_its_name_gets_a_number(
     )
     found = agent_files.import_agents(context.league, [same, tmp_path / "other.agent"])
     assert found.known == ("Lazy",)
-    assert [one.name for one in found.agents] == ["Lazy (2)"]
+    assert [agent.name for agent in found.agents] == ["Lazy (2)"]
     written = agent_files.export_agents(league, ["Lazy", "Still", "Dice"], tmp_path)
     assert sorted(path.name for path in written) == ["Dice.agent", "Lazy.agent", "Still.agent"]
     assert len(agent_files.export_agents(league, ["Lazy", "Still"], tmp_path)) == 2
@@ -247,7 +247,7 @@ def test_ready_made_agents_already_in_the_league_cannot_be_ticked(
     dialog.add_button.click()
     qtbot.waitUntil(lambda: bool(recorder.messages))
     assert recorder.messages[-1][:2] == ("Dice added", "good")
-    assert any(one.name == "Dice" for one in context.league.agents())
+    assert any(agent.name == "Dice" for agent in context.league.agents())
 
 
 def test_an_agent_is_added_from_a_payload_or_its_error_shown(context: AppContext, qtbot: QtBot, tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_an_agent_is_added_from_a_payload_or_its_error_shown(context: AppContext
     dialog.use_file(str(path))
     dialog.description.tags.setText("quiet")
     dialog.add_button.click()
-    qtbot.waitUntil(lambda: any(one.name == "Sleepy" for one in context.league.agents()))
+    qtbot.waitUntil(lambda: any(agent.name == "Sleepy" for agent in context.league.agents()))
     agent = context.league.league.agent("Sleepy")
     assert context.league.league.payload(agent.payload) == b'{"style": "still"}'
     assert agent.tags == ("quiet",)
@@ -290,4 +290,4 @@ def test_a_human_player_joins_the_league(
     dock.add_person()
     qtbot.waitUntil(lambda: any(message[0] == joined for message in recorder.messages))
     dock.add_person()
-    qtbot.waitUntil(lambda: sum(one.kind == PERSON for one in context.league.agents()) == 2)
+    qtbot.waitUntil(lambda: sum(agent.kind == PERSON for agent in context.league.agents()) == 2)

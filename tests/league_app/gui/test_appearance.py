@@ -159,10 +159,10 @@ class Painter:
 def test_long_names_on_buttons_and_in_choices_end_in_an_ellipsis(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     choice, link = Combo(), button(LONG, link=True)
     choice.addItem(LONG)
-    for one in (choice, link):
-        qtbot.addWidget(one)
-        one.setFixedWidth(160)
-        one.ensurePolished()
+    for control in (choice, link):
+        qtbot.addWidget(control)
+        control.setFixedWidth(160)
+        control.ensurePolished()
     Painter.texts = []
     monkeypatch.setattr(basics, "QStylePainter", Painter)
     choice.grab()
@@ -180,7 +180,7 @@ def test_names_keep_their_ampersands_and_scores_their_place(context: AppContext,
     page.show()
 
     def named() -> list[str]:
-        return [one.text() for one in page.latest.findChildren(ElidedLabel) if one.isVisible()]
+        return [label.text() for label in page.latest.findChildren(ElidedLabel) if label.isVisible()]
 
     qtbot.waitUntil(lambda: bool(named()))
     shown = named()
@@ -195,18 +195,18 @@ def test_names_keep_their_ampersands_and_scores_their_place(context: AppContext,
 
 def test_narrow_columns_hide_bars_before_names(qtbot: QtBot) -> None:
     columns = (
-        Column("name", "Name", lambda one: one, width=200, min_width=60, grow=1),
+        Column("name", "Name", lambda row: row, width=200, min_width=60, grow=1),
         Column(
             "share",
             "Share",
-            lambda one: "50 %",
+            lambda row: "50 %",
             paint="bar",
-            value=lambda one: BarCell(0.5, "50 %"),
+            value=lambda row: BarCell(0.5, "50 %"),
             width=200,
             min_width=90,
         ),
     )
-    model = TableModel(columns, lambda one: one)
+    model = TableModel(columns, lambda row: row)
     table = TableView(model, "some")
     qtbot.addWidget(table)
     table.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -38,7 +38,7 @@ def page(context: AppContext, qtbot: QtBot) -> Iterator[MatchPage]:
 def recorded(name: str) -> tuple[MatchSpec, MatchResult, list[int]]:
     options, kind, names = MATCHES[name]
     game = new_game(name, **options)
-    samples = {one.id: one for one in KINDS.get(kind).samples(game)}
+    samples = {agent.id: agent for agent in KINDS.get(kind).samples(game)}
     seats = [replace(samples[names[seat % 2]], id=f"seat {seat}") for seat in range(game.info.seats)]
     spec = MatchSpec("m", game.spec, tuple(seats), 4)
     with SequentialMatchExecutor(1) as executor:

@@ -27,7 +27,7 @@ GROUND, LEFT, RIGHT = 0x101826, 0x4A9BFF, 0xFF7A33
 @pytest.fixture(scope="module")
 def rally() -> Playback:
     game = new_game("pong", points=2)
-    bots = {one.id: one for one in KINDS.get("pong-bot").samples(game)}
+    bots = {agent.id: agent for agent in KINDS.get("pong-bot").samples(game)}
     spec = MatchSpec("m", game.spec, (bots["Tracker"], bots["Shaky"]), 1)
     with SequentialMatchExecutor(1) as executor:
         return verified(spec, executor.execute_match(spec))

@@ -107,11 +107,11 @@ def test_nan_and_infinities_are_gaps(qtbot: QtBot) -> None:
 
 def test_points_are_sorted_by_x(qtbot: QtBot) -> None:
     chart = shown(qtbot, ChartLine("a", [3, 1, np.nan, 2], [30, 10, 99, 20], low=[29, 9, 0, 19], high=[31, 11, 0, 21]))
-    one = chart.shown[0]
-    assert one.x.tolist() == [1, 2, 3]
-    assert one.y.tolist() == [10, 20, 30]
-    assert one.low is not None
-    assert one.low.tolist() == [9, 19, 29]
+    line = chart.shown[0]
+    assert line.x.tolist() == [1, 2, 3]
+    assert line.y.tolist() == [10, 20, 30]
+    assert line.low is not None
+    assert line.low.tolist() == [9, 19, 29]
 
 
 def test_smoothing_shows_both_lines(qtbot: QtBot) -> None:
@@ -171,9 +171,9 @@ def test_a_logarithmic_axis_skips_values_not_above_zero(qtbot: QtBot) -> None:
 
 
 def test_names_at_line_ends_do_not_overlap(qtbot: QtBot) -> None:
-    one = prepare_line(ChartLine("a", [1], [1]), 0, False)
+    line = prepare_line(ChartLine("a", [1], [1]), 0, False)
     for ends in ([50.0] * 5, [0.0, 1.0, 99.0, 100.0, 100.0], [100.0] * 30):
-        places = [y for y, _ in spread_labels([(y, one) for y in ends], 0.0, 100.0)]
+        places = [y for y, _ in spread_labels([(y, line) for y in ends], 0.0, 100.0)]
         assert all(b - a >= LABEL_HEIGHT - 1e-9 for a, b in itertools.pairwise(places))
         assert len(places) == min(len(ends), 8)
         assert places[0] > -LABEL_HEIGHT
@@ -224,7 +224,7 @@ def test_the_crosshair_shows_all_values_at_the_nearest_step(qtbot: QtBot) -> Non
     qtbot.waitUntil(lambda: plot.cursor_at == 2.0)
     where, found = plot.values_at_cursor()
     assert where == "step 2"
-    assert [(one.line.name, float(one.value[index])) for one, index in found] == [("a", 20.0), ("b", 5.0)]
+    assert [(line.line.name, float(line.value[index])) for line, index in found] == [("a", 20.0), ("b", 5.0)]
     assert plot._value_text(*found[1]) == "5 (4 to 6)"
     before = pixels(chart)
     plot.set_cursor(None)
@@ -319,12 +319,18 @@ def test_a_path_that_cannot_be_written_is_reported(qtbot: QtBot, tmp_path: Path)
 
 
 def test_numbers_have_about_four_digits() -> None:
-    assert [format_number(one) for one in (0.0, 5.0, 1234567.0, 0.123456, 12.3456, -3.5)] == [
+    assert [format_number(value) for value in (0.0, 5.0, 1234567.0, 0.123456, 12.3456, -3.5)] == [
         "0", "5", "1,234,567", "0.1235", "12.35", "\u22123.500"]  # fmt: skip
     assert format_number(float("nan")) == "\u2013"
-    assert [format_elapsed(one) for one in (0, 45, 90, 3600, 90_061)] == ["0 s", "45 s", "1:30", "1:00:00", "25:01:01"]
-    assert [nice_step(one, 5) for one in (1, 10, 47, 0.003)] == [0.2, 2, 10, 0.001]
-    assert [time_step(one, 5) for one in (20, 300, 7200, 864_000)] == [5, 60, 1800, 172_800]
+    assert [format_elapsed(value) for value in (0, 45, 90, 3600, 90_061)] == [
+        "0 s",
+        "45 s",
+        "1:30",
+        "1:00:00",
+        "25:01:01",
+    ]
+    assert [nice_step(step, 5) for step in (1, 10, 47, 0.003)] == [0.2, 2, 10, 0.001]
+    assert [time_step(step, 5) for step in (20, 300, 7200, 864_000)] == [5, 60, 1800, 172_800]
 
 
 @pytest.mark.parametrize(("axis", "high"), [("step", 3.0), ("elapsed", 7000.0), ("date", 1.7e9), ("number", 0.001)])

@@ -63,7 +63,7 @@ def test_a_tournament_runs_in_a_thread_and_changes_arrive_in_batches(context: Ap
     job = context.league.start_tournament(game=QUICK, agents=BOTS, options={"rounds": 4}, seed=9)
 
     def saved() -> int:
-        return sum(one.count for results in listener.results for one in results if one.what == "matches")
+        return sum(result.count for results in listener.results for result in results if result.what == "matches")
 
     qtbot.waitUntil(lambda: not context.league.running)
     qtbot.waitUntil(lambda: saved() == 4 * 30)
@@ -75,11 +75,11 @@ def test_a_tournament_runs_in_a_thread_and_changes_arrive_in_batches(context: Ap
 def test_a_change_can_be_undone_and_redone(context: AppContext) -> None:
     state = context.league
     context.push_undo("archive Dice", lambda: state.archive("Dice"), lambda: state.archive("Dice", undo=True))
-    assert "Dice" not in [one.name for one in state.agents()]
+    assert "Dice" not in [agent.name for agent in state.agents()]
     context.undo.undo()
-    assert "Dice" in [one.name for one in state.agents()]
+    assert "Dice" in [agent.name for agent in state.agents()]
     context.undo.redo()
-    assert "Dice" not in [one.name for one in state.agents()]
+    assert "Dice" not in [agent.name for agent in state.agents()]
 
 
 def test_each_set_of_game_options_is_a_pool_of_its_own(context: AppContext) -> None:

@@ -23,8 +23,8 @@ from tests.league_app.gui.test_standings import NASTY, shown, wanted
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")  # no screen, so no window manager either
 
 
-def cell(view: Matrix, one: int, other: int, role: Qt.ItemDataRole = Qt.ItemDataRole.DisplayRole) -> Any:
-    return view.model().data(view.model().index(one, other), role)
+def cell(view: Matrix, row: int, other: int, role: Qt.ItemDataRole = Qt.ItemDataRole.DisplayRole) -> Any:
+    return view.model().data(view.model().index(row, other), role)
 
 
 def test_the_crosstable_shows_points_and_details_in_tooltips(context: AppContext, qtbot: QtBot) -> None:
@@ -78,10 +78,10 @@ def standings_rows(count: int) -> list[Row]:
     """Standings rows in which each agent has met all others but the next."""
     names = [NASTY, *(f"Agent {n}" for n in range(1, count))]
     rows = [Row(f"id{n}", name) for n, name in enumerate(names)]
-    for one in range(count):
+    for row in range(count):
         for other in range(count):
-            if other not in (one, (one + 1) % count) and one != (other + 1) % count:
-                rows[one].against[f"id{other}"] = Tally(2, 1, 1, pairs=(0, 1, 0, 1, 0))
+            if other not in (row, (row + 1) % count) and row != (other + 1) % count:
+                rows[row].against[f"id{other}"] = Tally(2, 1, 1, pairs=(0, 1, 0, 1, 0))
     return rows
 
 
@@ -136,6 +136,6 @@ def test_a_copied_crosstable_includes_names(bare: AppContext, qtbot: QtBot) -> N
     table.cells.set_data(crosstable_data(rows))
     qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     lines = [text.split("\t") for text in QGuiApplication.clipboard().text().split("\n")]
-    assert [len(one) for one in lines] == [9] * 9
+    assert [len(line) for line in lines] == [9] * 9
     assert lines[0][2] == lines[2][0] == "'=evil name"
     assert lines[1][3] == "2.5/4"

@@ -62,7 +62,7 @@ def dialog(context: AppContext, program: str, qtbot: QtBot) -> AddEngineDialog:
 
 
 def row_of(form: Form, title: str) -> object:
-    return next(one for one in form._rows if one.field.title == title).field
+    return next(row for row in form._rows if row.field.title == title).field
 
 
 def test_the_options_of_a_chosen_engine_become_a_form(
@@ -75,7 +75,7 @@ def test_the_options_of_a_chosen_engine_become_a_form(
     assert dialog.status.text().replace("\u200b", "") == "Faulty 1.0, by Test Author. Plays Shogi."
     assert dialog.name.text() == "Faulty 1.0"
     form = dialog.form
-    assert [one.field.title for one in form._rows] == [
+    assert [row.field.title for row in form._rows] == [
         "Nodes", "Seconds", "USI_Hash", "Threads", "Book File", "Style", "Resign Early",
         "Patience", "Startup", "Memory",
     ]  # fmt: skip
@@ -149,7 +149,7 @@ def test_an_imported_engine_shows_its_command_before_it_may_run(
     stranger = state.add_agent("Stranger", "shogi", "usi", payload_of(engine), origin="imported")
     ids = (stranger.id, state.league.agent("Dice", "shogi").id)
     assert "not confirmed on this machine" in DraftEstimator().check(state, TournamentDraft("shogi", {}, ids)).error
-    [row] = [one for one in agent_rows(state.league, None) if one.id == stranger.id]
+    [row] = [row for row in agent_rows(state.league, None) if row.id == stranger.id]
     assert "Not confirmed on this machine" in row.warning
     confirmation = confirm_engine_dialog(context, stranger.id)
     confirmation.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
@@ -168,7 +168,7 @@ def test_an_imported_engine_shows_its_command_before_it_may_run(
     confirmation.yes.click()
     assert approved(engine)
     assert recorder.messages[-1][0] == "Stranger is allowed to run on this machine"
-    assert not any(one.warning for one in agent_rows(state.league, None))
+    assert not any(row.warning for row in agent_rows(state.league, None))
     assert not DraftEstimator().check(state, TournamentDraft("shogi", {}, ids)).error
     with pytest.raises(BadValue, match="not confirmed on this machine yet"):
         confirm_engine_dialog(context, "Stranger")
@@ -212,7 +212,7 @@ def test_confirming_finds_unconfirmed_engines(
         pick.list.setCurrentRow(1)
         pick.yes.click()
         qtbot.waitUntil(lambda: not parent.findChildren(ChooseAgentDialog))
-        [confirmation] = [one for one in parent.findChildren(ConfirmEngineDialog) if one.isVisible()]
+        [confirmation] = [dialog for dialog in parent.findChildren(ConfirmEngineDialog) if dialog.isVisible()]
         assert "Third" in confirmation.sentence.text()
         confirmation.no.click()
         qtbot.waitUntil(lambda: not parent.findChildren(ConfirmEngineDialog))
@@ -222,7 +222,7 @@ def test_confirming_finds_unconfirmed_engines(
 
 
 def test_the_confirm_action_is_enabled_whenever_a_league_is_open() -> None:
-    [action] = [one for one in ACTIONS if one.text == "Confirm engine..."]
+    [action] = [action for action in ACTIONS if action.text == "Confirm engine..."]
     assert action.when == "league"
 
 
@@ -254,7 +254,7 @@ def test_an_engines_page_has_its_settings_in_rows(context: AppContext, program: 
     page.show()
     page.show_item(context.league.add_agent("Wild", "shogi", "usi", payload_of(engine), origin="imported").id)
     qtbot.waitUntil(lambda: page.name.text() == "Wild")
-    texts = [one.text() for one in page.settings.findChildren(QLabel)]
+    texts = [one.text() for one in page.facts.findChildren(QLabel)]
     assert dict(zip(texts[::2], texts[1::2], strict=True)) == {
         "Command": f"{program} --fast",
         "Limit": "0.5 s per move",
@@ -263,7 +263,7 @@ def test_an_engines_page_has_its_settings_in_rows(context: AppContext, program: 
     }
     assert "{" not in page.payload.text()
     page.show_item(context.league.league.agents("pong")[0].id)
-    qtbot.waitUntil(page.settings.isHidden)
+    qtbot.waitUntil(page.facts.isHidden)
 
 
 def test_engine_output_is_logged_on_demand(

@@ -104,7 +104,7 @@ def test_every_bound_is_inclusive(kind: Any, qtbot: QtBot) -> None:
             write(form, field.name, str(int(bound)) if whole else repr(bound))
             assert form.field(field.name).value == bound
             form.field(field.name).set_value(field.default)
-    assert tried or not any(get_type_hints(kind)[one.name] in (int, float) for one in dataclasses.fields(kind))
+    assert tried or not any(get_type_hints(kind)[field.name] in (int, float) for field in dataclasses.fields(kind))
 
 
 def test_numbers_of_any_size_and_precision_are_kept(qtbot: QtBot) -> None:

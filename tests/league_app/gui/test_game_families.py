@@ -29,7 +29,7 @@ def test_a_family_game_is_added_by_name_and_listed_from_then_on(context: AppCont
     dialog.list.field.setText("Dice")
     dialog.list.tick_all()
     dialog.add()
-    qtbot.waitUntil(lambda: "Dice" in [one.name for one in context.league.agents(RPS)])
+    qtbot.waitUntil(lambda: "Dice" in [agent.name for agent in context.league.agents(RPS)])
     spec = new_game(RPS).spec
     assert spec in pools(context.league)
     assert game_text(spec) == "Rps (PettingZoo)"

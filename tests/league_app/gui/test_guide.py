@@ -112,9 +112,9 @@ def test_a_search_without_a_match_says_so(window: GuideWindow, qtbot: QtBot) -> 
 
 def test_every_word_of_a_query_must_occur() -> None:
     both = {(hit.section.page, hit.section.anchor) for hit in guide.search("engine nodes")}
-    one = {(hit.section.page, hit.section.anchor) for hit in guide.search("nodes")}
+    single = {(hit.section.page, hit.section.anchor) for hit in guide.search("nodes")}
     assert both
-    assert both <= one
+    assert both <= single
     assert guide.search("  ") == []
     assert all("nodes" in (hit.section.text + hit.section.title).lower() for hit in guide.search("nodes"))
 
@@ -139,7 +139,9 @@ def test_both_themes_colour_the_page(window: GuideWindow) -> None:
     backgrounds = []
     for name in ("light", "dark"):
         theme.apply(name)
-        block = next(one for one in _blocks(window) if one.blockFormat().background().style() != Qt.BrushStyle.NoBrush)
+        block = next(
+            block for block in _blocks(window) if block.blockFormat().background().style() != Qt.BrushStyle.NoBrush
+        )
         backgrounds.append(block.blockFormat().background().color().name())
     assert backgrounds == [f"#{palette.LIGHT.raised.lower()}", f"#{palette.DARK.raised.lower()}"]
     assert abs(window.browser.verticalScrollBar().value() - place) <= 2
@@ -205,7 +207,7 @@ def test_f1_in_a_dialog_opens_the_guide_beside_it(hall: MainWindow, played: Path
         dialog = TournamentDialog(hall.context, hall)
         dialog.open()
         qtbot.waitExposed(dialog)
-        [shortcut] = [one for one in dialog.findChildren(QShortcut) if one.key().toString() == "F1"]
+        [shortcut] = [shortcut for shortcut in dialog.findChildren(QShortcut) if shortcut.key().toString() == "F1"]
         shortcut.activated.emit()
         assert hall.help.guide_window is not None
         assert shown(hall.help.guide_window) == "tournaments.md"

@@ -73,7 +73,7 @@ def fail_some(context: AppContext, count: int = 6, seed: int = 77) -> int:
     book = TournamentStore(state.league, tournament.number)
     entries = []
     for planned, _ in zip(book.missing(), range(count), strict=False):
-        players = tuple(one.id for one in planned.spec.players)
+        players = tuple(player.id for player in planned.spec.players)
         ending = Ending(EndingKind.CRASH, (0,), REASON)
         entries.append(
             PlayedEntry(
@@ -99,7 +99,7 @@ def test_light_queries_agree_with_the_full_tables(context: AppContext) -> None:
     fail_some(context)
     every = played_matches.history(league, limit=1000)
     assert numbers(matches.matches(league, QUICK, MatchFilter()).rows) == [
-        played_matches.number_of(one) for one in every
+        played_matches.number_of(match) for match in every
     ]
     for query, arguments in (
         (MatchFilter(agent="Lazy"), {"agent": "Lazy"}),
@@ -107,7 +107,9 @@ def test_light_queries_agree_with_the_full_tables(context: AppContext) -> None:
         (MatchFilter(ending="failed"), {"failed": True}),
     ):
         found = matches.matches(league, QUICK, query)
-        expected = [played_matches.number_of(one) for one in played_matches.history(league, limit=1000, **arguments)]  # type: ignore[arg-type]
+        expected = [
+            played_matches.number_of(match) for match in played_matches.history(league, limit=1000, **arguments)
+        ]  # type: ignore[arg-type]
         assert numbers(found.rows) == expected
         assert found.total == len(expected)
 
@@ -146,12 +148,12 @@ def test_an_upset_is_won_by_the_agent_rated_much_lower(context: AppContext) -> N
     league = context.league.league
     ratings = {row.agent: row.rating for row in standings.standings(league, QUICK).rows}
     expected = set()
-    for one in played_matches.history(league, limit=1000):
-        ranks, players = one.result.ranks, one.result.players
+    for match in played_matches.history(league, limit=1000):
+        ranks, players = match.result.ranks, match.result.players
         if ranks[0] != ranks[1]:
             winner, loser = players if ranks[0] < ranks[1] else players[::-1]
             if ratings[winner] <= ratings[loser] - matches.UPSET:
-                expected.add(played_matches.number_of(one))
+                expected.add(played_matches.number_of(match))
     found = matches.matches(league, QUICK, MatchFilter(ending="upset"))
     assert expected
     assert set(numbers(found.rows)) == expected
@@ -160,11 +162,11 @@ def test_an_upset_is_won_by_the_agent_rated_much_lower(context: AppContext) -> N
 def test_failures_add_up_over_tournaments_with_the_latest_reason(context: AppContext) -> None:
     league = context.league.league
     number = fail_some(context)
-    found = {(one.agent, one.ending): one for one in matches.failures(league, QUICK)}
-    for one in failure_report.failures(league, number):
-        assert found[one.agent, one.ending].times == one.times
-        assert matches.reference(found[one.agent, one.ending].number) == one.match
-        failure = found[one.agent, one.ending]
+    found = {(row.agent, row.ending): row for row in matches.failures(league, QUICK)}
+    for fault in failure_report.failures(league, number):
+        assert found[fault.agent, fault.ending].times == fault.times
+        assert matches.reference(found[fault.agent, fault.ending].number) == fault.match
+        failure = found[fault.agent, fault.ending]
         assert (failure.reason, failure.output) == ("the process ended with signal 11", WROTE)
     assert len(found) == len(failure_report.failures(league, number)) > 0
 
@@ -205,7 +207,7 @@ def test_a_row_shows_the_winner_in_text_and_in_bold(context: AppContext, page: H
         match = played_matches.match(context.league.league, matches.reference(row[0]))
         cell = model.players(row)
         best = [rank == 1 and len(set(match.result.ranks)) > 1 for rank in match.result.ranks]
-        assert [one.won for one in cell.seats] == best
+        assert [player.won for player in cell.seats] == best
         assert ("won)" in cell.text) == any(best)
 
 

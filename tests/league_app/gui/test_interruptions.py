@@ -19,8 +19,7 @@ from league_app.gui.dialogs.messages import ErrorDialog
 from league_app.gui.dialogs.tournament import TournamentDialog
 from league_app.gui.main_window import MainWindow
 from tests.faults.league import worker_pids
-from tests.league_app.gui.conftest import BOTS, QUICK
-from tests.league_app.gui.test_main_window import home, playing, window  # noqa: F401 - fixtures
+from tests.league_app.gui.conftest import BOTS, LASTING, QUICK
 
 
 class Gate:
@@ -62,10 +61,10 @@ def free(path: Path) -> bool:
 # Closing
 
 
-def test_closing_twice_while_saving_still_stops_the_run(playing: MainWindow, qtbot: QtBot) -> None:  # noqa: F811
+def test_closing_twice_while_saving_still_stops_the_run(playing: MainWindow, qtbot: QtBot) -> None:
     """The second close neither cancels the first nor blocks the window."""
     state = playing.context.league
-    job = state.start_tournament(game=QUICK, agents=BOTS, options={"rounds": 1000}, seed=5)
+    job = state.start_tournament(game=QUICK, agents=BOTS, options=LASTING, seed=5)
     qtbot.waitUntil(lambda: job.progress().played > 20)
     playing.close_without_asking()
     playing.close()
@@ -77,7 +76,7 @@ def test_closing_twice_while_saving_still_stops_the_run(playing: MainWindow, qtb
 
 
 def test_a_league_that_is_opening_when_the_window_closes_is_closed(
-    window: MainWindow,  # noqa: F811
+    window: MainWindow,
     played: Path,
     gate: Gate,
     qtbot: QtBot,
@@ -91,7 +90,7 @@ def test_a_league_that_is_opening_when_the_window_closes_is_closed(
 
 
 def test_of_two_leagues_opened_at_once_the_second_is_shown_and_the_first_closed(
-    window: MainWindow,  # noqa: F811
+    window: MainWindow,
     played: Path,
     tmp_path: Path,
     gate: Gate,
@@ -112,7 +111,7 @@ def test_of_two_leagues_opened_at_once_the_second_is_shown_and_the_first_closed(
 
 
 def test_a_deleted_league_file_is_reported_and_no_match_starts(
-    playing: MainWindow,  # noqa: F811
+    playing: MainWindow,
     played: Path,
 ) -> None:
     playing.context.failed.disconnect()
@@ -124,7 +123,7 @@ def test_a_deleted_league_file_is_reported_and_no_match_starts(
 
 
 def test_a_write_protected_league_opens_read_only(
-    window: MainWindow,  # noqa: F811
+    window: MainWindow,
     played: Path,
     qtbot: QtBot,
     monkeypatch: pytest.MonkeyPatch,
@@ -146,7 +145,7 @@ def test_a_write_protected_league_opens_read_only(
 
 
 def test_agents_of_missing_kinds_cannot_be_entrants(
-    playing: MainWindow,  # noqa: F811
+    playing: MainWindow,
     qtbot: QtBot,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -154,7 +153,7 @@ def test_agents_of_missing_kinds_cannot_be_entrants(
     playing.new()
     dialog = QApplication.activeModalWidget()
     assert isinstance(dialog, TournamentDialog)
-    [left] = [one for one in dialog.picks.model.all_rows if one.agent.id not in dialog.picks.chosen]
+    [left] = [agent for agent in dialog.picks.model.all_rows if agent.agent.id not in dialog.picks.chosen]
     assert left.agent.kind == "dice"
     assert "dice, not installed" in str(dialog.picks.model.columns[1].value(left))
     dialog.picks.all_button.click()
@@ -166,7 +165,7 @@ def test_agents_of_missing_kinds_cannot_be_entrants(
 # Errors and cancelling
 
 
-def test_an_error_on_every_frame_is_reported_once(window: MainWindow) -> None:  # noqa: F811
+def test_an_error_on_every_frame_is_reported_once(window: MainWindow) -> None:
     window.context.failed.disconnect()
     for _ in range(5):
         window._show_error(ZeroDivisionError("by nothing"))
@@ -174,7 +173,7 @@ def test_an_error_on_every_frame_is_reported_once(window: MainWindow) -> None:  
     report.close()
 
 
-def test_ctrl_z_undoes_and_shows_what_was_undone(playing: MainWindow) -> None:  # noqa: F811
+def test_ctrl_z_undoes_and_shows_what_was_undone(playing: MainWindow) -> None:
     assert playing.context.push_undo("archive Lazy", lambda: playing.context.league.archive("Lazy"), _restored(playing))
     assert playing.context.league.league.agent("Lazy").archived is not None
     playing.menu_actions.find("context.undo_change").trigger()
@@ -185,5 +184,5 @@ def test_ctrl_z_undoes_and_shows_what_was_undone(playing: MainWindow) -> None:  
     assert playing.toasts.shown[-1].text == "Redone: archive Lazy"
 
 
-def _restored(window: MainWindow) -> Callable[[], object]:  # noqa: F811
+def _restored(window: MainWindow) -> Callable[[], object]:
     return lambda: window.context.league.archive("Lazy", undo=True)

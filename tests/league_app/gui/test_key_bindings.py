@@ -183,14 +183,14 @@ def test_the_field_keeps_the_focus_and_resign_never_gets_it(context: AppContext,
             qtbot.waitUntil(lambda wanted=wanted: page.shown is not None and page.shown.step == wanted)
             page._update()
             assert bar.list.hasFocus()
-    assert [one[0] for one in commands if one[0] == "act"] == ["act"] * 2
+    assert [command[0] for command in commands if command[0] == "act"] == ["act"] * 2
     bar.play.setFocus()
     bar.set_turn(KeyBindings(game.info, [0]), game.info, ["You", "Other"], -1, [], str)
     assert bar.list.hasFocus(), "not the next widget"
     bar.resign.setFocus()
     for key in (KEY.Key_Return, KEY.Key_Space, KEY.Key_Space, KEY.Key_Return):
         QTest.keyClick(QApplication.activePopupWidget() or bar.resign, key)
-    assert not any(one[-1] == RESIGN for one in commands), "resigning is confirmed in a menu"
+    assert not any(command[-1] == RESIGN for command in commands), "resigning is confirmed in a menu"
     bar.menu.close()
     page.stop()
 
@@ -235,7 +235,7 @@ def test_a_human_in_a_tournament_plays_its_live_match(context: AppContext, qtbot
     player = page.shown
     assert player is not None
     assert page.view.human_input.isVisible()
-    seat = [one.id for one in player.spec.players].index("Me")
+    seat = [agent.id for agent in player.spec.players].index("Me")
     QTest.keyPress(page.view.canvas, KEY.Key_S)
     qtbot.waitUntil(lambda: player.actions_of(seat)[-5:] == [DOWN] * 5)
     page.stop()

@@ -29,7 +29,7 @@ TIP = Qt.ItemDataRole.ToolTipRole
 
 
 def number_of(model: Any, title: str) -> int:
-    return next(n for n, one in enumerate(model.columns) if one.title == title)
+    return next(n for n, column in enumerate(model.columns) if column.title == title)
 
 
 # Matches while a tournament runs
@@ -118,7 +118,7 @@ def test_the_end_of_a_run_refreshes_only_lists_not_in_use(
 
 
 def test_a_number_is_shortened_to_four_characters() -> None:
-    texts = [compact(one) for one in (0, 999, 1000, 4246, 9960, 27_940, 280_000, 999_900, 1_250_000)]
+    texts = [compact(count) for count in (0, 999, 1000, 4246, 9960, 27_940, 280_000, 999_900, 1_250_000)]
     assert texts == ["0", "999", "1.0k", "4.2k", "10k", "28k", "280k", "1.0M", "1.2M"]
 
 
@@ -132,7 +132,7 @@ def big_table(context: AppContext, qtbot: QtBot) -> StandingsPage:
     assert page.view is not None
     total = Tally(67_123, 1_204, 28_456, 338_000.0, 15_000.0)
     best = dataclasses.replace(total, draws=0, losses=0)
-    lines = [dataclasses.replace(one, total=total, name=f"Predictor {n}") for n, one in enumerate(page.view.rows)]
+    lines = [dataclasses.replace(row, total=total, name=f"Predictor {n}") for n, row in enumerate(page.view.rows)]
     lines[0] = dataclasses.replace(lines[0], total=best, forfeits=(("quarantined", 280_000), ("crash", 4)))
     page.model.set_rows([])
     page.table._sized = False
@@ -146,7 +146,7 @@ def test_nothing_of_the_standings_is_cut_off_at_the_smallest_size(context: AppCo
     assert page.table.horizontalScrollBar().maximum() == 0
     text = QFontMetrics(theme.font())
     for row in range(2):
-        score, points, games, forfeits = (number_of(model, one) for one in ("Score", "Points", "Games", "Forfeits"))
+        score, points, games, forfeits = (number_of(model, game) for game in ("Score", "Points", "Games", "Forfeits"))
         score_text = model.data(model.index(row, score))
         assert text.horizontalAdvance(score_text) <= header.sectionSize(score) - 2 * PAD
         cell = model.data(model.index(row, points), VALUE)
@@ -171,8 +171,8 @@ def test_points_are_shown_per_game_and_in_total_as_a_tooltip(context: AppContext
 
 
 def test_tournaments_fit_and_show_their_number(context: AppContext, qtbot: QtBot, history: HistoryPage) -> None:
-    one = history.matches.model
-    assert one.data(one.index(0, 5)).startswith("2. ")
+    model = history.matches.model
+    assert model.data(model.index(0, 5)).startswith("2. ")
     history.tabs.setCurrentIndex(1)
     view = history.tournaments
     qtbot.waitUntil(lambda: len(view.model.rows) == 2)

@@ -30,7 +30,9 @@ Kind = TypeVar("Kind", bound=QDialog)
 
 
 def open_dialog(kind: type[Kind]) -> Kind | None:
-    return next((one for one in QApplication.topLevelWidgets() if isinstance(one, kind) and one.isVisible()), None)
+    return next(
+        (widget for widget in QApplication.topLevelWidgets() if isinstance(widget, kind) and widget.isVisible()), None
+    )
 
 
 @pytest.mark.parametrize(

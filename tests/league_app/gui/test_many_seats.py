@@ -99,10 +99,10 @@ def test_tables_show_all_agents_and_the_certainty_of_their_order(hunting: AppCon
     page.tabs.setCurrentIndex(0)
     assert not page.anchor.isVisible(), "ratings of many seats have no anchor"
     league = hunting.league.league
-    for one in upsets(league, None, HUNT.spec, limit=10):
-        assert one.winner_rating < one.loser_rating
-        match = played_matches.match(league, one.match).result
-        places = [match.ranks[match.players.index(who)] for who in (one.winner, one.loser)]
+    for upset in upsets(league, None, HUNT.spec, limit=10):
+        assert upset.winner_rating < upset.loser_rating
+        match = played_matches.match(league, upset.match).result
+        places = [match.ranks[match.players.index(who)] for who in (upset.winner, upset.loser)]
         assert places[0] < places[1]
 
 
@@ -114,7 +114,7 @@ def test_a_result_of_many_seats_begins_with_the_winner(hunting: AppContext, qtbo
     model = page.matches.model
     qtbot.waitUntil(lambda: model.rowCount() > 0)
     cell = model.players(model.rows[0])
-    assert [one.score for one in cell.seats] == [f"{score:g}" for score in sorted(last.scores, reverse=True)]
+    assert [player.score for player in cell.seats] == [f"{score:g}" for score in sorted(last.scores, reverse=True)]
     assert cell.seats[0].won
     front = DashboardPage(hunting)
     qtbot.addWidget(front)
@@ -164,16 +164,16 @@ def test_without_an_idle_action_the_match_waits_and_can_be_resigned(qtbot: QtBot
     bar.menu.popup = lambda at: None  # type: ignore[method-assign, assignment]
     QTest.mouseClick(bar.resign, Qt.MouseButton.LeftButton)
     assert not acted, "resigning asks for confirmation"
-    assert [one.text() for one in bar.menu.actions()][1].startswith("Resign as You 3")
+    assert [action.text() for action in bar.menu.actions()][1].startswith("Resign as You 3")
     bar.menu.actions()[1].trigger()
     assert acted == [(2, RESIGN)]
 
 
 def test_two_agents_are_enough_to_fill_all_seats(hunting: AppContext) -> None:
     with hunting.league.exhibit(["Magpie", "Badger"], HUNT.spec) as live:
-        assert [one.id for one in live.spec.players] == ["Magpie", "Badger"] * 2
+        assert [player.id for player in live.spec.players] == ["Magpie", "Badger"] * 2
     with hunting.league.exhibit([person(), "Badger"], HUNT.spec) as live:
-        assert [one.id for one in live.spec.players] == ["You", *["Badger"] * 3]
+        assert [player.id for player in live.spec.players] == ["You", *["Badger"] * 3]
 
 
 def test_a_failed_placement_gives_its_reason(hunting: AppContext) -> None:
@@ -216,7 +216,7 @@ def test_seats_have_no_colour_on_boards_made_of_sprites(qtbot: QtBot) -> None:
 
 def test_a_match_of_four_is_one_game_and_three_meetings(hunting: AppContext, qtbot: QtBot) -> None:
     view = load_standings(hunting.league, HUNT.spec, 0, None)
-    games = next(one for one in columns(RankChanges()) if one.title == "Games")
+    games = next(column for column in columns(RankChanges()) if column.title == "Games")
     texts = [games.text(line) for line in view.rows]
     assert sum(map(int, texts)) == view.matches * 4, "every seat counts the match"
     best = view.rows[0]
@@ -238,9 +238,9 @@ def test_columns_are_as_wide_as_their_numbers(hunting: AppContext, qtbot: QtBot)
     page.resize(900, 600)
     page.show()
     qtbot.waitUntil(lambda: bool(page.model.rows))
-    points = next(place for place, one in enumerate(page.model.columns) if one.title == "Points")
+    points = next(place for place, column in enumerate(page.model.columns) if column.title == "Points")
     before, rows = page.table.columnWidth(points), page.model.rows
-    rich = [replace(one, total=replace(one.total, scored=1e6, conceded=1e6)) for one in rows]
+    rich = [replace(row, total=replace(row.total, scored=1e6, conceded=1e6)) for row in rows]
     page.model.set_rows(rich)
     page.table.resize_on_change(longest_points(rich))
     assert page.table.columnWidth(points) > before

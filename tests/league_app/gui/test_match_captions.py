@@ -39,8 +39,8 @@ def page(context: AppContext, qtbot: QtBot) -> Iterator[MatchPage]:
 @pytest.fixture(scope="module")
 def mated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A replay of a match that is won by the first move."""
-    master = [one for one in KINDS.get("shogi-bot").samples(SHOGI) if one.id == "Master"]
-    pebble = [one for one in KINDS.get("shogi-bot").samples(SHOGI) if one.id == "Pebble"]
+    master = [agent for agent in KINDS.get("shogi-bot").samples(SHOGI) if agent.id == "Master"]
+    pebble = [agent for agent in KINDS.get("shogi-bot").samples(SHOGI) if agent.id == "Pebble"]
     spec = MatchSpec("mate", SHOGI.spec, (*master, *pebble), 1, start=MATE_IN_ONE)
     [result] = SequentialMatchExecutor().run([spec])
     path = tmp_path_factory.mktemp("mates") / "mate.replay"
@@ -92,7 +92,7 @@ def test_named_seats_are_shown_by_name_and_not_by_colour(page: MatchPage, qtbot:
     found = load_choices(SHOGI.spec, page.context.league)
     dialog = ExhibitionDialog(None, found.title, found.seats, (), print, found.people, names=found.names)
     qtbot.addWidget(dialog)
-    assert [one.text() for one in dialog.findChildren(type(dialog.error)) if one.buddy()][:2] == [
+    assert [label.text() for label in dialog.findChildren(type(dialog.error)) if label.buddy()][:2] == [
         "Seat 1, Black",
         "Seat 2, White",
     ]
@@ -110,7 +110,7 @@ def test_a_win_by_checkmate_is_described_as_one(page: MatchPage, qtbot: QtBot, m
 
 def test_a_win_by_resignation_replaces_the_score(page: MatchPage, qtbot: QtBot) -> None:
     state = page.context.league
-    tracker = next(one for one in state.agents("pong") if one.name == "Tracker")
+    tracker = next(agent for agent in state.agents("pong") if agent.name == "Tracker")
     page.show_item(state.exhibit([person(), tracker.id], new_game("pong").spec, 3))
     player, head = shown(page, qtbot), page.view.header
     assert not head.score.isHidden()

@@ -13,6 +13,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from agents.human import person
 from engine.league import played_matches
 from engine.play import replay
 from engine.play.concurrent import ConcurrentMatchExecutor
@@ -24,7 +25,7 @@ from league_app.gui.context import AppContext
 from league_app.gui.dialogs.exhibition import ExhibitionDialog
 from league_app.gui.match.page import MatchPage
 from league_app.gui.match.player import MatchPlayer
-from league_app.gui.match.view import NOTHING
+from league_app.gui.match.view import BEGINS_AGAIN, NOTHING
 from tests.faults.conftest import SITE
 from tests.faults.league import SHORT_WATCHDOG, sick
 
@@ -96,7 +97,7 @@ def test_a_recorded_match_plays_back_to_its_recorded_result(page: MatchPage, qtb
     assert view.header.plates[0].accessibleName() == f"Seat 1: {record.spec.players[0].id}"
     page.to_end()
     assert player.step == record.result.steps
-    assert view.header.score.text() == " \u2013 ".join(f"{one:g}" for one in record.result.scores)
+    assert view.header.score.text() == " \u2013 ".join(f"{score:g}" for score in record.result.scores)
     assert view.stats.values == record.result.stats
     winner = record.result.ranks.index(1)
     assert [plate.mark for plate in view.header.plates][winner] == "winner"
@@ -191,9 +192,9 @@ def test_names_are_plain_text_and_never_widen_the_page(page: MatchPage, qtbot: Q
     state.change_agent("Tracker", name="<b>bold</b> & " + "W" * 100)
     state.change_agent("Shaky", name="\U0001f3d3" * 60)
     reference = next(
-        one.reference
-        for one in played_matches.history(state.league, tournament=1)
-        if {player.id for player in one.spec.players} == {"Tracker", "Shaky"}
+        match.reference
+        for match in played_matches.history(state.league, tournament=1)
+        if {player.id for player in match.spec.players} == {"Tracker", "Shaky"}
     )
     replayed(page, qtbot, reference)
     page.to_end()
@@ -231,8 +232,8 @@ def test_the_live_match_is_followed_to_its_record_and_then_the_next(page: MatchP
     second = page.shown
     assert second is not None
     assert second.kind == "live"
-    recorded = [one for one in played_matches.history(state.league, tournament=3) if one.spec.id == first.spec.id]
-    assert [one.result.digest() for one in recorded] == [result.digest()]
+    recorded = [match for match in played_matches.history(state.league, tournament=3) if match.spec.id == first.spec.id]
+    assert [match.result.digest() for match in recorded] == [result.digest()]
 
 
 def test_pausing_a_followed_match_pauses_the_match_itself(page: MatchPage, qtbot: QtBot) -> None:
@@ -390,3 +391,22 @@ def test_a_seat_is_taken_over_and_played_with_keys(page: MatchPage, qtbot: QtBot
         pressed(board, Qt.Key.Key_W)
         qtbot.waitUntil(lambda action=action: mine.actions_of(0)[-5:] == [action] * 5)
     assert page.view.header.badge.text == "EXHIBITION"
+
+
+def test_a_match_of_a_human_player_that_was_lost_says_so_and_waits(page: MatchPage, qtbot: QtBot) -> None:
+    commands: list[list[object]] = []
+    spec = played_matches.match(page.context.league.league, "1.1").spec
+    live = stub(replace(spec, players=(person(), spec.players[1])), commands)
+    page.show_item(live)
+    shown(page, qtbot)
+    live.add([0, 0, 0, 0])
+    qtbot.waitUntil(lambda: page.shown is not None and page.shown.steps == 2)
+    assert not page.view.notice.isVisible()
+    live.begin_again()
+    qtbot.waitUntil(page.view.notice.isVisible)
+    assert page.view.notice.text() == BEGINS_AGAIN
+    assert page.view.playback_bar.play.isEnabled()
+    page.controls.play_pause(page.shown, 0)
+    qtbot.waitUntil(lambda: ["resume"] in commands)
+    live.add([0, 0])
+    qtbot.waitUntil(lambda: not page.view.notice.isVisible())

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from agents.human import person
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.lane_kernels import bits_for, unpack
 from engine.play.live import LiveMatch
@@ -21,7 +22,7 @@ PONG = new_game("pong", points=3)
 
 @pytest.fixture(scope="module")
 def played() -> tuple[MatchSpec, MatchResult, list[int]]:
-    bots = {one.id: one for one in KINDS.get("pong-bot").samples(PONG)}
+    bots = {agent.id: agent for agent in KINDS.get("pong-bot").samples(PONG)}
     spec = MatchSpec("m", PONG.spec, (bots["Tracker"], bots["Shaky"]), 4)
     with SequentialMatchExecutor(1) as executor:
         result = executor.execute_match(spec)
@@ -43,6 +44,25 @@ def growing(played: tuple[MatchSpec, MatchResult, list[int]], steps: int = 0) ->
     live = Stub(spec)
     live.add(actions[: 2 * steps])
     return MatchPlayer(spec, "live", live=live), live, actions[2 * steps :]
+
+
+def test_a_match_of_a_human_player_that_is_lost_waits_to_begin_again(
+    played: tuple[MatchSpec, MatchResult, list[int]],
+) -> None:
+    spec, _, actions = played
+    spec = replace(spec, players=(spec.players[0], person()))
+    live = Stub(spec)
+    live.add(actions[:200])
+    player = MatchPlayer(spec, "live", live=live)
+    player.advance(10.0)
+    assert (player.steps > 0, player.begins_again) == (True, False)
+    live.begin_again()
+    player.advance(FRAME)
+    assert (player.steps, player.step, player.paused, player.begins_again) == (0, 0, True, True)
+    live.resume()
+    live.add(actions[:20])
+    player.advance(FRAME)
+    assert (player.steps > 0, player.paused, player.begins_again) == (True, False, False)
 
 
 def replaying(played: tuple[MatchSpec, MatchResult, list[int]]) -> MatchPlayer:

@@ -124,7 +124,7 @@ class Person:
             self._do("key", "--clearmodifiers", key)
 
     def sees(self, text: str) -> bool:
-        return any(text in one for one in self.ask("texts"))
+        return any(text in shown for shown in self.ask("texts"))
 
     def family(self) -> list[psutil.Process]:
         return psutil.Process(self.app.pid).children(recursive=True)
@@ -149,7 +149,10 @@ def test_watching_playing_and_training_with_mouse_and_keyboard(screen: str, home
     person = Person(screen, home)
     try:
         # 1. The sample league is made, and plays a first tournament of each game by itself.
-        played = [person.wait(f"tournament {one}", lambda one=one: _finished(person, one)) for one in range(1, OWN)]
+        played = [
+            person.wait(f"tournament {number}", lambda number=number: _finished(person, number))
+            for number in range(1, OWN)
+        ]
         assert person.ask("state")["page"] == "WelcomePage"
         person.wait("its matches", lambda: person.sees(f" agents, {sum(played):,} matches played"))
         # 2. A match is watched; visual mode by key and by mouse.
@@ -196,7 +199,7 @@ def test_watching_playing_and_training_with_mouse_and_keyboard(screen: str, home
         [session] = SessionStore(league).all()
         assert session.state is RunState.STOPPED
         assert SessionStore(league).steps(1) >= 2
-        assert [one.state for one in league.tournaments()] == [RunState.FINISHED] * OWN
+        assert [tournament.state for tournament in league.tournaments()] == [RunState.FINISHED] * OWN
 
 
 def test_a_killed_window_leaves_nothing_running_and_resumes(screen: str, home: Path) -> None:
@@ -233,17 +236,20 @@ def _tournaments(person: Person) -> list[tuple[int, int]]:
 
 
 def _finished(person: Person, number: int) -> int:
-    return next((one[2] for one in person.ask("state")["tournaments"] if one[:2] == [number, "finished"]), 0)
+    return next(
+        (tournament[2] for tournament in person.ask("state")["tournaments"] if tournament[:2] == [number, "finished"]),
+        0,
+    )
 
 
 def _with_qt(family: list[psutil.Process]) -> list[str]:
     """Processes that have loaded Qt or pygame, according to their memory maps."""
     found = []
-    for one in family:
+    for process in family:
         try:
-            maps = Path(f"/proc/{one.pid}/maps").read_text()
+            maps = Path(f"/proc/{process.pid}/maps").read_text()
         except OSError:  # it has just gone
             continue
         if "libQt6" in maps or "pygame" in maps or "libtorch" in maps:
-            found.append(f"{one.pid}: {' '.join(one.cmdline())}")
+            found.append(f"{process.pid}: {' '.join(process.cmdline())}")
     return found

@@ -26,8 +26,7 @@ from league_app.core.state import LeagueState
 from league_app.core.tournament_draft import DraftEstimator, TournamentDraft, create_tournament
 from league_app.gui.background import ChangeBridge
 from league_app.gui.context import AppContext
-from tests.league_app.gui.conftest import BOTS, QUICK
-from tests.league_app.gui.test_main_window import home, playing, window  # noqa: F401 - fixtures
+from tests.league_app.gui.conftest import BOTS, LASTING, QUICK
 from tests.league_app.gui.training_helpers import page_of, recorded
 
 FEW = 12  # queries of a whole page for one new point, however many sessions there are
@@ -82,7 +81,7 @@ def test_summaries_and_updates_are_the_same_with_and_without_a_cache(context: Ap
         change()
         cached, fresh = load_sessions(previews, state), load_sessions(SessionPreviews(), state)
         assert cached == fresh
-    assert [one.curve for one in load_sessions(previews, state)][1] == ()
+    assert [session.curve for session in load_sessions(previews, state)][1] == ()
 
 
 def test_only_values_that_are_new_or_replaced_are_read(context: AppContext) -> None:
@@ -147,7 +146,7 @@ def test_the_plan_of_a_tournament_is_made_once_from_form_to_run(
 
     monkeypatch.setattr(league_module, "Schedule", Counted)
     state = context.league
-    agents = tuple(one.id for one in state.agents("pong"))
+    agents = tuple(agent.id for agent in state.agents("pong"))
     draft = TournamentDraft("pong", {"points": 1, "step_limit": 600}, agents)
     checked = DraftEstimator().check(state, draft)
     number = create_tournament(state, draft, True)
@@ -166,7 +165,7 @@ def test_the_plan_of_a_tournament_is_made_once_from_form_to_run(
 # The window
 
 
-def test_one_timer_observes_all_jobs(playing, qtbot: QtBot) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+def test_one_timer_observes_all_jobs(playing, qtbot: QtBot) -> None:  # type: ignore[no-untyped-def]
     for name in ("dashboard", "standings", "history", "training", "match"):
         playing.show_page(name)
     for dock in playing.docks.values():
@@ -174,9 +173,9 @@ def test_one_timer_observes_all_jobs(playing, qtbot: QtBot) -> None:  # type: ig
     playing.show_page("dashboard")
     context: AppContext = playing.context
     qtbot.waitUntil(lambda: context.monitor.latest.load is not None)
-    repeating = [one for part in (playing, context) for one in part.findChildren(QTimer) if one.isActive()]
-    assert [one.parent() for one in repeating if not one.isSingleShot()] == [context.monitor]
-    job = context.league.start_tournament(game=QUICK, agents=BOTS, options={"rounds": 1000}, seed=5)
+    repeating = [timer for part in (playing, context) for timer in part.findChildren(QTimer) if timer.isActive()]
+    assert [timer.parent() for timer in repeating if not timer.isSingleShot()] == [context.monitor]
+    job = context.league.start_tournament(game=QUICK, agents=BOTS, options=LASTING, seed=5)
     dashboard, run = playing.page("dashboard"), playing.docks["run"]
     qtbot.waitUntil(lambda: bool(dashboard._job_rows) and job.name in dashboard._job_rows[0]._name.text())
     qtbot.waitUntil(lambda: run.run_card.name.text() == job.name and job.name in playing.status_bar.activity.text())
@@ -210,8 +209,8 @@ def test_the_load_is_measured_before_collectors_that_measure_too(
     before = len(received)
     context.monitor.poll()
     qtbot.waitUntil(lambda: "jobs" in order and len(received) > before)
-    assert all(after == "collect" for one, after in pairwise(order[:-1]) if one == "load")
-    assert all(after != "collect" for one, after in pairwise(order[:-1]) if one == "jobs")
+    assert all(after == "collect" for query, after in pairwise(order[:-1]) if query == "load")
+    assert all(after != "collect" for query, after in pairwise(order[:-1]) if query == "jobs")
 
 
 def test_changes_of_many_threads_arrive_once_each(bare: AppContext, played: Path, qtbot: QtBot) -> None:

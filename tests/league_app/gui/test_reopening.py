@@ -12,11 +12,11 @@ from league_app.core.state import LeagueState
 from league_app.gui import league_files
 from league_app.gui.dialogs.messages import FailureDialog
 from league_app.gui.main_window import MainWindow
-from tests.league_app.gui.test_main_window import find_dialog, home, texts, window  # noqa: F401 - fixtures
+from tests.league_app.gui.test_main_window import find_dialog, texts
 
 
 def test_a_league_that_is_open_read_only_is_opened_again_for_writing(
-    window: MainWindow,  # noqa: F811
+    window: MainWindow,
     played: Path,
     qtbot: QtBot,
 ) -> None:
@@ -29,7 +29,7 @@ def test_a_league_that_is_open_read_only_is_opened_again_for_writing(
 
 
 def test_a_league_whose_game_fails_while_it_is_opened_is_closed_again(
-    window: MainWindow,  # noqa: F811
+    window: MainWindow,
     played: Path,
     qtbot: QtBot,
     monkeypatch: pytest.MonkeyPatch,

@@ -24,9 +24,9 @@ from league_app.gui.docks.run import RunDock
 from league_app.gui.widgets import meters
 from league_app.gui.widgets.meters import Cores, TimeLine
 from league_app.gui.widgets.switch import Switch
-from tests.league_app.gui.conftest import BOTS, QUICK
+from tests.league_app.gui.conftest import BOTS, LASTING, QUICK
 
-LONG = {"game": QUICK, "agents": BOTS, "options": {"rounds": 400}, "seed": 9}
+LONG = {"game": QUICK, "agents": BOTS, "options": LASTING, "seed": 9}
 SHORT = {"game": QUICK, "agents": BOTS[:4], "options": {"rounds": 1}, "seed": 9}
 Shown = Callable[[], RunDock]
 
@@ -78,11 +78,11 @@ def test_a_run_is_shown_paused_resumed_and_stopped_from_the_panel(
     job = context.league.start_tournament(**LONG)  # type: ignore[arg-type]
     qtbot.waitUntil(lambda: dock.run_card.bar.value() > 0)
     assert dock.run_card.name.text() == job.name
-    assert dock.run_card.count.text().endswith(" of 12,000")
+    assert dock.run_card.count.text().endswith(" of 600,000")
     assert dock.run_card.rate.text().endswith((" a second", " a minute"))
     assert dock.run_card.left.text().endswith(" left")
-    qtbot.waitUntil(lambda: [one.worker.id for one in dock.workers_card.model.rows] == [0, 1])
-    assert all(one.worker.pid for one in dock.workers_card.model.rows)
+    qtbot.waitUntil(lambda: [row.worker.id for row in dock.workers_card.model.rows] == [0, 1])
+    assert all(row.worker.pid for row in dock.workers_card.model.rows)
     dock.run_card.pause_button.click()
     qtbot.waitUntil(lambda: dock.run_card.text.text() == "Paused")
     assert dock.run_card.pause_button.text() == "Resume"
@@ -128,7 +128,7 @@ def test_the_figures_of_a_run_stay_after_its_end(shown: Shown, context: AppConte
     seen = len(dock.cpu.samples)
     qtbot.waitUntil(lambda: len(dock.cpu.samples) > seen)
     assert dock.summary_card.isVisible(), "it must not flash by"
-    assert sum(one.worker.done for one in dock.workers_card.model.rows) == 12
+    assert sum(row.worker.done for row in dock.workers_card.model.rows) == 12
     dock.summary_card.shown.click()
     assert wanted == [("standings", 3)]
 
@@ -141,15 +141,15 @@ def test_upsets_can_be_watched_and_failures_can_be_listed(shown: Shown, context:
 
     dock, wanted = shown(), list[tuple[str, object]]()
     context.navigation_requested.connect(lambda page, what: wanted.append((page, what)))
-    one = highlights.summary(context.league.league, 1)
-    assert one.upsets
-    dock.summary_card.show_summary(replace(one, failures=2, failing=("Lazy",), overload="too busy"))
+    summary = highlights.summary(context.league.league, 1)
+    assert summary.upsets
+    dock.summary_card.show_summary(replace(summary, failures=2, failing=("Lazy",), overload="too busy"))
     line = dock.summary_card.findChildren(UpsetLine)[0]
     line.play.click()
     assert dock.summary_card.failed.text() == "2 failures"
     dock.summary_card.failed.click()
     assert dock.summary_card.notes.text() == "too busy"
-    assert wanted == [("match", one.upsets[0].match), ("history", {"failed": True, "tournament": 1})]
+    assert wanted == [("match", summary.upsets[0].match), ("history", {"failed": True, "tournament": 1})]
 
 
 def test_unfinished_tournaments_are_offered_once(shown: Shown, context: AppContext, qtbot: QtBot) -> None:
@@ -161,7 +161,7 @@ def test_unfinished_tournaments_are_offered_once(shown: Shown, context: AppConte
     dock.offer_resume()
 
     def offers() -> list[tuple[str, object]]:
-        return [one for one in said if one[0].startswith("Pong round robin 3 is unfinished: ")]
+        return [command for command in said if command[0].startswith("Pong round robin 3 is unfinished: ")]
 
     qtbot.waitUntil(lambda: bool(offers()))
     [(_, offer)] = offers()
@@ -211,7 +211,7 @@ def test_the_rows_of_training_sessions_are_updated_in_place(shown: Shown, qtbot:
     states = (WorkerState("learner", "learning", "batch 3", "12 updates", 1, 7), WorkerState("<b>actor</b>", "idle"))
     workers = (TrainingWorker(states[0], 97.0, 200 << 20), TrainingWorker(states[1], None, None))
     card.show_training([TrainingView(4, "Runner", False, None, "", workers)])
-    assert [(one.name.text(), one.text.text()) for one in line.workers] == [
+    assert [(worker.name.text(), worker.text.text()) for worker in line.workers] == [
         ("learner", "learning, 12 updates, 97 %, 200 MB, 1 restart"),
         ("<b>actor</b>", "idle"),
     ]
@@ -240,7 +240,7 @@ def test_workers_of_several_machines_are_listed_with_their_machine(shown: Shown)
     nodes = tuple(
         replace(look.load.machine, name=f"node-{n}", cpu=(50.0, 100.0), rate=120.0 * n, waiting=3 * n) for n in (1, 2)
     )
-    workers = tuple(replace(one, node=node.name, pid=None) for node in nodes for one in look.load.workers)
+    workers = tuple(replace(worker, node=node.name, pid=None) for node in nodes for worker in look.load.workers)
     dock._show_sample(replace(look, load=replace(look.load, nodes=nodes, workers=workers)))
     lines = dock.workers_card.nodes.text().splitlines()
     assert lines[0] == "node-1: 75 % of 2 cores, 4.0 GB of 8.0 GB, 2 workers, 120 a second, 3 waiting"
@@ -281,7 +281,7 @@ def test_the_panel_never_requires_more_width(shown: Shown, context: AppContext, 
     inner = dock.run_card.parentWidget()
     assert inner is not None
     assert inner.width() <= dock.widget().width()
-    assert all(one.textFormat() is not Qt.TextFormat.RichText for one in dock.findChildren(QLabel))
+    assert all(label.textFormat() is not Qt.TextFormat.RichText for label in dock.findChildren(QLabel))
     theme.apply("light")
 
 
@@ -299,12 +299,12 @@ def test_the_worker_list_is_a_valid_qt_model(shown: Shown) -> None:
 
 def test_samples_separate_ringside_from_the_system(context: AppContext) -> None:
     pulse = RunMonitor()
-    one = pulse.sample(context.league)
-    assert one.run is None
-    assert one.toggle == context.league.toggle_text
-    assert one.load is not None
-    assert 0 < one.load.our_memory < one.load.machine.memory_total
-    assert len(one.load.machine.cpu) >= 1
+    snapshot = pulse.sample(context.league)
+    assert snapshot.run is None
+    assert snapshot.toggle == context.league.toggle_text
+    assert snapshot.load is not None
+    assert 0 < snapshot.load.our_memory < snapshot.load.machine.memory_total
+    assert len(snapshot.load.machine.cpu) >= 1
     assert pulse.sample(context.league, with_load=False).load is None
     without = pulse.sample(None)
     assert without.load is not None
@@ -328,18 +328,18 @@ def test_load_charts_keep_only_the_last_minutes(qtbot: QtBot) -> None:
 
 
 def test_the_switch_works_by_keyboard_and_has_an_accessible_state(qtbot: QtBot) -> None:
-    one = Switch("Visual")
-    qtbot.addWidget(one)
-    one.show()
-    off = one.grab().toImage()
-    with qtbot.waitSignal(one.toggled):
-        QTest.keyClick(one, Qt.Key.Key_Space)
-    assert one.isChecked()
-    qtbot.waitUntil(lambda: one._position == 1.0)
-    assert one.grab().toImage() != off
-    assert one.accessibleName() == "Visual"
-    one.setChecked(False)
-    qtbot.waitUntil(lambda: one._position == 0.0)
+    switch = Switch("Visual")
+    qtbot.addWidget(switch)
+    switch.show()
+    off = switch.grab().toImage()
+    with qtbot.waitSignal(switch.toggled):
+        QTest.keyClick(switch, Qt.Key.Key_Space)
+    assert switch.isChecked()
+    qtbot.waitUntil(lambda: switch._position == 1.0)
+    assert switch.grab().toImage() != off
+    assert switch.accessibleName() == "Visual"
+    switch.setChecked(False)
+    qtbot.waitUntil(lambda: switch._position == 0.0)
 
 
 def test_the_log_covers_a_run_from_start_to_end(context: AppContext, qtbot: QtBot) -> None:
@@ -349,9 +349,9 @@ def test_the_log_covers_a_run_from_start_to_end(context: AppContext, qtbot: QtBo
     context.notified.connect(log.add)
     context.league.start_tournament(**SHORT)  # type: ignore[arg-type]
     qtbot.waitUntil(lambda: not context.league.running)
-    qtbot.waitUntil(lambda: any("finished: 12 of 12" in one.text for one in log.lines))
+    qtbot.waitUntil(lambda: any("finished: 12 of 12" in entry.text for entry in log.lines))
     context.notify("Something <b>bold</b>", "warn")
-    texts = [one.text for one in log.lines]
+    texts = [entry.text for entry in log.lines]
     assert texts[0] == "Opened played.league"
     assert "Pong round robin 3 started" in texts
     assert texts[-1] == "Something <b>bold</b>"
@@ -368,7 +368,7 @@ def test_the_log_is_capped_filtered_and_cleared(context: AppContext, qtbot: QtBo
     qtbot.waitUntil(lambda: len(log.model.all_rows) == MAX_ENTRIES)
     assert log.lines[0].text == "line 20"
     log.filtered.field.setText("line 77")
-    assert "line 77" in [one.text for one in log.model.rows]
+    assert "line 77" in [row.text for row in log.model.rows]
     found = sum("77" in str(number) for number in range(20, MAX_ENTRIES + 20))
     assert len(log.model.rows) == found
     log.add("line 77 again", "bad")
@@ -391,10 +391,10 @@ def test_worker_deaths_and_restarts_are_logged_but_results_are_not() -> None:
         Event(0.0, 0, "died", "gone", "node-2"),
         Event(0.0, -1, "failed", "no memory"),
     ]
-    assert [entry for one in events if (entry := gatherer._entry(one)) is not None] == [
+    assert [entry for event in events if (entry := gatherer._entry(event)) is not None] == [
         ("warn", "Worker 1 died: killed by signal 9"),
         ("info", "Worker 1 was restarted"),
-        ("warn", "Worker 2 lost 3 matches, which are played again one by one"),
+        ("warn", "Worker 2 lost 3 matches, to be played again one by one"),
         ("warn", "The worker of the live match died: gone"),
         ("warn", "Worker 1 on node-2 died: gone"),
         ("bad", "The run failed: no memory"),

@@ -10,13 +10,14 @@ from pytestqt.qtbot import QtBot
 
 from league_app.gui.context import AppContext
 from league_app.gui.dialogs.training_session import NewSessionDialog, ResumeSessionDialog
+from tests.agents.training.session_helpers import registered_trainers
 from tests.league_app.gui.conftest import QUICK
-from tests.league_app.gui.training_helpers import our_trainers, page_of, until, with_trainers
+from tests.league_app.gui.training_helpers import page_of, until, with_trainers
 
 
 @pytest.fixture(autouse=True)
 def trainers() -> Iterator[None]:
-    with our_trainers():
+    with registered_trainers():
         yield
 
 
@@ -51,6 +52,34 @@ def test_the_first_preset_is_chosen_and_the_last_settings_are_remembered(context
     until(qtbot, third.start.isEnabled)
     assert third.form is not None
     assert third.form.preset.currentText() == "60 seconds", "invalid settings are ignored"
+
+
+def test_the_presets_of_the_chosen_game_are_offered(context: AppContext, qtbot: QtBot) -> None:
+    dialog = NewSessionDialog(context)
+    qtbot.addWidget(dialog)
+    until(qtbot, dialog.start.isEnabled)
+
+    def choose(trainer: str, game: str) -> list[str]:
+        for box, name in ((dialog.trainer, trainer), (dialog.game, game)):
+            box.setCurrentIndex(box.findData(name))
+        assert dialog.form is not None
+        return [dialog.form.preset.itemText(place) for place in range(dialog.form.preset.count())]
+
+    assert choose("ppo", "pong") == ["Pong", "Defaults", "Custom"]
+    assert dialog.form is not None
+    assert dialog.form.preset.currentText() == "Pong"
+    assert dialog.form.values()["bots"] == "Tracker,Predictor"
+    dialog.form.set_values({"streams": 77})
+    dialog.remember()
+    assert choose("ppo", "shogi") == ["Shogi", "Defaults", "Custom"]
+    assert dialog.form.preset.currentText() == "Shogi", "the settings used last were for another game"
+    assert dialog.form.values()["bots"] == "Pebble,Magpie"
+    choose("ppo", "pong")
+    assert dialog.form.values()["streams"] == 77, "remembered for this game"
+    assert choose("neat", "pong")[:2] == ["60 seconds", "ten minutes"]
+    dialog.form.set_values({"population": 77})
+    choose("neat", "shogi")
+    assert dialog.form.values()["population"] == 77, "its presets are for every game, so nothing is replaced"
 
 
 @pytest.mark.parametrize(("setting", "value", "expected"), [

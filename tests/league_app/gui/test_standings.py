@@ -46,7 +46,7 @@ def wanted(context: AppContext) -> list[tuple[str, object]]:
 
 
 def texts(page: StandingsPage, title: str) -> list[str]:
-    [number] = [n for n, one in enumerate(page.model.columns) if one.title == title]
+    [number] = [n for n, column in enumerate(page.model.columns) if column.title == title]
     return [page.model.data(page.model.index(row, number)) for row in range(page.model.rowCount())]
 
 

@@ -102,13 +102,15 @@ def test_a_changed_rank_is_marked_for_a_while() -> None:
     movements = RankChanges(lambda: now[0])
     movements.update([line("a", 1), line("b", 2), line("c", 3)], anew=True)
     movements.update([line("b", 1), line("c", 2), line("a", 3)], anew=False)
-    assert [movements.places_gained(one) for one in "abc"] == [-2, 1, 1]
+    assert [movements.places_gained(name) for name in "abc"] == [-2, 1, 1]
     now[0] = 5
     movements.update([line("c", 1), line("b", 2), line("a", 3)], anew=False)
-    assert [movements.places_gained(one) for one in "abc"] == [-2, 0, 2], "counted from the rank before the first mark"
+    assert [movements.places_gained(name) for name in "abc"] == [-2, 0, 2], (
+        "counted from the rank before the first mark"
+    )
     now[0] = 9
     assert movements.expire()
-    assert [movements.places_gained(one) for one in "abc"] == [0, 0, 2]
+    assert [movements.places_gained(name) for name in "abc"] == [0, 0, 2]
     movements.update([line("a", 1)], anew=True)
     assert not movements.active
 
@@ -123,10 +125,10 @@ def test_rank_changes_have_tooltips(context: AppContext, qtbot: QtBot) -> None:
 
 def test_ratings_and_forfeits_have_tooltips() -> None:
     broken = (("illegal_action", 3), ("crash", 1))
-    one = line("Tracker", 1, rating=1412.4, error=38.2, total=Tally(9), forfeits=broken)
-    assert rating_tip(one) == "Tracker: rated 1412, between 1374 and 1451 with 95 % confidence"
-    assert forfeits_tip(one) == "illegal action: 3\ncrash: 1"
-    assert one.forfeited == 4
+    row = line("Tracker", 1, rating=1412.4, error=38.2, total=Tally(9), forfeits=broken)
+    assert rating_tip(row) == "Tracker: rated 1412, between 1374 and 1451 with 95 % confidence"
+    assert forfeits_tip(row) == "illegal action: 3\ncrash: 1"
+    assert row.forfeited == 4
     assert (format_points(0.5), format_points(1234567.0), format_points(-3.25)) == ("0.5", "1,234,567", "-3.2")
     skill = line("Trio", 1, rating=27.31, error=3.2, low=10.0, high=40.0)
     assert rating_tip(skill) == "Trio: rated 27.3, between 24.1 and 30.5 with 95 % confidence"

@@ -42,14 +42,14 @@ class One:
 
 
 COLUMNS = (
-    Column("number", "Number", lambda one: str(one.number), lambda one: one.number, True, "What it is called"),
-    Column("name", "Name", lambda one: one.name, cell_tip=lambda one: one.name),
-    Column("value", "Value", lambda one: f"{one.value:.2f}", lambda one: one.value, True, descending=True),
+    Column("number", "Number", lambda row: str(row.number), lambda row: row.number, True, "What it is called"),
+    Column("name", "Name", lambda row: row.name, cell_tip=lambda row: row.name),
+    Column("value", "Value", lambda row: f"{row.value:.2f}", lambda row: row.value, True, descending=True),
 )
 
 
-def key(one: Any) -> Any:
-    return one.number
+def key(row: Any) -> Any:
+    return row.number
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +79,7 @@ def shown(qtbot: QtBot, model: TableModel, settings: Preferences | None = None) 
 
 
 def numbers(model: TableModel) -> list[int]:
-    return [one.number for one in model.rows]
+    return [row.number for row in model.rows]
 
 
 def test_a_model_passes_the_test_of_qt_after_every_change(qtbot: QtBot) -> None:
@@ -91,7 +91,7 @@ def test_a_model_passes_the_test_of_qt_after_every_change(qtbot: QtBot) -> None:
         model.set_rows(rows)
         model.sort(draws.randint(-1, 2), draws.choice(list(Qt.SortOrder)))
         model.set_filter(draws.choice(["", "agent", "3", "no such name"]))
-        model.set_rows([One(one.number, one.name, draws.random()) for one in rows])
+        model.set_rows([One(row.number, row.name, draws.random()) for row in rows])
     assert tester.model() is model
 
 
@@ -107,7 +107,7 @@ def test_columns_sort_by_what_they_mean_and_back_to_what_was_given(model: TableM
 def test_numbers_in_names_sort_by_value(model: TableModel) -> None:
     model.set_rows([One(n, name, 0) for n, name in enumerate(("bot 10", "Bot 9", "alpha", "Bot 100", "Zed", "²"))])
     model.sort(1)
-    assert [one.name for one in model.rows] == ["alpha", "Bot 9", "bot 10", "Bot 100", "Zed", "²"]
+    assert [row.name for row in model.rows] == ["alpha", "Bot 9", "bot 10", "Bot 100", "Zed", "²"]
 
 
 def test_the_first_click_on_a_number_column_sorts_descending(model: TableModel, qtbot: QtBot) -> None:
@@ -125,7 +125,7 @@ def test_a_filter_matches_all_words_and_shows_the_count(model: TableModel, qtbot
     model.set_rows([One(n, name, 0) for n, name in enumerate(("Red Fox", "red hen", "blue fox"))])
     assert filtered.count.text() == "3 rows"
     filtered.field.setText("FOX red")
-    assert [one.name for one in model.rows] == ["Red Fox"]
+    assert [row.name for row in model.rows] == ["Red Fox"]
     assert filtered.count.text() == "1 of 3"
     model.set_rows([*model.all_rows, One(9, "green hen", 0)])  # hidden by the filter
     assert filtered.count.text() == "1 of 4"
@@ -190,7 +190,7 @@ def test_widths_positions_and_hidden_columns_are_saved(model: TableModel, qtbot:
 
 def test_a_column_with_a_new_title_keeps_its_saved_width(qtbot: QtBot, settings: Preferences) -> None:
     settings.set("columns/test", {"name": [171, False, 1], "value": [83, False, 0]})
-    renamed = [replace(one, title=f"New {one.title}") for one in COLUMNS]
+    renamed = [replace(column, title=f"New {column.title}") for column in COLUMNS]
     table = shown(qtbot, filled(renamed), settings)
     assert (table.columnWidth(1), table.columnWidth(2)) == (171, 83)
     assert table.horizontalHeader().visualIndex(2) == 0
@@ -225,8 +225,8 @@ def test_damaged_settings_are_ignored(model: TableModel, qtbot: QtBot, tmp_path:
 
 def test_columns_fill_the_table(qtbot: QtBot) -> None:
     columns = (
-        Column("name", "Name", lambda one: one.name, width=150, min_width=90, grow=1),
-        Column("value", "Value", lambda one: "0.25", right=True, width=60),
+        Column("name", "Name", lambda row: row.name, width=150, min_width=90, grow=1),
+        Column("value", "Value", lambda row: "0.25", right=True, width=60),
     )
     model = TableModel(columns, key)
     model.set_rows([One(1, "agent", 0)])
@@ -253,7 +253,7 @@ def test_the_selection_follows_its_rows(model: TableModel, qtbot: QtBot) -> None
         [One(n, "with more", 1) for n in (7, 4, 3, 2, 1, 0, 9)],
     ):
         model.set_rows(rows)
-        assert sorted(one.number for one in table.selected_rows()) == [1, 3]
+        assert sorted(row.number for row in table.selected_rows()) == [1, 3]
         assert model.rows[table.currentIndex().row()].number == 1
     model.set_rows([One(7, "the last", 1)])
     assert table.selected_rows() == []
@@ -275,12 +275,12 @@ def test_enter_and_a_double_click_open_a_row_and_nothing_else(model: TableModel,
     table.setFocus()
     table.selectRow(2)
     qtbot.keyClick(table, Qt.Key.Key_Return)
-    assert [one.number for one in opened] == [2]
+    assert [row.number for row in opened] == [2]
     assert dialog.isVisible(), "Enter opened the row, not the default button"
     at = table.visualRect(model.index(4, 1)).center()
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=at)
     qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=at)
-    assert [one.number for one in opened] == [2, 4]
+    assert [row.number for row in opened] == [2, 4]
 
 
 def test_the_header_menu_works_with_the_keyboard(model: TableModel, qtbot: QtBot) -> None:
@@ -306,25 +306,25 @@ def test_the_header_menu_works_with_the_keyboard(model: TableModel, qtbot: QtBot
 def test_the_last_column_cannot_be_hidden(model: TableModel, qtbot: QtBot) -> None:
     table = shown(qtbot, model)
     for name in ("Number", "Name"):
-        [action] = [one for one in table.header_menu().actions() if one.text() == name]
+        [action] = [action for action in table.header_menu().actions() if action.text() == name]
         action.trigger()
-    [last] = [one for one in table.header_menu().actions() if one.text() == "Value"]
+    [last] = [action for action in table.header_menu().actions() if action.text() == "Value"]
     assert not last.isEnabled()
     assert not table.isColumnHidden(2)
 
 
 def test_hostile_names_are_plain_text_and_do_not_widen_columns(qtbot: QtBot) -> None:
     columns = (
-        Column("number", "#", lambda one: str(one.number), paint="rank",
-               value=lambda one: RankCell(str(one.number), 2)),
-        Column("who", "Who", lambda one: one.name, cell_tip=lambda one: one.name, paint="agent",
-               value=lambda one: AgentCell(one.name, one.name, "1F5FD6")),
-        Column("r", "R", lambda one: "1", paint="rating",
-               value=lambda one: RatingCell(1200 + one.value, 40, 1100, 1300)),
-        Column("w", "W", lambda one: "1", paint="record", value=lambda one: RecordCell(one.number, 1, 10**6)),
-        Column("b", "B", lambda one: "1", paint="bar", value=lambda one: BarCell(one.value, one.name)),
-        Column("t", "T", lambda one: one.name, paint="tone", value=lambda one: ToneCell(one.name, "warn")),
-        Column("plain", "Plain", lambda one: one.name),
+        Column("number", "#", lambda row: str(row.number), paint="rank",
+               value=lambda row: RankCell(str(row.number), 2)),
+        Column("who", "Who", lambda row: row.name, cell_tip=lambda row: row.name, paint="agent",
+               value=lambda row: AgentCell(row.name, row.name, "1F5FD6")),
+        Column("r", "R", lambda row: "1", paint="rating",
+               value=lambda row: RatingCell(1200 + row.value, 40, 1100, 1300)),
+        Column("w", "W", lambda row: "1", paint="record", value=lambda row: RecordCell(row.number, 1, 10**6)),
+        Column("b", "B", lambda row: "1", paint="bar", value=lambda row: BarCell(row.value, row.name)),
+        Column("t", "T", lambda row: row.name, paint="tone", value=lambda row: ToneCell(row.name, "warn")),
+        Column("plain", "Plain", lambda row: row.name),
     )  # fmt: skip
     model = TableModel(columns, key)
     model.set_rows([One(n, name, n / 5) for n, name in enumerate(HOSTILE)])
@@ -367,9 +367,9 @@ def test_a_hundred_thousand_rows_can_be_sorted_and_filtered(qtbot: QtBot) -> Non
     model.set_rows([One(n, f"Agent {n % 1000}", n * 7919 % 100_003) for n in range(100_000)])
     table.selectRow(77)
     model.sort(2, Qt.SortOrder.DescendingOrder)
-    assert model.rows[0].value == max(one.value for one in model.all_rows)
-    assert [one.number for one in table.selected_rows()] == [77]
+    assert model.rows[0].value == max(row.value for row in model.all_rows)
+    assert [row.number for row in table.selected_rows()] == [77]
     model.set_filter("agent 77 ")
-    assert {one.name for one in model.rows} >= {"Agent 77", "Agent 770"}
-    assert [one.number for one in table.selected_rows()] == [77]
+    assert {row.name for row in model.rows} >= {"Agent 77", "Agent 770"}
+    assert [row.number for row in table.selected_rows()] == [77]
     assert not table.grab().isNull()

@@ -58,9 +58,9 @@ def linear(value: str) -> Floats:
     return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(color: str, other: str) -> float:
     """As WCAG 2 defines it."""
-    dark, light = sorted(float(linear(value) @ (0.2126, 0.7152, 0.0722)) for value in (one, other))
+    dark, light = sorted(float(linear(value) @ (0.2126, 0.7152, 0.0722)) for value in (color, other))
     return (light + 0.05) / (dark + 0.05)
 
 
@@ -70,9 +70,9 @@ def lab(light: Floats) -> Floats:
     return np.array((116 * bent[1] - 16, 500 * (bent[0] - bent[1]), 200 * (bent[1] - bent[2])))
 
 
-def difference(one: str, other: str, seen: Floats) -> float:
+def difference(color: str, other: str, seen: Floats) -> float:
     """Delta E of 1976: the distance in CIELAB."""
-    return float(np.linalg.norm(lab(seen @ linear(one)) - lab(seen @ linear(other))))
+    return float(np.linalg.norm(lab(seen @ linear(color)) - lab(seen @ linear(other))))
 
 
 def test_contrast_and_colour_distance_match_known_values() -> None:
@@ -89,7 +89,7 @@ def test_both_palettes_have_the_specified_colours() -> None:
         values = words[len(roles) :]
         assert [getattr(LIGHT, role) for role in roles] == values[: len(roles)]
         assert [getattr(DARK, role) for role in roles] == values[len(roles) :]
-    assert {one.name: " ".join(one.series) for one in (LIGHT, DARK)} == SERIES
+    assert {palette.name: " ".join(palette.series) for palette in (LIGHT, DARK)} == SERIES
 
 
 @both
@@ -126,9 +126,9 @@ def test_borders_and_lines_stand_out_from_the_surface(palette: Palette) -> None:
 def test_series_differ_under_colour_vision_deficiencies(palette: Palette, deficiency: str | None) -> None:
     seen = np.array(DEFICIENCIES[deficiency]) if deficiency else np.eye(3)
     near = {
-        (one, other): round(difference(one, other, seen), 1)
-        for one, other in itertools.combinations(palette.series, 2)
-        if difference(one, other, seen) < 20
+        (color, other): round(difference(color, other, seen), 1)
+        for color, other in itertools.combinations(palette.series, 2)
+        if difference(color, other, seen) < 20
     }
     assert near == {}
 
@@ -150,8 +150,8 @@ def test_the_ends_of_a_heat_map_differ_under_colour_vision_deficiencies(
     palette: Palette, deficiency: str | None
 ) -> None:
     seen = np.array(DEFICIENCIES[deficiency]) if deficiency else np.eye(3)
-    for one, other in itertools.combinations((palette.cold, palette.surface, palette.hot), 2):
-        assert difference(one, other, seen) >= 20, (one, other)
+    for color, other in itertools.combinations((palette.cold, palette.surface, palette.hot), 2):
+        assert difference(color, other, seen) >= 20, (color, other)
 
 
 # Icons
@@ -167,21 +167,21 @@ def named_icons() -> Iterator[tuple[str, str]]:
             if isinstance(node, ast.Call):
                 name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                 given += node.args[:1] if name in first else node.args[1:2] if name == "TintedButton" else []
-                given += [one.value for one in node.keywords if one.arg == "icon"]
+                given += [keyword.value for keyword in node.keywords if keyword.arg == "icon"]
             elif isinstance(node, ast.Assign | ast.AnnAssign):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                if any(isinstance(one, ast.Name) and one.id == "icon" for one in targets) and node.value is not None:
+                if any(isinstance(node, ast.Name) and node.id == "icon" for node in targets) and node.value is not None:
                     given.append(node.value)
-            for one in given:
-                yield from ((name, f"{path.name}:{one.lineno}") for name in literals(one))
+            for value in given:
+                yield from ((name, f"{path.name}:{value.lineno}") for name in literals(value))
 
 
-def literals(one: ast.expr) -> Iterator[str]:
-    if isinstance(one, ast.IfExp):
-        yield from literals(one.body)
-        yield from literals(one.orelse)
-    elif isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value:
-        yield one.value
+def literals(node: ast.expr) -> Iterator[str]:
+    if isinstance(node, ast.IfExp):
+        yield from literals(node.body)
+        yield from literals(node.orelse)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value:
+        yield node.value
 
 
 def test_every_icon_named_in_the_code_exists() -> None:

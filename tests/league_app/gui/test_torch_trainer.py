@@ -54,8 +54,8 @@ def trained(plugin: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ended = job.wait()
         assert ended is not None
         assert (ended.state, ended.note) == (RunState.FINISHED, "3 updates")
-        assert [one.name for one in job.champions] == ["Twins Left", "Twins Right"]
-        assert [(one.name, one.state, one.done) for one in job.workers] == [
+        assert [agent.name for agent in job.champions] == ["Twins Left", "Twins Right"]
+        assert [(worker.name, worker.state, worker.done) for worker in job.workers] == [
             (role, "learning", "3 updates") for role in ROLES
         ]
     return path
@@ -72,7 +72,9 @@ def path(trained: Path, tmp_path: Path) -> Path:
 def test_both_players_of_each_checkpoint_are_saved_with_their_roles(path: Path) -> None:
     with LeagueState(path, plugins=PLUGINS) as state:
         sessions = state.training.sessions
-        assert [[player.role for player in one.players] for one in sessions.checkpoints(1)] == [list(ROLES)] * 3
+        assert [[player.role for player in checkpoint.players] for checkpoint in sessions.checkpoints(1)] == [
+            list(ROLES)
+        ] * 3
         assert set(sessions.metrics(1)) == {"error/Left", "error/Right", "error/mean", "speed/steps"}
         with pytest.raises(BadValue, match="role = None: must be one of 'Left', 'Right'"):
             state.training.enter(1, 2)
@@ -90,19 +92,22 @@ def test_a_resumed_session_continues_with_both_players(path: Path) -> None:
             state.training.resume(1, {"seed": 9})
         job = state.training.resume(1, {"updates": 4})
         assert job.wait().note == "4 updates"
-        assert [one.parents for one in job.champions] == [("Twins Left",), ("Twins Right",)]
+        assert [agent.parents for agent in job.champions] == [("Twins Left",), ("Twins Right",)]
 
 
 def test_spans_are_kept_and_exported_as_a_chrome_trace(path: Path, tmp_path: Path, capsys: Capture) -> None:
     with LeagueState(path, read_only=True) as state:
         spans = state.training.sessions.spans(1)
-    assert [(one.track, one.name) for one in spans] == [("actor", "collect"), *((role, "learn") for role in ROLES)] * 3
+    assert [(span.track, span.name) for span in spans] == [
+        ("actor", "collect"),
+        *((role, "learn") for role in ROLES),
+    ] * 3
     target = tmp_path / "trace.json"
     assert run_json(capsys, "train", "export", str(path), "--to", str(target)) == {"file": str(target), "spans": 9}
     events = json.loads(target.read_text())["traceEvents"]
-    names = {one["tid"]: one["args"]["name"] for one in events if one["name"] == "thread_name"}
-    shown = [one for one in events if one["ph"] == "X"]
-    assert [(names[one["tid"]], one["name"]) for one in shown] == [(one.track, one.name) for one in spans]
+    names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    shown = [event for event in events if event["ph"] == "X"]
+    assert [(names[span["tid"]], span["name"]) for span in shown] == [(span.track, span.name) for span in spans]
     assert shown[0]["ts"] == 0
     for event, span in zip(shown, spans, strict=True):
         assert event["dur"] == pytest.approx(span.seconds * 1e6)

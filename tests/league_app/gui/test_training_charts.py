@@ -15,10 +15,10 @@ from league_app.core.queries.sessions import latest_points, load_metric_updates
 from league_app.gui.context import AppContext
 from league_app.gui.training.charts import MetricCurve, chart_specs
 from league_app.gui.training.page import export
+from tests.agents.training.session_helpers import registered_trainers
 from tests.league_app.gui.training_helpers import (
     Notifications,
     chart_of,
-    our_trainers,
     page_of,
     recorded,
     until,
@@ -28,7 +28,7 @@ from tests.league_app.gui.training_helpers import (
 
 @pytest.fixture(autouse=True)
 def trainers() -> Iterator[None]:
-    with our_trainers():
+    with registered_trainers():
         yield
 
 

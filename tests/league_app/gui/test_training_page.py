@@ -22,12 +22,11 @@ from league_app.gui import placement_matches
 from league_app.gui.context import AppContext
 from league_app.gui.dialogs.training_session import NewSessionDialog
 from league_app.gui.training.sessions_model import SessionsModel
-from tests.agents.training.session_helpers import FOREVER, OURS, PLUGINS
+from tests.agents.training.session_helpers import FOREVER, OURS, PLUGINS, registered_trainers
 from tests.league_app.gui.conftest import BOTS, QUICK
 from tests.league_app.gui.training_helpers import (
     Notifications,
     chart_of,
-    our_trainers,
     page_of,
     recorded,
     until,
@@ -39,7 +38,7 @@ SLOW = {"steps": FOREVER, "nap": 0.02, "every": 3}
 
 @pytest.fixture(autouse=True)
 def trainers() -> Iterator[None]:
-    with our_trainers():
+    with registered_trainers():
         yield
 
 
@@ -122,6 +121,8 @@ def test_a_finished_session_notifies_and_its_champion_can_be_placed(
     page, notes = page_of(context, qtbot), Notifications(context)
     context.league.training.start("counting", {"steps": 3}, game=QUICK, name="Counter")
     until(qtbot, lambda: "Counter has finished: Counter joined the league" in notes.text)
+    until(qtbot, lambda: page.header.status.text() == "Finished")
+    assert page.header.message.text() == "At 3", "the status says that it has finished"
     text, place = next(offer for text, _, offer in notes.messages if "has finished" in text)
     assert text == "Rate"
     place()
@@ -135,7 +136,7 @@ def test_a_finished_session_notifies_and_its_champion_can_be_placed(
     gauntlet = context.league.league.tournaments()[-1]
     assert gauntlet.settings.format == "gauntlet"
     assert gauntlet.name == "Placement of Counter"
-    assert set(gauntlet.entrants) == {agent.id, *(context.league.league.agent(one, "pong").id for one in BOTS)}
+    assert set(gauntlet.entrants) == {agent.id, *(context.league.league.agent(bot, "pong").id for bot in BOTS)}
     assert page.players.placements.status_text(agent.id) == ""
 
 

@@ -15,15 +15,17 @@ from engine.play.match import AgentSpec
 from engine.registry import KINDS, draw_agent
 from league_app.core.queries.sessions import load_players
 from league_app.core.state import LeagueState
+from league_app.core.training_job import TrainingJob
 from league_app.gui import placement_matches
 from league_app.gui.context import AppContext
+from tests.agents.training.session_helpers import registered_trainers
 from tests.league_app.gui.conftest import BOTS, QUICK
-from tests.league_app.gui.training_helpers import Notifications, our_trainers, page_of, recorded, until, with_trainers
+from tests.league_app.gui.training_helpers import Notifications, page_of, recorded, until, with_trainers
 
 
 @pytest.fixture(autouse=True)
 def trainers() -> Iterator[None]:
-    with our_trainers():
+    with registered_trainers():
         yield
 
 
@@ -91,6 +93,38 @@ def test_a_player_is_watched_against_the_chosen_opponent(
     page.players.play_against(opponent, QUICK)
     until(qtbot, lambda: len(seated) == 2)
     assert seated[1] == ([you, opponent], QUICK)
+
+
+def test_the_current_player_of_a_running_session_is_watched(context: AppContext, qtbot: QtBot) -> None:
+    job = context.league.training.start("counting", {"steps": 1_000_000, "nap": 0.02, "every": 10_000}, game=QUICK)
+    page, notes = page_of(context, qtbot), Notifications(context)
+    header = page.header
+    until(qtbot, lambda: header.watch_button.isVisible() and page.players.view.opponent.count())
+    page.players.view.opponent.setCurrentIndex(page.players.view.opponent.findText("Tracker"))
+    header.watch_button.click()
+    until(qtbot, lambda: [what for where, what in notes.shown if where == "match"])
+    [live] = [what for where, what in notes.shown if where == "match"]
+    assert "starts after the step in progress" in notes.text
+    first, second = live.spec.players  # type: ignore[attr-defined]
+    assert (first.kind, first.payload) == ("dice", b"\x00%d" % job.current.step)  # type: ignore[union-attr]
+    assert second.id == context.league.league.agent("Tracker", "pong").id
+    live.close()  # type: ignore[attr-defined]
+    job.pause()
+    until(qtbot, lambda: not header.watch_button.isEnabled())
+    job.stop()
+    until(qtbot, lambda: not header.watch_button.isVisible())
+
+
+def test_a_session_that_ends_before_it_shows_its_player_says_so(
+    context: AppContext, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TrainingJob, "request_player", lambda job: job.stop())
+    context.league.training.start("counting", {"steps": 1_000_000, "nap": 0.02, "every": 10_000}, game=QUICK)
+    page, notes = page_of(context, qtbot), Notifications(context)
+    until(qtbot, lambda: page.header.watch_button.isVisible() and page.players.view.opponent.count())
+    page.header.watch_button.click()
+    until(qtbot, lambda: "ended before it could show its player" in notes.text)
+    assert not [where for where, _ in notes.shown if where == "match"]
 
 
 def test_the_thumbnail_of_an_evolved_player_is_its_network(context: AppContext) -> None:

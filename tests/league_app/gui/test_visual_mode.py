@@ -10,18 +10,17 @@ from pytestqt.qtbot import QtBot
 
 from engine.registry import new_game
 from league_app.core.state import LeagueState
-from league_app.core.training_jobs import TrainingManager
+from league_app.core.training_manager import TrainingManager
 from league_app.gui.main_window import MainWindow
 from league_app.gui.match.page import MatchPage
-from tests.agents.training.session_helpers import PLUGINS
+from tests.agents.training.session_helpers import PLUGINS, registered_trainers
 from tests.faults.league import worker_pids
-from tests.league_app.gui.conftest import BOTS, QUICK
+from tests.league_app.gui.conftest import BOTS, LASTING, QUICK
 from tests.league_app.gui.live_helpers import settle, tick
-from tests.league_app.gui.training_helpers import our_trainers
 
 LONG = new_game("pong", step_limit=4000, paddle_height=300.0, top_speed=7.0).spec
 SHOWN = {"game": LONG, "agents": ("Predictor", "Tracker")}
-MANY = {"game": QUICK, "agents": BOTS, "options": {"rounds": 1000}}
+MANY = {"game": QUICK, "agents": BOTS, "options": LASTING}
 
 
 @pytest.fixture
@@ -99,7 +98,7 @@ def test_turning_it_on_in_a_headless_run_opens_the_match_page(window: MainWindow
 def _states(state: LeagueState) -> set[str]:
     """The states of the batch workers, as the panel shows them."""
     status = state.status()
-    return {one.state for one in status.workers if one.id >= 0} if status is not None else set()
+    return {worker.state for worker in status.workers if worker.id >= 0} if status is not None else set()
 
 
 # Paused
@@ -172,7 +171,7 @@ def test_the_button_opens_the_live_match(window: MainWindow, qtbot: QtBot) -> No
 def test_training_is_not_affected(window: MainWindow, qtbot: QtBot) -> None:
     state = window.context.league
     state.training = TrainingManager(state._context, PLUGINS, state.start, lambda: state.executor)
-    with our_trainers():
+    with registered_trainers():
         job = state.training.start("counting", {"steps": 100_000, "nap": 0.01, "every": 1000}, game=QUICK)
         steps = state.training.sessions.steps
         for _ in range(2):
@@ -206,8 +205,8 @@ def test_with_a_human_entrant_it_cannot_be_turned_off(window: MainWindow, qtbot:
     qtbot.waitUntil(lambda: state.live is not None)
     qtbot.waitUntil(window.toolbar.switch.isChecked)  # a human entrant turns it on
     press(window, qtbot)
-    texts = [one.text for one in window.toasts.shown]
-    assert any("while you play in 2 remaining matches" in one for one in texts), texts
+    texts = [toast.text for toast in window.toasts.shown]
+    assert any("while you play in 2 remaining matches" in text for text in texts), texts
     assert window.toolbar.switch.isChecked()
     assert window.menu_actions.find("window.toggle_visual").isChecked()
     assert state.show_visuals

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +13,11 @@ from agents.training.events import Player
 from engine.league.records import RunState
 from engine.league.storage.session_rows import Measured
 from engine.league.storage.sessions import SessionStore
-from engine.registry import TRAINERS
 from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext
 from league_app.gui.training.page import TrainingPage
-from tests.agents.training.session_helpers import OURS, PLUGINS
+from tests.agents.training.session_helpers import PLUGINS
 from tests.league_app.gui.conftest import QUICK
-
-
-@contextmanager
-def our_trainers() -> Iterator[None]:
-    for name, trainer in OURS.items():
-        TRAINERS.add(name, trainer)
-    yield
-    for name in OURS:
-        TRAINERS.remove(name)
 
 
 def with_trainers(context: AppContext, path: Path) -> AppContext:

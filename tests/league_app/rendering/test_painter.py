@@ -17,7 +17,7 @@ from league_app.rendering.painter import paint, picture, save_png
 
 def test_a_pong_board_is_drawn_to_a_picture(tmp_path: Path) -> None:
     game = new_game("pong")
-    agents = {one.id: one for one in KINDS.get("pong-bot").samples(game)}
+    agents = {agent.id: agent for agent in KINDS.get("pong-bot").samples(game)}
     spec = MatchSpec("m", game.spec, (agents["Tracker"], agents["Predictor"]), 1)
     with SequentialMatchExecutor(1) as executor:
         playback = verified(spec, executor.execute_match(spec))

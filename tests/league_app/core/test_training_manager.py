@@ -6,24 +6,21 @@ import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from agents.training.events import Champion, Event
 from agents.training.session import TrainingSession
-from engine.errors import BadValue, NotNow, RingsideError, StorageFailed, UnknownName
+from engine.errors import BadValue, NotNow, RingsideError, UnknownName
 from engine.league.records import RunState
 from engine.league.storage.league import League
 from engine.league.storage.session_rows import SavedPlayer
 from engine.league.storage.sessions import SessionStore
-from engine.registry import TRAINERS, agents_for, game_of, new_game
-from league_app.core import training_jobs
-from league_app.core.changes import Change, ChangeKind
+from engine.registry import agents_for, game_of, new_game
 from league_app.core.state import LeagueState
-from league_app.core.training_jobs import TrainingJob
-from tests.agents.training.session_helpers import FOREVER, GAME, OURS, PLUGINS, assert_gone
+from league_app.core.training_job import TrainingJob
+from tests.agents.training.session_helpers import FOREVER, GAME, PLUGINS, registered_trainers
 from tests.faults.league import within, worker_pids
-from tests.league_app.core.test_state import until
+from tests.waiting import until
 
 Patch = pytest.MonkeyPatch
 Curves = dict[str, list[tuple[int, float]]]
@@ -34,25 +31,21 @@ EASY = new_game("pong", points=1, step_limit=200).spec
 
 @pytest.fixture(autouse=True)
 def trainers() -> Iterator[None]:
-    for name, trainer in OURS.items():
-        TRAINERS.add(name, trainer)
-    with within(120):
+    with registered_trainers(), within(120):
         yield
-    for name in OURS:
-        TRAINERS.remove(name)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
+@pytest.fixture(name="path")
+def league_path(tmp_path: Path) -> Path:
     return tmp_path / "one.league"
 
 
-@pytest.fixture
-def state(path: Path) -> Iterator[LeagueState]:
-    with LeagueState.new(path, plugins=PLUGINS, lanes=4) as one:
-        one.budget.cores = 2
-        one.add_samples("pong", ("Lazy", "Tracker", "Evolved"))
-        yield one
+@pytest.fixture(name="state")
+def league_state(path: Path) -> Iterator[LeagueState]:
+    with LeagueState.new(path, plugins=PLUGINS, lanes=4) as state:
+        state.budget.cores = 2
+        state.add_samples("pong", ("Lazy", "Tracker", "Evolved"))
+        yield state
     assert not worker_pids(), "no worker process is left"
     assert [place.name for place in path.parent.iterdir()] == [path.name], "no lock, no log"
 
@@ -77,7 +70,7 @@ def curves(league: League, number: int) -> Curves:
 def entered(state: LeagueState) -> list[tuple[int, SavedPlayer]]:
     """Steps and players of the first session's checkpoints that joined the league."""
     checkpoints = state.training.sessions.checkpoints(1)
-    return [(one.step, player) for one in checkpoints for player in one.players if player.agent]
+    return [(checkpoint.step, player) for checkpoint in checkpoints for player in checkpoint.players if player.agent]
 
 
 def on_disk(path: Path, number: int = 1) -> tuple[RunState, str]:
@@ -104,8 +97,18 @@ def test_a_session_runs_to_its_end_and_its_events_are_saved(state: LeagueState, 
         assert sessions.session(1) == ended
         assert curves(league, 1) == {"count/value": [(step, float(step)) for step in range(1, 6)]}
         saved = sessions.checkpoints(1)
-        assert [(one.step, one.resumable) for one in saved] == [(1, False), (3, True), (4, True), (5, True)]
-        assert [[player.about for player in one.players] for one in saved] == [["so far"], ["so far"], [], ["so far"]]
+        assert [(checkpoint.step, checkpoint.resumable) for checkpoint in saved] == [
+            (1, False),
+            (3, True),
+            (4, True),
+            (5, True),
+        ]
+        assert [[player.about for player in checkpoint.players] for checkpoint in saved] == [
+            ["so far"],
+            ["so far"],
+            [],
+            ["so far"],
+        ]
         assert sessions.state(1) == (5, b"5|" + bytes(8))
         assert sessions.audit() == []
         champion = league.agent("First")
@@ -113,6 +116,23 @@ def test_a_session_runs_to_its_end_and_its_events_are_saved(state: LeagueState, 
     assert (champion.game, champion.kind, champion.notes) == ("pong", "dice", "it has counted to the end")
     assert champion.parents == ("Lazy",)
     assert champion.origin == "trained by counting, step 5 of training session 1 (First)"
+
+
+def test_a_league_that_plays_in_one_process_trains_in_one_and_says_so(state: LeagueState) -> None:
+    """The choice of the executor holds for everything that the league plays."""
+    state.use_executor("sequential")
+    job = state.training.start("counting", {"steps": 5, "does": "where"}, game=GAME)
+    job.wait()
+    texts = [log.text for log in job.logs]
+    assert "on sequential" in texts
+    warning = "this league plays on 'sequential', so that training uses 1 of 2 cores: `local` uses all"
+    assert texts[0] == warning
+    state.use_executor("local")
+    job = state.training.start("counting", {"steps": 5, "does": "where"}, game=GAME)
+    job.wait()
+    texts = [log.text for log in job.logs]
+    assert "on local" in texts
+    assert warning not in texts
 
 
 def test_a_finished_session_resumes_with_other_settings_without_duplicate_agents(state: LeagueState) -> None:
@@ -150,8 +170,8 @@ def test_two_champions_in_one_batch_get_two_names(state: LeagueState, monkeypatc
     job = state.training.start("counting", {"steps": 3}, game=GAME, name="n" * 120)
     assert job.wait().state is RunState.FINISHED
     short = "n" * 110
-    assert [one.name for one in job.champions] == [short, f"{short} (2)", f"{short} (3)"]
-    assert [state.league.spec(one.id).payload for one in job.champions] == [b"one", b"two", b"best of 3"]
+    assert [agent.name for agent in job.champions] == [short, f"{short} (2)", f"{short} (3)"]
+    assert [state.league.spec(agent.id).payload for agent in job.champions] == [b"one", b"two", b"best of 3"]
     [(step, through)] = entered(state)
     assert (step, through.agent) == (3, job.champions[2].id)
     assert state.training.sessions.audit() == []
@@ -168,7 +188,7 @@ def test_after_a_resume_the_champion_before_is_the_parent(
     champions(monkeypatch, payloads[1])
     second = state.training.resume(1, {"steps": 4})
     second.wait()
-    assert [(one.name, one.parents) for one in second.champions] == [("counting 1 (2)", ("counting 1",))]
+    assert [(agent.name, agent.parents) for agent in second.champions] == [("counting 1 (2)", ("counting 1",))]
 
 
 # Control
@@ -308,121 +328,3 @@ def test_a_refused_resume_changes_nothing(state: LeagueState, path: Path) -> Non
                 press()
         with pytest.raises(RingsideError, match="read-only"):
             looking.training.enter(1)
-
-
-# Concurrent jobs and failures
-
-
-def test_sessions_and_a_tournament_share_the_cores_and_all_of_them_finish(state: LeagueState) -> None:
-    state.budget.cores = 6
-    first = count(state, **SLOW)
-    until(lambda: first.latest.get("count/workers") == 6)
-    second = state.training.start("neat", NEAT, game=EASY)
-    until(lambda: first.latest["count/workers"] == 3)
-    played = state.start_tournament(game=GAME, agents=("Lazy", "Tracker", "Evolved"))
-    assert [job._lease.cores for job in (first, second)] == [2, 2]
-    assert sorted(job.number for job in state.training.jobs) == [1, 2]
-    assert (second.wait().state, played.wait().state) == (RunState.FINISHED, RunState.FINISHED)
-    until(lambda: first.latest["count/workers"] == 6)
-    first.stop()
-    first.wait()
-    assert state.training.resume(1, {"steps": int(first.latest["count/value"]) + 1}).wait().state is RunState.FINISHED
-    assert len(curves(state.league, 2)["fitness/best"]) == 3
-
-
-def test_a_trainer_that_fails_or_dies_is_stopped_with_a_reason(state: LeagueState) -> None:
-    other = count(state, **SLOW)
-    for does, words in {
-        "raise": "ZeroDivisionError: by design (counting.py, line ",
-        "complain": "the board is too small for this: choose a larger one",
-        "exit": "its process exited with status 3; it last printed: ",
-        "segfault": "its process was killed by",
-    }.items():
-        job = count(state, does=does, at=2)
-        ended = job.wait()
-        assert (ended.state, ended.failed, ended.note[: len(words)]) == (RunState.STOPPED, True, words)
-        assert ended.ending == f"failed: {ended.note}"
-        assert curves(state.league, job.number) == {"count/value": [(1, 1.0)]}, "earlier metrics are kept"
-    again = state.training.resume(2, {"does": ""})
-    resumed = again.wait()
-    assert (resumed.note, resumed.failed, again.logs[0].text[:7]) == ("at 5", False, "from 1 ")
-    counting(other, other.latest["count/value"] + 1)
-    assert state.start_tournament(game=GAME, agents=("Lazy", "Tracker")).wait().state is RunState.FINISHED
-
-
-def fill(monkeypatch: Patch, method: str) -> list[int]:
-    """Simulates a full disk, after something was written; clear the returned list to make room."""
-    full, write = [1], getattr(SessionStore, method)
-
-    def fails(*args: object, **more: object) -> object:
-        written = write(*args, **more)
-        if full:
-            raise StorageFailed("cannot write one.league: the disk is full")
-        return written
-
-    monkeypatch.setattr(SessionStore, method, fails)
-    monkeypatch.setattr(training_jobs, "RETRY", 0.02)
-    return full
-
-
-@pytest.mark.parametrize("method", ["record_many", "add_checkpoint", "update"])
-def test_a_full_disk_is_waited_for_and_reported(state: LeagueState, method: str, monkeypatch: Patch) -> None:
-    full, heard = fill(monkeypatch, method), list[Change]()
-    state.notices.subscribe(heard.extend)
-    job = count(state, steps=3)
-    until(lambda: job.trouble == "cannot write one.league: the disk is full")
-    heard.clear()
-    until(lambda: Change(ChangeKind.TRAINING, 1) in heard)
-    assert (job.wait(0), job.session.state) == (None, RunState.RUNNING)
-    full.clear()
-    assert (job.wait().state, job.trouble) == (RunState.FINISHED, "")
-    assert curves(state.league, 1) == {"count/value": [(1, 1.0), (2, 2.0), (3, 3.0)]}
-    assert [one.name for one in state.agents() if one.kind == "dice"] == ["counting 1"]
-
-
-def test_closing_saves_a_checkpoint_and_leaves_no_process(path: Path, monkeypatch: Patch) -> None:
-    with LeagueState.new(path, plugins=PLUGINS) as state:
-        state.add_samples("pong", ("Lazy",))
-        evolving = state.training.start("neat", {**NEAT, "generations": 9999, "checkpoint_every": 9999}, game=EASY)
-        paused, hanging = count(state, **SLOW), count(state, does="hang", at=2)
-        until(lambda: all(job.latest for job in (evolving, paused, hanging)))
-        paused.pause()
-        pids = [job._live.pid for job in (evolving, paused, hanging)]
-        below = [one.pid for one in psutil.Process(pids[0]).children(recursive=True)]
-        assert below, "its workers"
-        wait_until = TrainingJob.wait_until
-
-        def patient(job: TrainingJob, deadline: float) -> None:
-            """No time limit for the first two; that of the third is over when they have ended."""
-            for other in (evolving, paused):
-                other.wait()
-            wait_until(job, 0.0)
-
-        monkeypatch.setattr(TrainingJob, "wait_until", patient)
-    assert_gone(*pids, *below)
-    with LeagueState(path, plugins=PLUGINS) as state:
-        notes = [(one.state, one.note) for one in state.training.sessions.all()]
-        (at, _), (counted, _) = (state.training.sessions.state(number) for number in (1, 2))
-        assert at >= 1
-        assert notes[:2] == [(RunState.STOPPED, f"stopped after {at} generations"), (RunState.STOPPED, f"at {counted}")]
-        assert notes[2][0] is RunState.STOPPED, notes[2]
-        assert state.training.resume(1, {"generations": at + 1}).wait().state is RunState.FINISHED
-        assert [step for step, _ in curves(state.league, 1)["fitness/best"]] == list(range(1, at + 2))
-
-
-def test_observers_are_notified_of_a_session(state: LeagueState) -> None:
-    heard: list[Change] = []
-    state.notices.subscribe(heard.extend)
-    job = count(state, **SLOW)
-    assert Change(ChangeKind.TRAINING, 1) in heard, "at once"
-    for press in (lambda: counting(job), job.pause, job.resume, lambda: (job.stop(), job.wait())):
-        heard.clear()
-        press()
-        until(lambda: Change(ChangeKind.TRAINING, 1) in heard)
-
-
-def test_observers_are_notified_of_a_new_champion(state: LeagueState) -> None:
-    heard: list[Change] = []
-    state.notices.subscribe(heard.extend)
-    count(state, steps=1).wait()
-    assert Change(ChangeKind.AGENTS) in heard

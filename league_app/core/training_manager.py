@@ -1,0 +1,228 @@
+"""The training sessions of a league: starts and resumes them, and adds players of their checkpoints as agents."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+
+from agents.training.matchmaking import split_names
+from agents.training.session import TrainingSession
+from engine.errors import BadLeague, BadValue, NotNow
+from engine.league.records import Agent, RunState
+from engine.league.storage.session_rows import SavedCheckpoint, Session
+from engine.league.storage.sessions import SessionStore
+from engine.options import Value, items
+from engine.play.executors import check_executor_name
+from engine.play.match import AgentSpec, GameSpec
+from engine.registry import TRAINERS
+from league_app.core.changes import Change, ChangeKind
+from league_app.core.context import LeagueContext
+from league_app.core.trainers import trainer_facts
+from league_app.core.training_job import ANCESTOR, TrainingJob, player_name
+from league_app.core.validation import resolve_game
+
+PATIENCE = 30.0  # seconds for a last checkpoint when the league is closed
+
+
+class TrainingManager:
+    """The training sessions of a league; any number may run at the same time, and they share the cores."""
+
+    def __init__(
+        self,
+        context: LeagueContext,
+        plugins: Sequence[str],
+        start_thread: Callable[[Callable[[], None]], None],
+        executor: Callable[[], str],
+    ) -> None:
+        """`executor`: returns the name of the executor that the league plays on now."""
+        self._context, self._plugins, self._start_thread = context, tuple(plugins), start_thread
+        self._executor = executor
+        self._jobs: dict[int, TrainingJob] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def sessions(self) -> SessionStore:
+        return SessionStore(self._context.league)
+
+    @property
+    def jobs(self) -> list[TrainingJob]:
+        """The running ones."""
+        return list(self._jobs.values())
+
+    def unfinished(self) -> list[Session]:
+        """Sessions that can be resumed."""
+        return [one for one in self.sessions.all() if one.state.open and one.number not in self._jobs]
+
+    def start(
+        self,
+        trainer: str,
+        settings: Mapping[str, object] | None = None,
+        *,
+        game: GameSpec | str | None = None,
+        name: str | None = None,
+        ancestor: str | None = None,
+    ) -> TrainingJob:
+        """Starts a session; wrong settings raise an error before anything is saved. `ancestor` is an agent of the
+        league to start from. Without a name the session gets the title of its settings, and a number."""
+        self._check_writable()
+        given = dict(settings or {})
+        if any(field.name == "seed" for field in fields(TRAINERS.get(trainer))):
+            given.setdefault("seed", len(self.sessions.all()) + 1)  # the same seed would repeat an earlier session
+        spec = resolve_game(self._context.league, game)
+        agent = self._context.league.agent(ancestor, spec.name) if ancestor is not None else None
+        agents = self._named_agents(trainer, given, spec)
+        live = TrainingSession(
+            trainer,
+            given,
+            spec,
+            workers=self._context.budget.cores,
+            ancestor=self._context.league.spec(agent.id) if agent else None,
+            agents=agents,
+            plugins=self._plugins,
+            on=self._executor(),
+        )
+        config: list[tuple[str, Value]] = list(items(live.trainer))
+        if agent is not None:
+            config.append((ANCESTOR, agent.id))
+        with self._lock:
+            number = len(self.sessions.all()) + 1
+            default = f"{live.trainer.title} {number}"
+            session = self.sessions.add(default if name is None else name, trainer, spec, config)
+            return self._run(session, live, [agent.id] if agent else [])
+
+    def resume(self, which: int | str | None = None, changes: Mapping[str, object] | None = None) -> TrainingJob:
+        """Resumes from the newest checkpoint; without a name, the latest session that is not finished. `changes` are
+        new values of settings, such as a larger limit: with them a finished session can be resumed too."""
+        self._check_writable()
+        if which is None:
+            found = self.unfinished() or (self.sessions.all()[-1:] if changes else [])
+            if not found:
+                raise NotNow(f"{self._context.league.path.name} has no training session to resume")
+            which = found[-1].number
+        with self._lock:
+            session = self.sessions.session(which)
+            if session.number in self._jobs:
+                raise NotNow(f"session {session.number} ({session.name}) is running")
+            if not session.state.open and not changes:
+                ends = trainer_facts(session.trainer).ends
+                limits = [name for name in (ends.count, ends.minutes, ends.target) if name]
+                such = f", such as {' or '.join(limits)}," if limits else ""
+                reason = f"it is finished; change a setting{such} to continue"
+                raise NotNow(f"session {session.number} ({session.name}) cannot be resumed: {reason}")
+            settings = dict(session.config)
+            ancestor = settings.pop(ANCESTOR, None)
+            for one in set(changes or ()) & set(TRAINERS.get(session.trainer).fixed):
+                if changes and changes[one] != settings.get(one):
+                    raise BadValue(
+                        one, changes[one], f"{settings.get(one)!r}, as at its start: start a new session to change it"
+                    )
+            saved, damaged = self._newest_state(session.number)
+            spec = self._context.league.spec(str(ancestor)) if ancestor is not None and saved is None else None
+            agents = self._named_agents(session.trainer, settings, session.game) if saved is None else []
+            live = TrainingSession(
+                session.trainer,
+                {**settings, **(changes or {})},
+                session.game,
+                workers=self._context.budget.cores,
+                state=saved[1] if saved else None,
+                ancestor=spec,
+                agents=agents,
+                plugins=self._plugins,
+                on=self._executor(),
+            )
+            parents = [str(ancestor)] if ancestor is not None else []
+            parents = [one.id for one in self.sessions.agents(session.number)][-1:] or parents
+            config: list[tuple[str, Value]] = list(items(live.trainer))
+            if ancestor is not None:
+                config.append((ANCESTOR, ancestor))
+            with self._context.league.file.transaction():
+                self.sessions.forget_after(session.number, saved[0] if saved else 0)
+                self.sessions.update(session.number, RunState.RUNNING, "", config)
+            job = self._run(session, live, parents)
+            for warning in damaged:
+                job.warn(warning)
+            return job
+
+    def _newest_state(self, number: int) -> tuple[tuple[int, bytes] | None, list[str]]:
+        """The state to resume from, and warnings about newer ones that cannot be read."""
+        damaged: list[str] = []
+        for one in reversed(self.sessions.checkpoints(number)):
+            if one.resumable:
+                try:
+                    return self.sessions.state(number, one.step), damaged
+                except BadLeague as error:
+                    damaged.append(f"{error}; the checkpoint before it is used")
+        if damaged:
+            raise BadLeague(damaged[-1].removesuffix("; the checkpoint before it is used"))
+        return None, damaged
+
+    def _named_agents(self, trainer: str, settings: Mapping[str, object], game: GameSpec) -> list[AgentSpec]:
+        """The agents of the league that settings of the trainer name, with their names as ids."""
+        texts = [str(settings.get(name, "")) for name in TRAINERS.get(trainer).agent_settings]
+        found = {}
+        for name in (name for text in texts for name in split_names(text)):
+            agent = self._context.league.agent(name, game.name)
+            spec = self._context.league.spec(agent.id)
+            found[agent.name] = AgentSpec(agent.name, spec.kind, spec.payload, spec.version)
+        return list(found.values())
+
+    def _run(self, session: Session, live: TrainingSession, parents: Sequence[str]) -> TrainingJob:
+        job = self._jobs[session.number] = TrainingJob(self._context, session, live, parents, self._on_end)
+        on, cores = self._executor(), self._context.budget.cores
+        if (most := check_executor_name(on)[0].most_workers) < cores:
+            job.warn(f"this league plays on {on!r}, so that training uses {most} of {cores} cores: `local` uses all")
+        self._start_thread(job)
+        self._context.changes.add(Change(ChangeKind.TRAINING, session.number))
+        return job
+
+    def enter(
+        self,
+        which: int | str | None = None,
+        step: int | None = None,
+        name: str | None = None,
+        *,
+        role: str | None = None,
+    ) -> Agent:
+        """Adds a player of a checkpoint, by default the newest, to the league. If the checkpoint has several players,
+        `role` tells which."""
+        session = self.sessions.session(which)
+        checkpoint = self._with_player(session, step)
+        parents = [str(value) for key, value in session.config if key == ANCESTOR]
+        name = name or player_name(self._context.league, session, checkpoint.player(role).role)
+        agent = self.sessions.enter(checkpoint.number, name, role=role, parents=parents)
+        self._context.changes.add(Change(ChangeKind.AGENTS))
+        return agent
+
+    def player(self, which: int | str | None = None, step: int | None = None, role: str | None = None) -> AgentSpec:
+        """A player of a checkpoint, for an exhibition: it does not join the league, and is named after its session."""
+        session = self.sessions.session(which)
+        checkpoint = self._with_player(session, step)
+        player, unit = checkpoint.player(role), trainer_facts(session.trainer).unit
+        parts = (session.name, player.role, f"{unit} {checkpoint.step}")
+        return self.sessions.spec(checkpoint, player, ", ".join(part for part in parts if part))
+
+    def _with_player(self, session: Session, step: int | None) -> SavedCheckpoint:
+        found = [one for one in self.sessions.checkpoints(session.number) if one.players and step in (None, one.step)]
+        if not found:
+            raise BadValue("step", step, "that of a checkpoint with a player: `ringside train show` lists them")
+        return found[-1]
+
+    def _check_writable(self) -> None:
+        if self._context.league.read_only:
+            raise NotNow(f"{self._context.league.path.name} was opened read-only: no training can run in it")
+
+    def _on_end(self, job: TrainingJob) -> None:
+        with self._lock:
+            self._jobs.pop(job.number, None)
+        self._context.changes.add(Change(ChangeKind.TRAINING, job.number))
+
+    def close(self) -> None:
+        """Stops all sessions with a last checkpoint; those that take too long are killed."""
+        running = self.jobs
+        for job in running:
+            job.stop()
+        until = time.monotonic() + PATIENCE
+        for job in running:
+            job.wait_until(until)
