@@ -11,7 +11,7 @@ from importlib import import_module
 from rich.console import Console
 from rich.table import Table
 
-TOPICS = ("engine", "executor", "league", "neat", "gui")
+TOPICS = ("engine", "executor", "league", "neat", "nets", "ppo", "gui")
 PARTS = ("hunt", "shogi", "plain", "rollout")  # parts of the topic engine that can be run alone
 
 
@@ -33,9 +33,9 @@ def main() -> None:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading, side in (("", "left"), ("", "right"), ("", "left"), ("ratio", "right"), ("to", "left"), ("", "left")):
         table.add_column(heading, justify=side)
-    for _, one in rows:
-        shown = (f"{one.ratio:.2f}", one.to) if one.ratio is not None else ("", "")
-        table.add_row(one.what, f"{one.value:,.2f}", one.unit, *shown, one.note)
+    for _, figure in rows:
+        shown = (f"{figure.ratio:.2f}", figure.to) if figure.ratio is not None else ("", "")
+        table.add_row(figure.what, f"{figure.value:,.2f}", figure.unit, *shown, figure.note)
     console = Console(highlight=False, width=None if Console().is_terminal else 120)
     console.print(f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}; medians, in turns")
     console.print(table)

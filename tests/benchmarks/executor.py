@@ -54,33 +54,31 @@ def two_cores() -> float:
 
 
 def more_workers(quick: bool) -> Iterator[Figure]:
-    """Pong with network players, from spec to MatchResult in this process; all records equal."""
+    """Pong with network players, from spec to MatchResult in this process; all records equal, which is not timed."""
     specs = matches(list(SIX_NODES.samples(GAME)), 1200 if quick else 8000)
-    digests: dict[str, str] = {}
-    steps = 0
+    results: dict[str, list[MatchResult]] = {}
     with (
         SequentialMatchExecutor() as here,
-        ConcurrentMatchExecutor(1, plugins=PLUGINS) as one,
+        ConcurrentMatchExecutor(1, plugins=PLUGINS) as executor,
         ConcurrentMatchExecutor(2, plugins=PLUGINS) as two,
     ):
 
         def job(name: str, execute: Callable[[Sequence[MatchSpec]], list[MatchResult]]) -> Callable[[], None]:
             def play() -> None:
-                nonlocal steps
-                results = execute(specs)
-                digests[name] = run_digest(results)
-                steps = sum(result.steps for result in results)
+                results[name] = execute(specs)
 
             return play
 
         jobs = {
             "this process": job("this process", here.execute_matches),
-            "1 worker": job("1 worker", one.execute_matches),
+            "1 worker": job("1 worker", executor.execute_matches),
             "2 workers": job("2 workers", two.execute_matches),
         }
         for play in jobs.values():
             play()
         taken = in_turns(jobs, 1 if quick else 5)
+    digests = {name: run_digest(played) for name, played in results.items()}
+    steps = sum(result.steps for result in results["1 worker"])
     if len(set(digests.values())) != 1:
         raise AssertionError(f"the records differ, so the figures would mean nothing: {digests}")
     for name in jobs:

@@ -24,7 +24,7 @@ from engine.league.storage.tournaments import TournamentStore
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchSpec
 from engine.registry import KINDS, new_game
-from league_app.core.state import make_settings
+from league_app.core.validation import make_settings
 from tests.benchmarks.measure import Figure, ratio
 
 GAME = new_game("pong")
@@ -84,13 +84,13 @@ def command(*arguments: object) -> list[str]:
 def child(home: Path, *arguments: object, first: Callable[[], object] = lambda: None, **more: str) -> Any:
     """Runs a child and returns its findings; `first` is called at the first line that it prints."""
     env = surroundings(home, **more)
-    with subprocess.Popen(command(*arguments), stdout=PIPE, stderr=PIPE, text=True, env=env) as one:
-        assert one.stdout is not None
-        first_line = one.stdout.readline()
+    with subprocess.Popen(command(*arguments), stdout=PIPE, stderr=PIPE, text=True, env=env) as process:
+        assert process.stdout is not None
+        first_line = process.stdout.readline()
         first()
-        rest, errors = one.communicate()
-    if one.returncode or not first_line:
-        raise AssertionError(f"{arguments[0]} ended with {one.returncode}: {errors}")
+        rest, errors = process.communicate()
+    if process.returncode or not first_line:
+        raise AssertionError(f"{arguments[0]} ended with {process.returncode}: {errors}")
     return json.loads((first_line + rest).splitlines()[-1])
 
 
@@ -119,8 +119,8 @@ def opening(home: Path, league: Path, quick: bool) -> Iterator[Figure]:
     for _ in range(1 if quick else 7):
         for name, job in jobs.items():
             taken[name].append(job())
-    ours = [one for one in reports if "painted" in one]
-    share = statistics.median(one["imports"] / one["taken"] for one in ours)
+    ours = [report for report in reports if "painted" in report]
+    share = statistics.median(report["imports"] / report["taken"] for report in ours)
     yield Figure(
         "until the window is painted",
         statistics.median(taken["ours"]),
@@ -131,10 +131,10 @@ def opening(home: Path, league: Path, quick: bool) -> Iterator[Figure]:
     )
     if quick:
         return
-    stall = statistics.median(one["stall"] for one in ours)
+    stall = statistics.median(report["stall"] for report in ours)
     yield Figure(
         "until its league is shown and every page made",
-        statistics.median(one["taken"] - one["painted"] + one["settled"] for one in ours),
+        statistics.median(report["taken"] - report["painted"] + report["settled"] for report in ours),
         "s",
         None,
         "",
@@ -154,7 +154,7 @@ def lateness(found: Mapping[str, Any]) -> Iterator[Figure]:
     ):
         note = f"p99 {part(late[name], 0.99):.1f}, most {late[name][-1]:.0f} ms; {len(late[name]):,} times"
         if name == "playing":
-            share = statistics.median(part(one, 0.95) / part(other, 0.95) for one, other in pairs)
+            share = statistics.median(part(busy, 0.95) / part(other, 0.95) for busy, other in pairs)
         yield Figure(f"{what}, p95", part(late[name], 0.95), "ms", share, "when idle" if share else "", note)
     own, machine = statistics.median(found["own"]), statistics.median(found["machine"])
     note = f"standings and run panel in sight; machine {machine:.0f} % busy, {CORES} cores"
@@ -172,8 +172,10 @@ def part(values: Sequence[float], share: float) -> float:
 def watching(visual: Mapping[str, Any], sizes: Mapping[str, Any]) -> Iterator[Figure]:
     others = []
     for name, report in sizes.items():
-        [one] = (value for part, value in report.items() if part.startswith("watching"))
-        others.append(f"{name}: {statistics.median(one['frames']):.0f} at {statistics.median(one['cpu']):.0%}")
+        [watching] = (value for part, value in report.items() if part.startswith("watching"))
+        others.append(
+            f"{name}: {statistics.median(watching['frames']):.0f} at {statistics.median(watching['cpu']):.0%}"
+        )
     width, height = visual["size"]
     yield Figure(
         "live Pong match, window of 1280x720",
@@ -200,8 +202,8 @@ def watching(visual: Mapping[str, Any], sizes: Mapping[str, Any]) -> Iterator[Fi
 def sights(reports: Sequence[Mapping[str, tuple[float, float]]]) -> Iterator[Figure]:
     """Measures each in a new window."""
     for name, what in SIGHTS.items():
-        taken = statistics.median(one[name][0] for one in reports) * 1e3
-        stall = statistics.median(one[name][1] for one in reports)
+        taken = statistics.median(report[name][0] for report in reports) * 1e3
+        stall = statistics.median(report[name][1] for report in reports)
         note = f"window held up for {stall:.0f} ms at most" + "; waits 150 ms for the next letter" * (name == "words")
         yield Figure(f"{what}, until painted", taken, "ms", None, "", note)
 
@@ -212,9 +214,9 @@ def fill(path: Path, agents: int, matches: int) -> int:
     bots, draws = KINDS.get("pong-bot").samples(GAME), random.Random(1)
     with SequentialMatchExecutor() as executor:
         pairs = itertools.product(range(len(bots)), repeat=2)
-        again = [dataclasses.replace(one, id=f"{one.id} too") for one in bots]
-        specs = [MatchSpec(f"{one}:{other}", GAME.spec, (bots[one], again[other]), 1) for one, other in pairs]
-        known = {one.id: one for one in executor.execute_matches(specs)}
+        again = [dataclasses.replace(agent, id=f"{agent.id} too") for agent in bots]
+        specs = [MatchSpec(f"{ours}:{other}", GAME.spec, (bots[ours], again[other]), 1) for ours, other in pairs]
+        known = {result.id: result for result in executor.execute_matches(specs)}
     with League.new(path) as league:
         likes = {}
         for n in range(agents):
@@ -226,7 +228,7 @@ def fill(path: Path, agents: int, matches: int) -> int:
         batch: list[PlayedEntry] = []
         for planned in itertools.islice(book.missing(), matches):
             players = tuple(player.id for player in planned.spec.players)
-            like_whom = [likes[one] if draws.random() < 0.9 else draws.randrange(len(bots)) for one in players]
+            like_whom = [likes[player] if draws.random() < 0.9 else draws.randrange(len(bots)) for player in players]
             result = known[":".join(map(str, like_whom))]
             batch.append(
                 PlayedEntry(

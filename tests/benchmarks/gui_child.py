@@ -228,7 +228,7 @@ def sights(window: Any, seconds: float, turns: int) -> dict[str, tuple[float, fl
     shown("crosstable", crosstable, lambda: standings.tabs.setCurrentIndex(1))
     standings.tabs.setCurrentIndex(0)
     shown("history", matches.table, lambda: window.show_page("history"))
-    steps = next(place for place, one in enumerate(matches.model.columns) if one.title == "Steps")
+    steps = next(place for place, column in enumerate(matches.model.columns) if column.title == "Steps")
     order = Qt.SortOrder.DescendingOrder
     shown("sorted", matches.table, lambda: matches.table.sortByColumn(steps, order))
     shown("unsorted", matches.table, lambda: matches.table.sortByColumn(-1, order))
@@ -248,7 +248,7 @@ def shown_in(found: dict[str, tuple[float, float]], pause: float) -> Callable[[s
         """Whether the model has changed since the request and the table is painted."""
         for_a_while(pause)
         model, news, times = view.model(), [], list[float]()  # type: ignore[var-annotated]
-        signals = [(one, lambda *args: news.append(args)) for one in (model.modelReset, model.dataChanged)]
+        signals = [(signal, lambda *args: news.append(args)) for signal in (model.modelReset, model.dataChanged)]
         for signal, hear in signals:
             signal.connect(hear)
         clock, since = Clock(5), time.perf_counter()

@@ -96,7 +96,7 @@ def greedy_tournament(quick: bool) -> Iterator[Figure]:
         TournamentSettings(GAME.spec, options=(("rounds", 2 if quick else 40),), seed=3), [Lineup(1, 0, tuple(agents))]
     )
     plan.extend(lambda *_: ())
-    specs = [one.spec for one in plan.matches(agents)]
+    specs = [planned.spec for planned in plan.matches(agents)]
     random = [MatchSpec(spec.id, spec.game, (ANYONE,) * 5, spec.seed) for spec in specs]
     jobs = {
         "march": lambda: whole(specs),

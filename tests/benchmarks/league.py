@@ -106,20 +106,20 @@ def by_itself(folder: str, quick: bool) -> Iterator[Figure]:
     """Recording alone, on one core, compared with playing alone."""
     with new_league(folder, "by-itself") as league:
         book = new_book(league, 10 if quick else 100, 1)
-        planned = {one.spec.id: one for one in book.missing()}
+        planned = {planned.spec.id: planned for planned in book.missing()}
         with SequentialMatchExecutor() as executor:
-            specs = [one.spec for one in planned.values()]
+            specs = [match.spec for match in planned.values()]
             executor.execute_matches(specs)
             since = time.process_time()
             results = executor.execute_matches(specs)
             playing = time.process_time() - since
-        entries = [PlayedEntry(planned[one.id].place, planned[one.id].spec, one) for one in results]
+        entries = [PlayedEntry(planned[result.id].place, planned[result.id].spec, result) for result in results]
         batches = [PlayedEntries.of(entries[first : first + 500]) for first in range(0, len(entries), 500)]
         since = time.process_time()
         for batch in batches:
             book.record_batches(batch)
         taken = time.process_time() - since
-        note = f"{sum(len(one.actions) for one in results) / len(results):,.0f} bytes of actions a match"
+        note = f"{sum(len(result.actions) for result in results) / len(results):,.0f} bytes of actions a match"
         yield Figure(
             "recording alone, processor time",
             taken / len(entries) * 1e6,

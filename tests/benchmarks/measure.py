@@ -34,6 +34,6 @@ def in_turns(jobs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str,
     return taken
 
 
-def ratio(taken: Mapping[str, list[float]], one: str, other: str) -> float:
+def ratio(taken: Mapping[str, list[float]], name: str, other: str) -> float:
     """How many times faster `one` is than `other`: the median over the rounds of their quotient in the same round."""
-    return statistics.median(b / a for a, b in zip(taken[one], taken[other], strict=True))
+    return statistics.median(b / a for a, b in zip(taken[name], taken[other], strict=True))

@@ -4,6 +4,7 @@ size, and the parts of a generation."""
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import random
 import re
@@ -169,6 +170,9 @@ def side_by_side(what: str, contest: Contest, workers: Sequence[int]) -> Iterato
         # theirs first: they fork, which is unsafe once threads are running
         evaluators = {n: stack.enter_context(neat.ParallelEvaluator(n, evaluate)) for n in workers}
         executors = {n: stack.enter_context(ConcurrentTrainingExecutor(max_workers=n, game=GAME.spec)) for n in workers}
+        gc.collect()
+        gc.freeze()  # as in a trainer's process: a full collection of all genomes here takes as long as a generation
+        stack.callback(gc.unfreeze)
         for executor in executors.values():
             contest.ours(executor, [(-1 - key, genome) for key, genome in contest.rounds[0][::-1]])  # warm; ids differ
         for generation in contest.rounds:
@@ -251,6 +255,9 @@ class Alone:
     def executor(self) -> MatchEvaluator:
         return MatchEvaluator(self.workers, game=self.game)
 
+    def player_wanted(self) -> bool:
+        return False
+
     def attend(self) -> bool:
         return False
 
@@ -290,7 +297,7 @@ def generations(quick: bool) -> Iterator[Figure]:
         for _ in range(warm + count):
             for mode, events in trainers.items():
                 since = time.perf_counter()
-                event = next(one for one in events if isinstance(one, Metrics))
+                event = next(event for event in events if isinstance(event, Metrics))
                 seconds[mode].append(time.perf_counter() - since)
                 metrics[mode].append(dict(event.values))
                 breeding[mode].append(taken[-1])
@@ -299,7 +306,7 @@ def generations(quick: bool) -> Iterator[Figure]:
     for mode in MODES:
         total = sum(seconds[mode][warm:])
         bred = sum(breeding[mode][warm:]) / total
-        own = statistics.mean(one["speed/reproduction"] for one in metrics[mode][warm:])
+        own = statistics.mean(values["speed/reproduction"] for values in metrics[mode][warm:])
         note = f"reproduction {bred:.0%}, its metric {own:.0%}"
         yield Figure(f"{mode}, 150 genomes", count / total, "generations/s", None, "", note)
 
@@ -314,7 +321,7 @@ def growth(quick: bool) -> Iterator[Figure]:
         ConcurrentTrainingExecutor(max_workers=2, game=GAME.spec) as executor,
         clocked(DefaultSpeciesSet, "speciate") as speciation,
     ):
-        plan = [(sizes[0], 0)] + [(one, seed) for one in sizes for seed in range(max(500 // one, 1))]
+        plan = [(sizes[0], 0)] + [(size, seed) for size in sizes for seed in range(max(500 // size, 1))]
         for size, seed in plan:
             trainer = NeatConfig(population=size, seed=seed)
             run, draws = EvolutionRun.start(trainer, GAME, None), random.Random(seed)
@@ -359,7 +366,7 @@ def shares(quick: bool) -> Iterator[Figure]:
 
     with (
         SequentialMatchExecutor(record=False) as here,
-        ConcurrentTrainingExecutor(max_workers=1, game=GAME.spec) as one,
+        ConcurrentTrainingExecutor(max_workers=1, game=GAME.spec) as executor,
         ConcurrentTrainingExecutor(max_workers=2, game=GAME.spec) as two,
     ):
 
@@ -373,7 +380,7 @@ def shares(quick: bool) -> Iterator[Figure]:
             "genomes and matches to data": encode,
             "loading each genome once": load,
             "playing, this process": play(here.execute_matches),
-            "playing, 1 worker": play(one.play),
+            "playing, 1 worker": play(executor.play),
             "playing, 2 workers": play(two.play),
             "evaluation": evaluate,
             "reproduction": lambda: run.advance(state["evaluation"], trainer),

@@ -15,6 +15,7 @@ from agents.scripted.pong import KIND as SCRIPTED
 from engine.game import AgentKind
 from engine.games.pong.game import Pong, PongOptions
 from engine.play.executors import SequentialMatchExecutor
+from engine.play.march import Marching
 from engine.play.match import MatchResult, MatchSpec
 from engine.registry import KINDS
 from engine.seeding import derive
@@ -44,32 +45,36 @@ def readme_bot() -> dict[str, Any]:
 
 
 def whole_matches(kind: AgentKind, bot: Callable[[], Any], quick: bool) -> Iterator[Figure]:
-    """Against a scripted bot, on either side; the bare loop calls act() as often on prepared views."""
-    [plain], [other] = kind.samples(GAME), [one for one in SCRIPTED.samples(GAME) if one.id == "Tracker"]
-    count = 20 if quick else 1000
-    specs = [
-        MatchSpec(str(n), GAME.spec, (plain, other) if n % 2 else (other, plain), derive("plain", n))
-        for n in range(count)
-    ]
-    results: list[MatchResult] = []
-
-    def play(lanes: int) -> None:
-        with SequentialMatchExecutor(lanes) as executor:
-            results[:] = executor.execute_matches(specs)
-
-    play(LANES[0])
-    answers = sum(result.steps for result in results)
-    jobs: dict[str, Callable[[], None]] = {f"{lanes} lanes": lambda lanes=lanes: play(lanes) for lanes in LANES}  # type: ignore[misc]
-    jobs["bare loop"] = bare_loop(bot, answers)
-    taken = in_turns(jobs, 1 if quick else 5)
-    for lanes in LANES:
-        name = f"{lanes} lanes"
-        seconds = statistics.median(taken[name])
-        note = f"{seconds / answers * 1e9:,.0f} ns a step"
-        what = f"whole matches, the README's plain bot against Tracker, {name}"
-        yield Figure(what, count / seconds, "matches/s", ratio(taken, name, "bare loop"), "its act() alone", note)
+    """Against a scripted bot on either side, and itself; the bare loop calls act() as often on prepared views."""
+    [plain], [other] = kind.samples(GAME), [agent for agent in SCRIPTED.samples(GAME) if agent.id == "Tracker"]
+    for opponent, matches in ((other, 1000), (plain, 300)):
+        count = 20 if quick else matches
+        specs = [
+            MatchSpec(str(n), GAME.spec, (plain, opponent) if n % 2 else (opponent, plain), derive("plain", n))
+            for n in range(count)
+        ]
+        steps = sum(result.steps for result in _play(specs, LANES[0]))  # compiles
+        answers = steps * sum(player is plain for player in (plain, opponent))
+        jobs: dict[str, Callable[[], object]] = {
+            f"{lanes} lanes": lambda specs=specs, lanes=lanes: _play(specs, lanes)  # type: ignore[misc]
+            for lanes in LANES
+        }
+        jobs["bare loop"] = bare_loop(bot, answers)
+        taken = in_turns(jobs, 1 if quick else 5)
+        for lanes in LANES:
+            name = f"{lanes} lanes"
+            seconds = statistics.median(taken[name])
+            note = f"{seconds / steps * 1e9:,.0f} ns a step"
+            against = "itself" if opponent is plain else opponent.id
+            what = f"whole matches, the README's plain bot against {against}, {name}"
+            yield Figure(what, count / seconds, "matches/s", ratio(taken, name, "bare loop"), "its act() alone", note)
     rate = answers / statistics.median(taken["bare loop"])
     yield Figure("the README's plain bot, act() alone in a bare loop", rate / 1e6, "million answers/s")
+
+
+def _play(specs: list[MatchSpec], lanes: int) -> list[MatchResult]:
+    with SequentialMatchExecutor(lanes, marching=Marching.AT_ONCE) as executor:
+        return executor.execute_matches(specs)
 
 
 def bare_loop(bot: Callable[[], Any], answers: int) -> Callable[[], None]:

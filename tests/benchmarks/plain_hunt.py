@@ -106,7 +106,7 @@ class Hunt:
         return 10 * self.gems_taken[seat] - self.bumps[seat]
 
     def stats(self, seat: int) -> tuple[float, ...]:
-        return tuple(float(one[seat]) for one in (self.gems_taken, self.bumps, self.moved, self.contested))
+        return tuple(float(counts[seat]) for counts in (self.gems_taken, self.bumps, self.moved, self.contested))
 
 
 def play(options: TreasureHuntOptions, seed: int) -> tuple[object, ...]:

@@ -68,5 +68,5 @@ def evaluate(trial: Trial, genome: Any, config: Any) -> float:
         for seed in trial.seeds:
             for seat in range(2):
                 pair = (genome, opponent) if seat == 0 else (opponent, genome)
-                found.append(worth(play(trial, seed, [mind(one, config) for one in pair]), seat))
+                found.append(worth(play(trial, seed, [mind(genome, config) for genome in pair]), seat))
     return sum(found) / len(found)

@@ -30,6 +30,9 @@ ATTACK = "8l/1l+R2P3/p2pBG1pp/kps1p4/Nn1P2G2/P1P1P2PP/1PS6/1KSG3+r1/LN2+p3L w Sb
 OTHER, MISSING = "cshogi", "cshogi is not installed: nothing to compare with"
 PICK = purpose("bench.shogi")
 LANES = 256
+WHOLE_MATCHES = {
+    "Dice": 1000, "Pebble": 1000, "Magpie": 1000, "Merchant": 250, "Apprentice": 100, "Adept": 30, "Master": 8
+}  # fmt: skip
 
 
 def figures(quick: bool) -> Iterator[Figure]:
@@ -153,9 +156,9 @@ def searching(quick: bool) -> Iterator[Figure]:
 def whole_matches(quick: bool) -> Iterator[Figure]:
     """Matches of equal players from spec to result: marched, and ticked."""
     game = Shogi(ShogiOptions())
-    for name, matches in (("Dice", 1000), ("Pebble", 1000), ("Magpie", 1000), ("Merchant", 250)):
+    for name, matches in WHOLE_MATCHES.items():
         player = AgentSpec(name, "dice") if name == "Dice" else agent(name, SAMPLES[name])
-        count = 10 if quick else matches
+        count = min(10, matches // 4) if quick else matches
         specs = [MatchSpec(str(n), game.spec, (player, player), derive("bench", n)) for n in range(count)]
         found = {how: _whole(specs, how) for how in (Marching.NEVER, Marching.AT_ONCE)}  # compiles
         if len({run_digest(results) for results in found.values()}) != 1:
@@ -166,7 +169,7 @@ def whole_matches(quick: bool) -> Iterator[Figure]:
         }  # type: ignore[misc]
         taken = in_turns(jobs, 1 if quick else 7)
         rate = count / statistics.median(taken["march"])
-        note = f"{rate * sum(one.steps for one in found[Marching.NEVER]) / count / 1e6:.2f} million plies/s"
+        note = f"{rate * sum(result.steps for result in found[Marching.NEVER]) / count / 1e6:.2f} million plies/s"
         yield Figure(
             f"Shogi, whole matches of {name}", rate, "matches/s", ratio(taken, "march", "ticks"), "ticks", note
         )

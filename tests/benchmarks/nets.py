@@ -1,0 +1,91 @@
+"""Networks as players: rows a second of their pilots, by CPU time, in calls of 64 rows."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from agents.nets.architecture import Architecture
+from agents.nets.network import dump
+from agents.nets.pilot import NET, kind_for
+from agents.nets.torch_pilot import TORCH_NET
+from engine.game import AgentKind, Game, Policy, Views
+from engine.play.match import AgentSpec
+from engine.registry import new_game
+from tests.benchmarks.measure import Figure
+from tests.plugins.networks import drawn
+
+ROWS = 64
+CASES = (
+    ("pong", Architecture("mlp", (64, 64))),
+    ("pong", Architecture("mlp", (256, 256))),
+    ("treasure-hunt", Architecture("conv", (128,), (16, 32))),
+    ("shogi", Architecture("resnet", (64,), (32,), 3)),
+    ("shogi", Architecture("resnet", (64,), (64,), 4)),
+)
+
+
+class Rows(Views):
+    """Observations of positions that a few random steps lead to, with their legal actions."""
+
+    def __init__(self, game: Game) -> None:
+        boards, info = game.boards(ROWS), game.info
+        lanes = np.arange(ROWS, dtype=np.uint32)
+        boards.deal(lanes, lanes.astype(np.uint64), [None] * ROWS)
+        seats = boards.acting().argmax(axis=1).astype(np.uint32)
+        rows = np.array([lanes * info.seats + seats, lanes, seats, 0 * lanes, 0 * lanes], np.uint32)
+        legal = np.ones((ROWS, info.actions), np.bool_) if info.masked else None
+        if legal is not None:
+            boards.legal(lanes, seats, legal)
+        super().__init__(boards, rows, np.zeros((ROWS, *info.observation), np.float32), legal)
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    for name, architecture in CASES:
+        game = new_game(name)
+        best = kind_for(architecture, game.info.observation, game.info.actions)
+        kinds = [best, TORCH_NET] if best is NET else [TORCH_NET]
+        jobs = {kind.name: _job(kind, game, architecture) for kind in kinds}
+        taken = _cpu_seconds(jobs, 3 if quick else 15, 0.01 if quick else 0.1)
+        for kind in kinds:
+            value = ROWS / statistics.median(taken[kind.name])
+            to = TORCH_NET.name if kind is NET else ""
+            pairs = zip(taken[kind.name], taken[TORCH_NET.name], strict=True)
+            against = statistics.median(b / a for a, b in pairs) if to else None
+            what = f"{game.info.title}, {_text(architecture)}, {kind.name}"
+            yield Figure(what, value, "rows/s of CPU time", against, to)
+
+
+def _text(one: Architecture) -> str:
+    sizes = [f"{one.blocks} blocks of {one.channels[0]}"] if one.blocks else map(str, (*one.channels, *one.hidden))
+    return f"{one.type} {'-'.join(sizes)}"
+
+
+def _job(kind: AgentKind, game: Game, architecture: Architecture) -> Callable[[], object]:
+    pilot = kind.pilot(game, ROWS * game.info.seats)
+    pilot.load(AgentSpec("net", kind.name, dump(drawn(architecture, game)), kind.version))
+    slots = np.arange(ROWS * game.info.seats, dtype=np.uint32)
+    pilot.begin(slots, 0 * slots, slots.astype(np.uint64))
+    policy, views = _policy(pilot), Rows(game)
+    policy.decide(views)  # compiles, and observes once
+    return lambda: policy.decide(views)
+
+
+def _policy(pilot: object) -> Policy:
+    return pilot  # type: ignore[return-value]
+
+
+def _cpu_seconds(jobs: dict[str, Callable[[], object]], rounds: int, least: float) -> dict[str, list[float]]:
+    """CPU seconds of one call of each job, by round; in turns."""
+    taken: dict[str, list[float]] = {name: [] for name in jobs}
+    for _ in range(rounds):
+        for name, job in jobs.items():
+            since, calls = time.process_time(), 0
+            while time.process_time() - since < least:
+                job()
+                calls += 1
+            taken[name].append((time.process_time() - since) / calls)
+    return taken
