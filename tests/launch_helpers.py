@@ -6,12 +6,13 @@ import os
 import shutil
 import signal
 import sys
-import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE, CompletedProcess, Popen
 from types import ModuleType
+
+from tests.waiting import until
 
 LAUNCHER = Path(__file__).resolve().parent.parent / "launch.py"
 POSIX = os.name == "posix"
@@ -134,7 +135,7 @@ class Checkout:
         """Starts launch.py and waits until pip runs; pip then waits for `let_pip_go_on`."""
         self.write("slow", "")
         with self.start() as process:
-            wait_for((self.source / "builds.txt").exists)
+            until((self.source / "builds.txt").exists)
             try:
                 yield process
             finally:
@@ -153,13 +154,6 @@ class Checkout:
             wheel.writestr(info + "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
             wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
             wheel.writestr(info + "RECORD", "")
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 300) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{condition} took more than {seconds} s"
-        time.sleep(0.02)
 
 
 def load_launcher() -> ModuleType:

@@ -217,7 +217,7 @@ def main(folder: Path | None = EVERYTHING, readme: Path = README, seconds: float
     """Without a folder, only the pictures of the README are taken."""
     readme.mkdir(parents=True, exist_ok=True)
     for name, (play, height) in STILLS.items():
-        save_png(play().scene(), readme / f"{name}.png", height)
+        save_png(play().scene(), readme / f"{name}.png", height, overwrite=True)
     with tempfile.TemporaryDirectory(prefix="ringside-") as home:
         studio = Studio(Path(home), seconds)
         for theme in THEMES:

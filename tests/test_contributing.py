@@ -32,7 +32,7 @@ def module_exists(name: str) -> bool:
 
 
 def test_every_path_exists() -> None:
-    paths = [word for word in words() if re.fullmatch(PATH, word)]
+    paths = [word for word in words() if re.fullmatch(PATH, word) and not word.startswith(".venv/")]  # may be elsewhere
     assert len(paths) > 80
     assert [path for path in paths if not (ROOT / path).exists()] == []
 

@@ -12,6 +12,7 @@ import re
 import shlex
 import tomllib
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -277,18 +278,24 @@ def test_every_command_and_option_is_listed(capsys: pytest.CaptureFixture[str]) 
     for command in commands:
         assert f"`ringside {command}" in page or command in ("check", "doctor", "compile"), command
         inner = re.findall(r"^    (\w+)(?:  |$)", help_text(capsys, [command]), re.M)
-        for one in inner or [""]:
-            words = [command, one] if one else [command]
-            assert not one or f"`ringside {command} {one}" in page, words
-            text = settings if words == ["train", "neat"] else page
+        for subcommand in inner or [""]:
+            words = [command, subcommand] if subcommand else [command]
+            assert not subcommand or f"`ringside {command} {subcommand}" in page, words
+            text = settings if command == "train" and subcommand in TRAINERS.own() else page
             for flag in set(re.findall(r"(--[a-z][\w-]*)", help_text(capsys, words))) - {"--help", "--json"}:
                 assert flag in text, (words, flag)
 
 
-def test_every_metric_and_setting_of_the_trainer_is_explained() -> None:
+def test_every_metric_and_setting_of_the_trainers_is_explained() -> None:
     text = (GUIDE / "training.md").read_text()
-    for name in TRAINERS.get("neat").metrics:
-        assert f"`{name}`" in text, name
+    for trainer in TRAINERS.own():
+        kind = TRAINERS.get(trainer)
+        for name in kind.metrics:
+            assert f"`{name}`" in text, name
+        for field in fields(kind):
+            assert f"| `--{field.name.replace('_', '-')}` |" in text, field.name
+        for preset in kind.presets:
+            assert f"`{preset}`" in text, preset
 
 
 def test_every_option_of_a_game_is_listed() -> None:

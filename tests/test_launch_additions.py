@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from league_app.cli.main import _parser as ringside_parser
-from tests.launch_helpers import POSIX, PYPROJECT, Checkout, load_launcher, wait_for
+from tests.launch_helpers import POSIX, PYPROJECT, Checkout, load_launcher
+from tests.waiting import until
 
 only_posix = pytest.mark.skipif(not POSIX, reason="closes file descriptors with a shell")
 
@@ -63,7 +64,9 @@ def test_an_addition_that_cannot_be_installed_leaves_what_works(checkout: Checko
 
 def test_new_entry_points_are_installed_by_the_next_run(checkout: Checkout) -> None:
     """As after a pull: plug-ins that come with Ringside are found by them."""
-    script = "import importlib.metadata as m; print([one.name for one in m.entry_points(group='ringside.executors')])"
+    script = (
+        "import importlib.metadata as m; print([entry.name for entry in m.entry_points(group='ringside.executors')])"
+    )
     query = [str(load_launcher().Environment(checkout.venv).python), "-c", script]
     assert subprocess.check_output(query, text=True) == "[]\n"
     points = '[project.entry-points."ringside.executors"]\nlocal = "league_app:here"\n'
@@ -81,7 +84,7 @@ def test_an_interrupted_addition_leaves_what_works(checkout: Checkout) -> None:
     checkout.write("slow", "")
     builds = checkout.builds()
     with checkout.start("check") as process:
-        wait_for(lambda: checkout.builds() > builds)
+        until(lambda: checkout.builds() > builds)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate(timeout=600)
     assert_works(checkout)

@@ -7,17 +7,24 @@ import dataclasses
 import numpy as np
 import pytest
 
+from agents.nets.network import dump
 from engine.checks import check_game, check_kind
 from engine.game import AgentKind
 from engine.games.pong.game import Pong, PongBoards, PongOptions
 from engine.kernels import row
 from engine.plain import PlainPilot
+from engine.play.match import AgentSpec
 from engine.registry import GAMES, KINDS, new_game
-from tests.plugins import bids, marchers, pilots, tictactoe
+from tests.plugins import bids, marchers, networks, pilots, tictactoe
 
 GAME_NAMES = GAMES.names()
 OTHERS = ("usi",)  # external programs without samples: see tests/agents/test_usi_play.py
-KIND_NAMES = [name for name in KINDS.names() if name not in ("raising", "illegal", "left-only", "resigning", *OTHERS)]
+NETWORK_KINDS = ("net", "torch-net")  # they have no samples
+KIND_NAMES = [
+    name
+    for name in KINDS.names()
+    if name not in ("raising", "illegal", "left-only", "resigning", *OTHERS, *NETWORK_KINDS)
+]
 
 
 @pytest.mark.parametrize("name", GAME_NAMES)
@@ -32,6 +39,15 @@ def test_a_registered_kind_passes_the_checks_in_every_game_it_plays(kind_name: s
     assert games, f"{kind_name} plays no game"
     for game in games:
         check_kind(kind, game)
+
+
+@pytest.mark.parametrize("name", GAME_NAMES)
+@pytest.mark.parametrize("kind", NETWORK_KINDS)
+def test_networks_pass_the_checks_in_every_game(kind: str, name: str) -> None:
+    game = new_game(name)
+    image = {"treasure-hunt": networks.CONV, "shogi": networks.RESNET} if kind == "torch-net" else {}
+    drawn = networks.drawn(image.get(name, networks.SMALL), game)
+    check_kind(KINDS.get(kind), game, matches=3, agents=[AgentSpec("drawn", kind, dump(drawn))])
 
 
 @pytest.mark.parametrize("seats", [1, 2, 10])

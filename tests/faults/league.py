@@ -57,15 +57,15 @@ def mixed(well: Sequence[MatchSpec], ill: Sequence[MatchSpec]) -> list[MatchSpec
     return specs
 
 
-def executor(workers: int = 2, **settings: object) -> ConcurrentMatchExecutor:
+def make_executor(workers: int = 2, **settings: object) -> ConcurrentMatchExecutor:
     chosen = {"watchdog": WATCHDOG, "memory_mb": MEMORY, "lanes": 64, **settings}
     return ConcurrentMatchExecutor(workers, **chosen)
 
 
 def play(specs: Sequence[MatchSpec], workers: int = 2, **settings: object) -> dict[str, MatchResult]:
     """Play matches; check that each has one result and no process is left."""
-    with executor(workers, **settings) as one:
-        results = list(one.run(specs))
+    with make_executor(workers, **settings) as executor:
+        results = list(executor.run(specs))
     assert sorted(result.id for result in results) == sorted(spec.id for spec in specs), "one result for each match"
     assert not worker_pids(), "worker processes are left"
     return {result.id: result for result in results}

@@ -16,7 +16,7 @@ from tests.faults.league import (
     WATCHDOG,
     WELL,
     digest,
-    executor,
+    make_executor,
     mixed,
     patience,
     play,
@@ -167,12 +167,12 @@ def test_a_loss_on_time_is_a_loss_and_no_failure() -> None:
 
 def test_two_players_that_fail_in_the_same_call_are_both_found(healthy: dict[str, MatchResult]) -> None:
     well = well_matches(180)
-    one, other = (sick_matches(sick(fault, "shared-fault"), 10) for fault in ("segfault", "raise"))
+    crashing, other = (sick_matches(sick(fault, "shared-fault"), 10) for fault in ("segfault", "raise"))
     with within(120):
-        results = play(mixed(well, [spec for pair in zip(one, other, strict=True) for spec in pair]))
+        results = play(mixed(well, [spec for pair in zip(crashing, other, strict=True) for spec in pair]))
     assert digest(results, well) == digest(healthy, well)
     for n in range(10):
-        check(results[one[n].id], n % 2, EndingKind.CRASH)
+        check(results[crashing[n].id], n % 2, EndingKind.CRASH)
         check(results[other[n].id], n % 2, EndingKind.EXCEPTION)
 
 
@@ -192,8 +192,8 @@ def test_rules_that_kill_their_process_void_the_match(fault: str, healthy: dict[
 
 def test_an_error_in_the_rules_ends_the_run_and_names_the_game() -> None:
     game = new_game("broken-rules", fault="raise")
-    with executor(2) as one:
+    with make_executor(2) as executor:
         with pytest.raises(GameFailed, match="the game 'broken-rules' failed: RuntimeError: I give up"):
-            one.execute_match(MatchSpec("m", game.spec, (WELL[0], WELL[1]), 1))
+            executor.execute_match(MatchSpec("m", game.spec, (WELL[0], WELL[1]), 1))
         well = well_matches(20)
-        assert len(one.execute_matches(well)) == 20, "and the executor still works"
+        assert len(executor.execute_matches(well)) == 20, "and the executor still works"

@@ -38,7 +38,7 @@ def test_no_engine_outlives_its_worker_or_the_application(tmp_path: Path) -> Non
         worker.kill()
         await_end(first)
         second = processes(pids, 2)  # the match is played again, alone
-        assert all(one.is_running() for one in second)
+        assert all(process.is_running() for process in second)
         program.kill()
         await_end(second)
     finally:
@@ -59,13 +59,13 @@ def processes(pids: Path, starts: int) -> list[psutil.Process]:
 
 def await_end(gone: list[psutil.Process]) -> None:
     until = time.monotonic() + 300
-    while any(alive(one) for one in gone):
-        assert time.monotonic() < until, f"still there: {[one for one in gone if alive(one)]}"
+    while any(alive(process) for process in gone):
+        assert time.monotonic() < until, f"still there: {[process for process in gone if alive(process)]}"
         time.sleep(0.02)
 
 
-def alive(one: psutil.Process) -> bool:
+def alive(process: psutil.Process) -> bool:
     try:
-        return bool(one.is_running() and one.status() != psutil.STATUS_ZOMBIE)
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:
         return False

@@ -19,7 +19,7 @@ import pytest
 
 from engine.errors import BadLeague, LeagueError, LeagueHeld, ReadOnly, StorageFailed
 from engine.league import played_matches
-from engine.league.storage import database, schema
+from engine.league.storage import new_database, schema
 from engine.league.storage.league import League
 from engine.play.match import AgentSpec
 from engine.registry import new_game
@@ -42,7 +42,7 @@ def records(league: League) -> dict[str, object]:
     return {
         "agents": agents,
         "payloads": [league.payload(agent.payload) for agent in agents],
-        "tournaments": [dataclasses.replace(one, note="") for one in league.tournaments()],
+        "tournaments": [dataclasses.replace(tournament, note="") for tournament in league.tournaments()],
         "matches": list(played_matches.every_match(league)),
         "names": league.names(),
         "pools": league.pools(),
@@ -105,7 +105,8 @@ def change(path: Path, *statements: str) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         for sql in statements:
             db.execute(sql)
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        [(busy, *_)] = db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        assert not busy, "a league that was closed still locks the file"
 
 
 # Damaged and foreign files
@@ -392,7 +393,7 @@ def test_a_new_league_overwrites_nothing_and_leaves_no_file_when_interrupted(
 
     with pytest.raises(LeagueError, match="already exists"):
         League.new(path)
-    monkeypatch.setattr(database, "move_into_place", interrupt)
+    monkeypatch.setattr(new_database, "move_into_place", interrupt)
     with pytest.raises(KeyboardInterrupt):
         League.new(path.with_name("new.league"))
     monkeypatch.setattr(schema, "SCHEMA", "CREATE TABLE one (x); CREATE TABLE one (x);")

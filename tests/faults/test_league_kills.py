@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from league_app.cli.main import main
 from league_app.core.state import LeagueState
 from tests.faults.league import pseudo_terminal, within
 from tests.faults.test_league_file import disk
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and mounts of POSIX")
 ROUNDS, TOTAL = 300, 300 * 42
@@ -37,15 +38,22 @@ GAME = {"game": new_game("pong", points=1).spec, "options": {"rounds": ROUNDS}}
 TWICE = [signal.SIGINT, signal.SIGTERM]  # of two alike, the second is lost if the first is not handled yet
 AGENTS = ["Dice", "Still", "Random", "Lazy", "Tracker", "Shaky", "Predictor"]
 
-# It stops after so many lines, so that it is never finished before it is killed.
+# It saves a few results at a time and stops after so many lines, so that it is never finished before it is killed.
 PROGRAM = """
 import itertools, sys, threading
 from engine.league import result_writer
 from engine.league.tournament_runner import TournamentRun
 from league_app.state import LeagueState
 
+FEW = 50
 result_writer.GATHER = 0.005  # many small transactions: more moments to be killed in
+result_writer.ENOUGH = result_writer.BATCH = FEW
 lines = itertools.count(1)
+
+class Run(TournamentRun):
+    def _record(self, entries, wait=True):
+        for first in range(0, len(entries), FEW):  # a transaction holds at least one batch of the executor
+            super()._record(entries.select(range(first, min(first + FEW, len(entries)))), wait)
 
 def heard(entries):
     sys.stdout.write(" ".join(str(entry.place) for entry in entries) + "\\n")
@@ -56,7 +64,7 @@ def heard(entries):
 if __name__ == "__main__":
     with LeagueState(sys.argv[1]) as state:
         print("open", flush=True)
-        TournamentRun(state.league, 1, state.playing_on(2), on_saved=heard).run()
+        Run(state.league, 1, state.playing_on(2), on_saved=heard).run()
 """
 
 
@@ -66,10 +74,10 @@ Outcome = tuple[object, ...]
 def outcome(path: Path) -> Outcome:
     """Digest, table, places and seats of a tournament, without times."""
     with League(path, read_only=True) as league:
-        one = league.tournament(1)
-        assert one.state is RunState.FINISHED
-        assert one.played == one.total == TOTAL
-        rows = standings.standings(league, one.settings.game, 1).rows
+        tournament = league.tournament(1)
+        assert tournament.state is RunState.FINISHED
+        assert tournament.played == tournament.total == TOTAL
+        rows = standings.standings(league, tournament.settings.game, 1).rows
         table = [(row.agent, row.rating, row.total, sorted(row.against)) for row in rows]
         places = [found.place for found in played_matches.every_match(league, 1)]
         return played_matches.digest(league, 1)[0], table, places, league.file.read("SELECT count(*) FROM seats")
@@ -116,16 +124,15 @@ def gone(pids: list[int]) -> bool:
 # Killed
 
 
-def played_until_killed(path: Path, chance: random.Random) -> tuple[set[int], bool]:
-    """The matches that the program reported as saved, and whether it was killed before it finished."""
-    lines, pause = chance.choice([0, 1, 1, 1, 2, 3]), chance.choice([0.0, chance.uniform(0, 0.05)])
+def played_until_killed(path: Path, chance: random.Random) -> set[int]:
+    """The matches that the program reported as saved before it was killed: while it starts, when it has opened the
+    league, or so many lines later, and then at once or a moment afterwards."""
+    lines, pause = chance.choice([0, 1, 2, 2, 3, 4]), chance.choice([0.0, chance.uniform(0, 0.05)])
     command = [sys.executable, "-c", PROGRAM, str(path), str(lines + chance.randrange(1, 4))]
     saved_places: set[int] = set()
     family: list[int] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        if lines == 0:
-            time.sleep(chance.uniform(0.2, 2.5))  # while it starts; nothing below depends on how far it comes
         for _ in range(lines):
             saved_places |= places(process.stdout.readline())
         time.sleep(pause)
@@ -135,8 +142,9 @@ def played_until_killed(path: Path, chance: random.Random) -> tuple[set[int], bo
         said = process.stdout.read()
         saved_places |= {place for line in said.splitlines(keepends=True) for place in places(line)}
         process.wait()
+    assert process.returncode == -signal.SIGKILL, "it ended before it was killed"
     until(lambda: gone(family))  # no worker outlives its program
-    return saved_places, process.returncode == -signal.SIGKILL
+    return saved_places
 
 
 def places(line: str) -> set[int]:
@@ -144,18 +152,16 @@ def places(line: str) -> set[int]:
 
 
 def kill_and_resume(path: Path, kills: int, seed: int) -> None:
-    chance, saved_places, killed, rounds = random.Random(seed), set[int](), 0, 0
+    chance, saved_places, rounds = random.Random(seed), set[int](), 0
     while rounds < kills or not saved_places:  # a program that is killed early has saved nothing
         rounds += 1
-        more, died = played_until_killed(path, chance)
+        more = played_until_killed(path, chance)
         assert not more & saved_places, "a saved match was played again"
         saved_places |= more
-        killed += died
         with League(path, read_only=True) as league:
-            found = [one.place for one in played_matches.every_match(league)]
+            found = [match.place for match in played_matches.every_match(league)]
             assert saved_places <= set(found), "a saved result is lost"
             assert len(found) == len(set(found)) == league.tournament(1).played
-    assert killed, "it finished before it was killed"
 
 
 def finished(path: Path, undisturbed: Outcome, capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,7 +173,7 @@ def finished(path: Path, undisturbed: Outcome, capsys: pytest.CaptureFixture[str
     assert outcome(path) == undisturbed
     is_sound(path, capsys)
     stale = {"x.league-lock"} if over else set()  # of a program killed after its last match: the next writer removes it
-    assert {one.name for one in path.parent.glob("x.league*")} - stale == {"x.league"}
+    assert {file.name for file in path.parent.glob("x.league*")} - stale == {"x.league"}
 
 
 def test_kill_9_at_any_moment_loses_nothing_and_repeats_nothing(
@@ -222,16 +228,9 @@ def test_a_second_instance_can_only_read_until_the_first_is_killed(path: Path) -
     assert os.listdir(path.parent) == ["x.league"], "no lock, no log"
 
 
-def until(condition: Callable[[], object], patience: float = 300) -> None:
-    end = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < end, "nothing happens"
-        time.sleep(0.02)
-
-
 def saved(path: Path) -> int:
     with League(path, read_only=True) as league:
-        return sum(one.played for one in league.tournaments())
+        return sum(tournament.played for tournament in league.tournaments())
 
 
 @contextmanager
@@ -298,6 +297,7 @@ def make_room(path: Path) -> None:
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small batches, so that some are saved before the disk is full."""
+    monkeypatch.setattr(result_writer, "ENOUGH", 100)
     monkeypatch.setattr(result_writer, "BATCH", 100)
 
 

@@ -20,7 +20,7 @@ from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchSpec, run_digest
 from engine.registry import KINDS, new_game
 from engine.seeding import derive
-from tests.faults.league import executor, within, worker_pids
+from tests.faults.league import make_executor, within, worker_pids
 
 GAME = new_game("pong", points=3)
 
@@ -33,8 +33,8 @@ def matches(count: int) -> list[MatchSpec]:
 
 @pytest.fixture(scope="module")
 def expected() -> str:
-    with SequentialMatchExecutor() as one:
-        return run_digest(one.execute_matches(matches(3000)))
+    with SequentialMatchExecutor() as executor:
+        return run_digest(executor.execute_matches(matches(3000)))
 
 
 def kill_one() -> None:
@@ -57,12 +57,12 @@ def kill_server() -> None:
 def test_killed_workers_cost_no_match(strike: Callable[[], None], expected: str) -> None:
     specs = matches(3000)
     results = []
-    with within(120), executor(2, lanes=256) as one:
-        for result in one.run(specs):
+    with within(120), make_executor(2, lanes=256) as executor:
+        for result in executor.run(specs):
             results.append(result)
             if len(results) == 500:
                 strike()
-        restarts = sum(worker.restarts for worker in one.status().workers)
+        restarts = sum(worker.restarts for worker in executor.status().workers)
     assert len(results) == 3000
     assert run_digest(results) == expected
     assert restarts >= 1, "a worker was killed"
@@ -71,17 +71,17 @@ def test_killed_workers_cost_no_match(strike: Callable[[], None], expected: str)
 
 def test_an_idle_worker_that_is_killed_is_replaced(expected: str) -> None:
     specs = matches(3000)
-    with within(120), executor(2) as one:
-        one.execute_matches(specs[:100])
+    with within(120), make_executor(2) as executor:
+        executor.execute_matches(specs[:100])
         kill_all()
-        assert run_digest(one.execute_matches(specs)) == expected
+        assert run_digest(executor.execute_matches(specs)) == expected
 
 
 def test_workers_that_cannot_start_are_reported_after_a_few_attempts() -> None:
-    with within(60), executor(2, plugins=["ringside_broken"]) as one:
+    with within(60), make_executor(2, plugins=["ringside_broken"]) as executor:
         with pytest.raises(WorkersFailed, match=r"3 worker processes in a row .*: ImportError: not on this machine\."):
-            one.execute_matches(matches(50))
-        starts = sum(event.what == "start" for event in one.events()[1])
+            executor.execute_matches(matches(50))
+        starts = sum(event.what == "start" for event in executor.events()[1])
     assert 3 <= starts <= 6, "a limited number of attempts"
     assert not worker_pids()
 
@@ -95,7 +95,7 @@ print("begun", flush=True)
 with ConcurrentMatchExecutor(2, lanes={lanes}) as executor, stopping_on_signals(executor) as signals:
     results = []
     def tell():
-        while len([one for one in executor.status().workers if one.state == "playing"]) < 2:
+        while len([worker for worker in executor.status().workers if worker.state == "playing"]) < 2:
             time.sleep(0.05)
         print("playing", flush=True)
         while not any(event.what == "stop" for event in executor.events()[1]):
@@ -168,7 +168,7 @@ def test_a_script_that_ends_without_closing_leaves_no_processes(tmp_path: Path) 
         "import psutil\n"
         "executor = ConcurrentMatchExecutor(2)\n"
         "print(len(executor.execute_matches(matches(50))))\n"
-        "print(*[one.pid for one in psutil.Process().children(recursive=True)])\n"
+        "print(*[process.pid for process in psutil.Process().children(recursive=True)])\n"
         "stream = executor.run(matches(5000))\n"
         "next(stream)\n"
     )
@@ -199,6 +199,7 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", tmp_path], check=True)
 
 
+@pytest.mark.slow  # the program and the server of its workers each compile all kernels
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_does_not_stop_workers(full_disk: Path) -> None:
     """No space for kernels, temporary files and printed output."""
@@ -219,5 +220,5 @@ def test_a_full_disk_does_not_stop_workers(full_disk: Path) -> None:
             text=True,
             cwd=Path(__file__).parents[2],
         )
-    with SequentialMatchExecutor() as one:
-        assert done.stdout.strip() == run_digest(one.execute_matches(matches(40)))
+    with SequentialMatchExecutor() as executor:
+        assert done.stdout.strip() == run_digest(executor.execute_matches(matches(40)))

@@ -12,7 +12,7 @@ import pytest
 
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import EndingKind, MatchSpec
-from tests.faults.league import SHORT_WATCHDOG, executor, sick, sick_matches, well_matches, within, worker_pids
+from tests.faults.league import SHORT_WATCHDOG, make_executor, sick, sick_matches, well_matches, within, worker_pids
 from tests.faults.test_broken_players import BREAKS, SHARED
 
 
@@ -37,11 +37,11 @@ def test_every_match_gets_the_right_result_under_random_faults(seed: int, killin
     chosen.shuffle(specs)
     done, kills = threading.Event(), []
 
-    with within(600), executor(2, watchdog=SHORT_WATCHDOG) as one:
+    with within(600), make_executor(2, watchdog=SHORT_WATCHDOG) as executor:
 
         def disturb() -> None:
             while not done.wait(chosen.uniform(0.5, 2.0)):
-                one.workers = chosen.choice([1, 2, 3])
+                executor.workers = chosen.choice([1, 2, 3])
                 pids = worker_pids(patience=0)
                 if killing and pids and chosen.random() < 0.5:
                     with suppress(ProcessLookupError):
@@ -51,7 +51,7 @@ def test_every_match_gets_the_right_result_under_random_faults(seed: int, killin
         manager = threading.Thread(target=disturb)
         manager.start()
         try:
-            played = list(one.run(specs))
+            played = list(executor.run(specs))
         finally:
             done.set()
             manager.join()

@@ -1,0 +1,286 @@
+"""Faults in experience collection: killed processes, damaged weights, hanging and dying workers."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agents.nets.architecture import Architecture
+from agents.training.selfplay.communicator import ControlRefused
+from agents.training.selfplay.manager import ParallelManager
+from agents.training.selfplay.slots import Activity
+from agents.training.selfplay.supervision import CollectionFailed
+from engine.play.match import AgentSpec
+from engine.processes.channel import frame
+from tests.agents.training.selfplay.helpers import (
+    PLAN,
+    PLUGINS,
+    PONG,
+    SMALL,
+    check_equal,
+    collect,
+    collect_until,
+    manager,
+    of,
+    python_policy,
+    rollout_here,
+    wait_for,
+)
+from tests.faults.league import within, worker_pids
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    with within(120), python_policy():
+        yield
+    assert not worker_pids()
+
+
+def pid_of(one: ParallelManager, worker: int) -> int:
+    link = one.communicator[worker]
+    assert link is not None
+    wait_for(lambda: link.child.pid is not None)
+    assert link.child.pid is not None
+    return link.child.pid
+
+
+def kill(one: ParallelManager, worker: int) -> None:
+    os.kill(pid_of(one, worker), signal.SIGKILL)
+
+
+def check_continues(one: ParallelManager, worker: int) -> None:
+    """It plays again, with the current weights."""
+    batches = collect(one, 3, worker)
+    status = one.get_status()
+    assert of(batches, worker)[-1].version == one.synchronizer.version
+    assert (status["workers"][worker]["restarts"], status["restarts"]) == (1, 1)
+
+
+def test_a_worker_that_is_killed_in_mid_game_is_started_again(tmp_path: Path) -> None:
+    """It is killed when the first game ends, in the middle of a batch."""
+    settings = {"marker": str(tmp_path / "killed")}
+    more = {"plan": "tests.plugins.self_play:killed_once", "settings": settings, "plugins": PLUGINS}
+    with manager(num_workers=1, more=more) as one:
+        one.start_workers()
+        batches = collect_until(
+            one, lambda found: one.get_status()["restarts"] == 1 and bool(found and found[-1].trajectories.results)
+        )
+        status = one.get_status()
+        assert status["restarts"] == 1
+        assert status["lost"] == {"batches": 1, "games": 4}
+        failure = status["workers"][0]["last_failure"]
+    assert failure.startswith("was killed by SIGKILL")
+    numbers = [batch.number for batch in batches]
+    again = numbers.index(1, 1)
+    assert numbers == [*range(1, again + 1), *range(1, len(numbers) - again + 1)], "none is missing"
+    assert f"it was playing batch {again + 1}" in failure
+
+
+def test_a_worker_that_is_killed_while_it_is_paused_is_still_paused() -> None:
+    with manager() as one:
+        one.start_workers()
+        collect_until(one, lambda found: {batch.worker for batch in found} == {0, 1})
+        one.pause_workers([0])
+        collect(one, 1, worker=1)
+        kill(one, 0)
+        wait_for(lambda: one.get_status()["restarts"] == 1)
+        one.model.value.bias.data += 1.0
+        one.sync_model_to_workers()
+        others = collect(one, 20, worker=1)
+        assert not of(others, 0)
+        assert one.get_status()["workers"][0]["state"] == "paused"
+        assert one.get_status()["lost"] == {"batches": 0, "games": 4}
+        one.resume_workers([0])
+        check_continues(one, 0)
+
+
+def test_a_worker_that_is_killed_while_it_sends_loses_only_that_batch() -> None:
+    """Every step ends a game, so the message does not fit into the socket, and nothing reads it."""
+    with manager(num_workers=1, boards=64, experience_batch_size=4096, max_game_length=1, queue_size=2) as one:
+        one.start_workers()
+        link = one.communicator[0]
+        assert link is not None
+        wait_for(lambda: (link.receive(), link.ready and not link.pending)[1])
+        wait_for(lambda: link.slots.batch > link.received and link.slots.activity is Activity.WAITING)
+        kill(one, 0)
+        wait_for(lambda: link.child.has_ended)
+        collect(one, 2)
+        status = one.get_status()
+    assert status["restarts"] == 1
+    assert status["lost"]["batches"] == 1
+    assert status["lost"]["games"] == 64
+
+
+def test_batches_that_wait_survive_their_worker() -> None:
+    with manager(num_workers=1, queue_size=3) as one:
+        one.start_workers()
+        wait_for(lambda: one.get_status()["queue_info"]["experience"] == [3])
+        kill(one, 0)
+        wait_for(lambda: one.get_status()["workers"][0]["state"] == "restarting")
+        batches = one.collect_experiences()
+        assert [batch.number for batch in batches] == [1, 2, 3]
+        assert one.get_status()["lost"] == {"batches": 0, "games": 4}
+        check_continues(one, 0)
+    with rollout_here(one, range(4)) as rollout:
+        for batch in batches:
+            check_equal(batch.trajectories, rollout.collect(8))
+
+
+def test_damaged_weights_are_refused_whole_and_the_old_ones_stay() -> None:
+    with manager() as one:
+        one.start_workers()
+        before = collect(one, 1)
+        version, size, digest, compressed = one.synchronizer.message()[0]
+        damaged = bytearray(one.synchronizer.message()[1])
+        damaged[len(damaged) // 2] ^= 1
+        sent = one.communicator.send("weights", [1], [version + 1, size, digest, compressed], bytes(damaged))
+        text = (
+            "worker 1 refused 'weights', and still plays model version 1: model version 2: the checksum does not match"
+        )
+        with pytest.raises(ControlRefused, match=text):
+            one._supervisor.wait_for(sent)
+        batches = before + collect(one, 10, worker=1)
+        assert {batch.version for batch in batches} == {1}
+        one.model.value.bias.data += 1.0
+        assert one.sync_model_to_workers() == 2, "the next ones are accepted"
+        assert one.get_status()["restarts"] == 0
+    with rollout_here(one, range(4, 8)) as rollout:  # the bias of the value changes no action
+        for batch in of(batches, 1):
+            assert (batch.trajectories.actions == rollout.collect(8).actions).all()
+
+
+def test_weights_of_another_network_are_refused_by_the_worker() -> None:
+    other = ParallelManager(PONG, {"architecture": Architecture("mlp", (9,))}, SMALL).learner().payload
+    with manager(num_workers=1) as one:
+        one.start_workers()
+        header = [2, len(other), hashlib.blake2b(other, digest_size=16).hexdigest(), False]
+        sent = one.communicator.send("weights", [0], header, other)
+        with pytest.raises(ControlRefused, match=r"worker 0 refused 'weights', .* model version 2: architecture = "):
+            one._supervisor.wait_for(sent)
+        assert collect(one, 3)[-1].version == 1
+
+
+def test_a_worker_that_hangs_is_ended_with_what_it_was_doing() -> None:
+    """The opponent hangs at its fourth step, in the second batch."""
+    settings, agents = {"opponent": "it"}, [AgentSpec("it", "python-policy", b"hang")]
+    more = {**PLAN, "settings": settings, "agents": agents}
+    with manager(num_workers=1, boards=2, experience_batch_size=4, timeout=1.0, more=more) as one:
+        one.start_workers()
+        collect_until(one, lambda _: one.get_status()["restarts"] > 0)
+        failure = one.get_status()["workers"][0]["last_failure"]
+        assert failure.startswith("sent no batch within 1 s, so it was ended; it was playing batch 2 for ")
+
+
+def test_a_worker_that_does_not_answer_is_named_with_the_message() -> None:
+    settings, agents = {"opponent": "it"}, [AgentSpec("it", "python-policy", b"hang")]
+    more = {**PLAN, "settings": settings, "agents": agents}
+    with manager(num_workers=1, boards=2, experience_batch_size=4, timeout=1.0, more=more) as one:
+        one.start_workers()
+        link = one.communicator[0]
+        assert link is not None
+        wait_for(lambda: link.slots.batch == 2)
+        while not link.received:
+            link.receive()
+        one.pause_workers()
+        failure = one.get_status()["workers"][0]["last_failure"]
+        assert failure.startswith("sent no answer to 'pause' within 1 s, so it was ended; it was playing batch 2 for ")
+        one.stop_workers()
+
+
+def test_workers_that_always_end_are_given_up() -> None:
+    more = {"plan": "tests.plugins.self_play:exits", "plugins": PLUGINS}
+    with manager(max_restarts=1, more=more) as one:
+        one.start_workers()
+        with pytest.raises(
+            CollectionFailed, match=r"each ended 2 times in a row .* exited with status 3; it was starting"
+        ):
+            collect(one, 1)
+        status = one.get_status()
+        assert (status["active_workers"], status["restarts"]) == (0, 2)
+        assert {worker["state"] for worker in status["workers"]} == {"given up"}
+
+
+@pytest.mark.parametrize("message", [["batch", 1, 1, [0], 0, 10], ["nonsense"], ["batch", 1, 1, [0, 0, 0, 0], 9, 1]])
+def test_a_worker_that_sends_something_invalid_is_ended(message: list[object]) -> None:
+    with manager(num_workers=1) as one:
+        one.start_workers()
+        link = one.communicator[0]
+        assert link is not None
+        wait_for(lambda: (link.receive(), link.ready)[1])
+        link.child.channel._in += frame(message)  # as if it had sent it
+        batches = collect_until(one, lambda found: one.get_status()["restarts"] > 0)
+        assert "so it was ended" in one.get_status()["workers"][0]["last_failure"]
+        assert batches or collect(one, 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_shared_memory_has_no_name_that_could_be_left() -> None:
+    """It is freed by the system when the last process that has it ends, however it ends."""
+    with manager(num_workers=1) as one:
+        one.start_workers()
+        collect(one, 1)
+        for pid in (os.getpid(), pid_of(one, 0)):
+            lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+            shared = [line for line in lines if "/pym-" in line]
+            assert shared
+            assert all(line.endswith("(deleted)") for line in shared)
+
+
+PARENT = """
+from tests.agents.training.selfplay.helpers import manager
+one = manager()
+one.start_workers()
+one.collect_experiences()
+if {paused}:
+    one.pause_workers()
+print("playing", flush=True)
+while True:
+    one.collect_experiences(timeout=1.0)
+"""
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_nothing_outlives_a_parent_that_is_killed(paused: bool) -> None:
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", PARENT.format(paused=paused)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root, start_new_session=True) as parent:
+        try:
+            assert parent.stdout is not None
+            assert parent.stdout.readline() == "playing\n"
+            family = psutil.Process(parent.pid).children(recursive=True)
+            assert len(family) >= 3, "the server and its workers"
+        finally:
+            parent.kill()
+        assert not psutil.wait_procs(family, timeout=120)[1], "processes are left"
+
+
+def test_a_worker_that_is_killed_while_it_should_stop_is_reported_as_such(caplog: pytest.LogCaptureFixture) -> None:
+    with manager(num_workers=1) as one:
+        one.start_workers()
+        collect(one, 1)
+        one.pause_workers()
+        kill(one, 0)
+        with caplog.at_level(logging.WARNING, "agents.training.selfplay"):
+            one.stop_workers()
+    [text] = [record.getMessage() for record in caplog.records]
+    assert text.startswith("worker 0 was killed by SIGKILL"), text
+
+
+def test_a_worker_that_does_not_stop_is_killed(caplog: pytest.LogCaptureFixture) -> None:
+    with manager(num_workers=1, timeout=0.5) as one:
+        one.start_workers()
+        one.pause_workers()
+        os.kill(pid_of(one, 0), signal.SIGSTOP)
+        with caplog.at_level(logging.WARNING, "agents.training.selfplay"):
+            one.stop_workers()
+    [text] = [record.getMessage() for record in caplog.records]
+    assert text.startswith("worker 0 did not stop in time, so it was killed; it was "), text
