@@ -25,6 +25,7 @@ from engine.game import (
     Game,
     Indices,
     Ints,
+    MeasuredBoards,
     Observations,
     Position,
     StyledBoards,
@@ -37,6 +38,7 @@ from engine.play.march import Marching
 from engine.play.match import AgentSpec, GameSpec, Limits, MatchResult, MatchSpec, run_digest
 from engine.play.probe_agent import probe_agent
 from engine.play.replay import verified
+from engine.play.rollout_rewards import reward_names
 from engine.policy_checks import check_policy
 from engine.registry import game_of
 from engine.scene import Scene
@@ -175,9 +177,21 @@ def _check_rows(game: Game, matches: int) -> None:
         for _ in range(MAX_STEPS):
             found = [float(score_row(boards.arrays, lane[0], np.uint32(seat))) for seat in range(game.info.seats)]
             assert found == boards.scores()[0].tolist(), f"score_row returns {found}, scores() {boards.scores()[0]}"
+            if boards.rows.stats_row is not None:
+                _check_stats_row(boards, game)
             if boards.over()[0]:
                 break
             _play_first_legal(boards, game, lane, 1)
+
+
+def _check_stats_row(boards: CompiledBoards, game: Game) -> None:
+    lane, names = np.array([0], np.uint32), reward_names(game.info)
+    parts = [boards.stats(lane), *([cast(MeasuredBoards, boards).measures(lane)] if game.info.measures else [])]
+    expected, found = np.concatenate(parts, axis=2)[0], np.zeros((game.info.seats, len(names)))
+    for seat in range(game.info.seats):
+        boards.rows.stats_row(boards.arrays, lane[0], np.uint32(seat), found[seat])  # type: ignore[misc]
+    text = f"stats_row writes {found.tolist()}, but stats() and measures() return {expected.tolist()}"
+    assert np.array_equal(found, expected), text
 
 
 def _check_info(game: Game) -> None:
@@ -185,7 +199,8 @@ def _check_info(game: Game) -> None:
     assert 1 <= info.seats <= 10, f"info.seats = {info.seats}: must be from 1 to 10"
     assert info.actions >= 1, f"info.actions = {info.actions}: must be at least 1"
     bits_for(info.actions)
-    assert len(set(info.stats)) == len(info.stats), "two statistics have the same name"
+    names = reward_names(info)
+    assert len(set(names)) == len(names), "two statistics or measures have the same name"
     assert not info.action_names or len(info.action_names) == info.actions, "info.action_names: one per action, or none"
     assert not info.seat_names or len(info.seat_names) == info.seats, "info.seat_names: one per seat, or none"
     assert info.idle is None or 0 <= info.idle < info.actions, f"info.idle = {info.idle}: must be an action, or None"
@@ -267,6 +282,11 @@ def _final_state(boards: Boards, game: Game, lane: int) -> object:
     shape = (1, game.info.seats, len(game.info.stats))
     assert stats.shape == shape, f"stats() has the shape {stats.shape}, not {shape}"
     assert np.all(np.isfinite(stats)), "a statistic is not a finite number"
+    if game.info.measures:
+        measures = cast(MeasuredBoards, boards).measures(np.array([lane], np.uint32))
+        shape = (1, game.info.seats, len(game.info.measures))
+        assert measures.shape == shape, f"measures() has the shape {measures.shape}, not {shape}"
+        assert np.all(np.isfinite(measures)), "a measure is not a finite number"
     return boards.over()[lane].item(), boards.scores()[lane].tolist(), stats.tolist(), _snapshot(boards, game, lane)
 
 

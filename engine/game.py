@@ -79,6 +79,8 @@ class GameInfo:
     observation: tuple[int, ...]  # shape of the observation of one seat (float32)
     bounds: tuple[float, float] | None = None  # least and greatest value in an observation; None: unknown
     stats: tuple[str, ...] = ()  # names of the statistics recorded per seat
+    measures: tuple[str, ...] = ()  # names of other values per seat that training may reward, such as material; not
+    # recorded; if any, boards are MeasuredBoards
     simultaneous: bool = False  # every seat acts at every step
     together: bool = False  # all seats still in the match act at every step; a seat that does not act has left
     masked: bool = False  # some actions are illegal in some positions
@@ -153,6 +155,9 @@ class BoardRows(NamedTuple):
     legal_row: Callable[..., Any] | None = None  # (arrays, lane, seat, out); None: every action is always legal
     position_row: Callable[..., Any] | None = None  # (arrays, lane, seat) -> arrays for agents that search
     score_row: Callable[..., Any] | None = None  # (arrays, lane, seat) -> float; for `engine.play.rollout`
+    stats_row: Callable[..., Any] | None = (
+        None  # (arrays, lane, seat, out): the statistics, then the measures; for it too
+    )
 
 
 class Boards(Protocol):
@@ -200,6 +205,13 @@ class CompiledBoards(Boards, Protocol):
     @property
     def arrays(self) -> tuple[Any, ...]:
         """The data of the row functions. Its numba types are the same for all boards of the game."""
+
+
+class MeasuredBoards(Boards, Protocol):
+    """Boards with values that training may reward (`engine.play.rollout_rewards`), but that no result contains."""
+
+    def measures(self, lanes: Indices) -> Floats:
+        """[len(lanes), seats, len(info.measures)]: the values now."""
 
 
 class StyledBoards(Boards, Protocol):

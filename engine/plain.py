@@ -64,6 +64,10 @@ class PlainBoard(ABC):
         """The statistics of this seat, in the order of `info.stats`."""
         return ()
 
+    def measures(self, seat: int) -> Sequence[float]:
+        """Values of this seat that training may reward, in the order of `info.measures`."""
+        return ()
+
     def position(self, seat: int) -> Position | None:
         """The position, for agents that search; None if the game has hidden information."""
         return None
@@ -139,6 +143,11 @@ class PlainBoards:
         seats = range(self._game.info.seats)
         rows = [[self._board(lane).stats(seat) for seat in seats] for lane in lanes.tolist()]
         return np.array(rows, np.float64).reshape(len(rows), len(seats), len(self._game.info.stats))
+
+    def measures(self, lanes: Indices) -> Floats:
+        seats = range(self._game.info.seats)
+        rows = [[self._board(lane).measures(seat) for seat in seats] for lane in lanes.tolist()]
+        return np.array(rows, np.float64).reshape(len(rows), len(seats), len(self._game.info.measures))
 
     def copy(self, source: int, target: int) -> None:
         self._boards[target] = copy.deepcopy(self._boards[source])

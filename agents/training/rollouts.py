@@ -44,6 +44,7 @@ class RolloutPool(Closing):
         *,
         settings: Mapping[str, Any] | None = None,
         learners: Collection[str] | None = None,
+        rewards: Mapping[str, float] | None = None,
         plugins: Sequence[str] = (),
         saved: bytes | None = None,
         on_restart: Callable[[str], None] = lambda text: None,
@@ -60,17 +61,25 @@ class RolloutPool(Closing):
         self._workers = workers
         self._plan: NamedPlan | None = None  # of threads
         self._parts: list[Rollout] | list[RolloutWorker]
-        if can_march(game, given):
+        if can_march(game, given, bool(rewards)):
             plan_here = self._plan = NamedPlan(plan, settings or {})
             plan_here.agents.update({agent.id: agent for agent in given})
             self._parts = [
-                Rollout(game, part, plan_here, learners, agents=plan_here.agents, saved=saved)
+                Rollout(game, part, plan_here, learners, agents=plan_here.agents, rewards=rewards, saved=saved)
                 for part in _divided(streams, PARTS)
             ]
         else:
             self._parts = [
                 RolloutWorker(
-                    game.spec, part, plan, given, settings=settings, learners=learners, plugins=plugins, saved=saved
+                    game.spec,
+                    part,
+                    plan,
+                    given,
+                    settings=settings,
+                    learners=learners,
+                    rewards=rewards,
+                    plugins=plugins,
+                    saved=saved,
                 )
                 for part in _divided(streams, max(workers(), 1))
             ]

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import BadValue, UnknownName
 from engine.game import Floats
 from engine.play.match import MatchResult
 from engine.play.results import UNRATED_CODES, ResultBatch
+
+NO_REWARDS = "none"
+HEAVIEST = 1e6
+
+
+def parse_rewards(text: str, what: str, known: Sequence[str], example: str) -> dict[str, float]:
+    """Parses NAME=WEIGHT, separated by commas. `what` the names are, and an `example`, are for error messages."""
+    rewards: dict[str, float] = {}
+    if text.strip() == NO_REWARDS:
+        return rewards
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, weight = (word.strip() for word in part.partition("="))
+        if name not in known:
+            raise UnknownName(what, name, known)
+        try:
+            rewards[name] = float(weight)
+        except ValueError:
+            raise BadValue("rewards", part, f"NAME=WEIGHT, such as {example}") from None
+        if not abs(rewards[name]) <= HEAVIEST:
+            raise BadValue("rewards", part, f"a weight from {-HEAVIEST:g} to {HEAVIEST:g}")
+    return rewards
 
 
 def outcomes_of(result: MatchResult) -> list[float | None]:

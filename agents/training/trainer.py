@@ -101,6 +101,7 @@ class Context(Protocol):
         *,
         settings: Mapping[str, Any] | None = None,
         learners: Collection[str] | None = None,
+        rewards: Mapping[str, float] | None = None,
         saved: bytes | None = None,
     ) -> RolloutPool:
         """A pool that collects trajectories on `workers` cores, until training ends; see

@@ -104,6 +104,7 @@ class TrainerContext:
         *,
         settings: Mapping[str, Any] | None = None,
         learners: Collection[str] | None = None,
+        rewards: Mapping[str, float] | None = None,
         saved: bytes | None = None,
     ) -> RolloutPool:
         pool = RolloutPool(
@@ -114,6 +115,7 @@ class TrainerContext:
             lambda: self.workers,
             settings=settings,
             learners=learners,
+            rewards=rewards,
             plugins=self.plugins,
             saved=saved,
             on_restart=lambda text: self.send(Log(text, Level.WARNING)),

@@ -16,7 +16,8 @@ class GuardedBoards:
         self.failure: GameFailed | None = None
         self._name = game.spec.name
         boards = self.raw = self._guard(game.boards)(lanes)
-        for name in (name for name in vars(Boards) if not name.startswith("_")):
+        names = [name for name in vars(Boards) if not name.startswith("_")]
+        for name in [*names, "measures"] if game.info.measures else names:
             setattr(self, name, self._guard(getattr(boards, name)))
 
     def _guard(self, call: Callable[..., Any]) -> Callable[..., Any]:

@@ -43,6 +43,7 @@ from engine.play.rollout_columns import Columns, Trajectories
 from engine.play.rollout_driver import DONE, FULL, driver
 from engine.play.rollout_log import ActionLog
 from engine.play.rollout_players import has_rows, is_compiled, player_of
+from engine.play.rollout_rewards import weights_of
 from engine.play.rollout_saves import SavedPlayer, SavedRollout, SavedStream, digest_of, unpack
 from engine.play.rollout_ticks import SavedMatchFailed, SlotFailed, Ticks, describe_answer
 
@@ -66,7 +67,8 @@ class Rollout(Closing):
 
     `streams` are the numbers that are passed to `plan`, one for each row of the trajectories. `learners` are the ids of
     the agents that are recorded, by default all whose pilot is a `Policy`. If not `compiled`, all matches are played by
-    ticks. A match that cannot be played raises BadSpec before it starts.
+    ticks. A match that cannot be played raises BadSpec before it starts. `rewards` are weights by name: the reward of a
+    step is the change of the score, plus the weighted changes of these statistics and measures of the game.
 
     `saved` continues the matches of another rollout where `save` was called. Their players are taken from `agents`, by
     id, as they are now; players that neither rollout was given are in `saved` themselves.
@@ -80,6 +82,7 @@ class Rollout(Closing):
         learners: Collection[str] | None = None,
         *,
         agents: Mapping[str, AgentSpec] | None = None,
+        rewards: Mapping[str, float] | None = None,
         saved: bytes | None = None,
         compiled: bool = True,
     ) -> None:
@@ -89,7 +92,9 @@ class Rollout(Closing):
         self._agents: Mapping[str, AgentSpec] = {} if agents is None else agents  # may change later
         guarded = GuardedBoards(game, lanes)
         self._boards, self._raw = cast(Boards, guarded), cast(CompiledBoards, guarded.raw)
-        self._compiled = compiled and has_rows(guarded.raw, info)
+        self._weights = weights_of(game, rewards or {})
+        self._weighted = self._weights.size > 0
+        self._compiled = compiled and has_rows(guarded.raw, info, self._weighted)
         self._pilots = PilotPool(game, lanes * seats)
         self._lane_log = LaneLog(info, lanes, record=False, heartbeat=None)
         self._running = self._lane_log.lanes["running"]
@@ -101,12 +106,14 @@ class Rollout(Closing):
         self._marched_pilots: set[int] = set()
         self._log = ActionLog(info, lanes)
         self._digests: dict[str, tuple[AgentSpec, str]] = {}  # by id, of agents that do not learn
-        self._ticks = Ticks(info, guarded, self._lane_log.lanes, self._slots, self._learning, self._log)
+        arrays = self._lane_log.lanes, self._slots, self._learning
+        self._ticks = Ticks(info, guarded, *arrays, self._log, self._weights)
         self._answers: Ints = np.zeros((lanes, seats), np.int64)
         self._ended: Indices = np.zeros(lanes, np.uint32)
         self._spare = np.zeros((seats, *info.observation), np.float32)
         self._legal = np.ones((seats, info.actions), np.uint8)
         self._scores, self._policy_out = np.zeros(seats), np.zeros(2, np.float32)
+        self._stats = np.zeros_like(self._weights)
         if saved is not None:
             try:
                 self.restore(saved)
@@ -164,13 +171,14 @@ class Rollout(Closing):
         used = (loaded for loaded in self._pilots if loaded.index in self._marched_pilots)
         loaded_pilots = sorted(used, key=lambda loaded: loaded.kind.name)
         pilots = [cast(CompiledPilot, loaded.pilot) for loaded in loaded_pilots]
-        function = driver(self._game.info, self._raw.rows, tuple(player_of(pilot) for pilot in pilots))
+        function = driver(self._game.info, self._raw.rows, tuple(map(player_of, pilots)), self._weighted)
         indices = np.array([loaded.index for loaded in loaded_pilots], np.int32)
         arguments: tuple[Any, ...] = (
             live, steps, filled, self._lane_log.lanes, self._slots, self._learning, indices, self._answers,
             self._log.rows, self._log.counts, self._spare, self._legal, self._scores, self._policy_out, self._ended,
             columns.obs, columns.legal.view(np.uint8), columns.rows, columns.actions, columns.log_probs, columns.values,
-            columns.rewards, columns.acted, columns.ends, columns.bootstrap, self._raw.arrays,
+            columns.rewards, columns.acted, columns.ends, columns.bootstrap, self._weights, self._stats,
+            self._raw.arrays,
         )  # fmt: skip
         ends, failed = function(*arguments, *[pilot.arrays for pilot in pilots])
         failure = None

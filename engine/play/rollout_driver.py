@@ -24,7 +24,9 @@ def rollout({arguments}):
         ply, limit, step, place = record.ply, record.limit, filled[lane], logged[lane]
         own, row, full = answers[lane], rows[lane], False
         for seat in range(seats):
-            scores[seat] = score_row(board, lane, uint32(seat))
+            score = score_row(board, lane, uint32(seat))
+            {weigh_start}
+            scores[seat] = score
         while step < steps:
             needed = row
             for seat in range(seats):
@@ -64,6 +66,7 @@ def rollout({arguments}):
             ply += uint32(1)
             for seat in range(seats):
                 score = score_row(board, lane, uint32(seat))
+                {weigh_step}
                 rewards[lane, step, seat] = score - scores[seat]
                 scores[seat] = score
             end = np.int64(over_row(board, lane))
@@ -97,7 +100,7 @@ DONE, FULL = -1, -2  # returned in place of the slot of an illegal answer; FULL:
 ARGUMENTS = (
     "live", "steps", "filled", "lanes", "slots", "learning", "pilots", "answers", "log", "logged", "spare", "legal",
     "scores", "policy_out", "ended", "seen", "masks", "rows", "actions", "log_probs", "values", "rewards", "acted",
-    "ends", "bootstrap", "board",
+    "ends", "bootstrap", "weights", "stats", "board",
 )  # fmt: skip
 
 
@@ -109,8 +112,9 @@ class PolicyRows(NamedTuple):
 
 
 @functools.cache
-def driver(info: GameInfo, rows: BoardRows, players: tuple[Player | PolicyRows, ...]) -> Any:
-    """The driver for this game and these players. It is compiled at its first call and cached on disk."""
+def driver(info: GameInfo, rows: BoardRows, players: tuple[Player | PolicyRows, ...], weighted: bool = False) -> Any:
+    """The driver for this game and these players. If `weighted`, rewards count more than the score
+    (`engine.play.rollout_rewards`). It is compiled at its first call and cached on disk."""
     names = {f"{name}{place}": one for place, player in enumerate(players) for name, one in player._asdict().items()}
     source = SOURCE.format(
         arguments=", ".join([*ARGUMENTS, *(f"pilot{place}" for place in range(len(players)))]),
@@ -118,6 +122,8 @@ def driver(info: GameInfo, rows: BoardRows, players: tuple[Player | PolicyRows, 
         answers=_answers(rows, players).replace("\n", "\n" + 16 * " "),
         full=FULL,
         done=DONE,
+        weigh_start=_weigh(weighted).replace("\n", "\n" + 12 * " "),
+        weigh_step=_weigh(weighted).replace("\n", "\n" + 16 * " "),
         bootstrap=_bootstrap(players).replace("\n", "\n" + 24 * " "),
         **source_parts(info, rows),
     )
@@ -136,6 +142,17 @@ def _answers(rows: BoardRows, players: tuple[Player | PolicyRows, ...]) -> str:
         else:
             lines.append(f"    answer = np.int64(act_row{place}({arguments}))")
     return "\n".join([*lines, "else:", f"    answer = np.int64({BROKEN})"])
+
+
+def _weigh(weighted: bool) -> str:
+    if not weighted:
+        return "pass"
+    lines = (
+        "stats_row(board, lane, uint32(seat), stats)",
+        "for k in range(weights.size):",
+        "    score += weights[k] * stats[k]",
+    )
+    return "\n".join(lines)
 
 
 def _bootstrap(players: tuple[Player | PolicyRows, ...]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import select
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from engine.errors import RingsideError
@@ -25,11 +25,12 @@ def serve(
     plan: str,
     settings: str,
     learners: Sequence[str] | None,
+    rewards: Mapping[str, float],
 ) -> int:
     """Play until the parent closes the connection; returns the exit status."""
     named = NamedPlan(plan, read_settings(settings))
     try:
-        with Rollout(game_of(game), streams, named, learners, agents=named.agents) as rollout:
+        with Rollout(game_of(game), streams, named, learners, agents=named.agents, rewards=rewards) as rollout:
             RolloutLoop(Channel(end), rollout, named).run()
     except MemoryError:
         return OUT_OF_MEMORY

@@ -13,10 +13,11 @@ from engine.play.rollout_driver import PolicyRows
 from engine.registry import libraries_of
 
 
-def can_march(game: Game, agents: Iterable[AgentSpec]) -> bool:
-    """Whether the compiled driver plays matches of these agents. Imports no library that a kind declares."""
+def can_march(game: Game, agents: Iterable[AgentSpec], weighted: bool = False) -> bool:
+    """Whether the compiled driver plays matches of these agents; `weighted` as there. Imports no library that a kind
+    declares."""
     kinds = {agent.kind: agent for agent in agents}
-    if libraries_of(kinds) or not has_rows(game.boards(1), game.info):
+    if libraries_of(kinds) or not has_rows(game.boards(1), game.info, weighted):
         return False
     pilots = PilotPool(game, game.info.seats)
     loaded_pilots = [pilots.pilot_of(agent) for agent in kinds.values()]
@@ -27,9 +28,11 @@ def can_march(game: Game, agents: Iterable[AgentSpec]) -> bool:
             pilots.close(loaded)
 
 
-def has_rows(boards: Boards, info: GameInfo) -> bool:
+def has_rows(boards: Boards, info: GameInfo, weighted: bool = False) -> bool:
     rows = getattr(boards, "rows", None)
-    return rows is not None and rows.score_row is not None and (rows.legal_row is not None) == info.masked
+    if rows is None or rows.score_row is None or (weighted and rows.stats_row is None):
+        return False
+    return (rows.legal_row is not None) == info.masked
 
 
 def is_compiled(loaded: LoadedPilot) -> bool:

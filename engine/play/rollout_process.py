@@ -25,6 +25,7 @@ from engine.play.match import AgentSpec, GameSpec
 from engine.play.rollout import Trajectories
 from engine.play.rollout_messages import pack_agent, unpack_trajectories
 from engine.play.rollout_plans import write_settings
+from engine.play.rollout_rewards import weights_of
 from engine.play.workers.entry import PRELOAD
 from engine.processes.bootstrap import ChildSetup
 from engine.processes.channel import Disconnected, ProtocolError
@@ -62,6 +63,7 @@ class RolloutProcess(Closing):
         *,
         settings: Mapping[str, Any] | None = None,
         learners: Collection[str] | None = None,
+        rewards: Mapping[str, float] | None = None,
         plugins: Sequence[str] = (),
         saved: bytes | None = None,
         memory: int | None = None,
@@ -69,10 +71,12 @@ class RolloutProcess(Closing):
     ) -> None:
         """`plugins`: modules that it imports, because they register games or kinds. `memory`: bytes that it may use.
 
-        `saved`: as for `Rollout`; what cannot be restored raises an error at every later call. `time_limit`: seconds to
+        `rewards`, `saved`: as for `Rollout`; what cannot be restored raises an error at every later call. `time_limit`: seconds to
         wait for a segment. If it takes longer, a policy hangs: the process is killed.
         """
-        self._info, given = game_of(game).info, list(agents)
+        rules, given = game_of(game), list(agents)
+        weights_of(rules, rewards or {})  # raises here, not in the process
+        self._info = rules.info
         self._steps = 0  # of the segment that is being played; 0 if there is none
         self.time_limit = time_limit  # may be changed between two segments
         self._until = 0.0  # when the time limit ends; 0 until the segment is first waited for
@@ -85,6 +89,7 @@ class RolloutProcess(Closing):
             plan,
             write_settings(settings or {}),
             None if learners is None else sorted(learners),
+            dict(rewards or {}),
         )
         libraries = libraries_of(agent.kind for agent in given)
         setup = ChildSetup(server=PRELOAD, libraries=libraries, memory=memory, plugins=tuple(plugins))

@@ -19,6 +19,7 @@ from engine.game import (
     Boards,
     Bools,
     Decisions,
+    Floats,
     GameInfo,
     Indices,
     Ints,
@@ -32,6 +33,7 @@ from engine.play.lane_kernels import finish_step, gather, slots_of
 from engine.play.pilots import AGENT_ERRORS, LoadedPilot, describe_error, describe_illegal
 from engine.play.rollout_columns import Columns
 from engine.play.rollout_log import ActionLog, log_actions
+from engine.play.rollout_rewards import weighted_scores
 
 LONGEST_PAUSE = 5e-3  # seconds between two calls while all lanes wait for players that are still thinking
 
@@ -64,7 +66,7 @@ class Asked(NamedTuple):
 
 class Ticks:
     """Plays lanes tick by tick. The arrays are those of the rollout: `lanes` and `slots` as in a group of lanes,
-    `learning` tells for each slot whether it is recorded."""
+    `learning` tells for each slot whether it is recorded. `weights` as in `engine.play.rollout_rewards`."""
 
     def __init__(
         self,
@@ -74,9 +76,11 @@ class Ticks:
         slots: NDArray[Any],
         learning: NDArray[Any],
         log: ActionLog,
+        weights: Floats,
     ) -> None:
         self._info, self._guarded, self._boards = info, guarded, cast(Boards, guarded)
         self._lanes, self._slots, self._learning, self._log = lanes, slots, learning, log
+        self._weights = weights
         self._held: Ints = np.full((len(lanes), info.seats), PENDING, np.int64)  # actions, until the lane moves
         self._all_acting: Bools = np.ones((len(lanes), info.seats), np.bool_)
         self._obs = np.zeros((len(slots), *info.observation), np.float32)
@@ -179,9 +183,9 @@ class Ticks:
 
     def _move(self, moved: Indices, filled: Ints, columns: Columns, ended: list[int]) -> NDArray[np.int8]:
         """Apply the actions of lanes whose seats have all answered; returns how each of them has ended."""
-        before = self._boards.scores().copy()
+        before = self._weighted_scores(moved)
         self._boards.apply(moved, self._held)
-        columns.rewards[moved, filled[moved]] = (self._boards.scores() - before)[moved]
+        columns.rewards[moved, filled[moved]] = self._weighted_scores(moved) - before
         self._held[moved] = PENDING
         over = self._boards.over()
         count = finish_step(over, self._lanes, moved, self._ended)
@@ -191,6 +195,9 @@ class Ticks:
         columns.ends[moved, filled[moved]] = ends
         filled[moved] += 1
         return ends
+
+    def _weighted_scores(self, lanes: Indices) -> Floats:
+        return weighted_scores(self._boards, self._info, self._weights, lanes)
 
     def _bootstrap(self, pilots: Iterable[LoadedPilot], lanes: Indices, filled: Ints, columns: Columns) -> None:
         """Write the values of the learning agents' observations after the last step of these lanes."""

@@ -32,11 +32,13 @@ class RolloutWorker(Closing):
         *,
         settings: Mapping[str, Any] | None = None,
         learners: Collection[str] | None = None,
+        rewards: Mapping[str, float] | None = None,
         plugins: Sequence[str] = (),
         saved: bytes | None = None,
     ) -> None:
         self._game, self._streams, self._plan, self._learners = game, tuple(streams), plan, learners
         self._plugins, self._settings, self._saved = plugins, dict(settings or {}), saved
+        self._rewards = rewards
         self._agents = {agent.id: agent for agent in agents}
         self.restarts: list[str] = []
         self._process = self._start()
@@ -49,6 +51,7 @@ class RolloutWorker(Closing):
             self._agents.values(),
             settings=self._settings,
             learners=self._learners,
+            rewards=self._rewards,
             plugins=self._plugins,
             saved=self._saved,
         )

@@ -15,8 +15,8 @@ from agents.training.matchmaking import Encounter, curriculum, encounter_of, gro
 from agents.training.neat.config import NeatConfig
 from agents.training.neat.state import HALL, Evaluation, EvolutionRun
 from agents.training.novelty import Archive, behaviour_of
-from agents.training.scoring import Merits, weighted_rewards
-from engine.errors import BadValue, UnknownName
+from agents.training.scoring import NO_REWARDS, Merits, parse_rewards, weighted_rewards
+from engine.errors import BadValue
 from engine.game import Floats, Game
 from engine.league.ratings import START, rerate
 from engine.play.results import ResultBatch
@@ -24,8 +24,6 @@ from engine.seeding import derive, pick, purpose
 
 SPREAD = 200.0  # Elo: standard deviation of the ratings that is expected before the first match
 FAMOUS = purpose("training.famous")
-NO_REWARDS = "none"
-HEAVIEST = 1e6
 
 
 class Mode(Protocol):
@@ -199,18 +197,5 @@ MODES: Mapping[str, Callable[[NeatConfig, Game, Mapping[str, str]], Mode]] = {
 
 
 def rewards_of(text: str, game: Game) -> dict[str, float]:
-    """Parses NAME=WEIGHT, separated by commas; a name is a statistic of the game, or "steps"."""
-    rewards: dict[str, float] = {}
-    if text == NO_REWARDS:
-        return rewards
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, _, weight = part.partition("=")
-        if name != "steps" and name not in game.info.stats:
-            raise UnknownName(f"statistic of {game.spec.name}", name, ("steps", *game.info.stats))
-        try:
-            rewards[name] = float(weight)
-        except ValueError:
-            raise BadValue("rewards", part, "NAME=WEIGHT, such as hits=0.01") from None
-        if not abs(rewards[name]) <= HEAVIEST:
-            raise BadValue("rewards", part, f"a weight from {-HEAVIEST:g} to {HEAVIEST:g}")
-    return rewards
+    """Rewards for statistics of the game and for "steps"."""
+    return parse_rewards(text, f"statistic of {game.spec.name}", ("steps", *game.info.stats), "hits=0.01")

@@ -16,6 +16,7 @@ from agents.training.trainer import Context
 from engine.closing import Closing
 from engine.play.rollout_columns import joined
 from engine.play.rollout_process import TIME_LIMIT
+from engine.registry import game_of
 from engine.seeding import derive
 
 
@@ -51,6 +52,7 @@ class AsynchronousCollector(Closing):
             settings=plan_settings(settings, context.game, run, self._seed),
             agents=run.pool.agents,
             learner=LEARNER,
+            rewards=settings.reward_weights(game_of(context.game)),
             plugins=context.plugins,
         )
         self._manager.load(run.learner.network(1.0).tensors)

@@ -68,7 +68,10 @@ class SynchronousCollector(Closing):
         agents = [self._run.spec(), *self._run.pool.agents]
         self._known = {agent.id for agent in agents}
         plan = plan_settings(self._settings, self._context.game, self._run)
-        return self._context.rollouts(self.streams, PLAN, agents, settings=plan, learners=[LEARNER], saved=saved)
+        rewards = self._settings.reward_weights(game_of(self._context.game))
+        return self._context.rollouts(
+            self.streams, PLAN, agents, settings=plan, learners=[LEARNER], rewards=rewards, saved=saved
+        )
 
     def collect(self) -> Collected:
         """The next steps of every stream."""

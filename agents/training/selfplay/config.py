@@ -19,6 +19,7 @@ from agents.nets.architecture import (
 from agents.nets.network import load
 from agents.training.matchmaking import bot_names, ready_bots
 from agents.training.schedules import SHAPES
+from agents.training.scoring import parse_rewards
 from agents.training.selfplay.metrics import METRICS
 from agents.training.selfplay.opponents import LEARNING_KINDS, SAMPLING, VARIANCE
 from agents.training.selfplay.parallel_config import LARGEST_BATCH
@@ -27,6 +28,7 @@ from engine.errors import BadValue
 from engine.game import Game
 from engine.options import Value, option, validate
 from engine.play.match import SEED_LIMIT, AgentSpec
+from engine.play.rollout_rewards import reward_names
 from engine.processes.channel import MAX_FRAME
 
 SYNCHRONOUS, ASYNCHRONOUS = MODE_NAMES = ("synchronous", "asynchronous")
@@ -114,6 +116,11 @@ class PpoConfig(Trainer):
     reward: str = option(
         MARGIN, choices=REWARDS, help="margin: own points less the mean of the others'; score: own points"
     )
+    rewards: str = option(
+        "",
+        help="further rewards for changes of statistics or measures of the game, such as material=0.03 in Shogi; "
+        "empty: none",
+    )
     reward_scale: float = option(1.0, low=1e-6, high=1e6, help="factor of rewards; they should be near 1")
     discount: float = option(0.99, low=0.0, high=1.0, help="discount of rewards per turn, gamma")
     trace: float = option(0.95, low=0.0, high=1.0, help="decay of generalised advantage estimation, lambda")
@@ -196,6 +203,11 @@ class PpoConfig(Trainer):
         found.shapes(observation, actions)
         return found
 
+    def reward_weights(self, game: Game) -> dict[str, float]:
+        """The weights of `rewards`; raises an error if the game has no such statistic or measure."""
+        what, known = f"statistic or measure of {game.spec.name}", reward_names(game.info)
+        return parse_rewards(self.rewards, what, known, f"{known[-1] if known else 'material'}=0.03")
+
     def check(self, game: Game, ancestor: AgentSpec | None, resuming: bool) -> None:
         if game.info.seats < 2:
             raise BadValue("game", game.spec.name, f"a game with two or more seats; it has {game.info.seats}")
@@ -209,6 +221,7 @@ class PpoConfig(Trainer):
             inherited = network.architecture
         shapes = self.architecture(game, inherited).shapes(game.info.observation, game.info.actions)
         self.check_size(sum(map(math.prod, shapes.values())))
+        self.reward_weights(game)
         if self.bot_share:
             ready_bots(game, self.bots, LEARNING_KINDS)
         ready_bots(game, self.validate_bots, LEARNING_KINDS)

@@ -35,6 +35,7 @@ from engine.errors import BadValue, RingsideError, UnknownName
 from engine.play.match import AgentSpec
 from engine.play.rollout_messages import pack_agent
 from engine.play.rollout_plans import NamedPlan
+from engine.play.rollout_rewards import weights_of
 from engine.play.workers.entry import PRELOAD
 from engine.processes.bootstrap import ChildSetup
 from engine.registry import libraries_of
@@ -62,9 +63,11 @@ class ParallelManager(Closing):
         settings: Mapping[str, Any] | None = None,
         agents: Iterable[AgentSpec] = (),
         learner: str = LEARNER,
+        rewards: Mapping[str, float] | None = None,
         plugins: Sequence[str] = (),
     ) -> None:
-        """`plugins`: modules that the workers import, because they register games or kinds."""
+        """`rewards`: as for a `Rollout`. `plugins`: modules that the workers import, because they register games or
+        kinds."""
         given = parallel_config or {}
         self.env = EnvConfig.read(env_config or {})
         self.game = self.env.game
@@ -75,6 +78,8 @@ class ParallelManager(Closing):
         self.step = 0  # calls of `collect_experiences` that returned something
         self._reset_step = 0
         self._learner_id, self._plan, self._plugins = learner, plan, tuple(plugins)
+        self._rewards = dict(rewards or {})
+        weights_of(self.game, self._rewards)  # raises if a name is unknown
         self._settings = dict(settings or {}) if plan != SELF_PLAY else self._self_play_settings(settings)
         self._named_plan = NamedPlan(plan, self._settings)  # raises if there is none, or if they are no plain values
         self._agents = {agent.id: agent for agent in agents}
@@ -151,7 +156,8 @@ class ParallelManager(Closing):
         streams = tuple(range(record.index * lanes, (record.index + 1) * lanes))
         spec = WorkerSpec(
             self.game.spec, streams, record.first, config.steps, config.queue_size, self._plan, self._settings,
-            self._bare_learner, config.max_game_length, config.games_per_worker, self.env.reward_structure,
+            self._bare_learner, config.max_game_length, config.games_per_worker, self._rewards,
+            self.env.reward_structure,
         )  # fmt: skip
         kinds = [self._bare_learner.kind, *(agent.kind for agent in self._agents.values())]
         setup = ChildSetup(server=PRELOAD, libraries=libraries_of(kinds), plugins=self._plugins)

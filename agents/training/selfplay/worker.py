@@ -52,7 +52,8 @@ class WorkerSpec:
     learner: AgentSpec  # without its weights
     longest: int  # steps of a game; 0: no limit
     games: int  # after which the players are set up again; 0: never
-    rewards: RewardStructure
+    rewards: Mapping[str, float]  # weights of statistics and measures
+    reward_structure: RewardStructure
 
 
 def self_play(
@@ -172,7 +173,7 @@ class SelfPlayWorker:
             self._failed = True
             self._channel.put(["failed", self._batch, type(error).__name__, str(error)])
             return
-        self._spec.rewards.apply(segment)
+        self._spec.reward_structure.apply(segment)
         slot = self._free.popleft()
         fields, body = self._slots.write(slot, segment)
         self._since_setup += len(segment.results)
@@ -198,6 +199,7 @@ class SelfPlayWorker:
             self._games,
             [self._spec.learner.id],
             agents=self._plan.agents,
+            rewards=self._spec.rewards,
             saved=saved,
         )
 
@@ -257,13 +259,16 @@ class SelfPlayWorker:
         so a later delay means that the worker hangs."""
         self._note(Activity.STARTING)
         stream, number = self._spec.streams[0], self._spec.first[0]
+        learners = [self._spec.learner.id]
 
         def short(_: int, k: int) -> MatchSpec:
             return replace(self._plan(stream, number), limits=Limits(steps=1))
 
         with (
             suppress(RingsideError),  # the first batch fails with the same error, and is reported
-            Rollout(self._game, [stream], short, [self._spec.learner.id], agents=self._plan.agents) as rollout,
+            Rollout(
+                self._game, [stream], short, learners, agents=self._plan.agents, rewards=self._spec.rewards
+            ) as rollout,
         ):
             rollout.collect(2)
 

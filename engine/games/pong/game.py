@@ -244,21 +244,26 @@ def _observe(arrays, lanes, seats, out):  # type: ignore[no-untyped-def]
         observe_row(arrays, lanes[i], seats[i], out[i])
 
 
-@kernel
-def _stats(boards, lanes, out):  # type: ignore[no-untyped-def]
+@row
+def stats_row(arrays, lane, seat, out):  # type: ignore[no-untyped-def]
+    b = arrays[0][lane]
+    n = float(max(b.hits[seat], uint32(1)))
+    mean = b.contact[seat] / n
+    out[0] = b.hits[seat]
+    out[1] = b.score[uint32(1) - seat]
+    out[2] = b.distance[seat]
+    out[3] = b.reaction[seat] / float(max(b.reactions[seat], uint32(1)))
+    out[4] = mean
+    out[5] = np.sqrt(max(b.contact2[seat] / n - mean * mean, 0.0))
+    out[6] = b.speeds[seat] / n
+    out[7] = b.longest
+
+
+@bare
+def _stats(arrays, lanes, out):  # type: ignore[no-untyped-def]
     for i in range(lanes.size):
-        b = boards[lanes[i]]
-        for s in range(2):
-            n = float(max(b.hits[s], uint32(1)))
-            mean = b.contact[s] / n
-            out[i, s, 0] = b.hits[s]
-            out[i, s, 1] = b.score[1 - s]
-            out[i, s, 2] = b.distance[s]
-            out[i, s, 3] = b.reaction[s] / float(max(b.reactions[s], uint32(1)))
-            out[i, s, 4] = mean
-            out[i, s, 5] = np.sqrt(max(b.contact2[s] / n - mean * mean, 0.0))
-            out[i, s, 6] = b.speeds[s] / n
-            out[i, s, 7] = b.longest
+        for seat in range(2):
+            stats_row(arrays, lanes[i], uint32(seat), out[i, seat])
 
 
 class Pong:
@@ -295,7 +300,7 @@ class Pong:
 class PongBoards:
     """Matches in progress; each lane is one record."""
 
-    rows = BoardRows(observe_row, apply_row, over_row, score_row=score_row)
+    rows = BoardRows(observe_row, apply_row, over_row, score_row=score_row, stats_row=stats_row)
 
     def __init__(self, options: PongOptions, lanes: int) -> None:
         self.records = np.zeros(lanes, BOARD)
@@ -344,7 +349,7 @@ class PongBoards:
 
     def stats(self, lanes: Indices) -> Floats:
         out = np.empty((len(lanes), 2, len(STATS)))
-        _stats(self.records, lanes, out)
+        _stats(self.arrays, lanes, out)
         return out
 
     def copy(self, source: int, target: int) -> None:

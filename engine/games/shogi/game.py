@@ -14,7 +14,7 @@ from engine.errors import BadValue
 from engine.game import BoardRows, Bools, Floats, GameInfo, Indices, Ints, Observations, Seeds
 from engine.games.shogi import lanes as kernels
 from engine.games.shogi.csa import ending_word, write_csa
-from engine.games.shogi.lanes import LANE, MAX_START_MOVES, PLANES, RULES, STATS, Arrays
+from engine.games.shogi.lanes import LANE, MAX_START_MOVES, MEASURES, PLANES, RULES, STATS, Arrays
 from engine.games.shogi.moves import MAX_MOVES
 from engine.games.shogi.notation import START
 from engine.games.shogi.openings import STARTS
@@ -62,6 +62,7 @@ class Shogi:
             observation=(PLANES, 9, 9),
             bounds=(0.0, 1.0),
             stats=STATS,
+            measures=MEASURES,
             masked=True,
             seat_names=SIDES,
             pace=1.5,
@@ -118,6 +119,7 @@ class ShogiBoards:
         kernels.legal_row,
         kernels.position_row,
         kernels.score_row,
+        kernels.stats_row,
     )
 
     def __init__(self, options: ShogiOptions, lanes: int) -> None:
@@ -175,6 +177,11 @@ class ShogiBoards:
 
     def stats(self, lanes: Indices) -> Floats:
         return self.lanes["stats"][lanes].astype(np.float64)
+
+    def measures(self, lanes: Indices) -> Floats:
+        out = np.empty((len(lanes), 2, len(MEASURES)))
+        kernels.measures(self.arrays, lanes, out)
+        return out
 
     def copy(self, source: int, target: int) -> None:
         for array in self.arrays[:-1]:

@@ -27,6 +27,7 @@ from engine.games.shogi.tables import (
     KINGS,
     OCCUPIED,
     PIECE_COUNTS,
+    PIECE_VALUES,
     ROOK,
     SETS,
     SIDE,
@@ -40,6 +41,7 @@ RUNNING, FINISHED, LIMIT, NO_CONTEST = range(4)  # values of `over`
 # Values of `reason`: running, no legal move, fourfold repetition, perpetual check, entering king, move limit.
 PLAYING, MATE, REPETITION, PERPETUAL, DECLARED, TOO_LONG = range(6)
 STATS = ("captures", "drops", "promotions", "checks")
+MEASURES = ("material",)
 LANE = np.dtype(
     [
         ("before", "u4"),  # moves before the start of the match
@@ -257,6 +259,27 @@ def score_row(arrays, lane, seat):  # type: ignore[no-untyped-def]
 
 
 @row
+def material_row(arrays, lane, seat):  # type: ignore[no-untyped-def]
+    """The value of a seat's pieces, on the board and in hand."""
+    squares, seat, total = arrays.cells[lane], int64(seat), 0.0
+    for square in range(81):
+        code = int64(squares[square])
+        if code >> 4 == seat:
+            total += PIECE_VALUES[code & 15]
+    for kind in range(1, DROPS + 1):
+        total += PIECE_VALUES[kind] * squares[HANDS + 8 * seat + kind]
+    return total
+
+
+@row
+def stats_row(arrays, lane, seat, out):  # type: ignore[no-untyped-def]
+    """Write statistics and measures of a seat."""
+    for k in range(4):
+        out[k] = arrays.lanes[lane].stats[seat, k]
+    out[4] = material_row(arrays, lane, seat)
+
+
+@row
 def acting_row(arrays, lane, seat):  # type: ignore[no-untyped-def]
     return arrays.acting[lane, seat]
 
@@ -307,6 +330,13 @@ def observe_row(arrays, lane, seat, out):  # type: ignore[no-untyped-def]
 def apply(arrays, lanes, actions):  # type: ignore[no-untyped-def]
     for i in range(lanes.size):
         apply_row(arrays, lanes[i], actions[lanes[i]])
+
+
+@bare
+def measures(arrays, lanes, out):  # type: ignore[no-untyped-def]
+    for i in range(lanes.size):
+        for seat in range(2):
+            out[i, seat, 0] = material_row(arrays, lanes[i], seat)
 
 
 @bare

@@ -20,6 +20,8 @@ TYPES = 15  # type 0 is no piece
 WHITE = 16
 DROPS = 7  # hands hold types 1 to 7
 PIECE_COUNTS = (18, 4, 4, 4, 2, 2, 4, 2)  # pieces of each type in the game, pawns first
+# Usual values of pieces by type (Tanigawa), in pawns: from no piece to king, then the promoted ones.
+PIECE_VALUES = np.array([0, 1, 3, 4, 5, 8, 10, 6, 0, 7, 6, 6, 6, 10, 12, 0], np.float64)
 KINDS, ACTIONS = 27, 27 * 81
 DIRECTIONS = ((-1, 0), (-1, -1), (-1, 1), (0, -1), (0, 1), (1, 0), (1, -1), (1, 1), (-2, -1), (-2, 1))
 OPPOSITE = np.array([5, 7, 6, 4, 3, 0, 2, 1], np.int64)

@@ -243,6 +243,12 @@ def score_row(arrays, lane, seat):  # type: ignore[no-untyped-def]
     return float(arrays.treasure[lane, seat])
 
 
+@row
+def stats_row(arrays, lane, seat, out):  # type: ignore[no-untyped-def]
+    for k in range(out.size):
+        out[k] = arrays.counts[lane, seat, k]
+
+
 @bare
 def _apply(arrays, which, actions):  # type: ignore[no-untyped-def]
     for i in range(which.size):
@@ -290,7 +296,7 @@ class TreasureHunt:
 class TreasureHuntBoards:
     """Matches in progress; each array has one row per lane."""
 
-    rows = BoardRows(observe_row, apply_row, over_row, score_row=score_row)
+    rows = BoardRows(observe_row, apply_row, over_row, score_row=score_row, stats_row=stats_row)
 
     def __init__(self, options: TreasureHuntOptions, lanes: int) -> None:
         o, margin = options, options.radius
