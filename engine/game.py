@@ -155,9 +155,7 @@ class BoardRows(NamedTuple):
     legal_row: Callable[..., Any] | None = None  # (arrays, lane, seat, out); None: every action is always legal
     position_row: Callable[..., Any] | None = None  # (arrays, lane, seat) -> arrays for agents that search
     score_row: Callable[..., Any] | None = None  # (arrays, lane, seat) -> float; for `engine.play.rollout`
-    stats_row: Callable[..., Any] | None = (
-        None  # (arrays, lane, seat, out): the statistics, then the measures; for it too
-    )
+    stats_row: Callable[..., Any] | None = None  # (arrays, lane, seat, out): statistics, then measures; also for it
 
 
 class Boards(Protocol):

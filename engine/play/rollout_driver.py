@@ -147,12 +147,8 @@ def _answers(rows: BoardRows, players: tuple[Player | PolicyRows, ...]) -> str:
 def _weigh(weighted: bool) -> str:
     if not weighted:
         return "pass"
-    lines = (
-        "stats_row(board, lane, uint32(seat), stats)",
-        "for k in range(weights.size):",
-        "    score += weights[k] * stats[k]",
-    )
-    return "\n".join(lines)
+    loop = "for k in range(weights.size):\n    score += weights[k] * stats[k]"
+    return f"stats_row(board, lane, uint32(seat), stats)\n{loop}"
 
 
 def _bootstrap(players: tuple[Player | PolicyRows, ...]) -> str:

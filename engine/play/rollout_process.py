@@ -71,8 +71,8 @@ class RolloutProcess(Closing):
     ) -> None:
         """`plugins`: modules that it imports, because they register games or kinds. `memory`: bytes that it may use.
 
-        `rewards`, `saved`: as for `Rollout`; what cannot be restored raises an error at every later call. `time_limit`: seconds to
-        wait for a segment. If it takes longer, a policy hangs: the process is killed.
+        `rewards`, `saved`: as for `Rollout`; what cannot be restored raises an error at every later call. `time_limit`:
+        seconds to wait for a segment. If it takes longer, a policy hangs: the process is killed.
         """
         rules, given = game_of(game), list(agents)
         weights_of(rules, rewards or {})  # raises here, not in the process

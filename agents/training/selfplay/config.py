@@ -21,7 +21,7 @@ from agents.training.matchmaking import bot_names, ready_bots
 from agents.training.schedules import SHAPES
 from agents.training.scoring import parse_rewards
 from agents.training.selfplay.metrics import METRICS
-from agents.training.selfplay.opponents import LEARNING_KINDS, SAMPLING, VARIANCE
+from agents.training.selfplay.opponents import LEARNING_KINDS, SAMPLING
 from agents.training.selfplay.parallel_config import LARGEST_BATCH
 from agents.training.trainer import Ends, Metric, Trainer
 from engine.errors import BadValue
@@ -71,9 +71,10 @@ class PpoConfig(Trainer):
             "validate_every": 50,
         },
         "Shogi": {
-            "updates": 500, "threads": 2, "steps": 64, "epochs": 2, "minibatch": 256, "last_learning_rate": 2e-4,
-            "entropy": 0.02, "last_entropy": 5e-3, "scale_observations": False, "bot_share": 0.3, "sampling": VARIANCE,
-            "bots": "Pebble,Magpie", "validate_bots": "Pebble,Magpie",
+            "updates": 200, "channels": "16", "blocks": 2, "steps": 64, "rewards": "material=0.03", "epochs": 2,
+            "minibatch": 256, "last_learning_rate": 2e-4, "entropy": 0.02, "last_entropy": 5e-3,
+            "scale_observations": False, "self_share": 0.3, "bot_share": 0.7, "bots": "Pebble,Magpie", "snapshots": 0,
+            "temperature": 1.0, "validate_bots": "Pebble,Magpie",
         },
     }  # fmt: skip
     preset_games: ClassVar[Mapping[str, tuple[str, ...]]] = {

@@ -259,16 +259,14 @@ class SelfPlayWorker:
         so a later delay means that the worker hangs."""
         self._note(Activity.STARTING)
         stream, number = self._spec.streams[0], self._spec.first[0]
-        learners = [self._spec.learner.id]
+        learners, rewards = [self._spec.learner.id], self._spec.rewards
 
         def short(_: int, k: int) -> MatchSpec:
             return replace(self._plan(stream, number), limits=Limits(steps=1))
 
         with (
             suppress(RingsideError),  # the first batch fails with the same error, and is reported
-            Rollout(
-                self._game, [stream], short, learners, agents=self._plan.agents, rewards=self._spec.rewards
-            ) as rollout,
+            Rollout(self._game, [stream], short, learners, agents=self._plan.agents, rewards=rewards) as rollout,
         ):
             rollout.collect(2)
 

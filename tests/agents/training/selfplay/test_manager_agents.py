@@ -57,7 +57,7 @@ def test_agents_that_are_forgotten_finish_their_games_and_leave_the_memory() -> 
     bare, info = replace(one.learner(), payload=b""), one.game.info
     rewards = one.env.reward_structure
     spec = WorkerSpec(
-        one.game.spec, tuple(range(4)), (0,) * 4, 8, 99, PLAN["plan"], {"opponent": "old"}, bare, 0, 0, rewards
+        one.game.spec, tuple(range(4)), (0,) * 4, 8, 99, PLAN["plan"], {"opponent": "old"}, bare, 0, 0, {}, rewards
     )  # fmt: skip
     one.synchronizer.publish(one.learner().payload)
     fields, body = one.synchronizer.message()
