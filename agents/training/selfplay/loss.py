@@ -46,12 +46,25 @@ class Loss(NamedTuple, Generic[Number]):
     clipped: Number  # share of ratios beyond the clip
 
 
+def _legal_logits(logits: Tensor, legal: Tensor) -> Tensor:
+    """The logits of legal actions, side by side, and `ILLEGAL` for what is left of each row. Of the 2,187 actions of
+    Shogi some 60 are legal: the loss of all of them took three times as long."""
+    counts = legal.sum(dim=1)
+    rows, actions = legal.nonzero(as_tuple=True)
+    places = torch.arange(len(rows), device=legal.device) - (counts.cumsum(0) - counts)[rows]
+    index = torch.zeros(len(legal), int(counts.max()), dtype=torch.int64, device=legal.device)
+    index[rows, places] = actions
+    empty = torch.arange(index.shape[1], device=legal.device) >= counts[:, None]
+    return logits.gather(1, index).masked_fill(empty, ILLEGAL)
+
+
 def ppo_loss(logits: Tensor, values: Tensor, batch: Batch, clip: float, value_clip: float) -> Loss[Tensor]:
     """The loss of the network's outputs for a minibatch."""
+    chosen = logits.gather(1, batch.actions[:, None])
     if batch.legal is not None:
-        logits = logits.masked_fill(~batch.legal, ILLEGAL)
+        logits = _legal_logits(logits, batch.legal)
     every = torch.log_softmax(logits, dim=1)
-    log_probs = every.gather(1, batch.actions[:, None]).squeeze(1)
+    log_probs = (chosen - torch.logsumexp(logits, dim=1, keepdim=True)).squeeze(1)
     log_ratio = log_probs - batch.log_probs
     ratio = log_ratio.exp()
     policy = -torch.min(batch.advantages * ratio, batch.advantages * ratio.clamp(1 - clip, 1 + clip)).mean()
