@@ -72,9 +72,9 @@ class PpoConfig(Trainer):
         },
         "Shogi": {
             "updates": 400, "channels": "16", "blocks": 2, "steps": 64, "rewards": "material=0.03", "discount": 0.95,
-            "epochs": 2, "minibatch": 256, "last_learning_rate": 2e-4, "last_entropy": 1e-3, "scale_observations": False,
-            "self_share": 0.3, "bot_share": 0.7, "bots": "Pebble,Magpie", "snapshots": 0, "temperature": 1.0,
-            "validate_bots": "Pebble,Magpie", "validate_pairs": 20,
+            "epochs": 2, "minibatch": 256, "last_learning_rate": 2e-4, "last_entropy": 1e-3,
+            "scale_observations": False, "self_share": 0.3, "bot_share": 0.7, "bots": "Pebble,Magpie", "snapshots": 0,
+            "temperature": 1.0, "validate_bots": "Pebble,Magpie", "validate_pairs": 20,
         },
     }  # fmt: skip
     preset_games: ClassVar[Mapping[str, tuple[str, ...]]] = {
