@@ -16,16 +16,18 @@ from safetensors.numpy import load
 from agents.nets import network as networks
 from agents.nets.pilot import agent
 from agents.training.events import Champion, Checkpoint, Current, Ended, Event, How, Metrics, Spans, Workers
+from agents.training.selfplay import ppo
 from agents.training.selfplay.collector import Collected, SynchronousCollector
-from agents.training.selfplay.config import NETWORKS, PpoConfig
+from agents.training.selfplay.config import MODE_NAMES, NETWORKS, PpoConfig
 from agents.training.selfplay.learner import Learner
 from agents.training.selfplay.loss import Batch
 from agents.training.selfplay.mlp_step import MlpStep
 from agents.training.selfplay.opponents import BOT, SNAPSHOT
 from agents.training.selfplay.state import Best, PpoRun
 from agents.training.session import TrainingSession
-from engine.errors import BadValue
+from engine.errors import BadValue, UnknownName
 from engine.play.match import AgentSpec
+from engine.play.rollout import Trajectories
 from engine.registry import new_game
 from tests.agents.training.fake_context import GAME, last_state, of, stay_in_process, trained
 
@@ -196,6 +198,34 @@ def test_rewards_that_are_not_finite_are_blamed_on_the_game(quick: PpoConfig, mo
     monkeypatch.setattr(SynchronousCollector, "collect", collect)
     with pytest.raises(BadValue, match="rewards = 'nan or inf': must be finite numbers: check the scores of pong"):
         trained(quick)
+
+
+def test_rewards_for_what_the_game_does_not_count_are_refused_with_the_known_names() -> None:
+    shogi = new_game("shogi")
+    for text, words in (
+        ("materiel=0.03", "unknown statistic or measure of shogi 'materiel'.*material"),
+        ("material", "rewards = 'material': must be NAME=WEIGHT, such as material=0.03"),
+        ("material=much", "rewards = 'material=much': must be NAME=WEIGHT"),
+        ("material=nan", "rewards = 'material=nan': must be a weight from"),
+    ):
+        with pytest.raises((BadValue, UnknownName), match=words):
+            PpoConfig(rewards=text).check(shogi, None, False)
+    assert PpoConfig(rewards=" material=0.03, checks = 1").reward_weights(shogi) == {"material": 0.03, "checks": 1.0}
+    assert PpoConfig().reward_weights(shogi) == PpoConfig(rewards="none").reward_weights(shogi) == {}
+
+
+@pytest.mark.parametrize("mode", MODE_NAMES)
+def test_the_network_learns_from_rewards_for_statistics(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def batch(played: Trajectories, *rest: Any) -> Batch:
+        seen.append(played.rewards)
+        return usual(played, *rest)
+
+    usual = ppo.batch_of
+    monkeypatch.setattr(ppo, "batch_of", batch)
+    trained(PpoConfig(**{**QUICK, "mode": mode, "updates": 1, "rewards": "distance=0.1"}))
+    assert (np.abs(seen[0]) % 1 != 0).any()  # points are whole numbers
 
 
 def test_batches_that_workers_cannot_send_are_refused_by_the_name_of_the_setting() -> None:
