@@ -59,7 +59,7 @@ class PpoConfig(Trainer):
     agent_settings: ClassVar[tuple[str, ...]] = ("opponents",)
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
         "Pong": {
-            "updates": 1200, "minutes": 9.0, "streams": 128, "discount": 0.995, "trace": 0.98, "learning_rate": 2e-3,
+            "updates": 800, "minutes": 9.0, "streams": 128, "discount": 0.995, "trace": 0.98, "learning_rate": 2e-3,
             "last_learning_rate": 2e-4, "entropy": 5e-3, "last_entropy": 5e-4, "self_share": 0.4, "bot_share": 0.3,
             "bots": "Tracker,Predictor", "validate_bots": "Lazy,Tracker,Predictor", "validate_every": 50,
             "validate_pairs": 25,

@@ -38,20 +38,39 @@ def results_against(player: Player, bot: str, game: str) -> list[tuple[int, Matc
         return [(result.players.index("champion"), result) for result in executor.run(matches(met, Limits()))]
 
 
-@pytest.mark.slow
-def test_a_network_beats_the_tracker_in_pong(monkeypatch: pytest.MonkeyPatch) -> None:
+def share_of_points(player: Player, bot: str, game: str) -> tuple[float, float]:
+    """Its 95 % interval."""
+    points = [outcomes_of(result)[seat] for seat, result in results_against(player, bot, game)]
+    return interval(sum(point for point in points if point is not None), len(points))
+
+
+def test_a_network_beats_a_weak_bot_in_pong_after_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     stay_in_process(monkeypatch)
-    player = champion_of("pong", "Pong", updates=300)
-    points = [outcomes_of(result)[seat] for seat, result in results_against(player, "Tracker", "pong")]
-    low, _ = interval(sum(point for point in points if point is not None), len(points))
+    player = champion_of("pong", "Pong", updates=80, validate_every=80, validate_pairs=1)
+    low, _ = share_of_points(player, "Lazy", "pong")
     assert low > 0.5
 
 
-@pytest.mark.slow
-def test_a_network_collects_twice_as_much_as_dice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_collects_twice_as_much_as_dice_after_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     stay_in_process(monkeypatch)
-    player = champion_of("treasure-hunt", "Treasure Hunt", updates=20, validate_every=20, validate_bots="Dice")
+    few = {"updates": 10, "validate_every": 10, "validate_bots": "Dice", "validate_pairs": 1}
+    player = champion_of("treasure-hunt", "Treasure Hunt", **few)
     found = results_against(player, "Dice", "treasure-hunt")
     own = [result.scores[seat] for seat, result in found]
     others = [score for seat, result in found for place, score in enumerate(result.scores) if place != seat]
     assert np.mean(own) > 2 * np.mean(others)
+
+
+@pytest.mark.slow
+def test_a_network_beats_the_tracker_in_pong(monkeypatch: pytest.MonkeyPatch) -> None:
+    stay_in_process(monkeypatch)
+    low, _ = share_of_points(champion_of("pong", "Pong", updates=300), "Tracker", "pong")
+    assert low > 0.5
+
+
+@pytest.mark.slow
+def test_a_network_beats_random_moves_in_shogi(monkeypatch: pytest.MonkeyPatch) -> None:
+    stay_in_process(monkeypatch)
+    player = champion_of("shogi", "Shogi", updates=60, validate_every=60, validate_pairs=1)
+    low, _ = share_of_points(player, "Pebble", "shogi")
+    assert low > 0.5
