@@ -13,6 +13,7 @@ import socket
 import threading
 import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from engine.processes.process_tree import descendants, kill_all
 from engine.registry import TRAINERS, game_of
 
 REASON = 400  # characters of an error in a reason; the log has all of it
+NOTICES = 4096  # bytes: notices of commands that are taken at once
 PATIENCE = 2.0  # seconds that child processes may take to exit
 HINT = " (in the trainer's process: put what your script registers into a module, and name it in plugins)"
 
@@ -58,6 +60,8 @@ class TrainerContext:
         self._pools: set[RolloutPool] = set()  # that are open
         self._reading = threading.Lock()  # threads that collect trajectories read `workers`
         self._sending = threading.Lock()  # and report processes that were started again
+        self._news, self._notice = socket.socketpair()  # readable after another thread has handled a command
+        self._notice.setblocking(False)
         self.stopping = False
 
     @property
@@ -130,15 +134,20 @@ class TrainerContext:
             pool.close()
         if self._executor is not None:
             self._executor.close()
+        self._news.close()
+        self._notice.close()
 
     def attend(self) -> bool:
-        self._read_commands()
+        self._read_commands(notify=False)
         self._report_workers()
         while self._paused and not self.stopping:
             # Workers finish what they have begun; after that nothing changes until the next command.
+            # Another thread may read that command before this one waits for the socket, so it sends a notice.
             timeout = [EVERY] if self._reports.busy else []
-            select.select([self._channel.socket], [], [], *timeout)
-            self._read_commands()
+            readable, _, _ = select.select([self._channel.socket, self._news], [], [], *timeout)
+            if self._news in readable:
+                self._news.recv(NOTICES)
+            self._read_commands(notify=False)
             self._report_workers()
         return self.stopping
 
@@ -173,11 +182,16 @@ class TrainerContext:
         except ProtocolError:
             self._exit_orphaned()
 
-    def _read_commands(self) -> None:
+    def _read_commands(self, *, notify: bool = True) -> None:
+        """If `notify`, an `attend` that waits in another thread continues, because that command is no longer in the
+        socket."""
         try:
             with self._reading:
                 for words, _ in self._channel.get():
                     self._on_command(words)
+                    if notify:
+                        with suppress(OSError):  # it is full, so `attend` does not wait; or training has ended
+                            self._notice.send(b"\0")
         except ProtocolError:
             self._exit_orphaned()
 

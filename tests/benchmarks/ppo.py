@@ -57,7 +57,8 @@ class Training:
         settings = ppo_settings(minibatch, epochs, boards, samples)
         self._ours, self._theirs = socket.socketpair()  # the other end of the session, which never sends a command
         job = TrainingJobSpec("ppo", items(settings), new_game("pong").spec, 1, None, None, (), (), DEFAULT)
-        self._events = settings.train(TrainerContext(Channel(self._ours), job))
+        self._context = TrainerContext(Channel(self._ours), job)
+        self._events = settings.train(self._context)
         self._samples = samples
         self.parts: list[dict[str, float]] = []  # seconds of the parts of each update
 
@@ -74,6 +75,7 @@ class Training:
 
     def close(self) -> None:
         self._events.close()  # type: ignore[attr-defined]
+        self._context.close()
         self._ours.close()
         self._theirs.close()
 

@@ -80,6 +80,7 @@ def test_an_event_larger_than_a_frame_is_an_error_of_the_trainer(monkeypatch: py
     line = trainer_main.TrainerContext(SimpleNamespace(), SimpleNamespace(workers=1))
     with pytest.raises(RingsideError, match=r"size of a Checkpoint = \d+: must be at most 1,000 bytes"):
         line.send(Checkpoint(1, bytes(1000)))
+    line.close()
 
 
 def test_a_session_that_is_not_polled_loses_no_event() -> None:
@@ -162,10 +163,34 @@ def test_a_paused_trainer_waits_without_polling(monkeypatch: pytest.MonkeyPatch)
         context = trainer_main.TrainerContext(Channel(theirs), SimpleNamespace(workers=1))  # type: ignore[arg-type]
         trainer = threading.Thread(target=lambda: answers.append(context.attend()))
         trainer.start()
-        assert calls.get() == ([theirs], [], []), "without a timeout"
+        assert calls.get() == ([theirs, context._news], [], []), "without a timeout"
         commands.put(["resume"])
         trainer.join()
+        context.close()
     assert (answers, calls.qsize()) == ([False], 0)
+
+
+@pytest.mark.parametrize("command", ["resume", "stop"])
+def test_a_command_that_another_thread_reads_ends_the_pause(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that collects trajectories reads it after the trainer has seen the pause, and before it waits."""
+    ours, theirs = socket.socketpair()
+
+    def wait(*words: Any) -> object:
+        commands.put([command])
+        collecting = threading.Thread(target=lambda: context.workers)
+        collecting.start()
+        collecting.join()
+        found = select.select(*words[:3], 0.0)
+        assert any(found), "it would wait for another command"
+        return found
+
+    monkeypatch.setattr(trainer_main, "select", SimpleNamespace(select=wait))
+    with ours, theirs:
+        commands = Channel(ours)
+        commands.put(["pause"])
+        context = trainer_main.TrainerContext(Channel(theirs), SimpleNamespace(workers=1))  # type: ignore[arg-type]
+        assert context.attend() is (command == "stop")
+        context.close()
 
 
 class SlowChannel:
@@ -221,6 +246,7 @@ def test_messages_of_two_threads_do_not_mix() -> None:
     channel.started = meanwhile
     context.send(Log("first"))
     collecting.join()
+    context.close()
     assert not channel.overlapped
     assert len(channel.sent) == 2
 
