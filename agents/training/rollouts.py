@@ -80,8 +80,9 @@ class RolloutPool(Closing):
                     rewards=rewards,
                     plugins=plugins,
                     saved=saved,
+                    name=f"rollout process {number}",
                 )
-                for part in _divided(streams, max(workers(), 1))
+                for number, part in enumerate(_divided(streams, max(workers(), 1)), 1)
             ]
         self._reported = [0] * len(self._parts)  # restarts that `on_restart` was called for
 
@@ -92,11 +93,22 @@ class RolloutPool(Closing):
 
     def collect(self, steps: int) -> Trajectories:
         """See `Rollout.collect`."""
+        for part in self._parts:
+            if isinstance(part, RolloutWorker):
+                part.remember()
         try:
             with ThreadPoolExecutor(min(max(self._workers(), 1), len(self._parts)), "ringside-rollout") as pool:
                 return joined(list(pool.map(lambda part: part.collect(steps), self._parts)))
         finally:
             self._report_restarts()
+
+    def cancel(self) -> list[str] | None:
+        """Give up the segment that another thread collects, and end the processes that play it: there it raises
+        RolloutCancelled, unless it was complete. `save` then returns the matches before that segment. Returns what
+        these processes were doing; None, and does nothing, if threads play: they cannot be ended."""
+        if self._plan is not None:
+            return None
+        return [text for part in self._parts if isinstance(part, RolloutWorker) and (text := part.cancel())]
 
     @property
     def restarts(self) -> int:
@@ -128,8 +140,12 @@ class RolloutPool(Closing):
                 part.configure(settings)
 
     def save(self) -> bytes:
-        """See `Rollout.save`: all streams, so that another pool may have another number of parts."""
-        return joined_saves([part.save() for part in self._parts], self._game)
+        """See `Rollout.save`: all streams, so that another pool may have another number of parts. Empty after `cancel`
+        of the first segment."""
+        saves = [part.save() for part in self._parts]
+        if len(set(saves)) == 1:  # one part; or what all parts were given, because the first segment was cancelled
+            return saves[0]
+        return joined_saves(saves, self._game)
 
     def close(self) -> None:
         for part in self._parts:

@@ -39,6 +39,7 @@ from engine.play.lane_log import LaneLog
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
 from engine.play.pilots import AGENT_ERRORS, LoadedPilot, PilotPool, describe_error
 from engine.play.results import ResultSelection
+from engine.play.rollout_calls import RolloutCalls
 from engine.play.rollout_columns import Columns, Trajectories
 from engine.play.rollout_driver import DONE, FULL, driver
 from engine.play.rollout_log import ActionLog
@@ -85,7 +86,9 @@ class Rollout(Closing):
         rewards: Mapping[str, float] | None = None,
         saved: bytes | None = None,
         compiled: bool = True,
+        calls: RolloutCalls | None = None,
     ) -> None:
+        """`calls`: records which agents are asked, for another process."""
         lanes, seats, info = len(streams), game.info.seats, game.info
         self._game, self._streams, self._plan = game, tuple(streams), plan
         self._learners = None if learners is None else frozenset(learners)
@@ -107,7 +110,8 @@ class Rollout(Closing):
         self._log = ActionLog(info, lanes)
         self._digests: dict[str, tuple[AgentSpec, str]] = {}  # by id, of agents that do not learn
         arrays = self._lane_log.lanes, self._slots, self._learning
-        self._ticks = Ticks(info, guarded, *arrays, self._log, self._weights)
+        self._calls = calls or RolloutCalls(lanes * seats)
+        self._ticks = Ticks(info, guarded, *arrays, self._log, self._weights, self._calls)
         self._answers: Ints = np.zeros((lanes, seats), np.int64)
         self._ended: Indices = np.zeros(lanes, np.uint32)
         self._spare = np.zeros((seats, *info.observation), np.float32)
@@ -180,7 +184,9 @@ class Rollout(Closing):
             columns.rewards, columns.acted, columns.ends, columns.bootstrap, self._weights, self._stats,
             self._raw.arrays,
         )  # fmt: skip
+        self._calls.begin(slots_of(live.tolist(), self._game.info.seats))
         ends, failed = function(*arguments, *[pilot.arrays for pilot in pilots])
+        self._calls.end()
         failure = None
         if failed == FULL:
             columns.widen()
@@ -310,6 +316,7 @@ class Rollout(Closing):
         limits = [spec.limits.steps or 0 for spec in specs]
         own, slots = self._lane_log.begin(lanes, limits, [TICKED] * len(specs), seeds)
         self._log.counts[lanes] = 0
+        self._calls.set_agents(slots, [player.id for spec in specs for player in spec.players])
         agents = np.array([seat.agent for seat in seats], np.uint32)
         self._slots["pilot"][slots] = [seat.pilot.index for seat in seats]
         self._slots["agent"][slots] = agents

@@ -11,6 +11,7 @@ from typing import Any
 from engine.errors import RingsideError
 from engine.play.match import AgentSpec, GameSpec
 from engine.play.rollout import Rollout
+from engine.play.rollout_calls import RolloutCalls
 from engine.play.rollout_messages import PIECE, pieces_of, split_trajectories, unpack_agent
 from engine.play.rollout_plans import NamedPlan, read_settings
 from engine.processes.bootstrap import OUT_OF_MEMORY
@@ -26,11 +27,14 @@ def serve(
     settings: str,
     learners: Sequence[str] | None,
     rewards: Mapping[str, float],
+    memory: Any,
 ) -> int:
     """Play until the parent closes the connection; returns the exit status."""
     named = NamedPlan(plan, read_settings(settings))
     try:
-        with Rollout(game_of(game), streams, named, learners, agents=named.agents, rewards=rewards) as rollout:
+        own = game_of(game)
+        calls = RolloutCalls(len(streams) * own.info.seats, memory)
+        with Rollout(own, streams, named, learners, agents=named.agents, rewards=rewards, calls=calls) as rollout:
             RolloutLoop(Channel(end), rollout, named).run()
     except MemoryError:
         return OUT_OF_MEMORY

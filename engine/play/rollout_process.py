@@ -23,10 +23,12 @@ from engine.closing import Closing
 from engine.errors import BadSpec, BadValue, PolicyFailed, RingsideError
 from engine.play.match import AgentSpec, GameSpec
 from engine.play.rollout import Trajectories
+from engine.play.rollout_calls import RolloutCalls, calls_size
 from engine.play.rollout_messages import pack_agent, unpack_trajectories
 from engine.play.rollout_plans import write_settings
 from engine.play.rollout_rewards import weights_of
 from engine.play.workers.entry import PRELOAD
+from engine.processes import launcher
 from engine.processes.bootstrap import ChildSetup
 from engine.processes.channel import Disconnected, ProtocolError
 from engine.processes.child import GRACE, ChildProcess
@@ -68,11 +70,13 @@ class RolloutProcess(Closing):
         saved: bytes | None = None,
         memory: int | None = None,
         time_limit: float = TIME_LIMIT,
+        name: str = "a rollout process",
     ) -> None:
         """`plugins`: modules that it imports, because they register games or kinds. `memory`: bytes that it may use.
 
         `rewards`, `saved`: as for `Rollout`; what cannot be restored raises an error at every later call. `time_limit`:
-        seconds to wait for a segment. If it takes longer, a policy hangs: the process is killed.
+        seconds to wait for a segment. If it takes longer, a policy hangs: the process is killed. `name`: begins the
+        texts of errors.
         """
         rules, given = game_of(game), list(agents)
         weights_of(rules, rewards or {})  # raises here, not in the process
@@ -81,8 +85,12 @@ class RolloutProcess(Closing):
         self.time_limit = time_limit  # may be changed between two segments
         self._until = 0.0  # when the time limit ends; 0 until the segment is first waited for
         self._streams = tuple(streams)
+        self._name = name
         self._pieces = bytearray()  # of the answer that is being received
         self.saved = b""  # see `begin`
+        slots = len(self._streams) * self._info.seats
+        shared = launcher.shared_memory(calls_size(slots))
+        self._calls = RolloutCalls(slots, shared)
         arguments = (
             game,
             self._streams,
@@ -90,6 +98,7 @@ class RolloutProcess(Closing):
             write_settings(settings or {}),
             None if learners is None else sorted(learners),
             dict(rewards or {}),
+            shared,
         )
         libraries = libraries_of(agent.kind for agent in given)
         setup = ChildSetup(server=PRELOAD, libraries=libraries, memory=memory, plugins=tuple(plugins))
@@ -102,6 +111,15 @@ class RolloutProcess(Closing):
     @property
     def pid(self) -> int | None:
         return self._child.pid
+
+    @property
+    def activity(self) -> str:
+        """Which agents it is asking; see `RolloutCalls.describe`. Any thread may read it."""
+        return self._calls.describe()
+
+    def kill(self) -> None:
+        """End the process now, without waiting. Any thread may call it: `receive` and `save` raise RolloutDied."""
+        self._child.kill()
 
     def replace(self, agent: AgentSpec) -> None:
         """Add an agent, or replace its weights, also in running matches. It takes effect before the next `begin`."""
@@ -152,7 +170,8 @@ class RolloutProcess(Closing):
                     return None
                 case None:
                     text = f"did not play {steps} steps of {len(self._streams)} streams within {self.time_limit:g} s"
-                    raise ProtocolError(self._child.with_output(f"{text}, so it was ended: a policy may hang"))
+                    text = "; ".join(filter(None, (f"{text}, so it was ended: a policy may hang", self.activity)))
+                    raise ProtocolError(self._child.with_output(text))
                 case ["segment", int(size), *rest], body if 0 <= size <= len(body):
                     self.saved = bytes(memoryview(body)[len(body) - size :])
                     del body[len(body) - size :]
@@ -180,11 +199,11 @@ class RolloutProcess(Closing):
         try:
             yield
         except Disconnected as ended:
-            raise RolloutDied(f"a rollout process {ended}") from None
+            raise RolloutDied(f"{self._name} {ended}") from None
         except ProtocolError as error:
             self._child.kill()
             self._child.join(GRACE)  # so that the next call finds it ended
-            raise RolloutFailed(f"a rollout process {error}") from None
+            raise RolloutFailed(f"{self._name} {error}") from None
 
     def _check(self, segment: Trajectories, steps: int) -> Trajectories:
         if segment.ends.shape != (len(self._streams), steps):

@@ -31,6 +31,7 @@ from engine.game import (
 from engine.play.guarded_boards import GuardedBoards
 from engine.play.lane_kernels import finish_step, gather, slots_of
 from engine.play.pilots import AGENT_ERRORS, LoadedPilot, describe_error, describe_illegal
+from engine.play.rollout_calls import RolloutCalls
 from engine.play.rollout_columns import Columns
 from engine.play.rollout_log import ActionLog, log_actions
 from engine.play.rollout_rewards import weighted_scores
@@ -77,6 +78,7 @@ class Ticks:
         learning: NDArray[Any],
         log: ActionLog,
         weights: Floats,
+        calls: RolloutCalls,
     ) -> None:
         self._info, self._guarded, self._boards = info, guarded, cast(Boards, guarded)
         self._lanes, self._slots, self._learning, self._log = lanes, slots, learning, log
@@ -86,7 +88,7 @@ class Ticks:
         self._obs = np.zeros((len(slots), *info.observation), np.float32)
         self._legal: Bools = np.ones((len(slots) if info.masked else 0, info.actions), np.bool_)
         self._ended: Indices = np.zeros(len(lanes), np.uint32)
-        self._turn = memoryview(bytearray(8)).cast("Q")  # see `Views.asking`
+        self._calls, self._turn = calls, calls.turn  # see `Views.asking`
 
     def play(
         self, pilots: Iterable[LoadedPilot], live: Indices, steps: int, filled: Ints, columns: Columns
@@ -136,7 +138,7 @@ class Ticks:
             self._boards.legal(rows[1], rows[2], legal)
             legal.flags.writeable = False
         views = Views(self._boards, rows, self._obs[:n], legal, self._turn)
-        self._turn[0] = 0
+        self._calls.begin(rows[0])
         try:
             decisions = _decided(loaded, views)
             learns = (self._learning[rows[0]] != 0) & (decisions.actions != PENDING)
@@ -145,6 +147,7 @@ class Ticks:
             if error is self._guarded.failure:
                 raise
             raise self._failed(loaded, rows[0], error) from error
+        self._calls.end()
         self._check(rows[0], decisions, legal, learns)
         self._held[rows[1], rows[2]] = decisions.actions
         return Asked(rows, obs, legal, decisions, learns)
@@ -210,12 +213,13 @@ class Ticks:
             own, seats = np.divmod(mine, np.uint32(self._info.seats))
             obs = self._obs[: mine.size]
             self._boards.observe(own, seats, obs)
-            self._turn[0] = 0
+            self._calls.begin(mine)
             try:
                 values = cast(Policy, loaded.pilot).evaluate(self._slots["agent"][mine], obs)
                 _check_floats("evaluate()", values, mine.size)
             except AGENT_ERRORS as error:  # as above
                 raise self._failed(loaded, mine, error) from error
+            self._calls.end()
             for row in np.flatnonzero(~np.isfinite(values)).tolist():
                 raise SlotFailed(int(mine[row]), f"valued an observation {values[row]}; a value must be finite")
             columns.bootstrap[own, filled[own] - 1, seats] = values

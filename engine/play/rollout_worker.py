@@ -6,6 +6,7 @@ segment again: the trajectories are those of a process that did not die.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -19,9 +20,13 @@ RESTARTS = 3  # for one call
 Answer = TypeVar("Answer")
 
 
+class RolloutCancelled(RolloutFailed):
+    """The segment was given up on request. `save` returns the matches of the last `remember`."""
+
+
 class RolloutWorker(Closing):
     """As `RolloutProcess`, but started again up to three times in each call. `restarts` lists why, one text for each
-    time."""
+    time. `name` begins the texts of errors."""
 
     def __init__(
         self,
@@ -35,11 +40,16 @@ class RolloutWorker(Closing):
         rewards: Mapping[str, float] | None = None,
         plugins: Sequence[str] = (),
         saved: bytes | None = None,
+        name: str = "a rollout process",
     ) -> None:
+        self.name = name
         self._game, self._streams, self._plan, self._learners = game, tuple(streams), plan, learners
         self._plugins, self._settings, self._saved = plugins, dict(settings or {}), saved
         self._rewards = rewards
         self._agents = {agent.id: agent for agent in agents}
+        self._before = saved  # see `remember`
+        self._playing = self._cancelled = False
+        self._starting = threading.Lock()  # a process that is started during `cancel` is ended too
         self.restarts: list[str] = []
         self._process = self._start()
 
@@ -54,6 +64,7 @@ class RolloutWorker(Closing):
             rewards=self._rewards,
             plugins=self._plugins,
             saved=self._saved,
+            name=self.name,
         )
 
     @property
@@ -72,7 +83,13 @@ class RolloutWorker(Closing):
 
     def collect(self, steps: int) -> Trajectories:
         """See `Rollout.collect`."""
-        return self._call(lambda: self._collect(steps))
+        with self._starting:
+            self._check_cancelled()
+            self._playing = True
+        try:
+            return self._call(lambda: self._collect(steps))
+        finally:
+            self._playing = False
 
     def _collect(self, steps: int) -> Trajectories:
         process = self._process
@@ -88,8 +105,25 @@ class RolloutWorker(Closing):
         self._saved = process.saved
         return segment
 
+    def remember(self) -> None:
+        """The matches as they are now are those that `save` returns after `cancel`."""
+        self._before = self._saved
+
+    def cancel(self) -> str:
+        """Give up the segment that another thread collects; it raises RolloutCancelled. Afterwards only `save` and
+        `close` may be called. Returns what the process was doing; an empty text if it was not playing."""
+        with self._starting:
+            self._cancelled = True
+            if not self._playing:
+                return ""
+            text = "; ".join(filter(None, (f"{self.name} (process {self.pid}) was ended", self._process.activity)))
+            self._process.kill()
+            return text
+
     def save(self) -> bytes:
-        """See `Rollout.save`."""
+        """See `Rollout.save`. After `cancel`, the matches of the last `remember`; empty if there were none."""
+        if self._cancelled:
+            return self._before or b""
         return self._call(lambda: self._process.save())
 
     def _call(self, call: Callable[[], Answer]) -> Answer:
@@ -97,14 +131,21 @@ class RolloutWorker(Closing):
             try:
                 return call()
             except RolloutDied as died:
-                self.restarts.append(str(died))
-                self._process.close()
-                self._process = self._start()
+                with self._starting:
+                    self._check_cancelled()
+                    self.restarts.append(str(died))
+                    self._process.close()
+                    self._process = self._start()
         try:
             return call()
         except RolloutDied as died:
+            self._check_cancelled()
             text = f"{died}. It was started again {RESTARTS} times for this segment, and died each time"
             raise RolloutFailed(text) from None
+
+    def _check_cancelled(self) -> None:
+        if self._cancelled:
+            raise RolloutCancelled(f"{self.name} was ended on request") from None
 
     def close(self) -> None:
         self._process.close()

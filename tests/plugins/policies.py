@@ -1,13 +1,14 @@
 """Policies in plain Python, for tests of rollouts by ticks.
 
 The payload of `python-policy` names how it fails at step 3: `hang`, `raise`, `illegal`, `resign`, `nan` or `shape`; if
-it is empty, it does not fail.
+it is empty, it does not fail. `once FILE` hangs if there is no such file, and makes it.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,9 @@ class PythonPilot:
     def _fail(self, payload: bytes, action: int, value: float) -> tuple[int, float]:
         match payload:
             case b"hang":
+                threading.Event().wait()
+            case _ if payload.startswith(b"once ") and not (mark := Path(payload[5:].decode())).exists():
+                mark.touch()
                 threading.Event().wait()
             case b"raise":
                 raise ZeroDivisionError("no way on")

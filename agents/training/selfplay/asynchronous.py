@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.training.events import WorkerState
-from agents.training.selfplay.collector import PLAN, PULSE, SPARE, Collected, plan_settings
+from agents.training.selfplay.collector import PLAN, PULSE, SPARE, Collected, CollectionStopped, plan_settings
 from agents.training.selfplay.config import PpoConfig
 from agents.training.selfplay.link import ExperienceBatch
 from agents.training.selfplay.manager import ParallelManager
@@ -63,12 +63,17 @@ class AsynchronousCollector(Closing):
         needed = len(self.streams) * self._settings.steps
         batches: list[ExperienceBatch] = []
         while sum(map(len, batches)) < needed:
-            self._context.attend()
+            if self._context.attend():
+                raise CollectionStopped("the session was stopped")
             batches += self._manager.collect_experiences(PULSE)
         total = sum(map(len, batches))
         staleness = sum(batch.staleness * len(batch) for batch in batches) / total
         waiting = self._manager.communicator.get_queue_info()["experience_total"]
         return Collected(joined([batch.trajectories for batch in batches]), staleness, waiting)
+
+    @property
+    def unfinished(self) -> str:
+        return "; ".join(self._manager.unfinished)
 
     def publish(self) -> None:
         """Sends the current weights, new opponents and the chances of all opponents. Workers use them from their next

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol
@@ -13,13 +14,20 @@ from agents.training.selfplay.opponents import LEARNER
 from agents.training.selfplay.state import PpoRun
 from agents.training.trainer import Context
 from engine.closing import Closing
+from engine.errors import RingsideError
 from engine.play.match import GameSpec
 from engine.play.rollout import Trajectories
+from engine.play.rollout_worker import RolloutCancelled
 from engine.registry import game_of
 
 PLAN = "agents.training.selfplay.opponents:match"
 PULSE = 0.1  # seconds between two calls of `Context.attend` while matches are played
+PATIENCE = 3.0  # seconds that matches are waited for when the session is stopped
 SPARE = 32  # retired snapshots that pilots may keep in memory before they are loaded anew without them
+
+
+class CollectionStopped(RingsideError):  # noqa: N818
+    """The session was stopped, so the experience of the next update is not waited for."""
 
 
 class Collected(NamedTuple):
@@ -37,8 +45,14 @@ class Collector(Protocol):
     def streams(self) -> range:
         """The streams of matches that run at the same time."""
 
+    @property
+    def unfinished(self) -> str:
+        """Which processes did not finish what they played when the session was stopped, and what they did. Complete
+        after `close`."""
+
     def collect(self) -> Collected:
-        """The experience of the next update. Requests of the session are handled meanwhile."""
+        """The experience of the next update. Requests of the session are handled meanwhile. Raises CollectionStopped if
+        it should stop and this takes too long: `save` then returns the matches before."""
 
     def publish(self) -> None:
         """Sends the current weights, new opponents and the chances of all opponents. Weights take effect at once,
@@ -60,9 +74,10 @@ class SynchronousCollector(Closing):
     def __init__(self, settings: PpoConfig, context: Context, run: PpoRun) -> None:
         self._settings, self._context, self._run = settings, context, run
         self.streams = range(settings.streams)
+        self.unfinished = ""
         self._thread = ThreadPoolExecutor(1, "ringside-collector")
         self._known: set[str] = set()  # ids of opponents that the rollouts have received
-        self._rollouts = self._open(run.rollout)
+        self._rollouts = self._open(run.rollout or None)
 
     def _open(self, saved: bytes | None) -> RolloutPool:
         agents = [self._run.spec(), *self._run.pool.agents]
@@ -76,8 +91,15 @@ class SynchronousCollector(Closing):
     def collect(self) -> Collected:
         """The next steps of every stream."""
         segment = self._thread.submit(self._rollouts.collect, self._settings.steps)
+        until = None  # it is waited for, after the session was stopped
         while not wait([segment], PULSE).done:
-            self._context.attend()
+            if self._context.attend() and until is None:
+                until = time.monotonic() + PATIENCE
+            if until is None or time.monotonic() < until or (ended := self._rollouts.cancel()) is None:
+                continue
+            self.unfinished = "; ".join(ended)
+            if isinstance(error := segment.exception(), RolloutCancelled | None):
+                raise CollectionStopped("the session was stopped") from error
         return Collected(segment.result())
 
     def publish(self) -> None:

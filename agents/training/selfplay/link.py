@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from agents.training.selfplay.slots import Slots
+from agents.training.selfplay.slots import Activity, Slots
 from agents.training.selfplay.worker import RUN, WorkerSpec
 from engine.closing import Closing
 from engine.game import GameInfo
 from engine.play.rollout import Trajectories
+from engine.play.rollout_calls import RolloutCalls, calls_size
+from engine.processes import launcher
 from engine.processes.bootstrap import ChildSetup
 from engine.processes.channel import Disconnected, ProtocolError
 from engine.processes.child import ChildProcess
@@ -76,11 +78,19 @@ class WorkerLink(Closing):
         self.ended = ""  # why its process has ended
         self.heard = time.monotonic()  # when it last sent something, or got something to do
         self._control = 0
-        self.child = ChildProcess(RUN, spec, self.slots.memory, setup=setup)
+        memory = launcher.shared_memory(calls_size(len(spec.streams) * info.seats))
+        self._calls = RolloutCalls(len(spec.streams) * info.seats, memory)
+        self.child = ChildProcess(RUN, spec, self.slots.memory, memory, setup=setup)
 
     @property
     def name(self) -> str:
         return f"worker {self.index}"
+
+    @property
+    def activity(self) -> str:
+        """What it is doing, or was doing when it ended."""
+        playing = self.slots.activity is Activity.PLAYING
+        return "; ".join(filter(None, (f"it was {self.slots.describe()}", self._calls.describe() if playing else "")))
 
     @property
     def full(self) -> bool:
@@ -125,7 +135,7 @@ class WorkerLink(Closing):
         """Its process has ended, or is ended here."""
         if kill:
             self.child.kill()
-        self.ended = f"{reason}; it was {self.slots.describe()}"
+        self.ended = f"{reason}; {self.activity}"
 
     def _handle(self, fields: list[Any], body: bytes, answers: list[tuple[int, str, str]]) -> None:
         match fields:

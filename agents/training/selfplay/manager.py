@@ -25,11 +25,12 @@ from agents.nets.network import Network, Tensors
 from agents.nets.pilot import agent as net_agent
 from agents.training.selfplay.communicator import WorkerCommunicator
 from agents.training.selfplay.link import ExperienceBatch, WorkerLink
+from agents.training.selfplay.opponents import LEARNER
 from agents.training.selfplay.parallel_config import EnvConfig, ModelConfig, ParallelConfig, Settings
 from agents.training.selfplay.records import Meter, Totals, WorkerRecord
 from agents.training.selfplay.supervision import Supervisor
 from agents.training.selfplay.synchronizer import ModelSynchronizer
-from agents.training.selfplay.worker import LEARNER, SELF_PLAY, WorkerSpec
+from agents.training.selfplay.worker import SELF_PLAY, WorkerSpec
 from engine.closing import Closing
 from engine.errors import BadValue, RingsideError, UnknownName
 from engine.play.match import AgentSpec
@@ -169,6 +170,11 @@ class ParallelManager(Closing):
         if not record.paused:
             link.send("resume")
         return link
+
+    @property
+    def unfinished(self) -> list[str]:
+        """The workers that did not finish their batch when they were stopped last, and what they were doing."""
+        return self._supervisor.unfinished
 
     def collect_experiences(self, timeout: float | None = None) -> list[ExperienceBatch]:
         """All batches that wait; if there are none, wait for one, at most `timeout` seconds (those of the settings).

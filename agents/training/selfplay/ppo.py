@@ -19,7 +19,7 @@ from agents.training.events import Champion, Current, Ended, Event, How, Metrics
 from agents.training.matchmaking import ready_bots
 from agents.training.pace import Pace
 from agents.training.schedules import Schedule
-from agents.training.selfplay.collector import new_collector
+from agents.training.selfplay.collector import CollectionStopped, new_collector
 from agents.training.selfplay.config import MARGIN, PpoConfig
 from agents.training.selfplay.learner import Learner, explained_variance
 from agents.training.selfplay.loss import Batch, Diverged
@@ -59,8 +59,11 @@ def train(settings: PpoConfig, context: Context) -> Iterator[Event]:
                 yield Current(run.update, run.player(settings.temperature))
             if context.attend() or reason is not None:
                 break
-            with timing.part("rollout"):
-                played, staleness, waiting = collector.collect()
+            try:
+                with timing.part("rollout"):
+                    played, staleness, waiting = collector.collect()
+            except CollectionStopped:
+                break
             with timing.part("learning"):
                 batch = batch_of(played, settings, game, run.learner)
                 try:
@@ -80,7 +83,7 @@ def train(settings: PpoConfig, context: Context) -> Iterator[Event]:
             yield _progress(run, values, pace)
         yield run.checkpoint(collector.save())
     if reason is None:
-        yield Ended(How.STOPPED, f"stopped after {run.update} updates")
+        yield Ended(How.STOPPED, ": ".join(filter(None, (f"stopped after {run.update} updates", collector.unfinished))))
         return
     if run.best is not None:
         yield Champion(run.best.update, run.best.player())

@@ -40,6 +40,7 @@ class Supervisor:
         self.communicator, self._config, self._totals, self._connect = communicator, config, totals, connect
         self.records = [WorkerRecord(index, (0,) * config.lanes) for index in range(config.num_workers)]
         self.started = False
+        self.unfinished: list[str] = []  # by worker that did not finish its batch at the last `stop`, why
         self._refused: list[str] = []  # control messages that were refused, and not raised yet
         self._failures: list[tuple[WorkerLink, Failure]] = []  # of games and agents, not raised yet
 
@@ -56,12 +57,14 @@ class Supervisor:
         if not self.started:
             return
         self.started = False
+        self.unfinished.clear()
         for link, reason in self.communicator.stop():
             self._take_failures(link)
             self.records[link.index].first = link.next_games
             if reason:
                 self._count_lost(link)
-                logger.warning("%s %s", link.name, reason)
+                self.unfinished.append(f"{link.name} {reason}")
+                logger.warning("%s", self.unfinished[-1])
 
     def pump(self, seconds: float) -> None:
         """Exchange messages for at most so long, and start workers again."""

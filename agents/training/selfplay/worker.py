@@ -25,6 +25,7 @@ from engine.errors import BadValue, RingsideError
 from engine.play.heartbeat import Heartbeat
 from engine.play.match import AgentSpec, GameSpec, Limits, MatchSpec
 from engine.play.rollout import Rollout
+from engine.play.rollout_calls import RolloutCalls
 from engine.play.rollout_messages import unpack_agent
 from engine.play.rollout_plans import NamedPlan
 from engine.play.workers.main import CompilerListener
@@ -35,7 +36,6 @@ from engine.seeding import derive
 
 RUN = "agents.training.selfplay.worker:serve"
 SELF_PLAY = "agents.training.selfplay.worker:self_play"
-LEARNER = "learner"
 
 
 @dataclass(frozen=True)
@@ -86,14 +86,15 @@ class Games:
         return spec
 
 
-def serve(end: socket.socket, spec: WorkerSpec, memory: Any) -> int:
+def serve(end: socket.socket, spec: WorkerSpec, memory: Any, calls_memory: Any) -> int:
     """The main function of a worker process; returns its exit status."""
     slots = Slots(memory, spec.slots)
     event.register("numba:compiler_lock", CompilerListener(cast(Heartbeat, slots)))  # type: ignore[no-untyped-call]
     for registry in (FAMILIES, GAMES, KINDS):
         registry.rescan()  # plug-ins may have been installed since the fork server started
+    calls = RolloutCalls(len(spec.streams) * game_of(spec.game).info.seats, calls_memory)
     try:
-        with SelfPlayWorker(Channel(end), spec, slots) as worker:
+        with SelfPlayWorker(Channel(end), spec, slots, calls) as worker:
             worker.run()
     except MemoryError:
         return OUT_OF_MEMORY
@@ -105,7 +106,8 @@ def serve(end: socket.socket, spec: WorkerSpec, memory: Any) -> int:
 class SelfPlayWorker:
     """Plays until it gets "stop". It begins paused, without weights."""
 
-    def __init__(self, channel: Channel, spec: WorkerSpec, slots: Slots) -> None:
+    def __init__(self, channel: Channel, spec: WorkerSpec, slots: Slots, calls: RolloutCalls | None = None) -> None:
+        self._calls = calls
         self._channel, self._spec, self._slots, self._game = channel, spec, slots, game_of(spec.game)
         self._plan = NamedPlan(spec.plan, spec.settings)
         self._games = Games(self._plan, dict(zip(spec.streams, spec.first, strict=True)), spec.longest)
@@ -201,6 +203,7 @@ class SelfPlayWorker:
             agents=self._plan.agents,
             rewards=self._spec.rewards,
             saved=saved,
+            calls=self._calls,
         )
 
     # Control messages
