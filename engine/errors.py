@@ -19,6 +19,7 @@ RingsideError
     ├── LeagueChanged another program changed the file while it was read without locks; reading it again succeeds
     ├── ReadOnly      the file was opened read-only
     ├── StorageFailed a write failed, for example on a full disk; nothing that was acknowledged is lost
+    │   └── LeagueGone the open file was deleted, moved or replaced: nothing more is saved
     └── NotNow        not possible in the current state, such as resuming a finished tournament
 """
 
@@ -168,6 +169,10 @@ class ReadOnly(LeagueError):  # noqa: N818
 
 class StorageFailed(LeagueError):  # noqa: N818
     """A write to the disk failed."""
+
+
+class LeagueGone(StorageFailed):
+    """The file was deleted, moved or replaced while it was open."""
 
 
 class NotNow(LeagueError):  # noqa: N818

@@ -26,7 +26,7 @@ from agents.training.events import (
     WorkerState,
 )
 from agents.training.session import TrainingSession
-from engine.errors import LeagueError, NotNow, StorageFailed
+from engine.errors import LeagueError, LeagueGone, NotNow, StorageFailed
 from engine.league.records import NAME_LENGTH, Agent, RunState, content_hash
 from engine.league.storage.league import League, free_name
 from engine.league.storage.session_rows import Measured, Session, origin_of
@@ -67,6 +67,8 @@ class TrainingJob:
         self.end: Ended | None = None
         self.error: Exception | None = None
         self._give_up = threading.Event()
+        self._stopping = threading.Event()  # a failed write is not tried again
+        self._pause_wanted = False  # by the user; while nothing can be saved it is paused too
         self._over = threading.Event()
         self._lease = context.budget.lease(MOST_WORKERS, self._resize)
 
@@ -96,11 +98,14 @@ class TrainingJob:
         self._log(Log(text, Level.WARNING))
 
     def pause(self) -> None:
+        self._pause_wanted = True
         self._live.pause()
         self._set_state(RunState.PAUSED)
 
     def resume(self) -> None:
-        self._live.resume()
+        self._pause_wanted = False
+        if not self.trouble:
+            self._live.resume()
         self._set_state(RunState.RUNNING)
 
     def request_player(self) -> None:
@@ -126,17 +131,20 @@ class TrainingJob:
         return AgentSpec(", ".join(filter(None, parts)), player.kind, player.payload, player.version)
 
     def stop(self) -> None:
-        """Stops after a last checkpoint."""
+        """Stops after a last checkpoint; at once if nothing can be saved."""
+        self._stopping.set()
         self._live.stop()
 
     def kill(self) -> None:
         """Stops now; when it is resumed, everything after the last checkpoint is repeated."""
         self._give_up.set()
+        self._stopping.set()
         self._live.kill()
 
     @property
     def paused(self) -> bool:
-        return self._live.paused
+        """Whether a pause was requested."""
+        return self._pause_wanted and self._live.paused
 
     @property
     def session(self) -> Session:
@@ -164,23 +172,30 @@ class TrainingJob:
     # Saving
 
     def _save(self, events: Sequence[Event]) -> None:
-        """Saves events before observers are notified. While the disk is full it waits, and so does the trainer."""
+        """Saves events before observers are notified. While the disk is full it waits, and the trainer is paused. When
+        the session is stopped meanwhile, or the file is gone, this raises an error."""
         parts = deque(_parts(events))
         while parts:
             try:
                 with self._context.league.file.transaction():
                     entered = self._write(parts[0])
+            except LeagueGone:
+                raise
             except StorageFailed as error:
-                self.trouble = str(error)
+                self._live.pause()
+                self.trouble = f"{error}. Training is paused until it can be saved"
                 self._notify()
-                if self._give_up.wait(RETRY):
-                    raise
+                if self._stopping.wait(RETRY):
+                    raise StorageFailed(f"{error}. {self._resumable()}") from error
                 continue
             parts.popleft()
             self.champions += entered
             if entered:
                 self._context.changes.add(Change(ChangeKind.AGENTS))
-        self.trouble = ""
+        if self.trouble:
+            self.trouble = ""
+            if not self._pause_wanted:
+                self._live.resume()
         for event in events:
             match event:
                 case Metrics():
@@ -198,6 +213,16 @@ class TrainingJob:
                 case Ended():
                     self.end = event
         self._notify()
+
+    def _resumable(self) -> str:
+        """Where a session that cannot save its last events can be resumed."""
+        steps = [one.step for one in self._sessions.checkpoints(self.number) if one.resumable]
+        if not steps:
+            return (
+                f"Session {self.number} ({self.name}) has no checkpoint: when there is room, resume it from its start"
+            )
+        where = f"its last checkpoint, {self.unit} {steps[-1]}"
+        return f"When there is room, resume session {self.number} ({self.name}) from {where}"
 
     def _write(self, events: Sequence[Event]) -> list[Agent]:
         """Writes events to the file and returns the agents that joined the league."""

@@ -23,7 +23,7 @@ from engine.league.storage.new_database import (
     upgrade_backup,
     write_database,
 )
-from engine.league.storage.sqlite_errors import translated_errors
+from engine.league.storage.sqlite_errors import league_gone, translated_errors
 from engine.league.storage.statements import new_cursor
 
 T = TypeVar("T")
@@ -50,6 +50,7 @@ class Database:
         self._condition, self._reads = threading.Condition(), 0  # reads under way
         self._commits = 0
         self._state: FileState | None = None  # of a file that is read without locks, when it was opened
+        self._identity: tuple[int, int] | None = None  # of the file when it was opened
         self._opened = 0  # how often it was opened
         check_readable(self.path)
         if not read_only:
@@ -92,8 +93,17 @@ class Database:
         else:
             raise self._changed()
         self._opened += 1
+        self._identity = self._find_identity()
         if self._copy is not None:
             self._state = None  # the copy does not change
+
+    def _find_identity(self) -> tuple[int, int] | None:
+        """What tells the file from another one at this path; None if there is none."""
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _drop_main(self) -> None:
         if hasattr(self, "_main"):
@@ -343,6 +353,8 @@ class Database:
             if self._main.in_transaction:  # part of a larger one
                 yield self._main
                 return
+            if self._identity is not None and self._find_identity() != self._identity:  # SQLite would not notice it
+                raise league_gone(self.path)
             self._main.execute("BEGIN IMMEDIATE")
             try:
                 yield self._main

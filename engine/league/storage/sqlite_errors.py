@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.errors import BadLeague, BadValue, LeagueError, LeagueHeld, RingsideError, StorageFailed
+from engine.errors import BadLeague, BadValue, LeagueError, LeagueGone, LeagueHeld, RingsideError, StorageFailed
+
+FILE_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")
 
 
 @contextmanager
@@ -37,7 +39,9 @@ def translated_errors(path: Path, verb: str, is_closed: Callable[[], bool]) -> I
 
 
 def _translated(path: Path, verb: str, name: str, error: sqlite3.DatabaseError) -> RingsideError | None:
-    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
+    if name == "SQLITE_READONLY_DBMOVED" or (name.startswith(FILE_ERRORS) and not path.exists()):
+        return league_gone(path)
+    if name.startswith(FILE_ERRORS):
         what = "the disk is full" if name == "SQLITE_FULL" else str(error)
         denied = name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN"))
         advice = "check the permissions of the file and its folder" if denied else "make room or check the disk"
@@ -49,3 +53,11 @@ def _translated(path: Path, verb: str, name: str, error: sqlite3.DatabaseError) 
     if name.startswith("SQLITE_CORRUPT"):
         return BadLeague(f"{path} is damaged ({error}): restore a backup")
     return None
+
+
+def league_gone(path: Path) -> LeagueGone:
+    """SQLite would still write to a file that has no name any more, or another one."""
+    return LeagueGone(
+        f"{path} was deleted, moved or replaced while it was open, so nothing more is saved in it. If it was moved, "
+        f"move it back together with {path.name}-wal; if it was deleted, what it contained is lost: restore a backup"
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import psutil
 import pytest
 
-from engine.errors import NotNow, StorageFailed
+from engine.errors import LeagueGone, NotNow, StorageFailed
 from engine.league.records import RunState
 from engine.league.storage.sessions import SessionStore
 from league_app.core import training_job
@@ -92,7 +94,8 @@ def test_a_full_disk_is_waited_for_and_reported(state: LeagueState, method: str,
     full, heard = fill(monkeypatch, method), list[Change]()
     state.notices.subscribe(heard.extend)
     job = count(state, steps=3)
-    until(lambda: job.trouble == "cannot write one.league: the disk is full")
+    until(lambda: job.trouble)
+    assert job.trouble == "cannot write one.league: the disk is full. Training is paused until it can be saved"
     heard.clear()
     until(lambda: Change(ChangeKind.TRAINING, 1) in heard)
     assert (job.wait(0), job.session.state) == (None, RunState.RUNNING)
@@ -100,6 +103,50 @@ def test_a_full_disk_is_waited_for_and_reported(state: LeagueState, method: str,
     assert (job.wait().state, job.trouble) == (RunState.FINISHED, "")
     assert curves(state.league, 1) == {"count/value": [(1, 1.0), (2, 2.0), (3, 3.0)]}
     assert [agent.name for agent in state.agents() if agent.kind == "dice"] == ["counting 1"]
+
+
+def test_a_session_that_cannot_be_saved_stops_at_once_and_is_resumed(state: LeagueState, monkeypatch: Patch) -> None:
+    job = count(state, steps=9_999_999, every=1, nap=0.01)
+    until(lambda: state.training.sessions.checkpoints(1))
+    full = fill(monkeypatch, "record_many")
+    until(lambda: job.trouble)
+    assert (job._live.paused, job.paused) == (True, False), "not by the user"
+    last = state.training.sessions.checkpoints(1)[-1].step
+    job.stop()
+    text = rf"the disk is full\. When there is room, resume session 1 \(.*\) from its last checkpoint, .* {last}$"
+    with pytest.raises(StorageFailed, match=text):
+        job.wait()
+    full.clear()
+    assert state.training.resume(1, {"steps": last + 2}).wait().state is RunState.FINISHED
+    assert [step for step, _ in curves(state.league, 1)["count/value"]] == [*range(1, last + 3)]
+
+
+def test_a_pause_of_the_user_is_kept_after_a_full_disk(state: LeagueState, monkeypatch: Patch) -> None:
+    job = count(state, **SLOW)
+    full = fill(monkeypatch, "record_many")
+    until(lambda: job.trouble)
+    job.pause()
+    full.clear()
+    until(lambda: not job.trouble)
+    assert (job.paused, job._live.paused) == (True, True)
+    job.resume()
+    assert (job.paused, job._live.paused) == (False, False)
+    job.stop()
+    job.wait()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be deleted there")
+def test_a_league_that_is_deleted_ends_the_session(state: LeagueState) -> None:
+    job = count(state, **SLOW)
+    until(lambda: job.latest)
+    path, kept = state.league.path, state.league.path.with_suffix(".kept")
+    os.link(path, kept)  # so that it can be put back
+    path.unlink()
+    with pytest.raises(LeagueGone, match=r"was deleted, moved or replaced .*, so nothing more is saved") as raised:
+        job.wait()
+    assert "Nothing that was saved is lost" not in str(raised.value)
+    kept.rename(path)
+    assert state.training.resume(1, {"steps": 3, "nap": 0.0}).wait().state is RunState.FINISHED
 
 
 def test_closing_saves_a_checkpoint_and_leaves_no_process(path: Path, monkeypatch: Patch) -> None:
