@@ -160,10 +160,12 @@ class TrainingManager:
 
     def _named_agents(self, trainer: str, settings: Mapping[str, object], game: GameSpec) -> list[AgentSpec]:
         """The agents of the league that settings of the trainer name, with their names as ids."""
-        texts = [str(settings.get(name, "")) for name in TRAINERS.get(trainer).agent_settings]
+        names = [(key, name) for key in TRAINERS.get(trainer).agent_settings for name in _names(settings, key)]
         found = {}
-        for name in (name for text in texts for name in split_names(text)):
+        for key, name in names:
             agent = self._context.league.agent(name, game.name)
+            if agent.archived is not None:  # as in a tournament
+                raise BadValue(key, agent.name, "an agent that is not archived: restore it first")
             spec = self._context.league.spec(agent.id)
             found[agent.name] = AgentSpec(agent.name, spec.kind, spec.payload, spec.version)
         return list(found.values())
@@ -226,3 +228,7 @@ class TrainingManager:
         until = time.monotonic() + PATIENCE
         for job in running:
             job.wait_until(until)
+
+
+def _names(settings: Mapping[str, object], key: str) -> Sequence[str]:
+    return split_names(str(settings.get(key, "")))

@@ -61,4 +61,7 @@ def test_agents_that_are_not_there_are_refused_before_anything_is_saved(state: L
         state.training.start("ppo", {**QUICK, "opponents": "Lazy, Trakcer"}, game=EASY)
     with pytest.raises(BadValue, match="of kind net or torch-net"):
         state.training.start("ppo", QUICK, game=EASY, ancestor="Lazy")
+    state.league.archive(state.league.agent("Tracker", "pong").id)
+    with pytest.raises(BadValue, match="opponents = 'Tracker': must be an agent that is not archived: restore it"):
+        state.training.start("ppo", {**QUICK, "opponents": "Lazy, Tracker"}, game=EASY)
     assert not state.training.sessions.all()
