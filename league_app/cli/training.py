@@ -220,7 +220,7 @@ def follow(job: TrainingJob, quiet: bool) -> list[int]:
         opponents = [agent for agents in agents_for(game).values() for agent in agents]
         announce_compilation(game.spec.name, opponents, quiet)
         with progress(quiet, rate=False) as bar:
-            task, handled, printed, trouble, shown = bar.add_task("starting", total=None), 0, 0, "", 0.0
+            task, handled, printed, trouble, lines = bar.add_task("starting", total=None), 0, 0, "", ProgressLines()
             while job.wait(0.1) is None:
                 if len(received) > handled:
                     handled = len(received)
@@ -233,15 +233,28 @@ def follow(job: TrainingJob, quiet: bool) -> list[int]:
                 saving = "saving a checkpoint; press Ctrl-C again to stop at once"
                 text = saving if received else progress_text(now, job.unit)
                 advance(bar, task, now, text)
-                if now and not quiet and not console.is_terminal and time.monotonic() - shown > LINES:
+                if now and not quiet and not console.is_terminal and lines.due(text):
                     print_line(text)  # a pipe shows no progress bar
-                    shown = time.monotonic()
             _print_logs(job, printed, quiet)
             advance(bar, task, job.progress, "trained" if not received else "stopped")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
     return received
+
+
+class ProgressLines:
+    """Which progress lines are printed: one at a time, and none twice in a row."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._printed, self._next = clock, "", 0.0
+
+    def due(self, text: str) -> bool:
+        """Whether to print this line now; if so, it counts as printed."""
+        if text == self._printed or (now := self._clock()) < self._next:
+            return False
+        self._printed, self._next = text, now + LINES
+        return True
 
 
 def advance(bar: Bar, task: TaskID, now: Progress | None, text: str) -> None:

@@ -19,6 +19,7 @@ from engine.play.match import AgentSpec
 from engine.registry import TRAINERS
 from league_app.cli import output
 from league_app.cli.main import main
+from league_app.cli.training import ProgressLines
 from league_app.core.state import LeagueState
 from tests.agents.training.session_helpers import OURS, runs
 from tests.faults.league import within
@@ -292,3 +293,14 @@ def deterministic_metrics(answer: dict[str, Any]) -> dict[str, Any]:
         for name, series in answer["metrics"].items()
         if name.split("/")[0] not in ("speed", "validation")
     }
+
+
+def test_no_progress_line_is_printed_twice_in_a_row() -> None:
+    now = [100.0]
+    lines = ProgressLines(lambda: now[0])
+    assert lines.due("update 1 of 3")
+    assert not lines.due("update 2 of 3"), "too soon"
+    now[0] += 11.0
+    assert lines.due("update 3 of 3")
+    now[0] += 11.0
+    assert not lines.due("update 3 of 3"), "while it is validated"
