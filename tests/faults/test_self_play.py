@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -21,7 +20,7 @@ from agents.training.selfplay.slots import Activity
 from agents.training.selfplay.supervision import CollectionFailed
 from engine.play.match import AgentSpec
 from engine.processes.channel import frame
-from tests.agents.training.selfplay.helpers import (
+from tests.agents.training.selfplay.helpers import (  # noqa: F401 - a fixture
     PLAN,
     PLUGINS,
     PONG,
@@ -30,19 +29,13 @@ from tests.agents.training.selfplay.helpers import (
     collect,
     collect_until,
     manager,
+    nothing_is_left,
     of,
-    python_policy,
     rollout_here,
     wait_for,
 )
-from tests.faults.league import within, worker_pids
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    with within(120), python_policy():
-        yield
-    assert not worker_pids()
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 def pid_of(one: ParallelManager, worker: int) -> int:

@@ -180,7 +180,9 @@ def test_a_policy_that_hangs_is_reported_and_its_process_is_ended() -> None:
         while rollout.activity != "it was asking 'me'":  # its time begins with `receive`
             pass
         assert rollout.receive(timeout=0.0) is None
-        text = r"did not play 9 steps of 2 streams within 0\.2 s, so it was ended: a policy may hang; it was asking 'me'"
+        text = (
+            r"did not play 9 steps of 2 streams within 0\.2 s, so it was ended: a policy may hang; it was asking 'me'"
+        )
         with pytest.raises(RolloutFailed, match=text):
             rollout.receive()
         with pytest.raises(RolloutFailed, match="a rollout process was killed by SIGKILL"):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
 from agents.training.selfplay.link import ExperienceBatch
 from agents.training.selfplay.manager import ParallelManager
@@ -16,6 +17,7 @@ from engine.play.match import MatchSpec
 from engine.play.rollout import Rollout, Trajectories
 from engine.play.rollout_messages import ARRAYS
 from engine.registry import KINDS
+from tests.faults.league import within, worker_pids
 from tests.plugins import policies
 from tests.plugins.self_play import GAME
 
@@ -36,6 +38,14 @@ def python_policy() -> Iterator[None]:
     KINDS.add(policies.PYTHON.name, policies.PYTHON)
     yield
     KINDS.remove(policies.PYTHON.name)
+
+
+@pytest.fixture
+def nothing_is_left() -> Iterator[None]:
+    """A time limit, a kind of agents that fail, and no process that is left."""
+    with within(120), python_policy():
+        yield
+    assert not worker_pids()
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

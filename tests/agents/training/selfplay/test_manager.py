@@ -6,7 +6,6 @@ import logging
 import subprocess
 import sys
 import threading
-from typing import Any
 
 import numpy as np
 import psutil
@@ -15,7 +14,7 @@ import pytest
 from agents.training.selfplay.manager import ParallelManager
 from engine.errors import BadValue, RingsideError
 from engine.play.match import EndingKind
-from tests.agents.training.selfplay.helpers import (
+from tests.agents.training.selfplay.helpers import (  # noqa: F401 - a fixture
     NET,
     PLUGINS,
     PONG,
@@ -24,19 +23,13 @@ from tests.agents.training.selfplay.helpers import (
     collect,
     collect_until,
     manager,
+    nothing_is_left,
     of,
-    python_policy,
     rollout_here,
     wait_for,
 )
-from tests.faults.league import within, worker_pids
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Any:
-    with within(120), python_policy():
-        yield
-    assert not worker_pids()
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 def test_batches_are_those_of_a_rollout_to_the_bit() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -13,23 +12,17 @@ from agents.training.selfplay.worker import SelfPlayWorker, WorkerSpec
 from engine.errors import BadSpec, BadValue, RingsideError, UnknownName
 from engine.play.match import AgentSpec
 from engine.processes.channel import Channel
-from tests.agents.training.selfplay.helpers import (
+from tests.agents.training.selfplay.helpers import (  # noqa: F401 - a fixture
     PLAN,
     PLUGINS,
     collect,
     collect_until,
     manager,
-    python_policy,
+    nothing_is_left,
     wait_for,
 )
-from tests.faults.league import within, worker_pids
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    with within(120), python_policy():
-        yield
-    assert not worker_pids()
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 def test_frozen_opponents_stay_as_they_are() -> None:
