@@ -17,6 +17,7 @@ from engine.league.records import RunState, TournamentSettings
 from engine.league.storage import database
 from engine.league.storage.league import League
 from engine.league.storage.lock import Lock, is_locked
+from engine.league.storage.readers import Reader
 from engine.play.match import AgentSpec
 from engine.registry import new_game
 
@@ -92,23 +93,23 @@ def test_a_read_is_repeated_if_another_thread_opens_the_file_again_before_it(
     reader: League, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This thread has its connection to the former state then, but has read nothing yet."""
-    connect, used = database.Database.reader, list[sqlite3.Connection]()
+    connect, used = database.Database._reader, list[sqlite3.Connection]()
     changes = [lambda: rename(path, "new")]
 
-    def connect_late(file: database.Database) -> sqlite3.Connection:
-        db = connect(file)
+    def connect_late(file: database.Database) -> Reader:
+        found = connect(file)
         if file is reader.file and changes:
             changes.pop()()
             thread = threading.Thread(target=names, args=(reader,))
             thread.start()
             thread.join()
-        return db
+        return found
 
     def read(db: sqlite3.Connection) -> str:
         used.append(db)
         return str(db.execute("SELECT name FROM agents WHERE number = 1").fetchone()[0])
 
-    monkeypatch.setattr(database.Database, "reader", connect_late)
+    monkeypatch.setattr(database.Database, "_reader", connect_late)
     assert reader.file.read_with(read) == "new"
     assert len(used) == 2, "the first read was of the former state"
 
@@ -216,6 +217,7 @@ def test_a_run_counts_as_running_once_its_owner_has_opened_the_file(reader: Leag
 OWNER = """
 import sys
 from engine.league.storage.league import League
+from engine.league.storage.readers import Reader
 
 value = 0
 while value < 200:

@@ -23,6 +23,7 @@ from engine.league.storage.new_database import (
     upgrade_backup,
     write_database,
 )
+from engine.league.storage.readers import Reader, Readers
 from engine.league.storage.sqlite_errors import league_gone, translated_errors
 from engine.league.storage.statements import new_cursor
 
@@ -42,8 +43,7 @@ class Database:
         self.path = Path(os.path.realpath(check_path("league", path)))  # one lock per file, also through symbolic links
         self.read_only = read_only
         self._writing = threading.RLock()
-        self._local = threading.local()
-        self._readers: list[tuple[threading.Thread, sqlite3.Connection]] = []
+        self._readers = Readers()
         self._lock: Lock | None = None
         self._copy: Path | None = None  # what is read instead of a file of an older version
         self._closed = False
@@ -236,36 +236,31 @@ class Database:
 
     def reader(self) -> sqlite3.Connection:
         """This thread's own connection: it sees committed data and does not block."""
-        if self._closed:
-            raise LeagueError(f"{self.path} has been closed")
-        self._reopen_if_changed()
-        opened, found = getattr(self._local, "reader", (0, None))
-        if found is None or opened != self._opened:
-            if found is not None and found.in_transaction:  # the rest of a snapshot would be of another state
-                raise self._changed()
-            opened, db = self._opened, self._connect()
-            db.execute("PRAGMA query_only=ON")
-            self._keep(db, found)
-            self._local.reader, found = (opened, db), db
-        return found
+        return self._reader().db
 
-    def _keep(self, db: sqlite3.Connection, previous: sqlite3.Connection | None) -> None:
-        """Keep a connection until its thread has ended, instead of its previous one."""
-        with self._writing:
-            kept = list[tuple[threading.Thread, sqlite3.Connection]]()
-            for thread, old in self._readers:
-                if thread.is_alive() and old is not previous:
-                    kept.append((thread, old))
-                else:
-                    old.close()
-            self._readers = [*kept, (threading.current_thread(), db)]
+    def _reader(self) -> Reader:
+        if not self._closed:
+            self._reopen_if_changed()
+            found = self._readers.find()
+            if found is not None and found.opened != self._opened and found.db.in_transaction:
+                raise self._changed()  # the rest of a snapshot would be of another state
+            if found is None or found.opened != self._opened:
+                found = self._readers.add(self._opened, self._connect_reader)
+            if found is not None:
+                return found
+        raise LeagueError(f"{self.path} has been closed")
+
+    def _connect_reader(self) -> sqlite3.Connection:
+        db = self._connect()
+        db.execute("PRAGMA query_only=ON")
+        return db
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """This thread's connection, protected from `close`: closing it during a read would crash SQLite. Raises
         LeagueChanged at the end if what was read may be wrong: see `_find_mode`."""
-        self.reader()
-        opened, db = self._local.reader  # together: another thread may open the file again at any moment
+        reader = self._reader()
+        opened, db = reader.opened, reader.db  # another thread may open the file again at any moment
         with self._condition:
             if self._closed:
                 raise LeagueError(f"{self.path} has been closed")
@@ -287,12 +282,12 @@ class Database:
         """What `work` reads; it is called again if the file was changed meanwhile."""
         with self._translated_errors("read"):
             for _ in range(TRIES - 1):
-                _, db = getattr(self._local, "reader", (0, None))
                 try:
                     with self.reading() as db:
                         return work(db)
                 except LeagueChanged:
-                    if db is not None and db.in_transaction:  # a snapshot cannot be continued
+                    known = self._readers.find()
+                    if known is not None and known.db.in_transaction:  # a snapshot cannot be continued
                         raise
             with self.reading() as db:
                 return work(db)
@@ -319,7 +314,7 @@ class Database:
         """Rows one by one, for large results. Close it if not all of them are read: until then it locks the file."""
         with self._translated_errors("read"), ExitStack() as cursors:
             with self.reading() as db:
-                opened, cursor = self._local.reader[0], cursors.enter_context(new_cursor(db))
+                opened, cursor = self._opened, cursors.enter_context(new_cursor(db))
                 rows = cursor.execute(sql, values).fetchmany(PAGE)
             while rows:
                 yield from rows
@@ -401,17 +396,14 @@ class Database:
 
     def close(self) -> None:
         """Close the file and release its lock; everything is on the disk already."""
-        readers = [reader for _, reader in self._readers]
         with self._condition:
             self._closed = True
-            for db in readers:
-                with suppress(sqlite3.Error):
-                    db.interrupt()  # readers get an error that says it was closed
+            self._readers.interrupt()  # they get an error that says it was closed
             self._condition.wait_for(self._no_reads, BUSY_TIMEOUT)
-        main = [self._main] if hasattr(self, "_main") else []
-        for db in [*readers, *main]:
+        self._readers.close()
+        if hasattr(self, "_main"):
             with suppress(sqlite3.Error):
-                db.close()
+                self._main.close()
         if self._copy is not None:
             remove_database(self._copy)
         if self._lock is not None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QObject, QTimer
 from pytestqt.qtbot import QtBot
 
 from engine.league import ratings
@@ -28,21 +27,34 @@ from league_app.gui.background import ChangeBridge
 from league_app.gui.context import AppContext
 from tests.league_app.gui.conftest import BOTS, LASTING, QUICK
 from tests.league_app.gui.training_helpers import page_of, recorded
+from tests.query_counts import counted_queries
+
+
+class Answers(QObject):
+    """Receives answers in the thread of the window."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: list[object] = []
+
+    def add(self, value: object) -> None:
+        self.values.append(value)
+
 
 FEW = 12  # queries of a whole page for one new point, however many sessions there are
 
 
-@contextmanager
-def counted_queries(state: LeagueState) -> Iterator[list[str]]:
-    """The statements that readers of the league run meanwhile; each reading thread must have read before."""
-    found: list[str] = []
-    readers = [reader for _, reader in state.league.file._readers]
-    assert readers
-    for reader in readers:
-        reader.set_trace_callback(found.append)
-    yield found
-    for reader in readers:
-        reader.set_trace_callback(None)
+# Connections
+
+
+def test_the_window_reads_with_one_connection_for_each_thread(context: AppContext, qtbot: QtBot) -> None:
+    file, answers = context.league.league.file, Answers()
+    for queue in (context.read_queue, context.slow_queue, context.command_queue):
+        for number in range(10):
+            queue.submit(f"query {number}", lambda: id(file.reader()), answers.add)
+    qtbot.waitUntil(lambda: len(answers.values) == 30)
+    assert len(set(answers.values)) == 3
+    assert len(file._readers) <= 5, "three queues, the monitor and this thread"
 
 
 # Training
@@ -60,7 +72,7 @@ def test_a_new_point_costs_a_few_queries_for_any_number_of_sessions(
     SessionStore(state.league).record_many(
         numbers[-1], [Measured(31, [("validation/share", 0.9), ("fitness/best", 9.0)])]
     )
-    with counted_queries(state) as queries:
+    with counted_queries(state.league) as queries:
         state.notices.add(Change(ChangeKind.TRAINING, numbers[-1]))
         qtbot.waitUntil(lambda: page._curves[numbers[-1]]["validation/share"].last_point[0] == 31)
         qtbot.waitUntil(lambda: not context.read_queue.waiting)
