@@ -217,7 +217,6 @@ def test_a_run_counts_as_running_once_its_owner_has_opened_the_file(reader: Leag
 OWNER = """
 import sys
 from engine.league.storage.league import League
-from engine.league.storage.readers import Reader
 
 value = 0
 while value < 200:
