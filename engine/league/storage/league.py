@@ -10,7 +10,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from engine import codec
 from engine.closing import Closing
@@ -39,6 +39,8 @@ from engine.league.storage.recovery import INTERRUPTED, stop_interrupted_runs
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import game_of, kind_of
 
+T = TypeVar("T")
+
 
 class League(Closing):
     """An open league file, for use from any thread. Close it, or use it in a `with` statement."""
@@ -50,6 +52,7 @@ class League(Closing):
         self._decoded: dict[tuple[Any, ...], Agent] = {}  # by row, so that each is checked only once
         self._agents: tuple[int, ById[Agent]] | None = None  # the version of the file, and its agents
         self._tournaments: tuple[int, list[Tournament]] | None = None
+        self._kept: tuple[int, dict[object, Any]] | None = None  # the version of the file, and what was read of it
         if not read_only:
             try:
                 stop_interrupted_runs(self.file)
@@ -87,6 +90,18 @@ class League(Closing):
 
     def backup(self, target: Path | str) -> None:
         self.file.backup(Path(target))
+
+    def kept(self, key: object, load: Callable[[], T]) -> T:
+        """What `load` reads of the file, once for each version of it. Callers must not change it."""
+        version, kept = self.file.version(), self._kept
+        if version is None:
+            return load()
+        if kept is None or kept[0] != version:
+            kept = self._kept = version, {}
+        if key not in kept[1]:
+            kept[1][key] = load()
+        found: T = kept[1][key]
+        return found
 
     # Settings
 
@@ -370,7 +385,8 @@ class League(Closing):
             raise BadLeague(f"{self.path}: its pools are damaged: {error}") from None
 
     def pool(self, game: GameSpec) -> int | None:
-        found = self.file.read("SELECT number FROM pools WHERE game = ?", codec.dump(game))
+        text = codec.dump(game)
+        found = self.kept(("pool", text), lambda: self.file.read("SELECT number FROM pools WHERE game = ?", text))
         return found[0][0] if found else None
 
     def _pool(self, db: sqlite3.Connection, game: GameSpec) -> int:

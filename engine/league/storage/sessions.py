@@ -86,7 +86,9 @@ class SessionStore:
 
     def all(self) -> list[Session]:
         """In the order in which they were started."""
-        return [self._session(row) for row in self._rows(None, f"SELECT {SESSION} FROM sessions ORDER BY number")]
+        file = self.league.file
+        rows = self.league.kept("sessions", lambda: file.read(f"SELECT {SESSION} FROM sessions ORDER BY number"))
+        return [self._session(row) for row in rows]
 
     def session(self, which: int | str | None = None) -> Session:
         """By number, or by name if that is unique; by default the latest."""

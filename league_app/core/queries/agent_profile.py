@@ -100,16 +100,14 @@ def load_profile(state: LeagueState, pool: GameSpec | None, id: str) -> AgentPro
     ]
     info = game_info(game)  # None if the game is not installed; the file can still be shown
     title, names = (info.title, info.stats) if info is not None else (agent.game, ())
-    [(size, begin)] = league.file.read(
-        f"SELECT length(data), substr(data, 1, {PREVIEW + 1}) FROM payloads WHERE hash = ?", agent.payload
-    )
     spec = _spec(league, agent)
+    size, begin = _payload(league, agent, spec)
     return AgentProfile(
         agent,
         game,
         title,
         size,
-        _preview(begin or b"") if size <= PREVIEW else "",
+        _preview(begin) if size <= PREVIEW else "",
         describe_agent(spec) if spec is not None else (),
         draw_agent(spec) if spec is not None else None,
         row,
@@ -151,6 +149,15 @@ def _spec(league: League, agent: Agent) -> AgentSpec | None:
         return league.spec(agent.id)
     except RingsideError:
         return None
+
+
+def _payload(league: League, agent: Agent, spec: AgentSpec | None) -> tuple[int, bytes]:
+    """Size and beginning of its payload, also of a damaged one."""
+    if spec is not None:
+        return len(spec.payload), spec.payload[: PREVIEW + 1]
+    sql = f"SELECT length(data), substr(data, 1, {PREVIEW + 1}) FROM payloads WHERE hash = ?"
+    [(size, begin)] = league.file.read(sql, agent.payload)
+    return size, begin or b""
 
 
 def load_rating_curve(league: League, game: GameSpec, agent: Agent) -> RatingCurve:

@@ -84,8 +84,8 @@ def agent_labels(league: League) -> dict[int, AgentLabel]:
 def tournament_names(league: League, pool: GameSpec | None) -> dict[int, str]:
     if pool is None:
         return {}
-    sql = "SELECT number, name FROM tournaments WHERE pool = ? ORDER BY number"
-    return dict(league.file.read(sql, league.pool(pool)))
+    number, sql = league.pool(pool), "SELECT number, name FROM tournaments WHERE pool = ? ORDER BY number"
+    return dict(league.kept(("tournament names", number), lambda: league.file.read(sql, number)))
 
 
 def matches(

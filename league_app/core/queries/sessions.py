@@ -20,6 +20,7 @@ from league_app.core.state import LeagueState
 from league_app.core.trainers import TrainerFacts, trainer_facts
 
 PREVIEW_POINTS = 40  # of a summary's curve
+PREVIEW_VALUES = 2000  # the last values of a metric, from which its curve and its best are taken
 MAX_PLAYERS = 60  # of a session, the newest
 LATEST = """
 WITH RECURSIVE found(session, name) AS (
@@ -31,6 +32,16 @@ last(session, name, step) AS (
     FROM found WHERE name IS NOT NULL)
 SELECT session, name, step, at FROM last JOIN metrics USING (session, name, step)
 """  # steps from name to name through the index; SELECT DISTINCT would read every value
+PREVIEWS = """
+WITH wanted(session, name) AS (VALUES {wanted}),
+first(session, name, step) AS (
+    SELECT session, name, (SELECT min(step) FROM (
+        SELECT step FROM metrics AS m WHERE m.session = wanted.session AND m.name = wanted.name
+        ORDER BY step DESC LIMIT {limit}))
+    FROM wanted)
+SELECT first.session, m.step, m.at, m.value FROM first JOIN metrics AS m
+ON m.session = first.session AND m.name = first.name AND m.step >= first.step ORDER BY first.session, m.step
+"""
 
 KnownPoints = dict[int, dict[str, tuple[int, float]]]  # by session and metric: the last step and its time
 
@@ -137,17 +148,28 @@ class SessionPreviews:
     def __init__(self) -> None:
         self._curves: dict[int, tuple[object, Floats]] = {}  # by session: the last values of its metrics, and the curve
 
-    def curve(self, league: League, number: int, headline: str, last: Mapping[str, tuple[int, float]]) -> Floats:
-        """The headline metric, or else the first one."""
-        known = self._curves.get(number)
-        if known is None or known[0] != last:
-            known = self._curves[number] = last, self._read(league, number, headline, last) if last else np.empty(0)
-        return known[1]
+    def curves(self, league: League, headlines: Mapping[int, str], latest: KnownPoints) -> dict[int, Floats]:
+        """By session: its headline metric, or else the first one. At most one query."""
+        wanted: dict[int, str] = {}
+        for number, headline in headlines.items():
+            last, known = latest[number], self._curves.get(number)
+            if not last:
+                self._curves[number] = last, np.empty(0)
+            elif known is None or known[0] != last:
+                wanted[number] = headline if headline in last else min(last)
+        for number, rows in self._read(league, wanted).items():
+            series = series_of(wanted[number], rows, league.path, number)
+            self._curves[number] = latest[number], series.values
+        return {number: self._curves[number][1] for number in headlines}
 
-    def _read(self, league: League, number: int, headline: str, last: Mapping[str, tuple[int, float]]) -> Floats:
-        name = headline if headline in last else min(last)
-        sql = "SELECT step, at, value FROM metrics WHERE session = ? AND name = ? ORDER BY step DESC LIMIT 2000"
-        return series_of(name, league.file.read(sql, number, name)[::-1], league.path, number).values
+    def _read(self, league: League, wanted: Mapping[int, str]) -> dict[int, list[tuple[Any, ...]]]:
+        """By session: step, time and value of this metric of it."""
+        found: dict[int, list[tuple[Any, ...]]] = {number: [] for number in wanted}
+        if wanted:
+            sql = PREVIEWS.format(wanted=",".join(["(?, ?)"] * len(wanted)), limit=PREVIEW_VALUES)
+            for number, *rest in league.file.read(sql, *(value for one in wanted.items() for value in one)):
+                found[number].append(tuple(rest))
+        return found
 
 
 def load_sessions(previews: SessionPreviews, state: LeagueState) -> list[SessionSummary]:
@@ -155,9 +177,11 @@ def load_sessions(previews: SessionPreviews, state: LeagueState) -> list[Session
     jobs = {job.number: job for job in state.training.jobs}
     summaries, league, sessions = [], state.league, state.training.sessions.all()
     latest = latest_points(league, [session.number for session in sessions])
+    headlines = {session.number: trainer_facts(session.trainer).headline for session in sessions}
+    curves = previews.curves(league, headlines, latest)
     for session in reversed(sessions):
         job, last, facts = jobs.get(session.number), latest[session.number], trainer_facts(session.trainer)
-        curve = previews.curve(league, session.number, facts.headline, last)
+        curve = curves[session.number]
         live: dict[str, Any] = {"running": False, "paused": False, "text": "", "seconds_left": None, "done": None}
         step, total = max((step for step, _ in last.values()), default=0), facts.planned_steps(session)
         if job is not None:
@@ -285,9 +309,13 @@ def load_ranks(state: LeagueState, pool: GameSpec, agents: Collection[str]) -> d
     return ranks
 
 
-def load_diagram(state: LeagueState, player: TrainedPlayer) -> Diagram | None:
-    """A drawing of a player; None if its kind offers none, or its payload cannot be read."""
-    rows = state.league.file.read("SELECT data FROM payloads WHERE hash = ?", player.payload)
-    if not rows or not isinstance(rows[0][0], bytes):
-        return None
-    return draw_agent(AgentSpec(player.about, player.kind, rows[0][0]))
+def load_diagrams(state: LeagueState, players: Sequence[TrainedPlayer]) -> dict[str, Diagram | None]:
+    """Drawings of players, by content hash; None if its kind offers none, or its payload cannot be read."""
+    hashes = sorted({player.payload for player in players})
+    sql = f"SELECT hash, data FROM payloads WHERE hash IN ({','.join('?' * len(hashes))})"
+    data = dict(state.league.file.read(sql, *hashes)) if hashes else {}
+    return {player.payload: _diagram(player, data.get(player.payload)) for player in players}
+
+
+def _diagram(player: TrainedPlayer, payload: object) -> Diagram | None:
+    return draw_agent(AgentSpec(player.about, player.kind, payload)) if isinstance(payload, bytes) else None

@@ -36,7 +36,7 @@ NAME = 24  # characters of a name in a result, so that both names of a line can 
 class DashboardPage(Page):
     guide = "window#the-other-pages"
     title, icon = "Dashboard", "dashboard"
-    watches = frozenset({"agents", "matches", "tournaments", "training", "progress", "settings"})
+    watches = frozenset({"agents", "matches", "tournaments"})  # snapshots of the monitor show running jobs
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)

@@ -48,7 +48,7 @@ class TrainingPage(Page):
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
-        self._previews = SessionPreviews()
+        self._previews, self._filling = SessionPreviews(), False
         self._curves: dict[int, dict[str, MetricCurve]] = {}
         self._pending = 0  # number of a session to select as soon as it is listed
         self._running: dict[int, str] = {}
@@ -158,6 +158,7 @@ class TrainingPage(Page):
 
     def _show_sessions(self, rows: object) -> None:
         assert isinstance(rows, list)
+        self._filling = True  # selecting a session would load it, and so does the end of this method
         self.model.set_rows(rows)
         self.pages.setCurrentIndex(1 if rows else 0)
         writable = self._writable()
@@ -168,6 +169,7 @@ class TrainingPage(Page):
         self._select_pending()
         if rows and not self.number:
             self.list.select(rows[0].number)
+        self._filling = False
         self._show_selected()
 
     def _select_pending(self) -> None:
@@ -186,7 +188,7 @@ class TrainingPage(Page):
 
     def _show_selected(self) -> None:
         summary = self.summary
-        if summary is None:
+        if summary is None or self._filling:
             return
         self.header.show_session(summary, self._writable())
         self.log_view.show_session(summary)
@@ -200,7 +202,7 @@ class TrainingPage(Page):
     @Slot()
     def _load_curves(self) -> None:
         """Loads new values of the checked sessions."""
-        if self.context.state is None or not self.isVisible():
+        if self.context.state is None or not self.isVisible() or self._filling:
             return
         checked = self.model.checked
         known: KnownPoints = {

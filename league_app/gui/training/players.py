@@ -17,7 +17,7 @@ from engine.league.records import Agent
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import game_of
 from league_app.core.exhibitions import random_seed
-from league_app.core.queries.sessions import SessionSummary, TrainedPlayer, load_diagram, load_players, load_ranks
+from league_app.core.queries.sessions import SessionSummary, TrainedPlayer, load_diagrams, load_players, load_ranks
 from league_app.core.state import LeagueState
 from league_app.core.trainers import TrainerFacts
 from league_app.core.training_job import TrainingJob
@@ -53,7 +53,7 @@ def load_snapshot(
     number: int, game: GameSpec, pool: GameSpec, drawn: frozenset[str], state: LeagueState
 ) -> PlayersSnapshot:
     players, total = load_players(state, number)
-    diagrams = {player.payload: load_diagram(state, player) for player in players if player.payload not in drawn}
+    diagrams = load_diagrams(state, [player for player in players if player.payload not in drawn])
     entered = {player.agent for player in players if player.agent}
     ranks = load_ranks(state, pool, entered) if entered else {}
     opponents = [(agent.name, agent.id) for agent in state.agents(game.name) if agent.kind != KIND.name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,12 +12,14 @@ import pytest
 from PySide6.QtCore import QObject, QTimer
 from pytestqt.qtbot import QtBot
 
+from agents.training.events import Player
 from engine.league import ratings
 from engine.league.schedule import Schedule
 from engine.league.storage import league as league_module
 from engine.league.storage.session_rows import Measured
 from engine.league.storage.sessions import SessionStore
 from league_app.core.changes import Change, ChangeKind
+from league_app.core.queries import sessions as session_queries
 from league_app.core.queries.dashboard import load_dashboard
 from league_app.core.queries.highlights import best_match, recent, summary
 from league_app.core.queries.sessions import SessionPreviews, latest_points, load_metric_updates, load_sessions
@@ -25,9 +28,12 @@ from league_app.core.state import LeagueState
 from league_app.core.tournament_draft import DraftEstimator, TournamentDraft, create_tournament
 from league_app.gui.background import ChangeBridge
 from league_app.gui.context import AppContext
+from league_app.gui.page import Page
 from tests.league_app.gui.conftest import BOTS, LASTING, QUICK
 from tests.league_app.gui.training_helpers import page_of, recorded
 from tests.query_counts import counted_queries
+
+FEW = 12  # queries of a whole page for one new point, however many sessions there are
 
 
 class Answers(QObject):
@@ -41,7 +47,9 @@ class Answers(QObject):
         self.values.append(value)
 
 
-FEW = 12  # queries of a whole page for one new point, however many sessions there are
+def is_at_rest(context: AppContext, page: Page) -> bool:
+    """Whether a page shows all changes."""
+    return not (page._stale or page._refresh_timer.isActive() or context.read_queue.waiting)
 
 
 # Connections
@@ -78,6 +86,33 @@ def test_a_new_point_costs_a_few_queries_for_any_number_of_sessions(
         qtbot.waitUntil(lambda: not context.read_queue.waiting)
     assert page.model.rows[0].step == 31
     assert len(queries) <= FEW, "\n".join(queries)
+
+
+@pytest.mark.parametrize("sessions", [1, 20])
+def test_the_training_page_is_opened_with_a_few_queries(context: AppContext, qtbot: QtBot, sessions: int) -> None:
+    state = context.league
+    numbers = [recorded(state, f"session {number}", stopped=False) for number in range(sessions)]
+    store = SessionStore(state.league)
+    for step in range(40, 60):
+        store.add_checkpoint(numbers[-1], step, b"state", [Player("dice", 1, b"player %d" % step, "")])
+    with counted_queries(state.league) as queries:
+        page = page_of(context, qtbot)
+        qtbot.waitUntil(lambda: bool(page._curves.get(numbers[-1])) and not context.read_queue.waiting)
+    assert [len(row.curve) for row in page.model.rows] == [30] * sessions
+    assert len(page.players._diagrams) > 20, "a drawing of each player"
+    assert len([query for query in queries if not query.startswith("PRAGMA")]) <= FEW, "\n".join(queries)
+
+
+def test_a_curve_has_the_last_values_of_its_own_session(context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_queries, "PREVIEW_VALUES", 7)
+    state = context.league
+    first, _ = recorded(state, "first"), recorded(state, "second", steps=5)
+    SessionStore(state.league).forget_after(first, 20)
+    curves = [session.curve for session in load_sessions(SessionPreviews(), state)]
+    assert curves == [
+        tuple(step / 5 for step in range(1, 6)),
+        tuple(pytest.approx(step / 30) for step in range(14, 21)),
+    ]
 
 
 def test_summaries_and_updates_are_the_same_with_and_without_a_cache(context: AppContext) -> None:
@@ -141,6 +176,39 @@ def test_the_same_results_are_fitted_once_for_all_tables(context: AppContext, mo
     fresh = state.standings(QUICK)
     assert ratings.FITS.computed > count, "new results"
     assert fresh.matches > tables[0].matches
+
+
+# Other pages
+
+
+@pytest.mark.parametrize(("name", "most"), [("dashboard", 15), ("standings", 8), ("history", 8), ("agent", 16)])
+def test_a_new_match_costs_a_few_queries(playing, qtbot: QtBot, name: str, most: int) -> None:  # type: ignore[no-untyped-def]
+    context: AppContext = playing.context
+    state = context.league
+    agent = state.agents("pong")[0].id
+    playing.show_page(name, agent if name == "agent" else None)
+    page = playing.page(name)
+    at_rest = partial(is_at_rest, context, page)
+    qtbot.waitUntil(at_rest)
+    with counted_queries(state.league) as queries:
+        state.league.save_setting("a change", 1)  # nothing that was kept for the former version of the file is used
+        state.notices.add(Change(ChangeKind.MATCHES, 2, 1))
+        qtbot.waitUntil(lambda: bool(queries))
+        qtbot.waitUntil(at_rest)
+    assert len(queries) <= most, "\n".join(queries)
+
+
+def test_training_does_not_refresh_the_dashboard(playing, qtbot: QtBot) -> None:  # type: ignore[no-untyped-def]
+    context: AppContext = playing.context
+    playing.show_page("dashboard")
+    page = playing.page("dashboard")
+    qtbot.waitUntil(partial(is_at_rest, context, page))
+    received: list[object] = []
+    context.changed.connect(received.append)
+    for kind in (ChangeKind.TRAINING, ChangeKind.PROGRESS):
+        context.league.notices.add(Change(kind, 1))
+    qtbot.waitUntil(lambda: bool(received))
+    assert not page._stale
 
 
 # Tournaments
