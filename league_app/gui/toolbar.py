@@ -27,6 +27,7 @@ class Toolbar(QToolBar):
         self._context, self._actions = context, actions
         self.setObjectName("toolbar")
         self.setMovable(False)
+        self._pause_icon = 0  # the key of the icon that was set; `Actions.update_icons` sets one with another key
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setIconSize(theme.ICON)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
@@ -51,9 +52,14 @@ class Toolbar(QToolBar):
     def update_state(self, conditions: dict[str, bool]) -> None:
         self.switch.setEnabled(conditions["writable"])
         self.switch.setChecked(conditions["visual"])
-        pause = self._actions.find("run.pause_resume")
-        pause.setIconText("Resume" if conditions["paused"] else "Pause")
-        pause.setIcon(theme.icon("play" if conditions["paused"] else "pause"))
+        pause, text = self._actions.find("run.pause_resume"), "Resume" if conditions["paused"] else "Pause"
+        if (pause.iconText(), pause.icon().cacheKey()) != (
+            text,
+            self._pause_icon,
+        ):  # to set them is to lay it out again
+            pause.setIconText(text)
+            pause.setIcon(theme.icon("play" if conditions["paused"] else "pause"))
+            self._pause_icon = pause.icon().cacheKey()
 
     @Slot(object)
     def show_status(self, now: RunSnapshot) -> None:

@@ -1,4 +1,4 @@
-"""The window: start-up time, responsiveness under load, and the cost of pages and live matches."""
+"""The window: start-up time, cost while idle, responsiveness under load, and the cost of pages and live matches."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import MatchSpec
 from engine.registry import KINDS, new_game
 from league_app.core.validation import make_settings
+from tests.benchmarks import gui_idle
 from tests.benchmarks.measure import Figure, ratio
 
 GAME = new_game("pong")
@@ -51,15 +52,17 @@ def figures(quick: bool) -> Iterator[Figure]:
         fill(small, 6, 60)
         yield from opening(home, small, quick)
         if quick:  # all measurements in one window
-            found = child(home, "inside", large, 0.4, 1, "sights", "lateness", WATCHED)
-            reports, sizes = [found["sights"]], {}
+            found = child(home, "inside", large, 0.4, 1, "sights", "lateness", WATCHED, "idle")
+            reports, sizes, at_rest = [found["sights"]], {}, [found["idle"]]
         else:
+            at_rest = [child(home, "inside", small, 5, 3, "idle")["idle"] for _ in range(3)]
             found = child(home, "inside", small, 5, 4, "lateness", WATCHED)
             sizes = {
                 "1920x1080": child(home, "inside", small, 5, 2, "watching:1920x1080"),
                 "1280x720 at pixel ratio 2": child(home, "inside", small, 5, 2, WATCHED, QT_SCALE_FACTOR="2"),
             }
             reports = [child(home, "inside", large, 5, 1, "sights")["sights"] for _ in range(3)]
+        yield from gui_idle.figures(at_rest)
         yield from lateness(found["lateness"])
         yield from watching(found[WATCHED], sizes)
         yield Figure("matches in a large league", count, "matches", None, "", note)

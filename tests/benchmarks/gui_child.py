@@ -125,7 +125,14 @@ class Opened:
 
 def inside(league: str, seconds: str, turns: str, *parts: str) -> None:
     """Several measurements in one window."""
-    measured: dict[str, Callable[..., Any]] = {"sights": sights, "lateness": lateness, "watching": watching}
+    from tests.benchmarks.gui_idle import idle
+
+    measured: dict[str, Callable[..., Any]] = {
+        "sights": sights,
+        "lateness": lateness,
+        "watching": watching,
+        "idle": idle,
+    }
     found: dict[str, Any] = {}
     with Opened(league) as window:
         for part in parts:

@@ -6,10 +6,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from league_app.gui import theme
+from league_app.gui.widgets.strip import Strip, draw_line, whole_pixels
 
 MAX_SAMPLES = 360  # samples: three minutes at two a second
 PLOT_HEIGHT = 44  # pixels
@@ -23,13 +24,14 @@ class TimeLine(QWidget):
         super().__init__()
         self._title, self._format = title, format
         self._samples: deque[tuple[float, float]] = deque(maxlen=MAX_SAMPLES)
-        self._maximum = 100.0
+        self._strips = Strip(MAX_SAMPLES), Strip(MAX_SAMPLES, fill=0.25)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(title)
 
     def add(self, system: float, ours: float, whole: float = 100.0) -> None:
-        self._maximum = whole or 1.0
         self._samples.append((system, ours))
+        for strip, value in zip(self._strips, (system, ours), strict=True):
+            strip.add(value / (whole or 1.0))
         self.setAccessibleDescription(f"total {self._format(system)}, Ringside {self._format(ours)}")
         self.update()
 
@@ -54,11 +56,8 @@ class TimeLine(QWidget):
             painter.setPen(theme.colour("text", 0.10))
             y = round(plot.bottom() - plot.height() * share) + 0.5
             painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
-        if self._samples:
-            draw_area(painter, plot, [value / self._maximum for value, _ in self._samples], theme.colour("muted"))
-            draw_area(
-                painter, plot, [value / self._maximum for _, value in self._samples], theme.colour("accent"), fill=0.25
-            )
+        for strip, role in zip(self._strips, ("muted", "accent"), strict=True):
+            strip.draw(painter, whole_pixels(plot), theme.colour(role), self.devicePixelRatioF())
         painter.setClipping(False)
         painter.setPen(theme.colour("hairline"))
         painter.drawPath(shape)
@@ -85,24 +84,17 @@ def draw_area(
     plot: QRectF,
     shares: Sequence[float],
     colour: QColor,
-    fill: float = 0.12,
-    count: int = MAX_SAMPLES,
+    fill: float,
+    count: int,
 ) -> None:
-    """Draws a filled line with the newest value at the right. Shares are from 0 to 1; `kept` of them fill the plot."""
+    """Draws a filled line with the newest value at the right. Shares are from 0 to 1; `count` of them fill the plot."""
     step = plot.width() / (count - 1)
     right, bottom, height = plot.right(), plot.bottom(), plot.height() - 2
     points = [
         QPointF(right - (len(shares) - 1 - index) * step, bottom - min(max(share, 0.0), 1.0) * height)
         for index, share in enumerate(shares)
     ]
-    fill_colour = QColor(colour)
-    fill_colour.setAlphaF(fill)
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(fill_colour)
-    painter.drawPolygon(QPolygonF([QPointF(points[0].x(), bottom), *points, QPointF(right, bottom)]))
-    painter.setBrush(Qt.BrushStyle.NoBrush)
-    painter.setPen(QPen(colour, 1.2))
-    painter.drawPolyline(QPolygonF(points))
+    draw_line(painter, points, bottom, colour, fill)
 
 
 class Cores(QWidget):
@@ -112,17 +104,20 @@ class Cores(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._samples: deque[tuple[float, ...]] = deque(maxlen=MAX_SAMPLES)
+        self._loads: tuple[float, ...] = ()  # the latest
+        self._strips: list[Strip] = []
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self.setAccessibleName("CPU by core")
 
     def add(self, cores: Sequence[float]) -> None:
-        if self._samples and len(self._samples[-1]) != len(cores):
-            self._samples.clear()
-        first = not self._samples
-        self._samples.append(tuple(cores))
+        first = len(self._loads) != len(cores)
+        if first:
+            self._strips = [Strip(MAX_SAMPLES) for _ in cores]
+        self._loads = tuple(cores)
+        for strip, load in zip(self._strips, cores, strict=True):
+            strip.add(load / 100.0)
         self.setAccessibleDescription(", ".join(f"{load:.0f} %" for load in cores))
         if first:
             self.updateGeometry()
@@ -130,7 +125,7 @@ class Cores(QWidget):
 
     @property
     def _count(self) -> int:
-        return len(self._samples[-1]) if self._samples else 1
+        return len(self._loads) or 1
 
     def _columns(self, width: int) -> int:
         most = max((width + self.GAP) // (self.MIN_WIDTH + self.GAP), 1)
@@ -148,7 +143,7 @@ class Cores(QWidget):
         return QSize(self.MIN_WIDTH, self.heightForWidth(self.width() or 250))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        if not self._samples:
+        if not self._loads:
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -165,7 +160,7 @@ class Cores(QWidget):
         painter.save()
         painter.fillPath(shape, theme.colour("raised"))
         painter.setClipPath(shape)
-        draw_area(painter, cell, [loads[core] / 100.0 for loads in self._samples], theme.colour("muted", 0.4))
+        self._strips[core].draw(painter, whole_pixels(cell), theme.colour("muted", 0.4), self.devicePixelRatioF())
         painter.restore()
         painter.setPen(theme.colour("hairline"))
         painter.drawPath(shape)
@@ -173,4 +168,4 @@ class Cores(QWidget):
         text_rect = cell.adjusted(6, 0, -6, 0)
         painter.drawText(text_rect, int(Qt.AlignmentFlag.AlignVCenter), f"{core + 1}")
         right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-        painter.drawText(text_rect, int(right), f"{self._samples[-1][core]:.0f} %")
+        painter.drawText(text_rect, int(right), f"{self._loads[core]:.0f} %")
