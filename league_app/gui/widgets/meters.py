@@ -27,6 +27,7 @@ class TimeLine(QWidget):
         self._strips = Strip(MAX_SAMPLES), Strip(MAX_SAMPLES, fill=0.25)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(title)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # or all widgets behind it are painted each time
 
     def add(self, system: float, ours: float, whole: float = 100.0) -> None:
         self._samples.append((system, ours))
@@ -45,6 +46,7 @@ class TimeLine(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         painter = QPainter(self)
+        painter.fillRect(self.rect(), theme.colour("surface"))  # as the card that it is on
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._draw_texts(painter)
         plot = QRectF(0.5, TEXT_HEIGHT + 0.5, self.width() - 1, PLOT_HEIGHT - 1)
@@ -110,6 +112,7 @@ class Cores(QWidget):
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self.setAccessibleName("CPU by core")
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
 
     def add(self, cores: Sequence[float]) -> None:
         first = len(self._loads) != len(cores)
@@ -143,9 +146,10 @@ class Cores(QWidget):
         return QSize(self.MIN_WIDTH, self.heightForWidth(self.width() or 250))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), theme.colour("surface"))
         if not self._loads:
             return
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(theme.font("caption"))
         columns = self._columns(self.width())
