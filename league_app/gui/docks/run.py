@@ -69,9 +69,9 @@ class RunDock(QDockWidget):
         inner = QWidget()
         cards = (
             self.run_card,
+            self.training_card,  # above the summary, which is of an earlier run
             self.summary_card,
             self.unfinished_card,
-            self.training_card,
             machine,
             self.queue_card,
             self.workers_card,
@@ -105,7 +105,7 @@ class RunDock(QDockWidget):
             return  # it has ended since; its summary follows
         if state is not None and state.job is not None and state.job is not self._job:
             self._begin(state.job)  # its first notification has not arrived
-        self.run_card.show_run(look.run, state is not None and state.league.read_only)
+        self.run_card.show_run(look.run, state is not None and state.league.read_only, bool(look.training))
         if load is not None:
             self.queue_card.show_queue(load.queue, load.quarantined)
             self.workers_card.show_workers(load.workers, load.nodes)
@@ -169,7 +169,7 @@ class RunDock(QDockWidget):
         if state is None or state.job is not None:
             return
         self.summary = one
-        self.run_card.show_run(None, state.league.read_only)
+        self.run_card.show_run(None, state.league.read_only, bool(self.context.monitor.latest.training))
         self.summary_card.show_summary(one)
         self.ended.emit(one)
         tone = "good" if one.state is RunState.FINISHED else "bad" if one.note else "info"

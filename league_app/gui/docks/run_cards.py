@@ -96,14 +96,14 @@ class RunCard(Card):
             self.body.addWidget(one)
         self.show_run(None, False)
 
-    def show_run(self, run: TournamentView | None, locked: bool) -> None:
-        """`locked`: the league is read-only, so no tournament can be started."""
+    def show_run(self, run: TournamentView | None, locked: bool, training: bool = False) -> None:
+        """`locked`: the league is read-only, so no tournament can be started. `training`: a session is running."""
         self._numbers.setVisible(run is not None)
         self._figures.setVisible(run is not None)
         self.new_button.setVisible(run is None)
         self.new_button.setEnabled(not locked)
         if run is None:
-            self.name.setText("Idle")
+            self.name.setText("No tournament running" if training else "Idle")
             self.text.setText("This league is open read-only." if locked else "")
             self.text.setVisible(locked)
             set_tone(self.text, "")

@@ -195,6 +195,18 @@ def test_pressing_pause_does_not_wait_for_the_run(shown: Shown, monkeypatch: pyt
     assert threading.main_thread() not in asked
 
 
+def test_training_is_shown_above_the_summary_of_an_earlier_run(shown: Shown) -> None:
+    dock = shown()
+    training = TrainingView(4, "Runner", False, None, "")
+    dock._show_sample(RunSnapshot(training=(training,)))
+    assert dock.run_card.name.text() == "No tournament running"
+    cards = dock.training_card.parentWidget().layout()
+    places = [cards.indexOf(card) for card in (dock.run_card, dock.training_card, dock.summary_card)]
+    assert places == sorted(places)
+    dock._show_sample(RunSnapshot())
+    assert (dock.run_card.name.text(), dock.training_card.isHidden()) == ("Idle", True)
+
+
 def test_the_rows_of_training_sessions_are_updated_in_place(shown: Shown, qtbot: QtBot) -> None:
     from agents.training.events import Progress, WorkerState
 
