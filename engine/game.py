@@ -21,8 +21,8 @@ For readers from reinforcement learning:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -410,6 +410,8 @@ class AgentKind:
     settings: Callable[[bytes], Any] | None = None  # those of a payload, which a person may change when adding an
     # agent: a dataclass with fields of `engine.options.option`
     configure: Callable[[bytes, Any], bytes] = lambda payload, settings: payload  # the payload with other settings
+    formats: Mapping[str, Callable[[AgentSpec], bytes]] = field(default_factory=dict, hash=False)  # files of other
+    # programs that an agent can be written as: the content of the file, by its extension, such as "onnx"
 
     def repeats(self, agent: AgentSpec) -> bool:
         """Whether this agent always plays the same match the same way."""

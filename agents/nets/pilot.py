@@ -12,6 +12,7 @@ from agents.nets.architecture import MLP, Architecture
 from agents.nets.facts import configure, describe, draw, settings
 from agents.nets.mlp import Mlp, MlpPilot
 from agents.nets.network import Network, dump, load
+from agents.nets.onnx.export import agent_to_onnx
 from agents.nets.torch_pilot import TORCH_NET
 from engine.errors import BadValue
 from engine.game import AgentKind, Game
@@ -79,4 +80,5 @@ NET = AgentKind(
     describe=describe,
     settings=settings,
     configure=configure,
+    formats={"onnx": agent_to_onnx},
 )

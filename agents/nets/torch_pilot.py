@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from agents.nets.facts import configure, describe, draw, settings
 from agents.nets.network import Network, load
+from agents.nets.onnx.export import agent_to_onnx
 from agents.nets.sampling import CHOICE, INVALID, answer_rows, choice_of
 from engine.errors import BadValue
 from engine.game import BROKEN, AgentKind, Decisions, Game, Indices, Ints, Observations, Seeds, Views
@@ -138,4 +139,5 @@ TORCH_NET = AgentKind(
     describe=describe,
     settings=settings,
     configure=configure,
+    formats={"onnx": agent_to_onnx},
 )

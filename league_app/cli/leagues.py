@@ -88,6 +88,7 @@ def add_agents(under: Any) -> None:
             "agents add my.league Dice --game pong",
             """agents add my.league Sleepy --game pong --kind pong-bot --payload '{"style": "still"}'""",
             "agents add my.league Deep --game pong --kind net --payload @deep.safetensors --set temperature=0.5",
+            "agents add my.league Guest --game pong --kind onnx --payload @policy.onnx",
             "agents add my.league Dice --game pettingzoo:pistonball_v6 -o n_pistons=5 -o continuous=false",
         ],
     )
@@ -124,12 +125,15 @@ def add_agents(under: Any) -> None:
     parser = command(
         under,
         "export",
-        "write an agent to an .agent file",
+        "write an agent to an .agent file, or a network to an ONNX file",
         export_agent,
-        ["agents export my.league Tracker tracker.agent"],
+        ["agents export my.league Tracker tracker.agent", "agents export my.league Deep deep.onnx --onnx"],
     )
     add_agent_arguments(parser)
-    parser.add_argument("file", type=Path, nargs="?", help="file to write (default: the agent's name, with .agent)")
+    parser.add_argument(
+        "file", type=Path, nargs="?", help="file to write (default: the agent's name, with .agent or .onnx)"
+    )
+    parser.add_argument("--onnx", action="store_true", help="write a network for other programs, in ONNX")
     add_overwrite_option(parser)
     parser = command(
         under, "archive", "archive an agent; its matches stay", archive, ["agents archive my.league Old --undo"]
@@ -287,8 +291,12 @@ def import_agent(options: argparse.Namespace) -> CommandResult:
 def export_agent(options: argparse.Namespace) -> CommandResult:
     with open_read_only(options.league) as league:
         agent = league.agent(options.agent, options.game)
-        file = Path(options.file or agent_files.file_name(agent.name) + ".agent")
-        target = agent_files.export_agent(league, agent, file, options.overwrite)
+        format = "onnx" if options.onnx else "agent"
+        file = Path(options.file or f"{agent_files.file_name(agent.name)}.{format}")
+        if options.onnx:
+            target = agent_files.export_format(league, agent, format, file, options.overwrite)
+        else:
+            target = agent_files.export_agent(league, agent, file, options.overwrite)
     return CommandResult({"file": str(target), "agent": agent}, lambda: print_line(f"{agent.name} written to {target}"))
 
 

@@ -1,4 +1,4 @@
-"""Imports .agent files into a league and exports agents to such files."""
+"""Imports .agent files into a league and exports agents to such files, and to files of other programs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import RingsideError
+from engine.errors import BadValue, RingsideError
+from engine.files import write_file
 from engine.league.records import Agent, content_hash
 from engine.league.storage import agent_file
 from engine.league.storage.league import League, free_name
 from engine.play.match import AgentSpec
+from engine.registry import KINDS
 from league_app.core.changes import Change, ChangeKind
 from league_app.core.state import LeagueState
 from league_app.core.validation import check_playable
@@ -77,9 +79,12 @@ def add_from_file(league: League, one: agent_file.AgentFile, path: Path, name: s
 
 
 def export_agents(league: League, ids: Sequence[str], target: Path, overwrite: bool = False) -> list[Path]:
-    """Writes one agent to this file, or several to this folder, each named after its agent."""
+    """Writes one agent to this file, or several to this folder, each named after its agent. One agent may be written in
+    another format of its kind, by the extension of the file."""
     agents = [league.by_id(id) for id in ids]
     if len(agents) == 1 and not target.is_dir():
+        if (format := target.suffix[1:].lower()) in formats_of(agents[0]):
+            return [export_format(league, agents[0], format, target, overwrite)]
         return [export_agent(league, agents[0], target, overwrite)]
     written: list[Path] = []
     for agent in agents:
@@ -98,6 +103,24 @@ def export_agent(league: League, agent: Agent, target: Path, overwrite: bool = F
         **{name: getattr(agent, name) for name in names}, payload=league.payload(agent.payload)
     )
     agent_file.save(target, content, overwrite)
+    return target
+
+
+def formats_of(agent: Agent) -> list[str]:
+    """The extensions of files for other programs that its kind can write, such as "onnx"."""
+    try:
+        return sorted(KINDS.get(agent.kind).formats)
+    except RingsideError:  # its plug-in is missing
+        return []
+
+
+def export_format(league: League, agent: Agent, format: str, target: Path, overwrite: bool = False) -> Path:
+    """Writes an agent as a file for other programs; raises BadValue if its kind has no such format."""
+    if format not in formats_of(agent):
+        can = sorted(name for name, kind in KINDS.working().items() if format in kind.formats)
+        raise BadValue("agent", agent.name, f"of kind {' or '.join(can)} to be written as {format}, not {agent.kind}")
+    spec = league.spec(agent.id)
+    write_file(target, KINDS.get(agent.kind).formats[format](spec), overwrite)
     return target
 
 

@@ -1,7 +1,7 @@
 """Reads and writes `.agent` files, which transfer an agent between leagues: a zip with a manifest and a payload.
 
-`agent.json` is the manifest. The payload is a second entry, `payload.json` or `payload.safetensors`, or, if it is
-neither and small, part of the manifest. Its bytes are preserved. Such files are untrusted: everything is read in
+`agent.json` is the manifest. The payload is a second entry, `payload.json`, `payload.safetensors` or `payload.onnx`, or,
+if it is none of these and small, part of the manifest. Its bytes are preserved. Such files are untrusted: everything is read in
 memory, within limits, and nothing is unpacked to the disk or executed.
 """
 
@@ -27,14 +27,16 @@ from engine import codec
 from engine.errors import BadAgentFile, BadValue, RingsideError
 from engine.files import read_file, write_file
 from engine.league.records import check_colour, check_name, check_tags, check_text, content_hash
+from engine.protobuf import BYTES, VARINT, Reader
 
 FORMAT = "ringside-agent"
 MB = 1024 * 1024
 FILE = 256 * MB
-MANIFEST, JSON, WEIGHTS = "agent.json", "payload.json", "payload.safetensors"
+MANIFEST, JSON, WEIGHTS, ONNX = "agent.json", "payload.json", "payload.safetensors", "payload.onnx"
 # By entry. The largest possible manifest, escaped, takes 0.4 MB. Weights are stored uncompressed, so they may take what
 # fits into a file beside a manifest.
-LIMITS = {MANIFEST: MB, JSON: 64 * MB, WEIGHTS: FILE - 2 * MB}
+LIMITS = {MANIFEST: MB, JSON: 64 * MB, WEIGHTS: FILE - 2 * MB, ONNX: FILE - 2 * MB}
+ONNX_FIELDS = {1: (VARINT,), 7: (BYTES,), 8: (BYTES,)}  # version, graph and operator sets: every ONNX file has them
 ENTRIES = 4
 DIRECTORY = 4096  # bytes of the zip's directory; two entries need about 130, and zipfile reads all of it at once
 # Deflate can reach 1030:1, but only on nearly constant bytes. Trained weights stay below 2:1 and genomes below 50:1.
@@ -187,7 +189,7 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
     # Weights hardly shrink, and content beyond RATIO is stored too. Six bytes are zlib's own and not in a zip.
-    deflate = name != WEIGHTS and (len(zlib.compress(content)) - 6) * RATIO >= len(content)
+    deflate = name not in (WEIGHTS, ONNX) and (len(zlib.compress(content)) - 6) * RATIO >= len(content)
     archive.writestr(entry, content, zipfile.ZIP_DEFLATED if deflate else zipfile.ZIP_STORED)
 
 
@@ -256,7 +258,7 @@ def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
 
 def _place(payload: bytes) -> str:
     """The entry for a payload; raises BadValue for JSON or safetensors that break the rules."""
-    length, reason = int.from_bytes(payload[:8], "little"), "neither"
+    length, reason = int.from_bytes(payload[:8], "little"), "none of them"
     try:
         if payload[8:9] == b"{" and length <= len(payload) - 8:  # safetensors: length of the header, then the header
             _check_weights(payload, length)
@@ -267,10 +269,21 @@ def _place(payload: bytes) -> str:
             return JSON
     except ValueError as error:  # it only begins like JSON or safetensors
         reason = str(error)
+    if _is_onnx(payload):
+        _check_size(ONNX, len(payload), LIMITS[ONNX])
+        return ONNX
     if len(payload) > INLINE:
         found = f"{len(payload)} bytes: {reason}"
-        raise BadValue("payload", found, f"JSON or safetensors, or at most {INLINE:,} bytes")
+        raise BadValue("payload", found, f"JSON, safetensors or ONNX, or at most {INLINE:,} bytes")
     return MANIFEST
+
+
+def _is_onnx(payload: bytes) -> bool:
+    """Whether the payload has the fields of an ONNX file. Its kind checks what is in them."""
+    try:
+        return {one.number for one in Reader("ONNX").fields(payload, ONNX_FIELDS)} == set(ONNX_FIELDS)
+    except BadValue:
+        return False
 
 
 def _strict(where: str, data: bytes) -> Any:
