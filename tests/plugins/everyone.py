@@ -4,8 +4,11 @@ from agents import human
 from engine.registry import GAMES, KINDS
 from tests.plugins import bids, marchers, mixed, pilots, stones, tictactoe
 
-for game in (tictactoe.TicTacToe, bids.Bids, mixed.Mixed, stones.Stones):
+NEW_GAMES = (tictactoe.TicTacToe, bids.Bids, mixed.Mixed, stones.Stones)
+NEW_KINDS = (tictactoe.KIND, bids.KIND, marchers.KIND, *(pilots.row_kind(name) for name in pilots.ANSWERS))
+
+for game in NEW_GAMES:
     GAMES.add(game.name, game)
 # `human` is registered again, because an old installation may lack its entry point.
-for kind in (human.KIND, tictactoe.KIND, bids.KIND, marchers.KIND, *(pilots.row_kind(name) for name in pilots.ANSWERS)):
+for kind in (human.KIND, *NEW_KINDS):
     KINDS.add(kind.name, kind)
