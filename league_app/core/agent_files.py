@@ -83,7 +83,7 @@ def export_agents(league: League, ids: Sequence[str], target: Path, overwrite: b
     another format of its kind, by the extension of the file."""
     agents = [league.by_id(id) for id in ids]
     if len(agents) == 1 and not target.is_dir():
-        if (format := target.suffix[1:].lower()) in formats_of(agents[0]):
+        if (format := target.suffix[1:].lower()) in formats_of(agents[0].kind):
             return [export_format(league, agents[0], format, target, overwrite)]
         return [export_agent(league, agents[0], target, overwrite)]
     written: list[Path] = []
@@ -106,17 +106,17 @@ def export_agent(league: League, agent: Agent, target: Path, overwrite: bool = F
     return target
 
 
-def formats_of(agent: Agent) -> list[str]:
-    """The extensions of files for other programs that its kind can write, such as "onnx"."""
+def formats_of(kind: str) -> list[str]:
+    """The extensions of files for other programs that agents of this kind can be written as, such as "onnx"."""
     try:
-        return sorted(KINDS.get(agent.kind).formats)
+        return sorted(KINDS.get(kind).formats)
     except RingsideError:  # its plug-in is missing
         return []
 
 
 def export_format(league: League, agent: Agent, format: str, target: Path, overwrite: bool = False) -> Path:
     """Writes an agent as a file for other programs; raises BadValue if its kind has no such format."""
-    if format not in formats_of(agent):
+    if format not in formats_of(agent.kind):
         can = sorted(name for name, kind in KINDS.working().items() if format in kind.formats)
         raise BadValue("agent", agent.name, f"of kind {' or '.join(can)} to be written as {format}, not {agent.kind}")
     spec = league.spec(agent.id)

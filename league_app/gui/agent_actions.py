@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.league.storage.league import free_name
 from engine.registry import KINDS
@@ -23,7 +23,7 @@ from league_app.gui.dialogs.choose_agent import ChooseAgentDialog
 from league_app.gui.dialogs.edit_agent import EditAgentDialog
 from league_app.gui.dialogs.usi_engine import AddEngineDialog, confirm_engine_dialog
 from league_app.gui.undo_commands import set_archived
-from league_app.gui.widgets.file_dialogs import open_file, open_files, open_folder, save_file
+from league_app.gui.widgets.file_dialogs import open_file, open_files, open_folder, save_file, suggest_name
 
 FILTER = "Agents (*.agent)"
 MAX_MESSAGES = 3  # files of an import that are reported one by one
@@ -37,6 +37,8 @@ class AgentActions(QObject):
         super().__init__(parent)
         self._context = context
         self._exported: list[str] = []
+        self._dialog: QFileDialog | None = None  # that asks where to export one agent
+        self._file_stem = ""  # of the name that it suggests
         self._confirming: tuple[Sequence[str], QWidget] | None = None  # selected ids, and the parent of the dialog
 
     @property
@@ -159,13 +161,25 @@ class AgentActions(QObject):
         if len(report.wrong) > MAX_MESSAGES:
             self._context.notify(f"{len(report.wrong) - MAX_MESSAGES} more files could not be imported", "bad")
 
-    def export(self, agents: Sequence[str], name: str, parent: QWidget) -> None:
-        """Asks for a file if there is one agent, for a folder if there are several."""
-        self._exported = list(agents)
-        if len(agents) == 1:
-            save_file(parent, "Export agent", self.export_to, FILTER, f"{agent_files.file_name(name)}.agent")
-        else:
+    def export(self, agents: Sequence[AgentRow], parent: QWidget) -> None:
+        """Asks for a file if there is one agent, for a folder if there are several. One agent can be written in other
+        formats of its kind."""
+        self._exported = [agent.id for agent in agents]
+        if len(agents) > 1:
             open_folder(parent, f"Export {len(agents)} agents to a folder", self.export_to)
+            return
+        filters = [FILTER, *(f"{format.upper()} (*.{format})" for format in agent_files.formats_of(agents[0].kind))]
+        self._file_stem = agent_files.file_name(agents[0].name)
+        self._dialog = save_file(
+            parent, "Export agent", self.export_to, ";;".join(filters), f"{self._file_stem}{agent_files.SUFFIX}"
+        )
+        self._dialog.filterSelected.connect(self._suggest_suffix)
+
+    @Slot(str)
+    def _suggest_suffix(self, chosen: str) -> None:
+        """The suggested name ends as files of the chosen format do."""
+        if self._dialog is not None:
+            suggest_name(self._dialog, self._file_stem + chosen.rpartition("*")[2].rstrip(")"))
 
     @Slot(str)
     def export_to(self, path: str) -> None:

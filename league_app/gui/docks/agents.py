@@ -252,7 +252,7 @@ class AgentsDock(QDockWidget):
     def export_selected(self) -> None:
         picked = self.table.selected_rows()
         if picked:
-            self.agent_actions.export([one.id for one in picked], picked[0].name, self.window())
+            self.agent_actions.export(picked, self.window())
 
     @Slot()
     def add_ready_made(self) -> None:

@@ -306,7 +306,7 @@ class AgentPage(Page):
     @Slot()
     def export_agent(self) -> None:
         if self._shown is not None:
-            self.agent_actions.export([self.agent], self._shown.agent.name, self.window())
+            self.agent_actions.export([_agent_row(self._shown)], self.window())
 
     @Slot()
     def play_against(self) -> None:
