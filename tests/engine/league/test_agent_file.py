@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine import protobuf
 from engine.errors import BadAgentFile
 from engine.league.storage import agent_file
 from engine.league.storage.agent_file import AgentFile
@@ -40,6 +41,7 @@ PAYLOADS = {
     "empty": b"",
     "json": b' {"b": [1, 2.5e-3, null], "a": "\\u00e9 \xc3\xa9"}\n',
     "weights": weights({"w": F32, "__metadata__": {"made": "by hand"}}, struct.pack("<2f", 1.5, -2.0)),
+    "onnx": protobuf.field(1, 8) + protobuf.field(7, b"graph") + protobuf.field(8, b"operators"),
 }
 
 
@@ -138,7 +140,13 @@ def test_an_agent_file_is_read_back_to_the_byte(folder: Path, file: AgentFile) -
     assert saved(folder, agent_file.read(data)) == data, "the same content gives the same bytes"
 
 
-PLACES = [("opaque", []), ("empty", []), ("json", ["payload.json"]), ("weights", ["payload.safetensors"])]
+PLACES = [
+    ("opaque", []),
+    ("empty", []),
+    ("json", ["payload.json"]),
+    ("weights", ["payload.safetensors"]),
+    ("onnx", ["payload.onnx"]),
+]
 
 
 @pytest.mark.parametrize(("payload", "entries"), PLACES)
@@ -155,6 +163,8 @@ UNUSUAL = {
     "most inline": bytes(agent_file.INLINE),
     "half JSON": b"[not JSON, but small",
     "half safetensors": struct.pack("<2Q", 5, 123),
+    "half ONNX": protobuf.field(1, 8) + protobuf.field(7, b"graph"),
+    "a large ONNX file": protobuf.field(1, 8) + protobuf.field(7, bytes(2**20)) + protobuf.field(8, b""),
     "a word": b"NaN",
 }
 
@@ -389,7 +399,10 @@ def test_a_damaged_file_has_the_same_content_or_is_refused(folder: Path, which: 
     assert taken(damaged(saved(folder, whole), damage)) in (None, whole)
 
 
-@given(st.sampled_from([("json", "payload.json"), ("weights", "payload.safetensors")]), damages)
+FORGED = [("json", "payload.json"), ("weights", "payload.safetensors"), ("onnx", "payload.onnx")]
+
+
+@given(st.sampled_from(FORGED), damages)
 @settings(max_examples=400)
 def test_a_payload_forged_with_its_hash_is_read_unchanged_or_refused(which: tuple[str, str], damage: Damage) -> None:
     payload = damaged(PAYLOADS[which[0]], damage)

@@ -13,8 +13,10 @@ import pytest
 
 from agents.nets.architecture import Architecture
 from agents.nets.network import dump
+from agents.nets.onnx.export import to_onnx
 from engine.registry import new_game
 from league_app.cli.main import main
+from tests.agents.nets.onnx.files import linear, model
 from tests.league_app.cli.commands import Capture, run_json, run_rejected, run_text
 from tests.plugins.networks import CONV, SMALL, drawn
 
@@ -96,3 +98,51 @@ def test_only_kinds_with_settings_take_them(capsys: Capture) -> None:
     add = ["agents", "add", "a.league", "Dice", "--game", "pong"]
     assert "dice has none beside its payload" in run_rejected(capsys, *add, "--kind", "dice", "--set", "a=1")
     assert "--set = 'a=1': must be used with --kind" in run_rejected(capsys, *add, "--set", "a=1")
+
+
+# ONNX
+
+
+def test_a_network_leaves_and_returns_as_an_onnx_file(capsys: Capture) -> None:
+    """At its temperature, and under another name; its .agent file is read in another league."""
+    FILE.write_bytes(dump(drawn(SMALL, PONG, temperature=1.0)))
+    run_text(capsys, *ADD, "--set", "temperature=0.5")
+    export = ["agents", "export", "a.league"]
+    assert "Deep written to Deep.onnx" in run_text(capsys, *export, "Deep", "--onnx")
+    assert "only --overwrite replaces it" in run_rejected(capsys, *export, "Deep", "Deep.onnx", "--onnx")
+    run_text(capsys, *export, "Deep", "Deep.onnx", "--onnx", "--overwrite")
+    add = ["agents", "add", "a.league", "--game", "pong", "--kind", "onnx", "--payload", "@Deep.onnx"]
+    run_text(capsys, *add, "Guest")
+    run_text(capsys, *add, "Cold", "--set", "temperature=0")
+    for name, temperature in (("Guest", "0.5"), ("Cold", "0: plays the action with the largest output")):
+        facts = run_json(capsys, "agents", "show", "a.league", name)["facts"]
+        assert facts["Temperature"] == temperature
+        assert facts["Inputs"] == "observation: float32 [free, 8]"
+    run_text(capsys, *export, "Guest", "again.onnx", "--onnx")
+    assert Path("again.onnx").read_bytes() == Path("Deep.onnx").read_bytes()
+    run_text(capsys, *export, "Cold", "cold.agent")
+    main(["new", "b.league"])
+    assert "Cold joined b.league" in run_text(capsys, "agents", "import", "b.league", "cold.agent")
+
+
+def test_an_agent_that_is_no_network_has_no_onnx_file(capsys: Capture) -> None:
+    main(["agents", "add", "a.league", "Dice", "--game", "pong"])
+    capsys.readouterr()
+    told = run_rejected(capsys, "agents", "export", "a.league", "Dice", "--onnx")
+    assert "agent = 'Dice': must be of kind net or onnx or torch-net to be written as onnx, not dice" in told
+    assert not Path("Dice.onnx").exists()
+
+
+@pytest.mark.parametrize(
+    ("payload", "sentence"),
+    [
+        (b"hello", "must be a network in ONNX"),
+        (to_onnx(drawn(CONV, HUNT)), "network.game = 'treasure-hunt': must be pong"),
+        (model(linear(6, 3, ("n", 6))), "inputs = 'x: float32 [free, 6]': must be one float32 observation [1, 8] of pong"),
+    ],
+)
+def test_an_onnx_file_is_checked_before_it_is_added(capsys: Capture, payload: bytes, sentence: str) -> None:
+    Path("guest.onnx").write_bytes(payload)
+    add = ["agents", "add", "a.league", "Guest", "--game", "pong", "--kind", "onnx", "--payload", "@guest.onnx"]
+    assert sentence in run_rejected(capsys, *add)
+    assert run_json(capsys, "agents", "list", "a.league") == []

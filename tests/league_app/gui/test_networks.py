@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 
 from agents.nets.architecture import Architecture
 from agents.nets.network import dump, load
+from agents.nets.onnx.export import to_onnx
+from agents.nets.onnx.model import read_model
 from agents.nets.pilot import agent
 from engine.registry import draw_agent, new_game
 from league_app.gui import theme
@@ -131,3 +133,54 @@ def test_a_network_of_another_game_is_refused_in_the_dialog(context: AppContext,
     qtbot.waitUntil(lambda: bool(dialog._payload.error.text()))
     assert "network.game = 'treasure-hunt': must be pong" in dialog._payload.error.text()
     assert len(context.league.agents()) == before
+
+
+def test_an_onnx_file_is_added_at_a_chosen_temperature(context: AppContext, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = AddAgentDialog(context)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    qtbot.waitUntil(lambda: dialog.kind.count() > 1)
+    dialog.kind.setCurrentText("onnx")
+    dialog.name.setText("Guest")
+    file = tmp_path / "guest.onnx"
+    file.write_bytes(b"no network")
+    dialog.use_file(str(file))
+    qtbot.waitUntil(lambda: "must be a network in ONNX" in dialog._payload.error.text())
+    file.write_bytes(to_onnx(drawn(CASES["pong"], new_game("pong"), temperature=1.0)))
+    dialog.use_file(str(file))
+    qtbot.waitUntil(lambda: dialog.form is not None)
+    assert dialog.form is not None
+    assert dialog.form.values() == {"temperature": 1.0}
+    dialog.form.set_values({"temperature": 0.25})
+    dialog.add_button.click()
+    qtbot.waitUntil(lambda: any(one.name == "Guest" for one in context.league.agents()))
+    league = context.league.league
+    assert read_model(league.payload(league.agent("Guest").payload)).temperature == 0.25
+
+
+def test_a_network_is_exported_as_onnx_in_the_dialog_of_its_page(
+    context: AppContext, qtbot: QtBot, tmp_path: Path
+) -> None:
+    page = shown_page(context, qtbot, "treasure-hunt")
+    page.export.click()
+    [dialog] = page.window().findChildren(QFileDialog)
+    assert dialog.nameFilters() == ["Agents (*.agent)", "ONNX (*.onnx)"]
+    dialog.filterSelected.emit("ONNX (*.onnx)")
+    assert dialog.defaultSuffix() == "onnx"
+    assert Path(dialog.selectedFiles()[0]).name == "Deep.onnx"
+    dialog.fileSelected.emit(str(tmp_path / "Deep.onnx"))
+    dialog.close()
+    qtbot.waitUntil((tmp_path / "Deep.onnx").exists)
+    assert read_model((tmp_path / "Deep.onnx").read_bytes()).game == "treasure-hunt"
+
+
+def test_other_agents_are_exported_as_agent_files_alone(context: AppContext, qtbot: QtBot) -> None:
+    page = AgentPage(context)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_item("Lazy")
+    qtbot.waitUntil(lambda: page.name.text() == "Lazy")
+    page.export.click()
+    [dialog] = page.window().findChildren(QFileDialog)
+    assert dialog.nameFilters() == ["Agents (*.agent)"]
+    dialog.close()
