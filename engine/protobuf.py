@@ -72,7 +72,8 @@ class Reader:
         """The integers of a repeated field, of which this one is a single element or a packed sequence."""
         if field.type == VARINT:
             return [field.integer()]
-        found, at = [], 0
+        found: list[int] = []
+        at = 0
         while at < len(field.content):
             if len(found) == most:
                 raise BadValue("file", f"more than {most} integers in a list", self._noun)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,12 +24,8 @@ def test_fields_are_read_as_they_were_written(integer: int, text: str, number: f
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
-    try:
-        found = list(Reader("a test").fields(data, {}))
-    except BadValue as error:
-        assert "must be a test, complete and undamaged" in str(error)
-    else:
-        assert found == []
+    with suppress(BadValue):
+        assert list(Reader("a test").fields(data, {})) == []
 
 
 @pytest.mark.parametrize("length", range(1, 12))

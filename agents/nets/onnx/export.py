@@ -1,7 +1,7 @@
 """Writes a network as an ONNX file (opset 17), for other programs and for the kind `onnx`.
 
-The input is `observation` [batch, ...], the outputs are `logits` [batch, actions], before masking, and `value` [batch, 1].
-The scale of inputs that a trainer learned is part of the first layer. Game and temperature are in the metadata.
+The input is `observation` [batch, ...]. The outputs are `logits` [batch, actions], before masking, and `value` [batch,
+1]. The scale of inputs that a trainer learned is part of the first layer. Game and temperature are in the metadata.
 """
 
 from __future__ import annotations

@@ -170,7 +170,8 @@ class _ModelReader:
         """Checks a graph; its inputs without those that have a value in the file, and its outputs."""
         if depth > DEEPEST:
             raise BadValue("graph", f"more than {DEEPEST} graphs inside each other", f"{NOUN} of at most that depth")
-        inputs, outputs, values, made_by = [], [], set(), {}
+        inputs, outputs, values = [], [], set()
+        made_by: dict[str, str] = {}
         for one in self._reader.fields(message.content, GRAPH):
             match one.number:
                 case 1:
@@ -250,7 +251,9 @@ class _ModelReader:
                     stored.append(one)
         shown = printable(name) or "without a name"
         if code not in DTYPES:
-            raise BadValue(f"tensor {shown}", OTHER_DTYPES.get(code, f"type {code}"), f"one of {', '.join(DTYPES.values())}")
+            raise BadValue(
+                f"tensor {shown}", OTHER_DTYPES.get(code, f"type {code}"), f"one of {', '.join(DTYPES.values())}"
+            )
         if len(sizes) > MOST_DIMENSIONS or min(sizes, default=0) < 0:
             raise BadValue(f"tensor {shown}", tuple(sizes[:16]), f"at most {MOST_DIMENSIONS} sizes of 0 or more")
         needed, found = math.prod(sizes), sum(_count(one, DTYPES[code]) for one in stored)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
 import re
 import shlex
 import sys
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 LIBRARY = "onnxruntime"
 INSTALL = f'{shlex.quote(sys.executable)} -m pip install "ringside[onnx]"'
 TOO_NEW = (1, 29)  # from this version on onnxruntime sends usage data
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # if it is imported all the same, as a worker's library
 MOST_OPERATORS = 6  # that are listed
 
 
@@ -137,7 +139,10 @@ def describe(agent: AgentSpec) -> list[tuple[str, str]]:
         ("Weights", f"{model.weights:,}"),
         ("Operators", ", ".join(listed) + (f" and {others} more" if others else "")),
         ("Opset", str(model.opset)),
-        ("Temperature", f"{model.temperature:g}" if model.temperature else "0: plays the action with the largest output"),
+        (
+            "Temperature",
+            f"{model.temperature:g}" if model.temperature else "0: plays the action with the largest output",
+        ),
     ]
     return facts + ([("Written by", model.producer)] if model.producer else [])
 

@@ -1,7 +1,7 @@
 """Evaluates a network by onnxruntime, one position at a time.
 
-Single positions, because a network may compute across its batch, and because libraries choose their loops by the size of
-a call (see `agents.nets.inference`): so an answer depends on its position alone. Only pilots that play import this module.
+An answer then depends on its position alone: a network may compute across its batch, and libraries choose their loops
+by the size of a call (see `agents.nets.inference`). Only pilots that play import this module.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Session:
             raise ValueError(f"its network gave {found.dtype} {list(found.shape)}, not float32 {[1, self._actions]}")
         if self.signature.probabilities:
             found = np.log(np.where(found < SMALLEST, np.where(found < 0, np.nan, SMALLEST), found))
-        return found[0]
+        logits: NDArray[np.float32] = found[0]
+        return logits
 
     def choose(self, obs: NDArray[np.float32], legal: NDArray[np.bool_]) -> int:
         """The action for one observation."""

@@ -1,8 +1,8 @@
 """Reads and writes `.agent` files, which transfer an agent between leagues: a zip with a manifest and a payload.
 
-`agent.json` is the manifest. The payload is a second entry, `payload.json`, `payload.safetensors` or `payload.onnx`, or,
-if it is none of these and small, part of the manifest. Its bytes are preserved. Such files are untrusted: everything is read in
-memory, within limits, and nothing is unpacked to the disk or executed.
+`agent.json` is the manifest. The payload is a second entry, `payload.json`, `payload.safetensors` or `payload.onnx`; if
+it is none of these and small, it is part of the manifest. Its bytes are preserved. Such files are untrusted: everything
+is read in memory, within limits, and nothing is unpacked to the disk or executed.
 """
 
 from __future__ import annotations

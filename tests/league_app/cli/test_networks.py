@@ -138,7 +138,10 @@ def test_an_agent_that_is_no_network_has_no_onnx_file(capsys: Capture) -> None:
     [
         (b"hello", "must be a network in ONNX"),
         (to_onnx(drawn(CONV, HUNT)), "network.game = 'treasure-hunt': must be pong"),
-        (model(linear(6, 3, ("n", 6))), "inputs = 'x: float32 [free, 6]': must be one float32 observation [1, 8] of pong"),
+        (
+            model(linear(6, 3, ("n", 6))),
+            "inputs = 'x: float32 [free, 6]': must be one float32 observation [1, 8] of pong",
+        ),
     ],
 )
 def test_an_onnx_file_is_checked_before_it_is_added(capsys: Capture, payload: bytes, sentence: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -49,9 +51,7 @@ HOSTILE = {
     ),
     "weights elsewhere, by the location alone": (with_tensor(field(14, 1)), "weights in another file"),
     "weights elsewhere in an attribute": (
-        model(
-            linear(ends=[node("Constant", [], ["c"], field(1, "value") + field(5, field(2, 1) + field(13, b"")))])
-        ),
+        model(linear(ends=[node("Constant", [], ["c"], field(1, "value") + field(5, field(2, 1) + field(13, b"")))])),
         "weights in another file",
     ),
     "a custom operator": (
@@ -121,10 +121,8 @@ def test_damaged_files_are_read_or_refused(data: st.DataObject) -> None:
     payload = bytearray(GOOD)
     for _ in range(data.draw(st.integers(1, 4))):
         payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))
-    try:
-        read_model(bytes(payload))
-    except RingsideError as error:
-        assert "must be" in str(error)
+    with suppress(RingsideError):
+        assert len(read_model(bytes(payload)).inputs) <= 1
 
 
 @given(st.binary(max_size=300))
@@ -155,7 +153,9 @@ def test_metadata_are_replaced_and_all_other_bytes_stay() -> None:
     once = with_metadata(GOOD, "a", "1")
     assert once.startswith(GOOD)
     other = with_metadata(once, "b", "2")
-    assert with_metadata(with_metadata(other, "a", "3"), "a", "1") == with_metadata(with_metadata(GOOD, "b", "2"), "a", "1")
+    assert with_metadata(with_metadata(other, "a", "3"), "a", "1") == with_metadata(
+        with_metadata(GOOD, "b", "2"), "a", "1"
+    )
     assert with_metadata(once, "a", "1") == once
 
 

@@ -93,11 +93,20 @@ def test_results_are_the_same_on_any_number_of_workers_and_lanes(workers: int) -
 
 def test_a_network_that_takes_all_memory_costs_its_own_match_alone() -> None:
     """A tensor of 10^12 numbers is not in the file: an operator makes it."""
-    ends = [node("ConstantOfShape", ["size"], ["huge"]), node("ReduceSum", ["huge"], ["s"]), node("Add", ["y", "s"], ["z"])]
+    ends = [
+        node("ConstantOfShape", ["size"], ["huge"]),
+        node("ReduceSum", ["huge"], ["s"]),
+        node("Add", ["y", "s"], ["z"]),
+    ]
     huge = linear(output=port("z", ["n", 3]), ends=ends, tensors=[tensor("size", np.array([10**12], np.int64))])
     bad = AgentSpec("bad", "onnx", model(huge))
     with within(300), ConcurrentMatchExecutor(2) as executor:
         results = executor.execute_matches([match(0, bad, GUEST), *(match(n, GUEST, GUEST) for n in range(1, 9))])
-    assert results[0].ending.kind in (EndingKind.EXCEPTION, EndingKind.MEMORY, EndingKind.CRASH, EndingKind.CANNOT_START)
+    assert results[0].ending.kind in (
+        EndingKind.EXCEPTION,
+        EndingKind.MEMORY,
+        EndingKind.CRASH,
+        EndingKind.CANNOT_START,
+    )
     assert results[0].ranks == (2, 1)
     assert not any(result.ending.kind.failure for result in results[1:])

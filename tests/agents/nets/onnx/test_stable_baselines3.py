@@ -57,7 +57,7 @@ def policy() -> Any:
 
 
 def exported(module: torch.nn.Module, dynamo: bool) -> bytes:
-    """By one of torch's two exporters. The newer one, dynamo, cannot export the checks that torch's distributions make."""
+    """By one of torch's two exporters. The newer one, dynamo, cannot export the checks of torch's distributions."""
     file = io.BytesIO()
     example = torch.zeros(1, *PONG.info.observation)
     with warnings.catch_warnings():
