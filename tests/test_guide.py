@@ -94,6 +94,7 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # in torch's own exporter to ONNX
 @pytest.mark.usefixtures("only_ours", "working_folder")
 @every_page
 def test_the_examples_of_a_page_run(page: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 
 import numpy as np
 
 from agents.nets.architecture import Architecture
 from agents.nets.network import dump
+from agents.nets.onnx.export import to_onnx
+from agents.nets.onnx.pilot import LIBRARY, ONNX
 from agents.nets.pilot import NET, kind_for
 from agents.nets.torch_pilot import TORCH_NET
-from engine.game import AgentKind, Game, Policy, Views
+from engine.game import AgentKind, Game, Views
 from engine.play.match import AgentSpec
 from engine.registry import new_game
 from tests.benchmarks.measure import Figure
@@ -48,11 +51,12 @@ def figures(quick: bool) -> Iterator[Figure]:
         game = new_game(name)
         best = kind_for(architecture, game.info.observation, game.info.actions)
         kinds = [best, TORCH_NET] if best is NET else [TORCH_NET]
+        kinds += [ONNX] if find_spec(LIBRARY) else []
         jobs = {kind.name: _job(kind, game, architecture) for kind in kinds}
         taken = _cpu_seconds(jobs, 3 if quick else 15, 0.01 if quick else 0.1)
         for kind in kinds:
             value = ROWS / statistics.median(taken[kind.name])
-            to = TORCH_NET.name if kind is NET else ""
+            to = TORCH_NET.name if kind is not TORCH_NET else ""
             pairs = zip(taken[kind.name], taken[TORCH_NET.name], strict=True)
             against = statistics.median(b / a for a, b in pairs) if to else None
             what = f"{game.info.title}, {_text(architecture)}, {kind.name}"
@@ -66,16 +70,13 @@ def _text(one: Architecture) -> str:
 
 def _job(kind: AgentKind, game: Game, architecture: Architecture) -> Callable[[], object]:
     pilot = kind.pilot(game, ROWS * game.info.seats)
-    pilot.load(AgentSpec("net", kind.name, dump(drawn(architecture, game)), kind.version))
+    network = drawn(architecture, game)
+    pilot.load(AgentSpec("net", kind.name, to_onnx(network) if kind is ONNX else dump(network), kind.version))
     slots = np.arange(ROWS * game.info.seats, dtype=np.uint32)
     pilot.begin(slots, 0 * slots, slots.astype(np.uint64))
-    policy, views = _policy(pilot), Rows(game)
-    policy.decide(views)  # compiles, and observes once
-    return lambda: policy.decide(views)
-
-
-def _policy(pilot: object) -> Policy:
-    return pilot  # type: ignore[return-value]
+    views = Rows(game)
+    pilot.act(views)  # compiles, and observes once
+    return lambda: pilot.act(views)
 
 
 def _cpu_seconds(jobs: dict[str, Callable[[], object]], rounds: int, least: float) -> dict[str, list[float]]:
