@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QMenu, QProgressBar
 
 from league_app.core.queries.sessions import SessionSummary
 from league_app.gui.training.player_cards import PlayerCard
-from league_app.gui.widgets.basics import Card, ElidedLabel, IconButton, button, column, label, row, set_tone
+from league_app.gui.widgets.basics import Card, ElidedLabel, IconButton, button, label, row, set_tone
 
 TONES = {"running": "", "paused": "warn", "failed": "bad", "finished": "good", "stopped": "warn"}
 BAR = 1000  # steps of the progress bar
@@ -45,10 +45,11 @@ class SessionHeader(Card):
         title = row(gap=12)
         below = row(self.status, gap=8)
         below.addWidget(self.progress, 1)
-        title.addLayout(column(self.name, below, gap=2), 1)
+        title.addWidget(self.name, 1)
         title.addLayout(row(self.watch_button, self.main_button, self.stop_button, self.more_button))
         self.player = PlayerCard(small=True)
         self.body.addLayout(title)
+        self.body.addLayout(below)  # in its full width: beside the buttons, 1280 pixels leave room for a word
         self.body.addWidget(self.bar)
         self.body.addWidget(self.message)
         self.body.addWidget(self.player)
