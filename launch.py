@@ -473,7 +473,7 @@ def parallel_options(args: list[str]) -> list[str]:
     """Returns options that run the test files in several processes, unless a debugger or live output is asked for."""
     alone = {"--pdb", "--trace", "-n", "-n0", "--capture=no"}
     live = any(re.fullmatch(r"-[a-z]*s[a-z]*", one) for one in args[1:])  # -s, -sv, -vs
-    return [] if live or alone & set(args) else ["-n", "auto", "--dist", "loadfile"]
+    return [] if live or alone & set(args) else ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def check(python: Path) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 
 import hypothesis
@@ -33,11 +34,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave slow tests out, unless `--all` or a marker expression asks for them, or a single one is named."""
     named = any("::" in argument for argument in config.args)
-    if config.getoption("--all") or config.getoption("-m") or named:
-        return
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    config.hook.pytest_deselected(items=slow)
-    items[:] = [item for item in items if item not in set(slow)]
+    slow = {item for item in items if item.get_closest_marker("slow")}
+    if not (config.getoption("--all") or config.getoption("-m") or named):
+        config.hook.pytest_deselected(items=list(slow))
+        items[:] = [item for item in items if item not in slow]
+        slow.clear()
+    # Long files first, so that at the end no process waits for another.
+    tests, long = Counter(item.path for item in items), {item.path for item in slow}
+    items.sort(key=lambda item: (item.path not in long, -tests[item.path], item.path))
 
 
 @pytest.hookimpl(optionalhook=True)  # without xdist it is unknown

@@ -113,7 +113,7 @@ def test_help_installs_nothing(tmp_path: Path) -> None:
 
 def test_the_tools_run_in_the_checkout_and_their_packages_stay_installed(unfinished: Checkout, tmp_path: Path) -> None:
     tested = unfinished.run("test", "-k", "pong", cwd=tmp_path)
-    options = ["-n", "auto", "--dist", "loadfile", "-k", "pong"]
+    options = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", "-k", "pong"]
     assert tested.stdout == f"tool pytest.py {options} {unfinished.source}\n"
     debugged = unfinished.run("test", "--pdb", cwd=tmp_path)
     assert debugged.stdout == f"tool pytest.py ['--pdb'] {unfinished.source}\n", "a debugger needs a single process"
