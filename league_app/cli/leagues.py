@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -247,7 +248,13 @@ def add_agent(options: argparse.Namespace) -> CommandResult:
         else:
             payload, settings = read_payload(options.payload), parse_pairs(options.set, "--set")
             details = {"origin": "added by hand", **given_details(options)}
-            agent = state.add_agent(options.agent, game, options.kind, payload, settings, **details)
+            try:
+                agent = state.add_agent(options.agent, game, options.kind, payload, settings, **details)
+            except BadValue as error:
+                text = options.payload
+                if error.field == "payload" and not text.startswith("@") and os.path.isfile(text):
+                    raise BadValue("--payload", text, f"'@{text}' to read the file of this name") from None
+                raise
     return CommandResult(agent, lambda: print_line(f"{agent.name} joined {options.league}"))
 
 

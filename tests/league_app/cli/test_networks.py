@@ -52,6 +52,14 @@ def test_a_network_is_added_at_a_temperature_and_shown_by_its_layers(capsys: Cap
     assert (facts["Observation"], facts["Actions"]) == ("8", "3")
 
 
+def test_the_name_of_a_file_as_a_payload_is_refused_with_the_sign_that_reads_it(capsys: Capture) -> None:
+    FILE.write_bytes(dump(drawn(SMALL, PONG)))
+    rejected = run_rejected(capsys, *ADD[:-1], str(FILE))
+    assert f"--payload = '{FILE}': must be '@{FILE}' to read the file of this name" in rejected
+    FILE.unlink()
+    assert "must be what net can play" in run_rejected(capsys, *ADD[:-1], str(FILE))
+
+
 @pytest.mark.parametrize(
     ("payload", "sentence"),
     [
