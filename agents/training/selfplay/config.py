@@ -223,7 +223,7 @@ class PpoConfig(Trainer):
         shapes = self.architecture(game, inherited).shapes(game.info.observation, game.info.actions)
         self.check_size(sum(map(math.prod, shapes.values())))
         self.reward_weights(game)
-        if self.bot_share:
+        if self.bot_share or (self.bots and not resuming):  # a wrong name is an error before its share is raised
             ready_bots(game, self.bots, LEARNING_KINDS)
         ready_bots(game, self.validate_bots, LEARNING_KINDS)
 

@@ -156,6 +156,13 @@ def test_bots_join_a_session_that_is_resumed_with_a_share_for_them(quick: PpoCon
     assert [id for id, one in run.pool.members.items() if one.group == BOT] == ["bot Lazy", "bot Tracker"]
 
 
+def test_a_wrong_name_of_a_bot_is_an_error_even_without_a_share_for_bots() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'Tracker'"):
+        PpoConfig(bots="Traker", bot_share=0.0).check(GAME, None, False)
+    PpoConfig(bots="Tracker", bot_share=0.0).check(GAME, None, False)
+    PpoConfig(bots="Traker", bot_share=0.0).check(GAME, None, True)  # sessions of before can be resumed
+
+
 def test_a_loss_that_is_not_finite_ends_training_with_the_last_good_checkpoint(
     quick: PpoConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
