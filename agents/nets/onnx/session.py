@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from agents.nets.onnx.signature import Signature
 
 FATAL = 4  # level of messages: errors are raised
+LOAD_FORMAT = "session.load_model_format"  # otherwise a file may be both ONNX, which was checked, and onnxruntime's own
 SMALLEST = 1e-38  # probability, so that its logarithm is a number
 
 onnxruntime.disable_telemetry_events()  # of Windows; other systems have none up to the newest version that is allowed
@@ -31,6 +32,7 @@ class Session:
         options.use_deterministic_compute = True
         options.log_severity_level = FATAL
         options.enable_cpu_mem_arena = False  # returns memory when a call ends: many agents may be loaded
+        options.add_session_config_entry(LOAD_FORMAT, "ONNX")
         self._session = onnxruntime.InferenceSession(payload, options, providers=["CPUExecutionProvider"])
         self._outputs = [signature.output]
 

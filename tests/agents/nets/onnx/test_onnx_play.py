@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -281,6 +282,23 @@ def test_a_fault_at_run_time_is_one_of_the_agent(case: str) -> None:
     assert result.ending.kind in (EndingKind.EXCEPTION, EndingKind.CANNOT_START)
     assert sentence in result.ending.reason
     assert result.ranks == (2, 1)
+
+
+def test_the_own_format_of_onnxruntime_is_not_loaded(tmp_path: Path) -> None:
+    """A file can be valid in both formats: what was checked is its ONNX part, so only that may be played."""
+    import onnxruntime
+
+    from agents.nets.onnx.session import Session
+
+    options, target = onnxruntime.SessionOptions(), tmp_path / "model.ort"
+    options.optimized_model_filepath, options.log_severity_level = str(target), 4
+    options.add_session_config_entry("session.save_model_format", "ORT")
+    payload = model(linear())
+    onnxruntime.InferenceSession(payload, options, providers=["CPUExecutionProvider"])
+    signature = match_game(read_model(payload), PONG)
+    Session(payload, signature, PONG.info.actions)
+    with pytest.raises(Exception, match="protobuf parsing failed"):
+        Session(target.read_bytes(), signature, PONG.info.actions)
 
 
 # The library
