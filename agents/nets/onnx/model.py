@@ -61,8 +61,11 @@ class Port:
     made_by: str = ""  # operator that computes it
 
     def __str__(self) -> str:
-        sizes = "any shape" if self.shape is None else list(self.shape)
-        return f"{printable(self.name)}: {self.dtype} {str(sizes).replace('None', 'free')}"
+        if self.shape is None:
+            return f"{printable(self.name)}: {self.dtype} any shape"
+        sizes = ["free" if size is None else str(size) for size in self.shape[:MOST_DIMENSIONS]]
+        sizes += ["..."] * (len(self.shape) > MOST_DIMENSIONS)
+        return f"{printable(self.name)}: {self.dtype} [{', '.join(sizes)}]"
 
 
 @dataclass(frozen=True)

@@ -172,6 +172,15 @@ def test_names_in_a_file_are_shown_without_control_characters() -> None:
     assert (facts["Operators"], facts["Weights"], facts["Opset"]) == ("Flatten, MatMul", "24", "17")
 
 
+def test_shapes_of_very_many_sizes_are_shown_in_part() -> None:
+    payload = model(linear(shape=["n", *[1] * 50_000]))
+    facts = dict(describe_agent(AgentSpec("a", "onnx", payload)))
+    assert facts["Inputs"] == "x: float32 [free, 1, 1, 1, 1, 1, 1, 1, ...]"
+    with pytest.raises(BadValue) as error:
+        ONNX.pilot(PONG, 1).load(AgentSpec("a", "onnx", payload))
+    assert len(str(error.value)) < 500
+
+
 def test_our_own_files_say_who_wrote_them() -> None:
     facts = dict(describe_agent(AgentSpec("a", "onnx", to_onnx(drawn(SMALL, PONG, temperature=0.5)))))
     assert (facts["Written by"], facts["Temperature"]) == ("Ringside", "0.5")
