@@ -1,12 +1,16 @@
-"""A league file that is closed while other threads read it."""
+"""A league file that is closed or replaced while other threads read it."""
 
 from __future__ import annotations
 
+import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from engine.errors import LeagueError
+import pytest
+
+from engine.errors import LeagueError, LeagueGone
 from engine.league.storage.league import League
 
 
@@ -37,3 +41,15 @@ def test_closing_a_league_file_raises_an_error_in_its_readers(tmp_path: Path) ->
             thread.join(120)
         assert [type(caught) for caught in errors] == [LeagueError] * 3
         assert all("has been closed" in str(caught) for caught in errors)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_new_thread_does_not_read_another_league_at_the_same_path(tmp_path: Path, read_only: bool) -> None:
+    path, other = tmp_path / "one.league", tmp_path / "other.league"
+    League.new(path).close()
+    League.new(other).close()
+    with League(path, read_only=read_only) as league, ThreadPoolExecutor(1) as thread:
+        assert league.file.read("SELECT count(*) FROM matches") == [(0,)]
+        os.replace(other, path)
+        with pytest.raises(LeagueGone, match="was deleted, moved or replaced"):
+            thread.submit(league.file.read, "SELECT count(*) FROM matches").result()

@@ -105,6 +105,10 @@ class Database:
             return None
         return found.st_dev, found.st_ino
 
+    def _is_replaced(self) -> bool:
+        """Whether the file that was opened is no longer at this path."""
+        return self._identity is not None and self._find_identity() != self._identity
+
     def _drop_main(self) -> None:
         if hasattr(self, "_main"):
             self._main.close()
@@ -251,6 +255,8 @@ class Database:
         raise LeagueError(f"{self.path} has been closed")
 
     def _connect_reader(self) -> sqlite3.Connection:
+        if self._state is None and self._copy is None and self._is_replaced():  # it would read the other file
+            raise league_gone(self.path)
         db = self._connect()
         db.execute("PRAGMA query_only=ON")
         return db
@@ -348,7 +354,7 @@ class Database:
             if self._main.in_transaction:  # part of a larger one
                 yield self._main
                 return
-            if self._identity is not None and self._find_identity() != self._identity:  # SQLite would not notice it
+            if self._is_replaced():  # SQLite would not notice it
                 raise league_gone(self.path)
             self._main.execute("BEGIN IMMEDIATE")
             try:
