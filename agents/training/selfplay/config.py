@@ -172,8 +172,8 @@ class PpoConfig(Trainer):
         validate(self)
         if self.self_share + self.bot_share > 1.0:
             raise BadValue("bot_share", self.bot_share, f"at most 1 - self_share, which is {1 - self.self_share:g}")
-        if self.mode == ASYNCHRONOUS and self.streams * self.steps > LARGEST_BATCH:  # one worker may play them all
-            needed = f"at most {LARGEST_BATCH // self.streams:,} in asynchronous mode with {self.streams:,} streams"
+        if self.streams * self.steps > LARGEST_BATCH:  # one process keeps the whole batch in memory
+            needed = f"at most {LARGEST_BATCH // self.streams:,} with {self.streams:,} streams"
             raise BadValue("steps", self.steps, needed)
         check_temperature(self.temperature)
         _sizes("hidden", self.hidden)

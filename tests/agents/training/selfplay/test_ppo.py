@@ -236,8 +236,9 @@ def test_the_network_learns_from_rewards_for_statistics(mode: str, monkeypatch: 
 
 
 def test_batches_that_workers_cannot_send_are_refused_by_the_name_of_the_setting() -> None:
-    with pytest.raises(BadValue, match="steps = 65536: must be at most 256 in asynchronous mode with 65,536 streams"):
-        PpoConfig(mode="asynchronous", streams=65_536, steps=65_536)
+    for mode in ("synchronous", "asynchronous"):
+        with pytest.raises(BadValue, match="steps = 65536: must be at most 256 with 65,536 streams"):
+            PpoConfig(mode=mode, streams=65_536, steps=65_536)
 
 
 def test_training_starts_from_an_ancestor(quick: PpoConfig) -> None:
