@@ -48,7 +48,7 @@ class HumanPilot:
             self._scripted[slot] = iter(self._scripts[agent])
             self._entered.pop(slot, None)
 
-    def hear(self, slot: int, action: int) -> None:
+    def on_action(self, slot: int, action: int) -> None:
         """Receives an action of the user. Invalid numbers are ignored, so that a wrong key is not a forfeit."""
         if slot in self._scripted and (action == RESIGN or 0 <= action < self._info.actions):
             self._entered[slot] = action

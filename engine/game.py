@@ -261,7 +261,15 @@ class Views:
     Arrays are read-only and valid only during the call. `obs` is computed on first access.
     """
 
-    __slots__ = ("_boards", "_clocks", "_legal", "_obs", "_out", "agents", "lanes", "plies", "seats", "slots", "turn")
+    __slots__ = (
+        *("_boards", "_clocks", "_legal", "_obs", "_observed", "_out", "_rows"),
+        *("agents", "lanes", "plies", "seats", "slots", "turn"),
+    )
+    slots: Indices
+    lanes: Indices
+    seats: Indices
+    agents: Indices  # numbers that `Pilot.load` returned
+    plies: Indices  # steps played so far on that lane
 
     def __init__(
         self,
@@ -272,19 +280,20 @@ class Views:
         turn: memoryview | None = None,
         clocks: Callable[[int], TimeLeft | None] = lambda lane: None,
     ) -> None:
-        self.slots: Indices = rows[0]
-        self.lanes: Indices = rows[1]
-        self.seats: Indices = rows[2]
-        self.agents: Indices = rows[3]  # numbers that `Pilot.load` returned
-        self.plies: Indices = rows[4]  # steps played so far on that lane
+        self._rows = tuple(rows)
+        self._observed = rows[1], rows[2]  # not the arrays that the pilot gets: it may change their shapes
         self.turn = memoryview(bytearray(8)).cast("Q") if turn is None else turn  # see `asking`
-        self._boards, self._clocks = boards, clocks
-        self._out = out
-        self._obs: Observations | None = None
-        self._legal = legal
+        self._boards, self._clocks, self._legal = boards, clocks, legal
+        self.renew(out)
 
     def __len__(self) -> int:
         return len(self.slots)
+
+    def renew(self, out: Observations) -> None:
+        """Use them for the same rows in another call; `obs` is computed again, into `out`."""
+        self.slots, self.lanes, self.seats, self.agents, self.plies = self._rows  # a pilot may have replaced them
+        self._out = out
+        self._obs: Observations | None = None
 
     def asking(self, row: int) -> None:
         """Mark the row whose agent runs next, so that a hang or crash is blamed on that agent."""
@@ -293,7 +302,7 @@ class Views:
     @property
     def obs(self) -> Observations:
         if self._obs is None:
-            self._boards.observe(self.lanes, self.seats, self._out)
+            self._boards.observe(*self._observed, self._out)
             self._obs = self._out
         return self._obs
 
@@ -386,7 +395,7 @@ class CompiledPolicy(CompiledPilot, Policy, Protocol):
 class LivePilot(Pilot, Protocol):
     """A pilot of a `live` kind. It must not block: it answers PENDING, or the person's current action."""
 
-    def hear(self, slot: int, action: int) -> None:
+    def on_action(self, slot: int, action: int) -> None:
         """Receive the action (or RESIGN) of the person at this slot. Called at any time between two calls of `act`."""
 
 

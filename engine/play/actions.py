@@ -14,8 +14,9 @@ from engine.play.heartbeat import Heartbeat, PilotCall
 from engine.play.lane_kernels import FAILED, ILLEGAL, commit, commit_all, store_actions
 from engine.play.lane_log import LaneLog
 from engine.play.match import EndingKind
-from engine.play.pilots import AGENT_ERRORS, LoadedPilot, describe_illegal
+from engine.play.pilots import AGENT_ERRORS, LoadedPilot, SharedCall, describe_illegal
 
+INT64 = np.dtype(np.int64)
 CLOCK_GRACE = 1.0  # seconds beyond its clock after which a call counts as hanging
 OnFailure = Callable[[LoadedPilot, Indices, BaseException], None]  # (pilot, slots, error)
 
@@ -47,20 +48,35 @@ class PendingActions:
         self._moved: Indices = np.zeros(lanes, np.uint32)
         self._failing: Indices = np.zeros(lanes, np.uint32)
 
-    def ask(self, loaded: LoadedPilot, repeated: bool) -> int:
-        """Call a pilot for its rows; returns how many of its answers are actions. `repeated`: same rows as before."""
+    def ask(self, loaded: LoadedPilot) -> int:
+        """Call a pilot for its rows; returns how many of its answers are actions."""
         if self._alone:
-            return sum(self._ask_timed(loaded, loaded.rows[:, row : row + 1].copy()) for row in range(loaded.count))
-        return self._ask(loaded, loaded.rows[:, : loaded.count], repeated) if loaded.count else 0
+            return sum(self._ask_alone(loaded, loaded.rows[:, row : row + 1].copy()) for row in range(loaded.count))
+        return self._ask_shared(loaded) if loaded.count else 0
 
-    def _ask_timed(self, loaded: LoadedPilot, rows: Indices) -> int:
+    def _ask_shared(self, loaded: LoadedPilot) -> int:
+        """Call a pilot for all its rows together."""
+        call = loaded.call
+        if call is None:
+            rows = loaded.rows[:, : loaded.count]
+            call = loaded.call = SharedCall(self._views(rows.view()), rows[0], rows[1], rows[2], rows[4])
+            self._heartbeat.begin_call(PilotCall.ACT, self._numbers, call.lanes, owner=loaded)
+        else:  # making these objects again would take as long as ten plain bots do
+            call.views.renew(self._obs[: loaded.count])
+            if not self._heartbeat.repeat_call(PilotCall.ACT, loaded):
+                self._heartbeat.begin_call(PilotCall.ACT, self._numbers, call.lanes, owner=loaded)
+        return self._ask(loaded, call.views, call.slots, call.lanes, call.seats)
+
+    def _ask_alone(self, loaded: LoadedPilot, rows: Indices) -> int:
         """Call a pilot for one row, with the clock if its match has one."""
         lane, seat = int(rows[1, 0]), int(rows[2, 0])
         clocks = self._clocks.of(lane)
+        if clocks is not None:
+            self._heartbeat.set_time_limit(clocks.start(seat) + CLOCK_GRACE)
+        self._heartbeat.begin_call(PilotCall.ACT, self._numbers, rows[1], seat=seat)
+        answered = self._ask(loaded, self._views(rows.view()), rows[0], rows[1], rows[2])
         if clocks is None:
-            return self._ask(loaded, rows)
-        self._heartbeat.set_time_limit(clocks.start(seat) + CLOCK_GRACE)
-        answered = self._ask(loaded, rows)
+            return answered
         self._heartbeat.set_time_limit(0.0)
         overrun = clocks.overrun(seat, self.held[lane, seat] != PENDING)
         if overrun and self.held[lane, seat] != FAILED:
@@ -69,35 +85,36 @@ class PendingActions:
             return 0
         return answered
 
-    def _ask(self, loaded: LoadedPilot, rows: Indices, repeated: bool = False) -> int:
-        n = rows.shape[1]
-        if self._alone:
-            self._heartbeat.begin_call(PilotCall.ACT, self._numbers, rows[1], seat=int(rows[2, 0]))
-        elif not (repeated and self._heartbeat.repeat_call(PilotCall.ACT, loaded)):
-            self._heartbeat.begin_call(PilotCall.ACT, self._numbers, rows[1], owner=loaded)
-        rows.flags.writeable = False  # the arena still uses it after the call
-        legal = None
+    def _views(self, rows: Indices) -> Views:
+        """What a pilot gets for these rows, which become read-only: the arena still uses them after the call."""
+        n, legal = rows.shape[1], None
+        rows.flags.writeable = False
         if self._info.masked:
-            self._boards.legal(rows[1], rows[2], self._legal[:n])
             legal = self._legal[:n]
             legal.flags.writeable = False
+        return Views(self._boards, rows, self._obs[:n], legal, self._heartbeat.turn, self._clocks.left)
+
+    def _ask(self, loaded: LoadedPilot, views: Views, slots: Indices, lanes: Indices, seats: Indices) -> int:
+        """Call a pilot; the heartbeat has its call already."""
+        n = len(slots)
+        if self._info.masked:
+            self._boards.legal(lanes, seats, self._legal[:n])
         try:
-            views = Views(self._boards, rows, self._obs[:n], legal, self._heartbeat.turn, self._clocks.left)
             answers = loaded.pilot.act(views)
         except AGENT_ERRORS as error:  # see PilotPool.load_seating
             if error is self._guarded.failure:
                 raise
-            self._on_failure(loaded, rows[0], error)
+            self._on_failure(loaded, slots, error)
             return 0
         finally:
             self._heartbeat.end_call()
         if not isinstance(answers, np.ndarray) or answers.shape != (n,) or answers.dtype.kind != "i":
             what = f"{answers.dtype} of shape {answers.shape}" if isinstance(answers, np.ndarray) else repr(answers)
             self._on_failure(
-                loaded, rows[0], NoAction(f"act() must return a signed integer for each of {n} rows, not {what[:200]}")
+                loaded, slots, NoAction(f"act() must return a signed integer for each of {n} rows, not {what[:200]}")
             )
             return 0
-        return self._store(rows[1], rows[2], answers.astype(np.int64, copy=False))
+        return self._store(lanes, seats, answers if answers.dtype is INT64 else answers.astype(np.int64))
 
     def check(self, lane: int, seats: Indices) -> None:
         """Store the answers of these seats in a march, and record a fault for each that is not legal."""
@@ -121,21 +138,15 @@ class PendingActions:
 
         `all_answered`: every seat of these lanes has answered with an action, as nearly always in simultaneous games.
         """
-        lane_log, n, failed = self._lane_log, live.size, 0
+        lane_log = self._lane_log
         lane_log.make_room()
-        arrays = (live, acting, lane_log.lanes, self.held, lane_log.log, lane_log.bits, self._moved)
+        arrays = (live, acting, lane_log.lanes, self.held, self.played, lane_log.log, lane_log.bits)
         if all_answered:
-            longest = commit_all(*arrays)
-        else:
-            n, failed, longest = commit(*arrays, self._failing)
-        lane_log.note_length(int(longest))
-        moved, failing = self._moved[:n], self._failing[:failed].tolist()
-        np.copyto(self.played, self.held)
-        if all_answered:
-            self.held.fill(PENDING)
-        else:
-            self.held[moved] = PENDING
-        return moved, failing
+            lane_log.note_length(commit_all(*arrays))
+            return live, []
+        n, failed, longest = commit(*arrays, self._moved, self._failing)
+        lane_log.note_length(longest)
+        return self._moved[:n], self._failing[:failed].tolist()
 
     def forfeit(self, lane: int) -> None:
         """Record the resignations on a lane that ends; other faults are recorded already."""

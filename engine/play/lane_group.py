@@ -287,13 +287,11 @@ class LaneGroup:
     def _ask(self, loaded: LoadedPilot, acting: Bools) -> int:
         """Call a pilot for its rows; returns how many of its answers are actions."""
         if self._steady and self._live is not None:
-            loaded.rows[4] += 1
+            loaded.add_ply()
         else:
-            live = self._find_live(self._ticking)
-            loaded.count = gather(
-                live, acting, self._lanes, self.table.slots, self._pending.held, loaded.index, loaded.rows
-            )
-        return self._pending.ask(loaded, self._steady)
+            live, slots, held = self._find_live(self._ticking), self.table.slots, self._pending.held
+            loaded.set_count(gather(live, acting, self._lanes, slots, held, loaded.index, loaded.rows))
+        return self._pending.ask(loaded)
 
     def _commit(self, live: Indices, acting: Bools, answered: int) -> Indices:
         """Move the lanes whose seats have all answered, and end those on which a seat forfeits."""

@@ -10,7 +10,7 @@ from numba import uint32, uint64
 from numpy.typing import NDArray
 
 from engine.game import PENDING, RESIGN
-from engine.kernels import inline, kernel
+from engine.kernels import bare, inline, kernel
 from engine.seeding import draw, purpose
 
 ILLEGAL = -3  # stored in place of an illegal action
@@ -45,7 +45,7 @@ def find_running(lanes: NDArray[Any], ways: int, out: NDArray[np.uint32]) -> NDA
     return out[: _find_running(lanes, np.uint64(ways), out)]
 
 
-@kernel
+@bare
 def gather(live, acting, lanes, slots, held, pilot, rows):  # type: ignore[no-untyped-def]
     """Write the rows (slot, lane, seat, agent, ply) for which this pilot must answer now; returns their number."""
     seats = uint32(held.shape[1])
@@ -65,7 +65,7 @@ def gather(live, acting, lanes, slots, held, pilot, rows):  # type: ignore[no-un
     return n
 
 
-@kernel
+@bare
 def store_actions(lanes, seats, answers, legal, masked, actions, held):  # type: ignore[no-untyped-def]
     """Store the answers; one that is not a legal action becomes ILLEGAL. Returns how many are actions."""
     n = 0
@@ -97,21 +97,30 @@ def _write(log, lanes, lane, acting, held, bits):  # type: ignore[no-untyped-def
     return place
 
 
-@kernel
-def commit_all(live, acting, lanes, held, log, bits, moving):  # type: ignore[no-untyped-def]
-    """Log a step in which every seat acts and has answered, as nearly always in simultaneous games: all lanes move."""
+@inline
+def _play(lane, held, played):  # type: ignore[no-untyped-def]
+    """The actions held for a lane are those of its next step."""
+    for seat in range(held.shape[1]):
+        played[lane, seat] = held[lane, seat]
+        held[lane, seat] = PENDING
+
+
+@bare
+def commit_all(live, acting, lanes, held, played, log, bits):  # type: ignore[no-untyped-def]
+    """Play and log a step in which every seat acts and has answered, as nearly always in simultaneous games."""
     longest = uint32(0)
     for i in range(live.size):
         lane = live[i]
-        moving[i] = lane
         if bits:
             longest = max(longest, _write(log, lanes, lane, acting, held, bits))
+        _play(lane, held, played)
     return longest
 
 
-@kernel
-def commit(live, acting, lanes, held, log, bits, moving, failing):  # type: ignore[no-untyped-def]
-    """Find the lanes whose acting seats have all answered; log those that move, and list those with a forfeit."""
+@bare
+def commit(live, acting, lanes, held, played, log, bits, moving, failing):  # type: ignore[no-untyped-def]
+    """Find the lanes whose acting seats have all answered; play and log a step of those that move, and list those with
+    a forfeit."""
     n = 0
     failed = 0
     longest = uint32(0)
@@ -130,12 +139,13 @@ def commit(live, acting, lanes, held, log, bits, moving, failing):  # type: igno
             continue
         if bits:
             longest = max(longest, _write(log, lanes, lane, acting, held, bits))
+        _play(lane, held, played)
         moving[n] = lane
         n += 1
     return n, failed, longest
 
 
-@kernel
+@bare
 def finish_step(over, lanes, moving, ended):  # type: ignore[no-untyped-def]
     """Count the step, and end the lanes that are over by the rules or by their limit."""
     n = 0
@@ -207,4 +217,4 @@ def compile_general_path() -> None:
     """Compile `commit`, which only slow or resigning players reach."""
     none = np.zeros(0, np.uint32)
     yes, held = np.ones((1, 2), np.bool_), np.full((1, 2), PENDING, np.int64)
-    commit(none, yes, np.zeros(1, LANE), held, np.zeros((1, 9), "<u8"), np.uint32(2), none, none)
+    commit(none, yes, np.zeros(1, LANE), held, held.copy(), np.zeros((1, 9), "<u8"), np.uint32(2), none, none)

@@ -8,12 +8,12 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from engine.errors import BadSpec
-from engine.game import AgentFault, AgentKind, Game, Indices, LivePilot, NoAction, Pilot, Policy, check_match
+from engine.game import AgentFault, AgentKind, Game, Indices, LivePilot, NoAction, Pilot, Policy, Views, check_match
 from engine.play.by_players import MOST, ByPlayers
 from engine.play.match import SEED_LIMIT, AgentSpec, EndingKind, Limits, MatchSpec
 from engine.registry import kind_of
@@ -28,6 +28,16 @@ REASON_LENGTH = 500  # characters of an agent's error in the reason of an ending
 LOADED_AGENTS = 1024  # a pilot with more is closed at the next run: trainers create new agents all the time
 
 
+class SharedCall(NamedTuple):
+    """What `Pilot.act` is called with, and the same rows once more: a pilot may change the shapes of what it gets."""
+
+    views: Views
+    slots: Indices
+    lanes: Indices
+    seats: Indices
+    plies: Indices
+
+
 @dataclass(eq=False)
 class LoadedPilot:
     """A pilot and its loaded agents."""
@@ -38,7 +48,17 @@ class LoadedPilot:
     rows: Indices  # of the current call: slot, lane, seat, agent, ply
     compiled: bool = False  # whether the pilot has a row function
     count: int = 0  # of rows
+    call: SharedCall | None = None  # the last one, if the next one has the same rows
     agents: dict[str, tuple[AgentSpec, int]] = field(default_factory=dict)  # by id, with the pilot's number for it
+
+    def set_count(self, count: int) -> None:
+        """So many rows have been written for the next call."""
+        self.count, self.call = count, None
+
+    def add_ply(self) -> None:
+        """The next call has the same rows, one ply later."""
+        plies = self.rows[4] if self.call is None else self.call.plies
+        plies += 1
 
     def number(self, player: AgentSpec) -> int:
         """The pilot's number for an agent, which is loaded if it is new."""
@@ -50,7 +70,7 @@ class LoadedPilot:
     def act(self, slot: int, action: int) -> None:
         """Pass on the action of a human; ignored by other kinds."""
         if self.kind.live:
-            cast(LivePilot, self.pilot).hear(slot, action)
+            cast(LivePilot, self.pilot).on_action(slot, action)
 
 
 # By seat: the pilot and its number for the agent; None if the agent could not be loaded.

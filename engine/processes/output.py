@@ -8,6 +8,8 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
+from engine.processes.bootstrap import OUT_OF_MEMORY
+
 ENGINE = str(Path(__file__).parents[1])
 FRAME = re.compile(r'^File "(.*)", line (\d+) in (.*)$', re.M)  # as faulthandler prints it
 CHUNK = 1 << 16  # bytes read at once
@@ -63,6 +65,8 @@ def summarize_output(text: str, length: int) -> str:
 def describe_exit(code: int | None) -> str:
     if code is None:
         return "has exited"
+    if code == OUT_OF_MEMORY:
+        return "ran out of memory"
     if code < 0:
         with suppress(ValueError):
             return f"was killed by {signal.Signals(-code).name}"

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
 import pytest
 
 from agents.scripted.pong import KIND as SCRIPTED
-from engine.array_headers import same_headers
+from engine.array_headers import references, same_header
 from engine.game import RESIGN, Boards, Indices, NoAction, Observations, Views
 from engine.games.pong.game import Pong, PongOptions
 from engine.plain import PlainPilot, View, plain_kind
-from engine.plain_pilot import NO_ACTION
+from engine.plain_pilot import NO_ACTION, OBS_AT
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.heartbeat import PilotCall, private_heartbeat
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
@@ -153,9 +156,44 @@ def test_arrays_of_another_shape_type_or_flag_are_found(shape: tuple[int, ...]) 
     rows[2] = rows[2].view(np.int32)
     rows[3] = rows[3][::-1]
     rows[4].setflags(write=False)
-    addresses = np.array([id(row) for row in rows], np.int64)
-    same = [same_headers(id(model), addresses, np.array([0, slot, 5], np.uint32)) for slot in range(6)]
+    same = [same_header(id(model), id(row)) for row in rows]
     assert same == [True, len(shape) == 1, False, False, False, True]
+
+
+def test_references_are_counted_as_python_counts_them() -> None:
+    kept: list[object] = []
+    for thing in (object(), np.zeros(3), View()):
+        for _ in range(3):
+            assert references(id(thing)) == getrefcount(thing) - 1
+            kept.append(thing)
+
+
+def test_a_view_refers_to_its_observation_where_the_kernel_looks() -> None:
+    view = View()
+    view._obs = obs = np.zeros(8, np.float32)
+    assert ctypes.c_size_t.from_address(id(view) + OBS_AT).value == id(obs)
+
+
+def test_what_bots_keep_stays_also_if_others_read_nothing() -> None:
+    """Of two bots, one reads its observation; some keep it, or a part of it, after calls in which they did not."""
+    kept: list[tuple[Observations, bytes]] = []
+
+    def act(view: View) -> int:
+        if (view.seed + view.ply) % 2:
+            obs = view.obs
+            assert obs.tobytes() == expected[view.seed].tobytes()
+            if view.ply >= 3 and view.seed % 50 == 10:
+                kept.append((obs, obs.tobytes()))
+            if view.ply >= 3 and view.seed % 50 == 21:
+                kept.append((obs[2:], obs[2:].tobytes()))
+        return 0
+
+    table = Table(act)
+    for _ in range(CALLS):
+        expected = table.observations()
+        table.ask()
+    assert len(kept) == 18
+    assert all(obs.tobytes() == then for obs, then in kept)
 
 
 def test_no_two_bots_share_an_observation() -> None:
@@ -174,6 +212,16 @@ def test_a_kept_observation_keeps_little_else_in_memory() -> None:
     for _ in range(CALLS):
         table.ask()
     assert max(obs.nbytes if obs.base is None else obs.base.nbytes for obs in kept) <= 4096
+
+
+def test_copied_observations_take_no_memory_after_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.plain_pilot.REUSED_BYTES", 0)
+    given: list[weakref.ref[Observations]] = []
+    table = Table(lambda view: given.append(weakref.ref(view.obs)) or 0)
+    for _ in range(CALLS):
+        table.ask()
+        assert not any(obs() is not None for obs in given)
+    assert len(given) == CALLS * ROWS
 
 
 def test_a_kept_view_still_has_its_ply_seed_and_seat() -> None:

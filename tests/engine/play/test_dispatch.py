@@ -49,7 +49,7 @@ BAD: dict[str, dict[str, Any]] = {
 }
 
 
-def test_what_is_known_of_players_is_found_by_their_tuple() -> None:
+def test_what_is_known_of_players_is_found_by_their_tuple_and_by_their_agents() -> None:
     asked: list[tuple[AgentSpec, ...]] = []
 
     def count(players: tuple[AgentSpec, ...]) -> int:
@@ -58,11 +58,33 @@ def test_what_is_known_of_players_is_found_by_their_tuple() -> None:
 
     known, pair = ByPlayers(count), (DICE, OTHER)
     assert [known[pair], known[pair], known[(OTHER, DICE)]] == [1, 1, 2]
-    for _ in range(MOST):  # each of them new: the cache starts again when it is full
-        known[tuple(iter(pair))]
-    assert known[pair] == len(asked) == MOST + 3
+    for _ in range(2 * MOST):  # each of them a new tuple, as trainers make them
+        assert known[tuple(iter(pair))] == 1
+    assert known[pair] == 1
+    for _ in range(MOST):  # each with a new agent: the cache starts again when it is full
+        known[(DICE, AgentSpec("New", "dice"))]
+    assert known[tuple(iter(pair))] == len(asked) == MOST + 3
     known.clear()
     assert known[pair] == MOST + 4
+
+
+def test_what_is_known_of_players_never_belongs_to_others_with_the_same_addresses() -> None:
+    known = ByPlayers(lambda players: "-".join([player.id for player in players]))
+    for number in range(3 * MOST):  # nothing here keeps them: each may get the address of one that was freed
+        players = (DICE, AgentSpec(str(number % 7), "dice"))
+        assert known[players] == f"Dice-{number % 7}"
+        assert known[players[::-1]] == f"{number % 7}-Dice"
+        assert known[players[:1]] == "Dice"
+
+
+def test_an_error_of_what_is_computed_for_players_is_raised_again() -> None:
+    def fail(players: tuple[AgentSpec, ...]) -> int:
+        raise ValueError(players[0].id)
+
+    known, pair = ByPlayers(fail), (DICE, OTHER)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="Dice"):
+            known[pair]
 
 
 @pytest.mark.parametrize("what", BAD)
@@ -167,7 +189,7 @@ def test_an_idle_worker_gets_matches_that_another_has_not_started(
     asked: list[str] = []
     scheduler.assigner.max_workers = 2
     for slot, numbers in enumerate((1, held)):
-        one = SimpleNamespace(
+        stand_in = SimpleNamespace(
             slot=slot,
             held=dict.fromkeys(range(numbers)),
             isolated=None,
@@ -180,7 +202,7 @@ def test_an_idle_worker_gets_matches_that_another_has_not_started(
             recall=lambda slot=slot: asked.append(f"recall {slot}"),
             channel=SimpleNamespace(socket=SimpleNamespace(fileno=lambda: -1)),
         )
-        scheduler.pool.workers[slot] = cast(WorkerHandle, one)
+        scheduler.pool.workers[slot] = cast(WorkerHandle, stand_in)
     idle = scheduler.pool.workers[0]
     idle.held = worker.held
     scheduler._on_results(idle, received([1]))

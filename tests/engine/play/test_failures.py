@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from engine.errors import BadSpec, BadValue, GameFailed, UnknownName
-from engine.game import AgentKind, Game, Views
+from engine.game import AgentKind, Game, Ints, Views
 from engine.plain import View, plain_kind
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec, run_digest
 from engine.registry import KINDS, new_game
 from tests.engine.play.play_matches import QUICK, run, specs_of
 from tests.plugins import bids, pilots
-from tests.plugins.pilots import RowPilot, agent
+from tests.plugins.pilots import RowPilot, agent, choose
 
 
 def test_resigning_gives_the_match_to_the_other(pong: Game) -> None:
@@ -278,6 +278,36 @@ def test_a_pilot_cannot_modify_the_arrays_of_the_arena(name: str) -> None:
         KINDS.remove("scribbler")
     assert (result.ending.kind, result.ending.seats) == (EndingKind.EXCEPTION, (0,))
     assert "read-only" in result.ending.reason
+
+
+@pytest.mark.parametrize("lanes", [1, 16])
+def test_what_a_pilot_does_to_its_views_does_not_last(lanes: int) -> None:
+    """The arena uses them again as long as it asks for the same rows."""
+
+    class Pilot(RowPilot):
+        def act(self, views: Views) -> Ints:
+            obs = views.obs
+            return ((views.slots % 2 + views.plies + (obs[:, 5] > 0)) % 3).astype(np.int16)
+
+    class Untidy(Pilot):
+        def act(self, views: Views) -> Ints:
+            answers, obs = super().act(views), views.obs
+            obs *= 2.0
+            obs.shape = (-1,)
+            views.plies = views.plies + np.uint32(1)
+            views.lanes.shape = views.seats.shape = (1, -1)
+            views.slots = views.slots[::-1]
+            return answers
+
+    game, digests = new_game("pong", **QUICK), []
+    for pilot in (Pilot, Untidy):
+        KINDS.add("own", AgentKind("own", 1, lambda g, s: pilot(choose), lambda g: True, lambda g: []))  # noqa: B023
+        try:
+            specs = [MatchSpec(str(n), game.spec, (agent("own"), agent("fast")), n) for n in range(20)]
+            digests.append(run_digest(run(specs, lanes).values()))
+        finally:
+            KINDS.remove("own")
+    assert digests[0] == digests[1]
 
 
 def test_a_failing_agent_makes_few_other_matches_play_alone(monkeypatch: pytest.MonkeyPatch) -> None:

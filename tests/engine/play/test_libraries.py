@@ -59,23 +59,23 @@ def test_a_worker_of_scripted_bots_never_imports_torch() -> None:
         (worker,) = [worker for worker in executor.status().workers if worker.state == "idle"]
         if sys.platform == "linux":
             assert not maps_torch(worker.pid)
-        told = executor.execute_match(match(9, TELLING, BOTS[0]))
-    assert told.ending.kind is EndingKind.EXCEPTION
-    assert "torch was imported: False, now: False" in told.ending.reason
+        result = executor.execute_match(match(9, TELLING, BOTS[0]))
+    assert result.ending.kind is EndingKind.EXCEPTION
+    assert "torch was imported: False, now: False" in result.ending.reason
 
 
 @pytest.mark.parametrize("opponent", [BOTS[0], SPY])
 def test_a_worker_of_a_kind_with_libraries_has_them_from_its_start(opponent: AgentSpec) -> None:
     with within(60), make_executor() as executor:
-        told = executor.execute_match(match(1, TELLING_TORCH, opponent))
-    assert "torch was imported: True, now: True" in told.ending.reason
+        result = executor.execute_match(match(1, TELLING_TORCH, opponent))
+    assert "torch was imported: True, now: True" in result.ending.reason
 
 
 def test_a_live_match_has_the_libraries_of_its_players() -> None:
     with within(60), make_executor() as executor, executor.watch(match(1, TELLING_TORCH, BOTS[0])) as live:
-        told = live.wait(300)
-    assert told is not None
-    assert "torch was imported: True" in told.ending.reason
+        result = live.wait(300)
+    assert result is not None
+    assert "torch was imported: True" in result.ending.reason
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])

@@ -245,7 +245,7 @@ def test_a_driver_that_cannot_be_compiled_leaves_its_lanes_to_ticks(
             return None
 
     compiler, driver = march.Compiler(), Driver(Refused())
-    monkeypatch.setattr(march, "COMPILE_AFTER", 0.0)
+    monkeypatch.setattr(march, "COMPILE_AFTER", -1.0)  # at the first march: play may end before a second one
     monkeypatch.setattr(march, "COMPILER", compiler)
     monkeypatch.setattr(march, "_driver", lambda *arguments: driver)
     monkeypatch.setattr(march, "compiled_once", lambda call: contextlib.nullcontext())
@@ -316,7 +316,7 @@ def test_a_driver_is_cached_for_the_next_process(tmp_path: Path) -> None:
 def test_a_driver_is_compiled_in_the_background_while_play_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     """With an empty cache no match waits: lanes are ticked until the thread has compiled the driver."""
     compiler, drivers = march.Compiler(), dict[str, Driver]()
-    monkeypatch.setattr(march, "COMPILE_AFTER", 0.0)
+    monkeypatch.setattr(march, "COMPILE_AFTER", -1.0)  # at the first march: play may end before a second one
     monkeypatch.setattr(march, "COMPILER", compiler)
     monkeypatch.setattr(march, "is_cached", lambda *arguments: False)
     monkeypatch.setattr(march, "_driver", lambda *arguments: drivers.setdefault("it", Driver(march.driver(*arguments))))

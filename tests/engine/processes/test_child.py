@@ -15,7 +15,7 @@ import pytest
 
 from engine.processes import child as child_module
 from engine.processes import launcher
-from engine.processes.bootstrap import NICE, ChildSetup
+from engine.processes.bootstrap import NICE, OUT_OF_MEMORY, ChildSetup
 from engine.processes.channel import Message, ProtocolError
 from engine.processes.child import SILENT, ChildEnded, ChildProcess
 from tests.agents.training.session_helpers import assert_gone, runs
@@ -128,6 +128,7 @@ def test_a_flood_of_output_does_not_block_a_child_that_is_not_listened_to() -> N
     [
         ("leave", (3,), "exited with status 3; it last printed: going", 3),
         ("leave", (0,), "exited with status 0; it last printed: going", 0),
+        ("leave", (OUT_OF_MEMORY,), "ran out of memory; it last printed: going", OUT_OF_MEMORY),
         ("fail", (), "exited with status 1; it last printed: ValueError: no good", 1),
         ("kill_itself", (), "was killed by SIGKILL", -signal.SIGKILL),
         ("missing", (), "AttributeError: module 'tests.engine.processes.children' has no attribute 'missing'", 1),
