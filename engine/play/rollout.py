@@ -143,6 +143,13 @@ class Rollout(Closing):
         """Whether an agent of this kind and id has played."""
         return self._pilots.has_loaded(agent)
 
+    def idle_agents(self) -> set[str]:
+        """Ids of agents that are loaded and play in no running match: a new rollout that continues the matches of this
+        one (`saved`) would not load them."""
+        matches = [spec for spec, running in zip(self._specs, self._running, strict=True) if running and spec]
+        playing = {player.id for spec in matches for player in spec.players}
+        return {id for loaded in self._pilots for id in loaded.agents} - playing
+
     def collect(self, steps: int) -> Trajectories:
         """Play the next steps of every stream. Matches continue from call to call; the next one follows at once.
 

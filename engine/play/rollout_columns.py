@@ -25,7 +25,7 @@ class Trajectories(NamedTuple):
     by step, seat by seat. So row i belongs to `actions[acted][i]`. Actions, log-probabilities and values are 0 where no
     learning agent acted. `rewards` are score differences, for every seat at every step. `bootstrap` is the value of a
     learning seat's observation after a step that truncated its match, or that ended the segment in mid-match, and 0
-    elsewhere: advantages need no further call of the network.
+    elsewhere: advantages need no further call of the network. Where seats act `together`, one that has left has 0.
     """
 
     obs: Observations  # [rows, ...]

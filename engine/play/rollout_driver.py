@@ -80,6 +80,7 @@ def rollout({arguments}):
                     who = slots[slot].pilot
                     agent = slots[slot].agent
                     if learning[slot] != 0:
+                        {skip_left}
                         obs = spare[seat]
                         observe_row(board, lane, uint32(seat), obs)
                         {bootstrap}
@@ -124,6 +125,7 @@ def driver(info: GameInfo, rows: BoardRows, players: tuple[Player | PolicyRows, 
         done=DONE,
         weigh_start=_weigh(weighted).replace("\n", "\n" + 12 * " "),
         weigh_step=_weigh(weighted).replace("\n", "\n" + 16 * " "),
+        skip_left=_skip_left(info, rows),
         bootstrap=_bootstrap(players).replace("\n", "\n" + 24 * " "),
         **source_parts(info, rows),
     )
@@ -149,6 +151,15 @@ def _weigh(weighted: bool) -> str:
         return "pass"
     loop = "for k in range(weights.size):\n    score += weights[k] * stats[k]"
     return f"stats_row(board, lane, uint32(seat), stats)\n{loop}"
+
+
+def _skip_left(info: GameInfo, rows: BoardRows) -> str:
+    """A seat that has left has no future. On a lane that the rules have truncated no seat acts any more: there those
+    count that acted in the last step."""
+    if not info.together or not rows.acting_row:
+        return "pass"
+    acted = "acted[lane, step - 1, seat] if over_row(board, lane) else acting_row(board, lane, uint32(seat))"
+    return f"if not ({acted}): continue"
 
 
 def _bootstrap(players: tuple[Player | PolicyRows, ...]) -> str:

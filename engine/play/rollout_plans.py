@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from engine.errors import BadValue
@@ -18,10 +18,7 @@ class NamedPlan:
     the match in it, and `settings` by name."""
 
     def __init__(self, name: str, settings: Mapping[str, Any]) -> None:
-        module, _, function = name.partition(":")
-        if not module or not function:
-            raise BadValue("plan", name, "module:function")
-        self._choose = getattr(importlib.import_module(module), function)
+        self._choose = _find(name)
         self.agents: dict[str, AgentSpec] = {}
         self.configure(settings)
 
@@ -32,6 +29,20 @@ class NamedPlan:
     def __call__(self, stream: int, k: int) -> MatchSpec:
         spec: MatchSpec = self._choose(self.agents, stream, k, **self._settings)
         return spec
+
+
+def _find(name: str) -> Callable[..., MatchSpec]:
+    """The function of this name; raises BadValue if there is none."""
+    module, _, function = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if not module or not function or module.startswith("."):
+        raise BadValue("plan", name, "module:function")
+    try:
+        found: object = getattr(importlib.import_module(module), function, None)
+    except ImportError as error:
+        raise BadValue("plan", name, f"in a module that can be imported: {error}") from error
+    if not callable(found):
+        raise BadValue("plan", name, f"a function of the module {module}, which has none of that name")
+    return found
 
 
 def write_settings(settings: Mapping[str, Any]) -> str:

@@ -148,9 +148,10 @@ class Ticks:
                 raise
             raise self._failed(loaded, rows[0], error) from error
         self._calls.end()
-        self._check(rows[0], decisions, legal, learns)
+        asked = Asked(rows, obs, legal, decisions, learns)
+        self._check(asked)
         self._held[rows[1], rows[2]] = decisions.actions
-        return Asked(rows, obs, legal, decisions, learns)
+        return asked
 
     def _places(self, live: Indices, acting: Bools, columns: Columns) -> Ints:
         """[lanes, seats]: the first row after that of each seat, if rows follow for the learning seats that act now."""
@@ -172,8 +173,9 @@ class Ticks:
         columns.actions[at], columns.acted[at] = decisions.actions[learns], True
         columns.log_probs[at], columns.values[at] = decisions.log_probs[learns], decisions.values[learns]
 
-    def _check(self, slots: Indices, decisions: Decisions, legal: Bools | None, learns: Bools) -> None:
-        actions, count = decisions.actions, self._info.actions
+    def _check(self, asked: Asked) -> None:
+        rows, obs, legal, decisions, learns = asked
+        slots, actions, count = rows[0], decisions.actions, self._info.actions
         valid = (actions >= 0) & (actions < count)
         if legal is not None:
             valid &= legal[np.arange(len(actions)), np.clip(actions, 0, count - 1)]
@@ -182,7 +184,7 @@ class Ticks:
         finite = np.isfinite(decisions.log_probs) & np.isfinite(decisions.values)
         for row in np.flatnonzero(learns & ~finite).tolist():
             numbers = f"log-probability {decisions.log_probs[row]} and value {decisions.values[row]}"
-            raise SlotFailed(int(slots[row]), f"answered with {numbers}; both must be finite")
+            raise SlotFailed(int(slots[row]), f"answered with {numbers}; both must be finite{_cause(obs[row])}")
 
     def _move(self, moved: Indices, filled: Ints, columns: Columns, ended: list[int]) -> NDArray[np.int8]:
         """Apply the actions of lanes whose seats have all answered; returns how each of them has ended."""
@@ -205,7 +207,10 @@ class Ticks:
     def _bootstrap(self, pilots: Iterable[LoadedPilot], lanes: Indices, filled: Ints, columns: Columns) -> None:
         """Write the values of the learning agents' observations after the last step of these lanes."""
         slots = slots_of(lanes.tolist(), self._info.seats)
-        slots = slots[self._learning[slots] != 0]
+        learns = self._learning[slots] != 0
+        if self._info.together:
+            learns &= self._still_in(lanes, filled, columns).reshape(-1)
+        slots = slots[learns]
         for loaded in pilots if slots.size else ():
             mine = slots[self._slots["pilot"][slots] == loaded.index]
             if not mine.size:
@@ -221,8 +226,15 @@ class Ticks:
                 raise self._failed(loaded, mine, error) from error
             self._calls.end()
             for row in np.flatnonzero(~np.isfinite(values)).tolist():
-                raise SlotFailed(int(mine[row]), f"valued an observation {values[row]}; a value must be finite")
+                text = f"valued an observation {values[row]}; a value must be finite{_cause(obs[row])}"
+                raise SlotFailed(int(mine[row]), text)
             columns.bootstrap[own, filled[own] - 1, seats] = values
+
+    def _still_in(self, lanes: Indices, filled: Ints, columns: Columns) -> Bools:
+        """[lanes, seats]: see `_skip_left` in `engine.play.rollout_driver`."""
+        over = self._boards.over()[lanes, None] != 0
+        found: Bools = np.where(over, columns.acted[lanes, filled[lanes] - 1], self._boards.acting()[lanes])
+        return found
 
     # Matches that were saved
 
@@ -297,6 +309,10 @@ def _pause(idle: int) -> None:
     """Sleep briefly after some ticks in a row in which no lane moved."""
     if idle:
         time.sleep(min(idle * 2e-5, LONGEST_PAUSE))
+
+
+def _cause(obs: Observations) -> str:
+    return "" if np.isfinite(obs).all() else ", but the observation has nan or inf: check the game"
 
 
 def _decided(loaded: LoadedPilot, views: Views) -> Decisions:

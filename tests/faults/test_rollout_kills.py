@@ -98,8 +98,8 @@ def worker() -> RolloutWorker:
     )  # fmt: skip
 
 
-def kill(one: RolloutWorker) -> None:
-    pid = one.pid
+def kill(rollout: RolloutWorker) -> None:
+    pid = rollout.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
 
@@ -110,8 +110,8 @@ def test_a_process_may_die_between_two_calls() -> None:
         kill(killed)
         assert killed.save() == whole.save()
         kill(killed)
-        for one in (whole, killed):
-            one.configure({"game": "pong", "seats": 2, "others": ["Dice"]})
+        for rollout in (whole, killed):
+            rollout.configure({"game": "pong", "seats": 2, "others": ["Dice"]})
         assert_equal([killed.collect(150)], [whole.collect(150)])
         assert killed.save() == whole.save()
         assert len(killed.restarts) == 2
@@ -123,11 +123,11 @@ def test_a_process_may_die_between_two_calls() -> None:
 def test_a_process_that_dies_after_an_error_continues_where_the_error_was() -> None:
     broken, good = (AgentSpec("me", policies.PYTHON.name, payload) for payload in (b"raise", b""))
     with worker() as whole, worker() as killed:
-        for one in (whole, killed):
-            one.collect(2)
-            one.replace(broken)
+        for rollout in (whole, killed):
+            rollout.collect(2)
+            rollout.replace(broken)
             with pytest.raises(PolicyFailed, match=r"'me' .*failed: ZeroDivisionError"):
-                one.collect(20)
-            one.replace(good)
+                rollout.collect(20)
+            rollout.replace(good)
         kill(killed)
         assert_equal([killed.collect(90)], [whole.collect(90)])

@@ -165,8 +165,8 @@ if __name__ == "__main__":
 
 def test_torch_is_imported_in_the_rollout_process_only() -> None:
     """In a fresh interpreter, because other tests import torch here."""
-    told = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, timeout=300)
-    assert (told.stdout, told.stderr) == ("True False\n", "")
+    child = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, timeout=300)
+    assert (child.stdout, child.stderr) == ("True False\n", "")
 
 
 def test_a_policy_that_hangs_is_reported_and_its_process_is_ended() -> None:

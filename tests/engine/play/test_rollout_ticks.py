@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -66,6 +67,40 @@ def test_compiled_policies_give_the_same_columns_by_ticks(name: str) -> None:
     assert_same(ticked, rolled(game, plan))
     assert ticked[-1].bootstrap.any()
     assert {0, 1, 2} <= {int(end) for segment in ticked for end in np.unique(segment.ends)}
+
+
+def test_compiled_rules_and_ticks_agree_on_the_seats_that_have_left() -> None:
+    """As if all seats of stones acted together, and those whose turn it is not had left."""
+    game = cast(Any, game_of(plans.game_spec("stones")))
+    game = type(game)(game.options)
+    game.info = replace(game.info, together=True)
+    plan = mixed(game, nets.agent("me", game, [12, 20], 7))
+    ticked = rolled(game, plan, compiled=False)
+    assert_same(ticked, rolled(game, plan))
+    values = np.concatenate([segment.bootstrap[segment.ends == 0] for segment in ticked])
+    assert values.any()
+    assert ((values != 0).sum(axis=1) <= 1).all()
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_observations_that_are_not_finite_are_blamed_on_the_game(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the second step, or as the future after the first one."""
+    observe, asked = tictactoe.TicTacToeBoard.observe, []
+
+    def damaged(board: tictactoe.TicTacToeBoard, seat: int) -> Any:
+        asked.append(seat)
+        row = np.array(observe(board, seat), np.float32)
+        row[0] = np.nan if len(asked) == 2 else row[0]
+        return row
+
+    monkeypatch.setattr(tictactoe.TicTacToeBoard, "observe", damaged)
+    game = tictactoe.TicTacToe(tictactoe.NoOptions())
+    plan = lambda stream, k: MatchSpec(f"{stream}.{k}", game.spec, (PYTHON, PYTHON), k)  # noqa: E731
+    with (
+        Rollout(game, [0], plan) as rollout,
+        pytest.raises(PolicyFailed, match="the observation has nan or inf: check"),
+    ):
+        rollout.collect(steps)
 
 
 @pytest.mark.parametrize("name", NAMES)
