@@ -214,7 +214,7 @@ def _entries(data: bytes) -> dict[str, bytes]:
 def _check_frame(data: bytes) -> None:
     """No bytes before or after the archive: a file that other programs take for a picture or a script is refused."""
     if len(data) < END.size or data[:4] != b"PK\3\4":
-        raise BadValue("file", data[:16], "a zip archive from its first byte on")
+        raise BadValue("file", data[:16], "an agent file, which is a zip archive from its first byte on")
     mark, _, _, _, _, length, start, comment = END.unpack(data[-END.size :])
     if mark != b"PK\5\6" or comment:
         raise BadValue("file", data[-END.size :], "a whole zip archive with nothing after its end")
@@ -281,7 +281,7 @@ def _place(payload: bytes) -> str:
 def _is_onnx(payload: bytes) -> bool:
     """Whether the payload has the fields of an ONNX file. Its kind checks what is in them."""
     try:
-        return {one.number for one in Reader("ONNX").fields(payload, ONNX_FIELDS)} == set(ONNX_FIELDS)
+        return {field.number for field in Reader("ONNX").fields(payload, ONNX_FIELDS)} == set(ONNX_FIELDS)
     except BadValue:
         return False
 

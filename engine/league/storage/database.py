@@ -23,7 +23,7 @@ from engine.league.storage.new_database import (
     upgrade_backup,
     write_database,
 )
-from engine.league.storage.readers import Reader, Readers
+from engine.league.storage.readers import ReadConnection, Readers
 from engine.league.storage.sqlite_errors import league_gone, translated_errors
 from engine.league.storage.statements import new_cursor
 
@@ -242,7 +242,7 @@ class Database:
         """This thread's own connection: it sees committed data and does not block."""
         return self._reader().db
 
-    def _reader(self) -> Reader:
+    def _reader(self) -> ReadConnection:
         if not self._closed:
             self._reopen_if_changed()
             found = self._readers.find()

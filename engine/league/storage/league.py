@@ -162,16 +162,16 @@ class League(Closing):
     def agents(self, game: str | None = None, archived: bool = False) -> list[Agent]:
         """In the order in which they were added."""
         return [
-            one
-            for one in self._all_agents().values()
-            if game in (None, one.game) and (archived or one.archived is None)
+            agent
+            for agent in self._all_agents().values()
+            if game in (None, agent.game) and (archived or agent.archived is None)
         ]
 
     def agent(self, name: str, game: str | None = None) -> Agent:
         """By name, archived agents included; by id if no agent has that name."""
         every = self.agents(game, archived=True)
         name = unicodedata.normalize("NFC", name)
-        found = [one for one in every if one.name == name] or [one for one in every if one.id == name]
+        found = [agent for agent in every if agent.name == name] or [agent for agent in every if agent.id == name]
         if len(found) > 1:
             games = " and ".join(agent.game for agent in found)
             raise BadValue("agent", name, f"a unique name, but {games} have an agent of that name: give the game")
@@ -182,9 +182,9 @@ class League(Closing):
 
     def by_id(self, id: str) -> Agent:
         """An id stays the same when its agent is renamed; a name may be reused by another agent."""
-        for one in self._all_agents().values():
-            if one.id == id:
-                return one
+        for agent in self._all_agents().values():
+            if agent.id == id:
+                return agent
         raise UnknownName(f"agent id in {self.path.name}", id, self.names())
 
     def _all_agents(self) -> ById[Agent]:
@@ -226,7 +226,11 @@ class League(Closing):
             agent = self.by_id(id)
             if (agent.archived is None) == undo:
                 raise NotNow(f"{agent.name} is {'not archived' if undo else 'already archived'}")
-            busy = [one.name for one in self.tournaments() if one.state.open and agent.id in one.entrants]
+            busy = [
+                tournament.name
+                for tournament in self.tournaments()
+                if tournament.state.open and agent.id in tournament.entrants
+            ]
             if busy and not undo:
                 raise NotNow(f"{agent.name} takes part in {busy[0]!r}, which is not finished: withdraw it there first")
             return self._write_agent(db, dataclasses.replace(agent, archived=None if undo else time.time()))
@@ -250,16 +254,16 @@ class League(Closing):
         return self.numbers()[id]
 
     def numbers(self) -> dict[str, int]:
-        return {one.id: number for number, one in self._all_agents().items()}
+        return {agent.id: number for number, agent in self._all_agents().items()}
 
     def ids(self) -> ById[str]:
         found = ById[str](self.path)
-        found.update({number: one.id for number, one in self._all_agents().items()})
+        found.update({number: agent.id for number, agent in self._all_agents().items()})
         return found
 
     def names(self) -> dict[str, str]:
         """By id, archived agents included."""
-        return {one.id: one.name for one in self._all_agents().values()}
+        return {agent.id: agent.name for agent in self._all_agents().values()}
 
     def _write_agent(self, db: sqlite3.Connection, agent: Agent) -> Agent:
         row = agent_row(self.number(agent.id), agent)
@@ -281,7 +285,7 @@ class League(Closing):
         """The name itself if no agent has or had it, else a variant."""
         taken = set(self.ids().values())
         candidates = (name, f"{name} ({game})", *(f"{name} ({game} {n})" for n in range(2, len(taken) + 3)))
-        return next(one for one in candidates if one not in taken)
+        return next(candidate for candidate in candidates if candidate not in taken)
 
     def _check_name_free(self, game: str, name: str) -> None:
         found = self.file.read("SELECT archived FROM agents WHERE game = ? AND name = ?", game, name)
@@ -340,12 +344,14 @@ class League(Closing):
         """By number, or by name if that is unique."""
         every = self.tournaments()
         text = unicodedata.normalize("NFC", str(which))
-        found = [one for one in every if str(one.number) == text] or [one for one in every if one.name == text]
+        found = [tournament for tournament in every if str(tournament.number) == text] or [
+            tournament for tournament in every if tournament.name == text
+        ]
         if not found:
-            known = [f"{one.number} ({one.name})" for one in every]
+            known = [f"{tournament.number} ({tournament.name})" for tournament in every]
             raise UnknownName(f"tournament of {self.path.name}", which, known)
         if len(found) > 1:
-            numbers = " and ".join(str(one.number) for one in found)
+            numbers = " and ".join(str(tournament.number) for tournament in found)
             raise BadValue("tournament", which, f"one of the numbers {numbers}: these share the name")
         return found[0]
 
@@ -416,4 +422,4 @@ def free_name(name: str, taken: Iterable[str]) -> str:
     """The name itself or, if it is taken, with a number after it."""
     known = set(taken)
     candidates = (name, *(f"{name[: NAME_LENGTH - 8].strip()} ({n})" for n in range(2, len(known) + 3)))
-    return next(one for one in candidates if one not in known)
+    return next(candidate for candidate in candidates if candidate not in known)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from engine.errors import LeagueHeld
 
-TRIES, BETWEEN_TRIES = 5, 0.005  # seconds, to take a lock that is only being tested
+TRIES, BETWEEN_TRIES = 40, 0.005  # seconds, to take a lock that is only being tested: on a busy machine for longer
 OFFSET = 1 << 30  # of the byte that Windows locks, so that the text before it stays readable
 
 

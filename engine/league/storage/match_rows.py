@@ -115,7 +115,7 @@ def unpack_match(
     repeatable, duration, worker, _, digest, seal = row[12:]
     tournament, place = divmod(number, PLACES)
     try:
-        seated = tuple(agents[one] for one in unpack_players(players))
+        seated = tuple(agents[number] for number in unpack_players(players))
         n = len(seated)
         figures = struct.unpack(f"<{len(numbers) // 8}d", numbers)
         each = len(figures) // n - 1

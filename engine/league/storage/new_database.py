@@ -59,8 +59,8 @@ def write_database(target: Path, fill: Callable[[sqlite3.Connection], None], rep
 
 def remove_database(path: Path) -> None:
     """Remove a temporary database, and the journal that SQLite leaves beside it when the disk is full."""
-    for one in (path, path.with_name(f"{path.name}-journal")):
-        one.unlink(missing_ok=True)
+    for file in (path, path.with_name(f"{path.name}-journal")):
+        file.unlink(missing_ok=True)
 
 
 def remove_unfinished_backups(league: Path) -> None:

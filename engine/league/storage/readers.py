@@ -17,7 +17,7 @@ TASKS = Path("/proc/self/task")  # the running threads of this process; on Linux
 
 
 @dataclass(frozen=True)
-class Reader:
+class ReadConnection:
     """A connection, the state of the file that it was opened for, and its thread."""
 
     db: sqlite3.Connection
@@ -36,7 +36,7 @@ class Readers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._by_thread: dict[int, Reader] = {}
+        self._by_thread: dict[int, ReadConnection] = {}
         self._closed = False
 
     def __len__(self) -> int:
@@ -47,7 +47,7 @@ class Readers:
         with self._lock:
             return [reader.db for reader in self._by_thread.values()]
 
-    def find(self) -> Reader | None:
+    def find(self) -> ReadConnection | None:
         """The connection of this thread."""
         ident = threading.get_ident()
         found = self._by_thread.get(ident)
@@ -58,10 +58,10 @@ class Readers:
         _close(found)
         return None
 
-    def add(self, opened: int, connect: Callable[[], sqlite3.Connection]) -> Reader | None:
+    def add(self, opened: int, connect: Callable[[], sqlite3.Connection]) -> ReadConnection | None:
         """A new connection for this thread, instead of its previous one; None if all have been closed."""
         thread, task = threading.current_thread(), threading.get_native_id()
-        new = Reader(connect(), opened, thread, task)
+        new = ReadConnection(connect(), opened, thread, task)
         with self._lock:
             if self._closed:
                 old = [new]
@@ -92,6 +92,6 @@ class Readers:
             _close(reader)
 
 
-def _close(reader: Reader) -> None:
+def _close(reader: ReadConnection) -> None:
     with suppress(sqlite3.Error):
         reader.db.close()

@@ -46,7 +46,10 @@ class PlayedEntries(Sequence[PlayedEntry]):
         for entries in several:
             alike.setdefault((entries.results.shape, entries.results.worker), []).append(entries)
         return [
-            cls([place for one in some for place in one.places], ResultBatch.joined([one.results for one in some]))
+            cls(
+                [place for batch in some for place in batch.places],
+                ResultBatch.joined([batch.results for batch in some]),
+            )
             for some in alike.values()
         ]
 

@@ -82,9 +82,9 @@ class SavedCheckpoint:
 
     def player(self, role: str | None = None) -> SavedPlayer:
         """The player with this role; without a role, the only one. Raises an error that names the roles."""
-        found = [one for one in self.players if role in (None, one.role)]
+        found = [player for player in self.players if role in (None, player.role)]
         if len(found) != 1:
-            roles = [one.role for one in self.players]
+            roles = [player.role for player in self.players]
             known = f"one of {', '.join(map(repr, roles))}" if roles else "that of a player, but there is none"
             raise BadValue("role", role, f"{known}, at step {self.step} of training session {self.session}")
         return found[0]
@@ -139,9 +139,14 @@ class _Record:
 # Sessions
 
 
-def session_row(one: Session) -> tuple[Any, ...]:
-    fixed = (one.name, one.trainer, codec.dump(one.game), codec.dump(_Config(one.config, one.failed)))
-    row = (one.number, *fixed, one.state.value, one.created, one.finished, one.note)
+def session_row(session: Session) -> tuple[Any, ...]:
+    fixed = (
+        session.name,
+        session.trainer,
+        codec.dump(session.game),
+        codec.dump(_Config(session.config, session.failed)),
+    )
+    row = (session.number, *fixed, session.state.value, session.created, session.finished, session.note)
     return (*row, checksum(*row))
 
 
@@ -177,10 +182,10 @@ def names_session(origin: str, session: Session) -> bool:
     return origin.endswith(f" of training session {session.number} ({session.name})")
 
 
-def update_session(db: sqlite3.Connection, one: Session) -> None:
+def update_session(db: sqlite3.Connection, session: Session) -> None:
     """Writes everything about a session that may change: settings, state, times and note."""
     columns = "config = ?, state = ?, created = ?, finished = ?, note = ?, seal = ?"
-    db.execute(f"UPDATE sessions SET {columns} WHERE number = ?", (*session_row(one)[4:], one.number))
+    db.execute(f"UPDATE sessions SET {columns} WHERE number = ?", (*session_row(session)[4:], session.number))
 
 
 def _times(created: object, finished: object) -> bool:
@@ -202,7 +207,10 @@ def check_config(config: Iterable[tuple[str, Value]]) -> tuple[tuple[str, Value]
 
 def clean_note(note: str) -> str:
     """Replaces control characters and lone surrogates, which the message of a failing trainer may contain."""
-    clean = (one if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cs") else "\ufffd" for one in note)
+    clean = (
+        character if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs") else "\ufffd"
+        for character in note
+    )
     return "".join(clean)[:NOTES_LENGTH]
 
 
@@ -264,14 +272,28 @@ def _number(field: str, value: object) -> float:
 # Checkpoints
 
 
-def checkpoint_row(one: SavedCheckpoint) -> tuple[Any, ...]:
-    row = (one.number, one.session, one.step, one.at, one.state or None, one.size, len(one.players))
+def checkpoint_row(checkpoint: SavedCheckpoint) -> tuple[Any, ...]:
+    row = (
+        checkpoint.number,
+        checkpoint.session,
+        checkpoint.step,
+        checkpoint.at,
+        checkpoint.state or None,
+        checkpoint.size,
+        len(checkpoint.players),
+    )
     return (*row, checksum(*row))
 
 
-def player_row(checkpoint: int, place: int, one: SavedPlayer, agent: int | None) -> tuple[Any, ...]:
+def player_row(checkpoint: int, place: int, player: SavedPlayer, agent: int | None) -> tuple[Any, ...]:
     """The row of a player; `agent` is the number of its agent in the tables."""
-    row = (checkpoint, place, one.payload, agent, codec.dump(_Record(one.role, one.kind, one.version, one.about)))
+    row = (
+        checkpoint,
+        place,
+        player.payload,
+        agent,
+        codec.dump(_Record(player.role, player.kind, player.version, player.about)),
+    )
     return (*row, checksum(*row))
 
 
@@ -307,15 +329,15 @@ def _player_of(row: Sequence[Any]) -> SavedPlayer:
 def check_players(players: Sequence[PlayerSpec]) -> list[tuple[SavedPlayer, bytes]]:
     """Players as they are saved, with their payloads, once they are valid."""
     checked = []
-    for one in players:
-        if type(one.version) is not int:
-            raise BadValue("version", one.version, "a whole number")
-        if not isinstance(one.payload, bytes) or len(one.payload) > LARGEST_PAYLOAD:
-            raise BadValue("payload", _size_text(one.payload), f"at most {LARGEST_PAYLOAD:,} bytes")
-        role = check_name("role", one.role) if one.role else ""
-        about = check_text("about", one.about, 1000)
-        kind = check_name("kind", one.kind)
-        checked.append((SavedPlayer(role, kind, one.version, content_hash(one.payload), about), one.payload))
+    for player in players:
+        if type(player.version) is not int:
+            raise BadValue("version", player.version, "a whole number")
+        if not isinstance(player.payload, bytes) or len(player.payload) > LARGEST_PAYLOAD:
+            raise BadValue("payload", _size_text(player.payload), f"at most {LARGEST_PAYLOAD:,} bytes")
+        role = check_name("role", player.role) if player.role else ""
+        about = check_text("about", player.about, 1000)
+        kind = check_name("kind", player.kind)
+        checked.append((SavedPlayer(role, kind, player.version, content_hash(player.payload), about), player.payload))
     roles = [saved.role for saved, _ in checked]
     if len(set(roles)) < len(roles):
         raise BadValue("role", roles, "different for each player of a checkpoint")
@@ -328,15 +350,17 @@ def pack_state(state: object) -> bytes:
     return zlib.compress(state)
 
 
-def unpack_state(packed: bytes, one: SavedCheckpoint, path: Path) -> bytes:
+def unpack_state(packed: bytes, checkpoint: SavedCheckpoint, path: Path) -> bytes:
     """Unpacks at most the recorded size: a few kilobytes of a forged file could unpack to more than the memory."""
     unpacker = zlib.decompressobj()
     try:
-        state = unpacker.decompress(packed, one.size + 1)
-        if len(state) != one.size or not unpacker.eof or unpacker.unused_data:
-            raise ValueError(f"it does not unpack to {one.size:,} bytes")
+        state = unpacker.decompress(packed, checkpoint.size + 1)
+        if len(state) != checkpoint.size or not unpacker.eof or unpacker.unused_data:
+            raise ValueError(f"it does not unpack to {checkpoint.size:,} bytes")
     except (zlib.error, ValueError) as error:
-        raise damaged(path, f"the state of checkpoint {one.number} of training session {one.session}", error) from None
+        raise damaged(
+            path, f"the state of checkpoint {checkpoint.number} of training session {checkpoint.session}", error
+        ) from None
     return state
 
 

@@ -47,7 +47,15 @@ from engine.league.storage.session_rows import (
     unpack_state,
     update_session,
 )
-from engine.league.storage.spans import SavedSpan, SpanRecord, load_spans, save_spans
+from engine.league.storage.spans import (
+    MOST_SPANS,
+    SavedSpan,
+    SpanRecord,
+    has_spans,
+    load_new_spans,
+    load_spans,
+    save_spans,
+)
 from engine.options import Value
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import game_of
@@ -96,11 +104,13 @@ class SessionStore:
         if which is None and not every:
             raise NotNow(f"{self.league.path.name} has no training session yet")
         text = unicodedata.normalize("NFC", str(every[-1].number if which is None else which))
-        found = [one for one in every if str(one.number) == text] or [one for one in every if one.name == text]
+        found = [session for session in every if str(session.number) == text] or [
+            session for session in every if session.name == text
+        ]
         if not found:
             raise self._unknown(which, every)
         if len(found) > 1:
-            shared = " and ".join(str(one.number) for one in found)
+            shared = " and ".join(str(session.number) for session in found)
             raise BadValue("session", which, f"one of the numbers {shared}: these share the name")
         return found[0]
 
@@ -116,7 +126,7 @@ class SessionStore:
         """Sets state, note and settings. Characters of the note that a file cannot hold are replaced. `failed`: the
         note is the reason of a failure."""
         if state not in (None, *STATES):
-            raise BadValue("state", state, f"one of {', '.join(one.value for one in STATES)}")
+            raise BadValue("state", state, f"one of {', '.join(known_state.value for known_state in STATES)}")
         with self.league.file.transaction() as db:
             new = self._one(number, db)
             if state is not None:
@@ -168,9 +178,9 @@ class SessionStore:
         with self.league.file.transaction() as db:
             self._one(number, db)
             db.execute("DELETE FROM metrics WHERE session = ? AND step > ?", (number, check_step(step)))
-            for one in self._checkpoints(number, db):
-                if one.step > step and one.resumable:
-                    self._strip(db, one)
+            for checkpoint in self._checkpoints(number, db):
+                if checkpoint.step > step and checkpoint.resumable:
+                    self._strip(db, checkpoint)
 
     # Checkpoints
 
@@ -184,22 +194,27 @@ class SessionStore:
         with self.league.file.transaction() as db:
             self._one(number, db)
             others = self._replaceable(number, step, db)
-            old = next((one for one in others if one.step == step), None)
-            known = {dataclasses.replace(one, agent=None, about=""): one.agent for one in old.players} if old else {}
+            old = next((other for other in others if other.step == step), None)
+            known = (
+                {dataclasses.replace(player, agent=None, about=""): player.agent for player in old.players}
+                if old
+                else {}
+            )
             saved = [
-                dataclasses.replace(one, agent=known.get(dataclasses.replace(one, about=""))) for one, _ in checked
+                dataclasses.replace(player, agent=known.get(dataclasses.replace(player, about="")))
+                for player, _ in checked
             ]
             [(last,)] = db.execute("SELECT coalesce(max(number), 0) FROM checkpoints")
             place = (old.number if old else last + 1, number, step, time.time())
             new = SavedCheckpoint(*place, content, len(state), tuple(saved))
-            stored = [(content, packed), *((one.payload, data) for one, data in checked)]
+            stored = [(content, packed), *((player.payload, data) for player, data in checked)]
             db.executemany("INSERT OR IGNORE INTO payloads VALUES (?, ?)", stored)
             self._write_checkpoint(db, new)
             if old:
-                self._drop(db, old.state, *(one.payload for one in old.players))
-            resumable = [one for one in others if one.resumable and one is not old]
-            for one in resumable[: max(0, len(resumable) - (KEPT - 1))]:
-                self._strip(db, one)
+                self._drop(db, old.state, *(player.payload for player in old.players))
+            resumable = [other for other in others if other.resumable and other is not old]
+            for other in resumable[: max(0, len(resumable) - (KEPT - 1))]:
+                self._strip(db, other)
         return new
 
     def checkpoints(self, number: int) -> list[SavedCheckpoint]:
@@ -210,9 +225,9 @@ class SessionStore:
     def state(self, number: int, step: int | None = None) -> tuple[int, bytes] | None:
         """Step and state of the newest checkpoint with a state, or of the one at this step; None if there is none."""
         with self.league.file.snapshot():
-            for one in reversed(self.checkpoints(number)):
-                if one.resumable and step in (None, one.step):
-                    return one.step, self._unpacked(one)
+            for checkpoint in reversed(self.checkpoints(number)):
+                if checkpoint.resumable and step in (None, checkpoint.step):
+                    return checkpoint.step, self._unpacked(checkpoint)
         return None
 
     def enter(
@@ -221,59 +236,63 @@ class SessionStore:
         name: str,
         *,
         role: str | None = None,
+        step: int | None = None,
         parents: Sequence[str] = (),
         notes: str | None = None,
         colour: str = "",
         tags: Sequence[str] = (),
     ) -> Agent:
-        """Adds a player of this checkpoint to the league, by its role if there are several. The default notes are what
-        the trainer says about it."""
+        """Adds a player of this checkpoint to the league, by its role if there are several. `step`: when it was
+        found, if not at the checkpoint. The default notes are what the trainer says about it."""
         with self.league.file.transaction() as db:
             found = self._load_checkpoints(db, "WHERE c.number = ?", number)
             if not found:
                 raise UnknownName(f"checkpoint of {self.league.path.name}", number, ())
-            one = found[0]
-            session = self._one(one.session, db)
-            where = f"step {one.step} of training session {session.number} ({session.name})"
-            if not one.players:
+            checkpoint = found[0]
+            session = self._one(checkpoint.session, db)
+            where = f"step {checkpoint.step} of training session {session.number} ({session.name})"
+            if not checkpoint.players:
                 raise NotNow(f"there is no player to add at {where}")
-            player = one.player(role)
+            player = checkpoint.player(role)
             if player.agent is not None:
                 [(entered,)] = db.execute("SELECT name FROM agents WHERE id = ?", (player.agent,))
                 who = f"the player {player.role}" if player.role else "the best player"
                 raise NotNow(f"{who} at {where} has joined the league already, as {entered}")
-            spec = self.spec(one, player, name, db)
-            origin = origin_of(session, one.step, player.role)
+            spec = self.spec(checkpoint, player, name, db)
+            origin = origin_of(session, checkpoint.step if step is None else step, player.role)
             notes = player.about if notes is None else notes
             fields: dict[str, Any] = {"notes": notes, "colour": colour, "tags": tags, "parents": parents}
             agent = self.league.add_agent(
                 name, session.game.name, spec, origin=origin, session=session.number, **fields
             )
             joined = dataclasses.replace(player, agent=agent.id)
-            players = tuple(joined if other is player else other for other in one.players)
-            self._write_checkpoint(db, dataclasses.replace(one, players=players))
+            players = tuple(joined if other is player else other for other in checkpoint.players)
+            self._write_checkpoint(db, dataclasses.replace(checkpoint, players=players))
         return agent
 
     def agents(self, number: int) -> list[Agent]:
         """The agents of the league that this session has trained, in the order in which they were added."""
         session = self.session(number)
         entered = {
-            player.agent for one in self.checkpoints(number) for player in one.players if player.agent is not None
+            player.agent
+            for checkpoint in self.checkpoints(number)
+            for player in checkpoint.players
+            if player.agent is not None
         }
         known = self.league.agents(session.game.name, archived=True)
         return [
-            one
-            for one in known
-            if one.id in entered
-            or one.session == number
-            or (one.session is None and names_session(one.origin, session))
+            agent
+            for agent in known
+            if agent.id in entered
+            or agent.session == number
+            or (agent.session is None and names_session(agent.origin, session))
         ]
 
     def spec(
-        self, one: SavedCheckpoint, player: SavedPlayer, name: str, db: sqlite3.Connection | None = None
+        self, checkpoint: SavedCheckpoint, player: SavedPlayer, name: str, db: sqlite3.Connection | None = None
     ) -> AgentSpec:
         """A player of a checkpoint as an agent."""
-        return AgentSpec(name, player.kind, self._content(one, player.payload, db), player.version)
+        return AgentSpec(name, player.kind, self._content(checkpoint, player.payload, db), player.version)
 
     # Spans of time
 
@@ -287,22 +306,32 @@ class SessionStore:
         self._one(number)
         return load_spans(self.league.file, number)
 
+    def new_spans(self, number: int, after: int = 0, most: int = MOST_SPANS) -> tuple[list[SavedSpan], int]:
+        """Spans that were saved after the batch `after`, and the last batch that was read; there may be more if there
+        are at least `most`."""
+        return load_new_spans(self.league.file, number, after, most)
+
+    def has_spans(self, number: int) -> bool:
+        return has_spans(self.league.file, number)
+
     def audit(self) -> list[str]:
         """Messages about rows that contradict each other; a row that is damaged raises BadLeague."""
         with self.league.file.snapshot():
-            known = {one.number for one in self.all()}
-            payloads = {one.id: one.payload for one in self.league.agents(archived=True)}
+            known = {session.number for session in self.all()}
+            payloads = {agent.id: agent.payload for agent in self.league.agents(archived=True)}
             problems, seen = list[str](), set[tuple[int, int]]()
-            for one in self._checkpoints():
-                if one.session not in known or (one.session, one.step) in seen:
-                    problems.append(f"checkpoint {one.number} belongs to no session, or is a duplicate")
-                seen.add((one.session, one.step))
-                for player in one.players:
+            for checkpoint in self._checkpoints():
+                if checkpoint.session not in known or (checkpoint.session, checkpoint.step) in seen:
+                    problems.append(f"checkpoint {checkpoint.number} belongs to no session, or is a duplicate")
+                seen.add((checkpoint.session, checkpoint.step))
+                for player in checkpoint.players:
                     if player.agent is not None and payloads.get(player.agent) != player.payload:
-                        problems.append(f"a player of checkpoint {one.number} differs from its agent {player.agent}")
-                    self._content(one, player.payload)
-                if one.resumable:
-                    self._unpacked(one)
+                        problems.append(
+                            f"a player of checkpoint {checkpoint.number} differs from its agent {player.agent}"
+                        )
+                    self._content(checkpoint, player.payload)
+                if checkpoint.resumable:
+                    self._unpacked(checkpoint)
             for number in sorted(known):
                 self.metrics(number)
                 self.spans(number)
@@ -320,7 +349,7 @@ class SessionStore:
         return self.league.file.read(sql, *values) if db is None else db.execute(sql, values).fetchall()
 
     def _unknown(self, which: object, every: Sequence[Session]) -> UnknownName:
-        known = [f"{one.number} ({one.name})" for one in every]
+        known = [f"{session.number} ({session.name})" for session in every]
         return UnknownName(f"training session of {self.league.path.name}", which, known)
 
     def _one(self, number: int, db: sqlite3.Connection | None = None) -> Session:
@@ -351,33 +380,33 @@ class SessionStore:
             found.append(checkpoint_of(rows[0][:8], players, self.league.path))
         return found
 
-    def _write_checkpoint(self, db: sqlite3.Connection, one: SavedCheckpoint) -> None:
-        db.execute("DELETE FROM players WHERE checkpoint = ?", (one.number,))
-        db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?,?,?,?,?,?,?,?)", checkpoint_row(one))
-        for place, player in enumerate(one.players):
+    def _write_checkpoint(self, db: sqlite3.Connection, checkpoint: SavedCheckpoint) -> None:
+        db.execute("DELETE FROM players WHERE checkpoint = ?", (checkpoint.number,))
+        db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?,?,?,?,?,?,?,?)", checkpoint_row(checkpoint))
+        for place, player in enumerate(checkpoint.players):
             found = db.execute("SELECT number FROM agents WHERE id = ?", (player.agent,)).fetchone()
-            row = player_row(one.number, place, player, found and found[0])
+            row = player_row(checkpoint.number, place, player, found and found[0])
             db.execute("INSERT INTO players VALUES (?,?,?,?,?,?)", row)
 
-    def _strip(self, db: sqlite3.Connection, one: SavedCheckpoint) -> None:
+    def _strip(self, db: sqlite3.Connection, checkpoint: SavedCheckpoint) -> None:
         """Deletes the state of a checkpoint, and the checkpoint if it has no player either."""
-        if one.players:
-            self._write_checkpoint(db, dataclasses.replace(one, state="", size=0))
+        if checkpoint.players:
+            self._write_checkpoint(db, dataclasses.replace(checkpoint, state="", size=0))
         else:
-            db.execute("DELETE FROM checkpoints WHERE number = ?", (one.number,))
-        self._drop(db, one.state)
+            db.execute("DELETE FROM checkpoints WHERE number = ?", (checkpoint.number,))
+        self._drop(db, checkpoint.state)
 
     def _drop(self, db: sqlite3.Connection, *contents: str) -> None:
         """Deletes payloads, unless an agent or another checkpoint uses them."""
         db.executemany(UNUSED, [{"hash": content} for content in contents if content])
 
-    def _content(self, one: SavedCheckpoint, content: str, db: sqlite3.Connection | None = None) -> bytes:
+    def _content(self, checkpoint: SavedCheckpoint, content: str, db: sqlite3.Connection | None = None) -> bytes:
         found = self._rows(db, "SELECT data FROM payloads WHERE hash = ?", content)
         if not found or not isinstance(found[0][0], bytes) or content_hash(found[0][0]) != content:
-            what = f"checkpoint {one.number} of training session {one.session}"
+            what = f"checkpoint {checkpoint.number} of training session {checkpoint.session}"
             raise damaged(self.league.path, what, f"its payload {content}")
         data: bytes = found[0][0]
         return data
 
-    def _unpacked(self, one: SavedCheckpoint) -> bytes:
-        return unpack_state(self._content(one, one.state), one, self.league.path)
+    def _unpacked(self, checkpoint: SavedCheckpoint) -> bytes:
+        return unpack_state(self._content(checkpoint, checkpoint.state), checkpoint, self.league.path)

@@ -7,6 +7,7 @@ import math
 import sqlite3
 import zlib
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -45,7 +46,7 @@ class SavedSpan(NamedTuple):
 
 def save_spans(file: Database, session: int, spans: Sequence[SpanRecord]) -> None:
     """Saves spans. Beyond MOST_SPANS the oldest batches are deleted."""
-    checked = [_checked(one) for one in spans]
+    checked = [_checked(span) for span in spans]
     with file.transaction() as db:
         for first in range(0, len(checked), BATCH):
             _save_batch(db, session, checked[first : first + BATCH])
@@ -67,14 +68,35 @@ def _save_batch(db: sqlite3.Connection, session: int, spans: Sequence[SavedSpan]
 def load_spans(file: Database, session: int) -> list[SavedSpan]:
     """By start."""
     sql = "SELECT session, number, count, data, seal FROM spans WHERE session = ? ORDER BY number"
-    spans = [one for row in file.read(sql, session) for one in _spans_of(row, file.path)]
-    return sorted(spans, key=lambda one: one.start)
+    spans = [span for row in file.read(sql, session) for span in _spans_of(row, file.path)]
+    return sorted(spans, key=lambda span: span.start)
 
 
-def _checked(one: SpanRecord) -> SavedSpan:
-    if not (math.isfinite(one.start) and math.isfinite(one.seconds) and one.seconds >= 0):
-        raise BadValue("span", (one.start, one.seconds), "a finite time, and a duration from 0 seconds")
-    return SavedSpan(check_name("track", one.track), check_name("span", one.name), float(one.start), float(one.seconds))
+def load_new_spans(file: Database, session: int, after: int, most: int) -> tuple[list[SavedSpan], int]:
+    """Spans of the batches after this one, in the order in which they were saved, and the last batch that was read.
+
+    It stops at the first batch with which there are at least `most` spans."""
+    sql = "SELECT session, number, count, data, seal FROM spans WHERE session = ? AND number > ? ORDER BY number"
+    spans, last = list[SavedSpan](), after
+    with closing(file.stream(sql, session, after)) as rows:
+        for row in rows:
+            spans += _spans_of(row, file.path)
+            last = row[1]
+            if len(spans) >= most:
+                break
+    return spans, last
+
+
+def has_spans(file: Database, session: int) -> bool:
+    return bool(file.read("SELECT 1 FROM spans WHERE session = ? LIMIT 1", session))
+
+
+def _checked(span: SpanRecord) -> SavedSpan:
+    if not (math.isfinite(span.start) and math.isfinite(span.seconds) and span.seconds >= 0):
+        raise BadValue("span", (span.start, span.seconds), "a finite time, and a duration from 0 seconds")
+    return SavedSpan(
+        check_name("track", span.track), check_name("span", span.name), float(span.start), float(span.seconds)
+    )
 
 
 def _spans_of(row: Sequence[Any], path: Path) -> list[SavedSpan]:

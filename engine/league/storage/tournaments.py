@@ -240,7 +240,9 @@ class TournamentStore:
         forfeits: Counter[Row] = Counter()
         seats: set[tuple[int, int]] = set()
         matches = every_match(self.league, self.tournament.number)
-        while some := [PlayedEntry(one.place, one.spec, one.result) for one in itertools.islice(matches, CHUNK)]:
+        while some := [
+            PlayedEntry(match.place, match.spec, match.result) for match in itertools.islice(matches, CHUNK)
+        ]:
             seen += len(some)
             for entries in PlayedEntries.of(some):
                 seatings = agents.of(entries.results)
@@ -306,14 +308,14 @@ def change_entrants(league: League, number: int, join: Iterable[str], leave: Ite
         if not tournament.state.open:
             raise NotNow(f"{tournament.name!r} is {tournament.state.value}: its entrants cannot change any more")
         joining, leaving = tuple(join), tuple(leave)
-        for one in leaving:
-            if one not in tournament.entrants:
-                raise BadValue("leave", one, f"one of {', '.join(tournament.entrants)}")
+        for entrant in leaving:
+            if entrant not in tournament.entrants:
+                raise BadValue("leave", entrant, f"one of {', '.join(tournament.entrants)}")
         league.check_agents(joining, tournament.settings.game)
-        entrants = tuple(one for one in tournament.entrants if one not in leaving) + joining
+        entrants = tuple(entrant for entrant in tournament.entrants if entrant not in leaving) + joining
         first = store.next_round()
         store.check_change(first, entrants)
-        begun = [one for one in tournament.lineups if one.first_round < first]
+        begun = [lineup for lineup in tournament.lineups if lineup.first_round < first]
         league.set_lineups(number, [*begun, Lineup(tournament.lineups[-1].version + bool(begun), first, entrants)])
     league.update_tournament(number, total=TournamentStore(league, number).plan.length)
     return league.tournament(number)

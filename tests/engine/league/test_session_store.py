@@ -370,6 +370,18 @@ def test_spans_are_read_back_by_start(sessions: SessionStore, path: Path) -> Non
         assert SessionStore(again).spans(1) == [early, late]
 
 
+def test_new_spans_are_read_without_those_before(sessions: SessionStore) -> None:
+    assert not sessions.has_spans(1)
+    batches = [[SavedSpan("actor", f"step {n}", 10.0 * batch + n, 0.5) for n in range(3)] for batch in range(3)]
+    for batch in batches:
+        sessions.record_spans(1, batch)
+    assert sessions.has_spans(1)
+    assert not sessions.has_spans(2)
+    assert sessions.new_spans(1) == ([*batches[0], *batches[1], *batches[2]], 3)
+    assert sessions.new_spans(1, 1, most=1) == (batches[1], 2), "a part, and where the next one begins"
+    assert sessions.new_spans(1, 3) == ([], 3)
+
+
 def test_only_the_latest_spans_are_kept(sessions: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spans, "MOST_SPANS", 25)
     monkeypatch.setattr(spans, "BATCH", 10)
