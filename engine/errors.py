@@ -48,18 +48,19 @@ class UnknownName(RingsideError):  # noqa: N818
     ) -> None:
         """`more` are names that are suggested but too many to be listed; `otherwise` replaces the list if no name is
         near."""
+        self.name = str(name)
         names = sorted(known)
         text = repr(name)
         text = text if len(text) <= 120 else text[:117] + "..."
         listed = f"known: {', '.join(names[:MAX_LISTED]) or 'none'}{', ...' if len(names) > MAX_LISTED else ''}"
-        near = _nearest(str(name)[:120], [*names, *more])
+        near = nearest(str(name)[:120], [*names, *more])
         hint = f"did you mean {near!r}?" if near else otherwise or listed
         if near and noun.startswith("option") and len(names) <= MAX_LISTED:  # few enough to list all of them as well
             hint += f" ({listed})"
         super().__init__(f"unknown {noun} {text}: {hint}")
 
 
-def _nearest(name: str, known: Sequence[str]) -> str | None:
+def nearest(name: str, known: Sequence[str]) -> str | None:
     """The name that was probably meant; compares only the part after a colon, so not the family of a game."""
     ends = {full.rpartition(":")[2]: full for full in reversed(known)}
     own = name.rpartition(":")[2]

@@ -53,10 +53,13 @@ def validate(options: object) -> None:
         _check(field.name, getattr(options, field.name), hints[field.name], field.metadata)
 
 
-def parse(kind: type[T], texts: Mapping[str, str], noun: str = "option") -> T:
-    """The dataclass from texts, as on the command line."""
+def parse(
+    kind: type[T], texts: Mapping[str, str], noun: str = "option", others: Mapping[str, object] | None = None
+) -> T:
+    """The dataclass from texts, as on the command line; `others`: values of fields that no text names."""
     hints = get_type_hints(kind)
-    return build(kind, {name: _parse_text(name, text, hints.get(name, str)) for name, text in texts.items()}, noun)
+    values = {name: _parse_text(name, text, hints.get(name, str)) for name, text in texts.items()}
+    return build(kind, {**(others or {}), **values}, noun)
 
 
 def read_json(kind: type[T], payload: bytes, noun: str = "option") -> T:
@@ -127,4 +130,5 @@ def _parse_text(name: str, text: str, kind: type) -> object:
     try:
         return kind(text)
     except ValueError:
-        raise BadValue(name, text, f"of type {kind.__name__}") from None
+        needed = {int: "a whole number", float: "a number"}.get(kind, f"of type {kind.__name__}")
+        raise BadValue(name, text, needed) from None

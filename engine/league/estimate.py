@@ -77,7 +77,7 @@ def estimate(
     width, judged_by = _width(league, plan, played)
     pairings = list(plan.pairings())
     shown = _shown(league, plan, steps)
-    with_people = sum(has_player(one.spec, people) for one in plan.matches(agents)) if people else 0
+    with_people = sum(has_player(match.spec, people) for match in plan.matches(agents)) if people else 0
     headless = plan.length - with_people
     return Estimate(
         plan.rounds,
@@ -183,7 +183,7 @@ def _points_so_far(league: League, game: GameSpec, places: Mapping[str, int], pl
         for other, tally in row.against.items():
             if row.agent in places and other in places:
                 points[places[row.agent], places[other]] += tally.points
-    for result in (one for one in played if set(one.players) <= places.keys()):
+    for result in (earlier for earlier in played if set(earlier.players) <= places.keys()):
         first, second = (places[player] for player in result.players)
         share = 0.5 if result.ranks[0] == result.ranks[1] else float(result.ranks[0] < result.ranks[1])
         points[first, second] += share

@@ -14,7 +14,7 @@ NO_AGENT = "no agent at fault"  # in the place of a name: the rules or the machi
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailureCount:
     """How an agent forfeited in a tournament, with the latest reason and the last output of its process."""
 
     agent: str  # its name, or NO_AGENT
@@ -24,7 +24,7 @@ class Failure:
     match: str  # the latest one
 
 
-def failures(league: League, tournament: int) -> list[Failure]:
+def failures(league: League, tournament: int) -> list[FailureCount]:
     """By agent and kind of ending, quarantine after its causes; resigning is not a failure."""
     names, ids, order = league.names(), league.ids(), [kind.value for kind in EndingKind]
     sql = "SELECT f.agent, f.ending, m.reason, f.count, f.latest FROM forfeits f"
@@ -32,15 +32,15 @@ def failures(league: League, tournament: int) -> list[Failure]:
     base = tournament * PLACES
     rows = league.file.read(sql, base, tournament, EndingKind.RESIGNED.value)
     found = [
-        Failure(names[ids[agent]], ending, reason, count, f"{tournament}.{place}")
+        FailureCount(names[ids[agent]], ending, reason, count, f"{tournament}.{place}")
         for agent, ending, reason, count, place in rows
     ]
     # 'void' is a literal because SQLite does not use the index for a parameter
     sql = "SELECT count(*), max(number), reason FROM matches WHERE number BETWEEN ? AND ? AND ending = 'void'"
     [(count, number, reason)] = league.file.read(sql, *span(tournament))
     if count:
-        found.append(Failure(NO_AGENT, "void", reason, count, f"{tournament}.{number - base}"))
-    return sorted(found, key=lambda one: (one.agent, order.index(one.ending)))
+        found.append(FailureCount(NO_AGENT, "void", reason, count, f"{tournament}.{number - base}"))
+    return sorted(found, key=lambda row: (row.agent, order.index(row.ending)))
 
 
 def overload(league: League, tournament: Tournament) -> str | None:

@@ -27,8 +27,10 @@ def match(league: League, reference: str) -> PlayedMatch:
     number = int(tournament) * PLACES + int(place)
     found = _matches(league, f"SELECT {COLUMNS} FROM matches WHERE number = ?", number)
     if not found:
-        one = league.tournament(tournament)
-        needed = f"one that was played: tournament {one.number} has {one.played:,} of {one.total or one.played:,}"
+        known = league.tournament(tournament)
+        needed = (
+            f"one that was played: tournament {known.number} has {known.played:,} of {known.total or known.played:,}"
+        )
         raise BadValue("match", reference, needed)
     return found[0]
 
@@ -75,7 +77,7 @@ def every_match(league: League, tournament: int | None = None) -> Iterator[Playe
 
 def _unpacked(league: League, rows: Any) -> Iterator[PlayedMatch]:
     specs = _Specs(league)
-    settings = {one.number: one.settings for one in league.tournaments()}
+    settings = {tournament.number: tournament.settings for tournament in league.tournaments()}
     for row in rows:
         if row[0] // PLACES not in settings:
             raise BadLeague(f"{league.path} is damaged: match {row[0]} belongs to no tournament")

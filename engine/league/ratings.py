@@ -54,8 +54,8 @@ def rate(
     _check(agents, points, games, anchor)
     if len(agents) == 1:
         return Ratings(tuple(agents), np.array([level]), np.zeros(1), np.full((1, 1), 0.5), anchor, False)
-    one = FITS.get(points, games)
-    strength, covariance, label = one.strength, one.covariance, one.label
+    fit = FITS.get(points, games)
+    strength, covariance, label = fit.strength, fit.covariance, fit.label
     fixed = agents.index(anchor) if anchor is not None else None
     zero = strength.mean() if fixed is None else strength[fixed]
     between = np.diag(covariance)[:, None] + np.diag(covariance)[None, :] - 2 * covariance
@@ -67,7 +67,7 @@ def rate(
     error = Z * NATS * np.sqrt(np.maximum(variance, 0.0))
     losers, winners = (_fewest(agents, label, taken) for taken in (points, points.T))
     elo = level + NATS * (strength - zero)
-    return Ratings(tuple(agents), elo, error, superiority, anchor, one.prior, one.groups, losers, winners)
+    return Ratings(tuple(agents), elo, error, superiority, anchor, fit.prior, fit.groups, losers, winners)
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def update_skills(skills: MutableMapping[T, Skill], players: Sequence[T], ranks:
     if len(set(players)) != len(players):
         return  # results of an agent against itself carry no information
     model = _plackett_luce()
-    teams = [[model.rating(*skills[one]) if one in skills else model.rating()] for one in players]
+    teams = [[model.rating(*skills[player]) if player in skills else model.rating()] for player in players]
     for player, [rated] in zip(players, model.rate(teams, ranks=[float(rank) for rank in ranks]), strict=True):
         skills[player] = (rated.mu, rated.sigma)
 

@@ -40,7 +40,7 @@ class Request(IntEnum):
     CANCEL = 4  # stop now, for good
 
 
-class Activity(Enum):
+class RunActivity(Enum):
     """What a run is doing."""
 
     PLAYING = "playing"  # batches
@@ -55,36 +55,36 @@ class Activity(Enum):
     OVER = "over"
 
 
-DRAINING = (Activity.TO_LIVE, Activity.PAUSING, Activity.FINISHING)  # running matches finish first
+DRAINING = (RunActivity.TO_LIVE, RunActivity.PAUSING, RunActivity.FINISHING)  # running matches finish first
 
 
 @dataclass(frozen=True)
-class Progress:
+class TournamentProgress:
     """How far a tournament is, and what it is doing."""
 
     tournament: int
     state: RunState
     played: int
     total: int
-    activity: Activity = Activity.PLAYING
+    activity: RunActivity = RunActivity.PLAYING
     finishing: int = 0  # running matches that finish before a change takes effect
     trouble: str = ""  # why nothing can be saved
 
     @property
     def paused(self) -> bool:
         """Whether a pause was requested, even if matches are still finishing."""
-        return self.activity in (Activity.PAUSING, Activity.PAUSED)
+        return self.activity in (RunActivity.PAUSING, RunActivity.PAUSED)
 
     @property
     def text(self) -> str:
         """What it is doing, in a few words."""
         special = {
-            Activity.OVER: self.state.value,
-            Activity.WAITING: f"waiting: {self.trouble}",
-            Activity.PAUSING: f"{self.finishing} finishing, then paused",
-            Activity.FINISHING: f"{self.finishing} finishing, then stopped",
-            Activity.TO_LIVE: f"{self.finishing} finishing, then live",
-            Activity.TO_BATCHES: "finishing the live match, then batches",
+            RunActivity.OVER: self.state.value,
+            RunActivity.WAITING: f"waiting: {self.trouble}",
+            RunActivity.PAUSING: f"{self.finishing} finishing, then paused",
+            RunActivity.FINISHING: f"{self.finishing} finishing, then stopped",
+            RunActivity.TO_LIVE: f"{self.finishing} finishing, then live",
+            RunActivity.TO_BATCHES: "finishing the live match, then batches",
         }
         return str(special.get(self.activity, self.activity.value))
 
@@ -119,7 +119,7 @@ class TournamentRun:
         self._failures = FailureTracker()
         self._trouble: str | None = None
         self._paused = self._over = False
-        self._last_activity = Activity.PLAYING, 0, ""
+        self._last_activity = RunActivity.PLAYING, 0, ""
         self.watched = self.was_paused = False  # whether any match was shown, whether it was ever paused
         self.error: Exception | None = None
         self.unsaved = 0
@@ -176,7 +176,7 @@ class TournamentRun:
         speed; NotNow is raised while a person still has matches to play."""
         if not on and (count := self.with_people):
             remaining = f"{count:,} remaining {'match' if count == 1 else 'matches'}"
-            raise NotNow(f"visual mode stays on while you play in {remaining}")
+            raise NotNow(f"visual mode stays on while you play in {remaining}: play them, or stop the tournament")
         with self._condition:
             if on == self._visual:
                 return
@@ -191,7 +191,7 @@ class TournamentRun:
     @property
     def with_people(self) -> int:
         """Remaining matches with a person at a seat; these are always shown."""
-        return sum(self._has_person(one) for one in self.store.missing()) if self._people else 0
+        return sum(self._has_person(match) for match in self.store.missing()) if self._people else 0
 
     def _has_person(self, planned: ScheduledMatch) -> bool:
         return bool(self._people) and any(player.id in self._people for player in planned.spec.players)
@@ -217,7 +217,7 @@ class TournamentRun:
     def _draining(self) -> bool:
         return self._request is not Request.PLAY or self._visual
 
-    def progress(self) -> Progress:
+    def progress(self) -> TournamentProgress:
         tournament, played = self.store.tournament, self.store.played
         still = self._paused or self._live_paused
         state = RunState.PAUSED if still else tournament.state
@@ -227,27 +227,33 @@ class TournamentRun:
                 self._last_activity = self._activity()
             finally:
                 self._condition.release()
-        return Progress(tournament.number, state, played, total, *self._last_activity)
+        return TournamentProgress(tournament.number, state, played, total, *self._last_activity)
 
     @property
     def _live_paused(self) -> bool:
         live = self._live
         return live is not None and live.paused
 
-    def _activity(self) -> tuple[Activity, int, str]:
+    def _activity(self) -> tuple[RunActivity, int, str]:
         """What it is doing, the matches that finish first, and why nothing can be saved."""
         if self._over:
-            return Activity.OVER, 0, ""
+            return RunActivity.OVER, 0, ""
         if self._trouble is not None:
-            return Activity.WAITING, 0, self._trouble
+            return RunActivity.WAITING, 0, self._trouble
         if self._request is Request.PAUSE:
-            now = Activity.PAUSED if self._paused or self._live is not None else Activity.PAUSING
+            now = RunActivity.PAUSED if self._paused or self._live is not None else RunActivity.PAUSING
         elif self._request is not Request.PLAY:
-            now = Activity.STOPPING if self._request > Request.FINISH else Activity.FINISHING
+            now = RunActivity.STOPPING if self._request > Request.FINISH else RunActivity.FINISHING
         elif self._live is not None:
-            now = Activity.PAUSED if self._live_paused else Activity.LIVE if self._visual else Activity.TO_BATCHES
+            now = (
+                RunActivity.PAUSED
+                if self._live_paused
+                else RunActivity.LIVE
+                if self._visual
+                else RunActivity.TO_BATCHES
+            )
         else:
-            now = Activity.TO_LIVE if self._visual and self._in_batch else Activity.PLAYING
+            now = RunActivity.TO_LIVE if self._visual and self._in_batch else RunActivity.PLAYING
         finishing = max(len(self._running) - self._executor.waiting, 0) + (self._live is not None)
         return now, finishing if now in DRAINING else 0, ""
 
@@ -336,7 +342,7 @@ class TournamentRun:
         if not self.store.quarantined and not self._failures.any_failed:
             return False
         spec = planned.spec
-        seats = tuple(seat for seat, one in enumerate(spec.players) if one.id in self.store.quarantined)
+        seats = tuple(seat for seat, player in enumerate(spec.players) if player.id in self.store.quarantined)
         refusal = self._failures.quarantine_result(spec)
         if seats:
             names = " and ".join(dict.fromkeys(spec.players[seat].id for seat in seats))
@@ -346,7 +352,7 @@ class TournamentRun:
         return refusal is not None
 
     def _play_live(self) -> None:
-        planned = next((one for one in self.store.missing() if not self._refused(one)), None)
+        planned = next((match for match in self.store.missing() if not self._refused(match)), None)
         if planned is None:
             return
         with self._condition:

@@ -55,8 +55,10 @@ def test_the_nearest_known_option_is_suggested() -> None:
 def test_options_are_read_from_text() -> None:
     assert parse(Example, {"count": "7", "speed": "2", "loud": "yes"}) == Example(7, 2.0, True)
     assert items(Example()) == (("count", 3), ("loud", False), ("speed", 1.5), ("style", "a"))
-    with pytest.raises(BadValue, match="count = 'seven'"):
+    with pytest.raises(BadValue, match="count = 'seven': must be a whole number"):
         parse(Example, {"count": "seven"})
+    with pytest.raises(BadValue, match="speed = 'fast': must be a number"):
+        parse(Example, {"speed": "fast"})
     with pytest.raises(BadValue, match="loud = 'maybe': must be yes or no"):
         parse(Example, {"loud": "maybe"})
 
@@ -188,7 +190,7 @@ def test_a_broken_plug_in_is_reported_by_name_and_the_rest_works(plugin: Path, m
     assert any("'pong' is registered twice" in problem for problem in games.problems.values())
     with pytest.raises(BrokenPlugin, match="'explodes' of a-plugin cannot be loaded: RuntimeError: boom"):
         Registry("agent kind", "ringside.agents").get("explodes")
-    assert Registry("trainer", "ringside.trainers").names() == ["neat", "patience", "ppo"]
+    assert Registry("trainer", "ringside.trainers").names() == ["independent", "neat", "patience", "ppo"]
     kinds: Registry[object] = Registry("agent kind", "ringside.agents", KINDS._check)
     assert {"pong-bot", "dice"} <= set(kinds.working())
     reasons = {name: kinds.problems[name].partition("loaded: ")[2] for name in ("leaves", "a-class", "misnamed")}

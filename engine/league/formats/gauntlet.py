@@ -32,10 +32,12 @@ def rounds(entrants: Sequence[str], played: Sequence[Round], board: Board, optio
         raise BadValue(
             "entrants", f"{len(entrants)} agents at {seats} seats", f"at most {MOST_GROUPS[1]:,} boards a round"
         )
-    if any(not set(meeting.group) & set(challengers) for one in played for meeting in one):
+    if any(not set(meeting.group) & set(challengers) for meetings in played for meeting in meetings):
         raise BadValue("entrants", tuple(entrants), "a list with the same challengers; only other entrants may leave")
-    met = Counter(frozenset(meeting.group) for one in played for meeting in one)
-    boards = [[(one, *others) for others in itertools.combinations(field, seats - 1)] for one in challengers]
+    met = Counter(frozenset(meeting.group) for meetings in played for meeting in meetings)
+    boards = [
+        [(challenger, *others) for others in itertools.combinations(field, seats - 1)] for challenger in challengers
+    ]
     turns = [
         [[turned(group, turn + one + place) for place, group in enumerate(groups)] for one, groups in enumerate(boards)]
         for turn in range(seats)

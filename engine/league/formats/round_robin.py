@@ -28,7 +28,7 @@ def rounds(entrants: Sequence[str], played: Sequence[Round], board: Board, optio
         raise BadValue(
             "entrants", count, f"few enough to meet in at most {MOST_GROUPS[seats > 2]:,} ways; try a gauntlet"
         )
-    met = Counter(frozenset(meeting.group) for one in played for meeting in one)
+    met = Counter(frozenset(meeting.group) for meetings in played for meeting in meetings)
     whole = list(circle(entrants) if seats == 2 else all_groups(entrants, seats))
     turns = [[[turned(group, turn) for group in groups] for groups in whole] for turn in range(seats)]
     for cycle in range(options.rounds):

@@ -34,7 +34,7 @@ def rounds(entrants: Sequence[str], played: Sequence[Round], board: Board, optio
         raise BadValue("entrants", tuple(entrants), "two agents")
     if board.games > 2:
         raise BadValue("games", board.games // 2, "1: every encounter is one result of the test")
-    if any(set(meeting.group) != set(entrants) for one in played for meeting in one):
+    if any(set(meeting.group) != set(entrants) for meetings in played for meeting in meetings):
         raise BadValue("entrants", tuple(entrants), "the two that have met so far: start a new test")
     done = sum(map(len, played))
     if done < options.most and stand(played, options).verdict is None:

@@ -76,15 +76,19 @@ def test_ids_and_seeds_are_hashes_of_the_place_in_the_schedule(
             start = starts[derive(own, "start") % len(starts)] if starts else None
             seated = round_robin.turned(group, turn if swap else encounter)
             expected.append((hashlib.blake2b(text.encode(), digest_size=16).hexdigest(), own, start, seated))
-    assert [(one.spec.id, one.spec.seed, one.spec.start, players(one)) for one in matches(plan)] == expected
+    assert [
+        (planned.spec.id, planned.spec.seed, planned.spec.start, players(planned)) for planned in matches(plan)
+    ] == expected
 
 
 def test_matches_of_the_same_players_share_their_tuple() -> None:
     """What is known of players is found by the identity of their tuple."""
     found = matches(plan_of(4, ROUNDS=6))
     assert len(found) == 72
-    assert len({players(one) for one in found}) == 12
-    assert len({id(one.spec.players) for one in found}) == 24  # as the turns of a group, and of the group reversed
+    assert len({players(planned) for planned in found}) == 12
+    assert (
+        len({id(planned.spec.players) for planned in found}) == 24
+    )  # as the turns of a group, and of the group reversed
 
 
 def players(planned: ScheduledMatch) -> tuple[str, ...]:
