@@ -113,6 +113,14 @@ def _layer(name: str, inputs: int, outputs: int, side: int = 0) -> Shapes:
     return {f"{name}.weight": (outputs, inputs, *[side] * (2 if side else 0)), f"{name}.bias": (outputs,)}
 
 
+def parse_sizes(field: str, text: str) -> tuple[int, ...]:
+    """The sizes of layers, as settings have them."""
+    try:
+        return tuple(int(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise BadValue(field, text, "whole numbers separated by commas, such as 64,64") from None
+
+
 def _check_sizes(field: str, sizes: tuple[int, ...], fewest: int, most: int, largest: int) -> None:
     if not isinstance(sizes, tuple) or not fewest <= len(sizes) <= most:
         raise BadValue(field, sizes, f"{fewest} to {most} numbers" if most else "empty")

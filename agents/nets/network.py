@@ -117,7 +117,7 @@ def _read_header(payload: bytes) -> tuple[dict[str, Any], memoryview]:
         raise BadValue("file", f"{len(payload)} bytes", "a network in safetensors")
     (length,) = LENGTH.unpack_from(payload)
     if length > min(LONGEST_HEADER, len(payload) - LENGTH.size):
-        raise BadValue("file", f"a header of {length:,} bytes", "a network in safetensors")
+        raise BadValue("file", f"{payload[:8]!r} ...", "a network in safetensors; ONNX files are of kind onnx")
     try:  # JSON may have other encodings, safetensors may not
         text = payload[LENGTH.size : LENGTH.size + length].decode()
     except UnicodeDecodeError as error:

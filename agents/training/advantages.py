@@ -35,43 +35,44 @@ def margins(rewards: Column) -> Column:
     return mine
 
 
-def estimate(played: Trajectories, rewards: Column, discount: float, trace: float, *, simultaneous: bool) -> Advantages:
+def estimate(played: Trajectories, rewards: Column, discount: float, trace: float, *, together: bool) -> Advantages:
     """The advantages of all turns. `rewards` are those to learn from, `trace` is the decay called lambda.
 
-    If the game is `simultaneous`, the observation after the last step is one at which every seat acts, and its value
-    stands for the future. In other games it may be another seat's turn, for which no value was learned. There the value
-    of a seat's last turn stands for the future of its earlier ones, and that turn itself cannot be learned from.
+    If all seats that are still in the match act `together` at every step, each of them acts at the observation after
+    the last step, and its value stands for the future; it is 0 for a seat that has left. In other games it may be
+    another seat's turn, for which no value was learned. There the value of a seat's last turn stands for the future of
+    its earlier ones, and that turn itself cannot be learned from.
     """
     shape = played.acted.shape
     advantages, returns = np.zeros((2, *shape), np.float32)
     known: Bools = np.zeros(shape, np.bool_)
     columns = played.acted, played.values, played.bootstrap, played.ends
     gamma, decay = np.float32(discount), np.float32(discount * trace)
-    _estimate(np.asarray(rewards, np.float32), columns, gamma, decay, simultaneous, advantages, returns, known)
+    _estimate(np.asarray(rewards, np.float32), columns, gamma, decay, together, advantages, returns, known)
     return Advantages(advantages, returns, known)
 
 
 @bare
-def _estimate(rewards, columns, gamma, decay, simultaneous, advantages, returns, known):  # type: ignore[no-untyped-def]
+def _estimate(rewards, columns, gamma, decay, together, advantages, returns, known):  # type: ignore[no-untyped-def]
     """Looks back from the last step of each seat; `reward`, `value` and `advantage` are what follows a step."""
     acted, values, bootstrap, ends = columns
     streams, steps, seats = acted.shape
     for stream in range(streams):
         for seat in range(seats):
             reward = value = advantage = np.float32(0.0)
-            sure = False  # whether `value` is known
+            has_value = False  # whether `value` is known
             for step in range(steps - 1, -1, -1):
                 end = ends[stream, step]
                 if end != 0 or step == steps - 1:
                     reward = advantage = np.float32(0.0)
-                    value = bootstrap[stream, step, seat]  # 0 if the match was terminated
-                    sure = end == TERMINATED or ((end == TRUNCATED or end == 0) and simultaneous)
+                    value = bootstrap[stream, step, seat]  # 0 if the match was terminated or the seat has left
+                    has_value = end == TERMINATED or ((end == TRUNCATED or end == 0) and together)
                 reward += rewards[stream, step, seat]
                 if not acted[stream, step, seat]:
                     continue
                 own, here = values[stream, step, seat], np.float32(0.0)
-                if sure:
+                if has_value:
                     here = reward + gamma * value - own + decay * advantage
                     advantages[stream, step, seat], returns[stream, step, seat] = here, here + own
                     known[stream, step, seat] = True
-                reward, value, advantage, sure = np.float32(0.0), own, here, True
+                reward, value, advantage, has_value = np.float32(0.0), own, here, True

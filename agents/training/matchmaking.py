@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,11 +111,16 @@ def split_names(names: str) -> list[str]:
     return [name.strip() for row in rows for name in row if name.strip()]
 
 
+def joined_names(names: Iterable[str]) -> str:
+    """Names in the form that `split_names` reads."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
+
+
 def bot_names(game: Game, names: str, learning_kinds: Collection[str] = ()) -> str:
     """The names of `ready_bots`, in the form that it reads."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow([bot.id for bot in ready_bots(game, names, learning_kinds)])
-    return line.getvalue()
+    return joined_names(bot.id for bot in ready_bots(game, names, learning_kinds))
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,11 @@ class RolloutPool(Closing):
         """Number of processes; 0 if threads of this process play."""
         return 0 if self._plan is not None else len(self._parts)
 
+    @property
+    def rollout_workers(self) -> list[RolloutWorker]:
+        """The processes; none if threads of this process play."""
+        return [part for part in self._parts if isinstance(part, RolloutWorker)]
+
     def collect(self, steps: int) -> Trajectories:
         """See `Rollout.collect`."""
         for part in self._parts:

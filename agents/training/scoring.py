@@ -25,6 +25,8 @@ def parse_rewards(text: str, what: str, known: Sequence[str], example: str) -> d
         name, _, weight = (word.strip() for word in part.partition("="))
         if name not in known:
             raise UnknownName(what, name, known)
+        if name in rewards:
+            raise BadValue("rewards", text, f"one weight for each name; {name} has two")
         try:
             rewards[name] = float(weight)
         except ValueError:

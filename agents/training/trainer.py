@@ -44,6 +44,8 @@ class Metric:
     reference: float | None = None  # a horizontal line in its chart
     reference_label: str = ""
     interval: tuple[str, str] | None = None  # metrics that are the ends of its interval: they get no chart
+    together: bool = False  # all metrics of its group for which this is true share one chart
+    exact: bool = False  # it has no noise, such as a count or a schedule: its line is not smoothed
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,9 @@ class Context(Protocol):
     def attend(self) -> bool:
         """Blocks while training is paused; returns True if training should stop. Call it several times a second."""
 
+    def send(self, event: Event) -> None:
+        """Sends an event from where the loop cannot yield it, such as while it waits for processes."""
+
     def player_wanted(self) -> bool:
         """Whether the session has asked for the current player since the last call. If so, yield `Current`."""
 
@@ -134,6 +139,8 @@ class Trainer(Protocol):
     preset_games: ClassVar[
         Mapping[str, tuple[str, ...]]
     ] = {}  # the games of a preset; without them it is for every game
+    starts_from_agent: ClassVar[bool] = True  # whether a session can start from an agent, see Context.ancestor
+    guide: ClassVar[str] = "training"  # the page of the guide about it, with #heading if it is a part of one
     shows_current: ClassVar[bool] = False  # whether it asks `Context.player_wanted` after each step
     loop: ClassVar[str] = ""  # "module:function" of the training loop, called with the settings and the context
 

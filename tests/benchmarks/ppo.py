@@ -3,6 +3,7 @@ processes, and the cost of passing weights on."""
 
 from __future__ import annotations
 
+import math
 import socket
 import statistics
 import sys
@@ -13,6 +14,7 @@ from importlib.util import find_spec
 import numpy as np
 import torch
 
+from agents.nets.network import load
 from agents.training.events import Metrics
 from agents.training.job_spec import TrainingJobSpec
 from agents.training.selfplay.config import PpoConfig
@@ -20,8 +22,8 @@ from agents.training.selfplay.learner import Learner
 from agents.training.selfplay.loss import Batch
 from agents.training.selfplay.manager import ParallelManager
 from agents.training.selfplay.mlp_step import MlpStep
+from agents.training.selfplay.shared_weights import SharedWeights
 from agents.training.selfplay.synchronizer import ModelSynchronizer
-from agents.training.selfplay.timing import PARTS
 from agents.training.selfplay.torch_step import Step, TorchStep
 from agents.training.trainer_main import TrainerContext
 from engine.options import items
@@ -38,6 +40,9 @@ BOARDS = 32
 MINIBATCHES = ((64, 10), (512, 4), (2048, 4))  # with epochs
 COMPARED = MINIBATCHES[:2]
 BATCHED, EXPORTED = "Stable-Baselines3, batched boards", "Stable-Baselines3, PettingZoo"
+OFF, ON, FORCED = "compression off", "compression on, if they shrink to half", "compression forced"
+PARTS = ("rollout", "learning", "sync")  # of an update; the benchmark makes no validations and no checkpoints
+SOCKETS = "compression off, through sockets"
 MISSING = "stable-baselines3 is not installed: its rows are left out (pip install --no-deps stable-baselines3)"
 
 
@@ -238,36 +243,59 @@ def _collect(manager: ParallelManager, batches: int) -> int:
 
 def _weights(title: str, env: dict[str, str], model: dict[str, int], rounds: int) -> Iterator[Figure]:
     """From the network in this process until two paused workers have installed it."""
-    configs = {"plain": False, "compressed": True}
     managers = {
-        name: ParallelManager(env, model, {"num_workers": 2, "timeout": 600.0, "compression_enabled": on})
-        for name, on in configs.items()
+        way: ParallelManager(env, model, {"num_workers": 2, "timeout": 600.0, "compression_enabled": way == ON})
+        for way in (OFF, ON, FORCED, SOCKETS)
     }
+    managers[FORCED].synchronizer = ModelSynchronizer(worthwhile=math.inf)
     try:
-        for manager in managers.values():
+        for way, manager in managers.items():
             manager.start_workers()
+            if way == SOCKETS:
+                manager._shared_weights._view = memoryview(b"")  # no weights have room in it
             _collect(manager, 2)
             manager.pause_workers()
-        jobs: dict[str, Callable[[], object]] = {name: _sync(manager) for name, manager in managers.items()}
+        jobs: dict[str, Callable[[], object]] = {way: _sync(manager) for way, manager in managers.items()}
         taken = in_turns(jobs, rounds)
-        payload = managers["plain"].learner().payload
+        payload = managers[OFF].learner().payload
+        parts = _parts(managers[OFF], payload, rounds)
+        sent = {way: len(manager.synchronizer.message()[1]) for way, manager in managers.items()}
     finally:
         for manager in managers.values():
             manager.stop_workers()
-    for name in configs:
-        against = ratio(taken, name, "plain") if name != "plain" else None
-        size, compression = f"{len(payload) / 1e6:.1f} MB", "on" if configs[name] else "off"
-        what = f"weights to 2 workers, {title} ({size}), compression {compression}"
-        yield Figure(what, 1e3 * statistics.median(taken[name]), "ms", against, "off")
-    forced = ModelSynchronizer(True)
-    forced.publish(np.zeros(len(payload) // 4, np.float32).tobytes())
-    seconds = in_turns({"zeros": lambda: ModelSynchronizer.read(*_fresh(forced))}, rounds)["zeros"]
+    size = f"{len(payload) / 1e6:.2f} MB"
+    for way in managers:
+        against = ratio(taken, way, OFF) if way != OFF else None
+        what = f"weights to 2 workers, {title} ({size}), {way}"
+        note = parts if way == OFF else f"{100 * sent[way] / len(payload):.0f} % of the bytes"
+        yield Figure(what, 1e3 * statistics.median(taken[way]), "ms", against, OFF if against else "", note)
+    zeros = ModelSynchronizer(True)
+    zeros.publish(np.zeros(len(payload) // 4, np.float32).tobytes())
+    seconds = in_turns({"zeros": lambda: ModelSynchronizer.read(*_fresh(zeros))}, rounds)["zeros"]
     yield Figure(f"as many zeros, compressed and read, {title}", 1e3 * statistics.median(seconds), "ms")
 
 
-def _fresh(one: ModelSynchronizer) -> tuple[list[object], bytes]:
-    one._message = None
-    return one.message()
+def _parts(manager: ParallelManager, payload: bytes, rounds: int) -> str:
+    """Where the time goes; what is missing from the whole are messages, and processes that wait for a core."""
+    plain = ModelSynchronizer(False)
+    plain.publish(payload)
+    memory = SharedWeights.new_memory(len(payload))
+    shared = SharedWeights(memory)
+    written = shared.write(plain.message(), in_use=False)
+    jobs: dict[str, Callable[[], object]] = {
+        "learner()": manager.learner,
+        "checksum": lambda: _fresh(plain),
+        "copy": lambda: SharedWeights(memory).write(plain.message(), in_use=False),
+        "in each worker": lambda: load(ModelSynchronizer.read(*shared.read(*written)).payload),
+    }
+    taken = in_turns(jobs, rounds)
+    return ", ".join(f"{name} {1e3 * statistics.median(seconds):.1f}" for name, seconds in taken.items()) + " ms"
+
+
+def _fresh(synchronizer: ModelSynchronizer) -> tuple[list[object], bytes]:
+    """A message that was not made before."""
+    synchronizer._message = None
+    return synchronizer.message()
 
 
 def _sync(manager: ParallelManager) -> Callable[[], object]:

@@ -56,7 +56,7 @@ def test_stop_ends_a_process_whose_opponent_hangs(tmp_path: Path) -> None:
     events = trained(StoppedContext, tmp_path / "mark")
     assert isinstance(ended := events[-1], Ended)
     assert ended.how is How.STOPPED
-    text = r"stopped after 1 updates: (.*; )?rollout process [12] \(process \d+\) was ended; it was asking 'league Hal'"
+    text = r"stopped after 1 update: (.*; )?rollout process [12] \(process \d+\) was ended; it was asking 'league Hal'"
     assert re.match(text, ended.reason), ended.reason
 
 

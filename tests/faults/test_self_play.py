@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import signal
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import psutil
@@ -28,7 +28,7 @@ from tests.agents.training.selfplay.helpers import (  # noqa: F401 - a fixture
     check_equal,
     collect,
     collect_until,
-    manager,
+    new_manager,
     nothing_is_left,
     of,
     rollout_here,
@@ -38,23 +38,23 @@ from tests.agents.training.selfplay.helpers import (  # noqa: F401 - a fixture
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
-def pid_of(one: ParallelManager, worker: int) -> int:
-    link = one.communicator[worker]
+def pid_of(manager: ParallelManager, worker: int) -> int:
+    link = manager.communicator[worker]
     assert link is not None
     wait_for(lambda: link.child.pid is not None)
     assert link.child.pid is not None
     return link.child.pid
 
 
-def kill(one: ParallelManager, worker: int) -> None:
-    os.kill(pid_of(one, worker), signal.SIGKILL)
+def kill(manager: ParallelManager, worker: int) -> None:
+    os.kill(pid_of(manager, worker), signal.SIGKILL)
 
 
-def check_continues(one: ParallelManager, worker: int) -> None:
+def check_continues(manager: ParallelManager, worker: int) -> None:
     """It plays again, with the current weights."""
-    batches = collect(one, 3, worker)
-    status = one.get_status()
-    assert of(batches, worker)[-1].version == one.synchronizer.version
+    batches = collect(manager, 3, worker)
+    status = manager.get_status()
+    assert of(batches, worker)[-1].version == manager.synchronizer.version
     assert (status["workers"][worker]["restarts"], status["restarts"]) == (1, 1)
 
 
@@ -62,12 +62,13 @@ def test_a_worker_that_is_killed_in_mid_game_is_started_again(tmp_path: Path) ->
     """It is killed when the first game ends, in the middle of a batch."""
     settings = {"marker": str(tmp_path / "killed")}
     more = {"plan": "tests.plugins.self_play:killed_once", "settings": settings, "plugins": PLUGINS}
-    with manager(num_workers=1, more=more) as one:
-        one.start_workers()
+    with new_manager(num_workers=1, more=more) as manager:
+        manager.start_workers()
         batches = collect_until(
-            one, lambda found: one.get_status()["restarts"] == 1 and bool(found and found[-1].trajectories.results)
+            manager,
+            lambda found: manager.get_status()["restarts"] == 1 and bool(found and found[-1].trajectories.results),
         )
-        status = one.get_status()
+        status = manager.get_status()
         assert status["restarts"] == 1
         assert status["lost"] == {"batches": 1, "games": 4}
         failure = status["workers"][0]["last_failure"]
@@ -79,149 +80,149 @@ def test_a_worker_that_is_killed_in_mid_game_is_started_again(tmp_path: Path) ->
 
 
 def test_a_worker_that_is_killed_while_it_is_paused_is_still_paused() -> None:
-    with manager() as one:
-        one.start_workers()
-        collect_until(one, lambda found: {batch.worker for batch in found} == {0, 1})
-        one.pause_workers([0])
-        collect(one, 1, worker=1)
-        kill(one, 0)
-        wait_for(lambda: one.get_status()["restarts"] == 1)
-        one.model.value.bias.data += 1.0
-        one.sync_model_to_workers()
-        others = collect(one, 20, worker=1)
+    with new_manager() as manager:
+        manager.start_workers()
+        collect_until(manager, lambda found: {batch.worker for batch in found} == {0, 1})
+        manager.pause_workers([0])
+        collect(manager, 1, worker=1)
+        kill(manager, 0)
+        wait_for(lambda: manager.get_status()["restarts"] == 1)
+        manager.model.value.bias.data += 1.0
+        manager.sync_model_to_workers()
+        others = collect(manager, 20, worker=1)
         assert not of(others, 0)
-        assert one.get_status()["workers"][0]["state"] == "paused"
-        assert one.get_status()["lost"] == {"batches": 0, "games": 4}
-        one.resume_workers([0])
-        check_continues(one, 0)
+        assert manager.get_status()["workers"][0]["state"] == "paused"
+        assert manager.get_status()["lost"] == {"batches": 0, "games": 4}
+        manager.resume_workers([0])
+        check_continues(manager, 0)
 
 
 def test_a_worker_that_is_killed_while_it_sends_loses_only_that_batch() -> None:
     """Every step ends a game, so the message does not fit into the socket, and nothing reads it."""
-    with manager(num_workers=1, boards=64, experience_batch_size=4096, max_game_length=1, queue_size=2) as one:
-        one.start_workers()
-        link = one.communicator[0]
+    with new_manager(num_workers=1, boards=64, experience_batch_size=4096, max_game_length=1, queue_size=2) as manager:
+        manager.start_workers()
+        link = manager.communicator[0]
         assert link is not None
         wait_for(lambda: (link.receive(), link.ready and not link.pending)[1])
         wait_for(lambda: link.slots.batch > link.received and link.slots.activity is Activity.WAITING)
-        kill(one, 0)
+        kill(manager, 0)
         wait_for(lambda: link.child.has_ended)
-        collect(one, 2)
-        status = one.get_status()
+        collect(manager, 2)
+        status = manager.get_status()
     assert status["restarts"] == 1
     assert status["lost"]["batches"] == 1
     assert status["lost"]["games"] == 64
 
 
 def test_batches_that_wait_survive_their_worker() -> None:
-    with manager(num_workers=1, queue_size=3) as one:
-        one.start_workers()
-        wait_for(lambda: one.get_status()["queue_info"]["experience"] == [3])
-        kill(one, 0)
-        wait_for(lambda: one.get_status()["workers"][0]["state"] == "restarting")
-        batches = one.collect_experiences()
+    with new_manager(num_workers=1, queue_size=3) as manager:
+        manager.start_workers()
+        wait_for(lambda: manager.get_status()["queue_info"]["experience"] == [3])
+        kill(manager, 0)
+        wait_for(lambda: manager.get_status()["workers"][0]["state"] == "restarting")
+        batches = manager.collect_experiences()
         assert [batch.number for batch in batches] == [1, 2, 3]
-        assert one.get_status()["lost"] == {"batches": 0, "games": 4}
-        check_continues(one, 0)
-    with rollout_here(one, range(4)) as rollout:
+        assert manager.get_status()["lost"] == {"batches": 0, "games": 4}
+        check_continues(manager, 0)
+    with rollout_here(manager, range(4)) as rollout:
         for batch in batches:
             check_equal(batch.trajectories, rollout.collect(8))
 
 
 def test_damaged_weights_are_refused_whole_and_the_old_ones_stay() -> None:
-    with manager() as one:
-        one.start_workers()
-        before = collect(one, 1)
-        version, size, digest, compressed = one.synchronizer.message()[0]
-        damaged = bytearray(one.synchronizer.message()[1])
+    with new_manager() as manager:
+        manager.start_workers()
+        before = collect(manager, 1)
+        version, size, digest, compressed = manager.synchronizer.message()[0]
+        damaged = bytearray(manager.synchronizer.message()[1])
         damaged[len(damaged) // 2] ^= 1
-        sent = one.communicator.send("weights", [1], [version + 1, size, digest, compressed], bytes(damaged))
+        sent = manager.communicator.send("weights", [1], [version + 1, size, digest, compressed], bytes(damaged))
         text = (
             "worker 1 refused 'weights', and still plays model version 1: model version 2: the checksum does not match"
         )
         with pytest.raises(ControlRefused, match=text):
-            one._supervisor.wait_for(sent)
-        batches = before + collect(one, 10, worker=1)
+            manager._supervisor.wait_for(sent)
+        batches = before + collect(manager, 10, worker=1)
         assert {batch.version for batch in batches} == {1}
-        one.model.value.bias.data += 1.0
-        assert one.sync_model_to_workers() == 2, "the next ones are accepted"
-        assert one.get_status()["restarts"] == 0
-    with rollout_here(one, range(4, 8)) as rollout:  # the bias of the value changes no action
+        manager.model.value.bias.data += 1.0
+        assert manager.sync_model_to_workers() == 2, "the next ones are accepted"
+        assert manager.get_status()["restarts"] == 0
+    with rollout_here(manager, range(4, 8)) as rollout:  # the bias of the value changes no action
         for batch in of(batches, 1):
             assert (batch.trajectories.actions == rollout.collect(8).actions).all()
 
 
 def test_weights_of_another_network_are_refused_by_the_worker() -> None:
     other = ParallelManager(PONG, {"architecture": Architecture("mlp", (9,))}, SMALL).learner().payload
-    with manager(num_workers=1) as one:
-        one.start_workers()
-        header = [2, len(other), hashlib.blake2b(other, digest_size=16).hexdigest(), False]
-        sent = one.communicator.send("weights", [0], header, other)
+    with new_manager(num_workers=1) as manager:
+        manager.start_workers()
+        header = [2, len(other), zlib.crc32(other), False]
+        sent = manager.communicator.send("weights", [0], header, other)
         with pytest.raises(ControlRefused, match=r"worker 0 refused 'weights', .* model version 2: architecture = "):
-            one._supervisor.wait_for(sent)
-        assert collect(one, 3)[-1].version == 1
+            manager._supervisor.wait_for(sent)
+        assert collect(manager, 3)[-1].version == 1
 
 
 def test_a_worker_that_hangs_is_ended_with_what_it_was_doing() -> None:
     """The opponent hangs at its fourth step, in the second batch."""
     settings, agents = {"opponent": "it"}, [AgentSpec("it", "python-policy", b"hang")]
     more = {**PLAN, "settings": settings, "agents": agents}
-    with manager(num_workers=1, boards=2, experience_batch_size=4, timeout=1.0, more=more) as one:
-        one.start_workers()
-        collect_until(one, lambda _: one.get_status()["restarts"] > 0)
-        failure = one.get_status()["workers"][0]["last_failure"]
+    with new_manager(num_workers=1, boards=2, experience_batch_size=4, timeout=1.0, more=more) as manager:
+        manager.start_workers()
+        collect_until(manager, lambda _: manager.get_status()["restarts"] > 0)
+        failure = manager.get_status()["workers"][0]["last_failure"]
         assert failure.startswith("sent no batch within 1 s, so it was ended; it was playing batch 2 for ")
 
 
 def test_a_worker_that_does_not_answer_is_named_with_the_message() -> None:
     settings, agents = {"opponent": "it"}, [AgentSpec("it", "python-policy", b"hang")]
     more = {**PLAN, "settings": settings, "agents": agents}
-    with manager(num_workers=1, boards=2, experience_batch_size=4, timeout=1.0, more=more) as one:
-        one.start_workers()
-        link = one.communicator[0]
+    with new_manager(num_workers=1, boards=2, experience_batch_size=4, timeout=1.0, more=more) as manager:
+        manager.start_workers()
+        link = manager.communicator[0]
         assert link is not None
         wait_for(lambda: link.slots.batch == 2)
         while not link.received:
             link.receive()
-        one.pause_workers()
-        failure = one.get_status()["workers"][0]["last_failure"]
+        manager.pause_workers()
+        failure = manager.get_status()["workers"][0]["last_failure"]
         assert failure.startswith("sent no answer to 'pause' within 1 s, so it was ended; it was playing batch 2 for ")
-        one.stop_workers()
+        manager.stop_workers()
 
 
 def test_workers_that_always_end_are_given_up() -> None:
     more = {"plan": "tests.plugins.self_play:exits", "plugins": PLUGINS}
-    with manager(max_restarts=1, more=more) as one:
-        one.start_workers()
+    with new_manager(max_restarts=1, more=more) as manager:
+        manager.start_workers()
         with pytest.raises(
             CollectionFailed, match=r"each ended 2 times in a row .* exited with status 3; it was starting"
         ):
-            collect(one, 1)
-        status = one.get_status()
+            collect(manager, 1)
+        status = manager.get_status()
         assert (status["active_workers"], status["restarts"]) == (0, 2)
         assert {worker["state"] for worker in status["workers"]} == {"given up"}
 
 
 @pytest.mark.parametrize("message", [["batch", 1, 1, [0], 0, 10], ["nonsense"], ["batch", 1, 1, [0, 0, 0, 0], 9, 1]])
 def test_a_worker_that_sends_something_invalid_is_ended(message: list[object]) -> None:
-    with manager(num_workers=1) as one:
-        one.start_workers()
-        link = one.communicator[0]
+    with new_manager(num_workers=1) as manager:
+        manager.start_workers()
+        link = manager.communicator[0]
         assert link is not None
         wait_for(lambda: (link.receive(), link.ready)[1])
         link.child.channel._in += frame(message)  # as if it had sent it
-        batches = collect_until(one, lambda found: one.get_status()["restarts"] > 0)
-        assert "so it was ended" in one.get_status()["workers"][0]["last_failure"]
-        assert batches or collect(one, 1)
+        batches = collect_until(manager, lambda found: manager.get_status()["restarts"] > 0)
+        assert "so it was ended" in manager.get_status()["workers"][0]["last_failure"]
+        assert batches or collect(manager, 1)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_the_shared_memory_has_no_name_that_could_be_left() -> None:
     """It is freed by the system when the last process that has it ends, however it ends."""
-    with manager(num_workers=1) as one:
-        one.start_workers()
-        collect(one, 1)
-        for pid in (os.getpid(), pid_of(one, 0)):
+    with new_manager(num_workers=1) as manager:
+        manager.start_workers()
+        collect(manager, 1)
+        for pid in (os.getpid(), pid_of(manager, 0)):
             lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
             shared = [line for line in lines if "/pym-" in line]
             assert shared
@@ -229,15 +230,15 @@ def test_the_shared_memory_has_no_name_that_could_be_left() -> None:
 
 
 PARENT = """
-from tests.agents.training.selfplay.helpers import manager
-one = manager()
-one.start_workers()
-one.collect_experiences()
+from tests.agents.training.selfplay.helpers import new_manager
+manager = new_manager()
+manager.start_workers()
+manager.collect_experiences()
 if {paused}:
-    one.pause_workers()
+    manager.pause_workers()
 print("playing", flush=True)
 while True:
-    one.collect_experiences(timeout=1.0)
+    manager.collect_experiences(timeout=1.0)
 """
 
 
@@ -257,23 +258,23 @@ def test_nothing_outlives_a_parent_that_is_killed(paused: bool) -> None:
 
 
 def test_a_worker_that_is_killed_while_it_should_stop_is_reported_as_such(caplog: pytest.LogCaptureFixture) -> None:
-    with manager(num_workers=1) as one:
-        one.start_workers()
-        collect(one, 1)
-        one.pause_workers()
-        kill(one, 0)
+    with new_manager(num_workers=1) as manager:
+        manager.start_workers()
+        collect(manager, 1)
+        manager.pause_workers()
+        kill(manager, 0)
         with caplog.at_level(logging.WARNING, "agents.training.selfplay"):
-            one.stop_workers()
+            manager.stop_workers()
     [text] = [record.getMessage() for record in caplog.records]
     assert text.startswith("worker 0 was killed by SIGKILL"), text
 
 
 def test_a_worker_that_does_not_stop_is_killed(caplog: pytest.LogCaptureFixture) -> None:
-    with manager(num_workers=1, timeout=0.5) as one:
-        one.start_workers()
-        one.pause_workers()
-        os.kill(pid_of(one, 0), signal.SIGSTOP)
+    with new_manager(num_workers=1, timeout=0.5) as manager:
+        manager.start_workers()
+        manager.pause_workers()
+        os.kill(pid_of(manager, 0), signal.SIGSTOP)
         with caplog.at_level(logging.WARNING, "agents.training.selfplay"):
-            one.stop_workers()
+            manager.stop_workers()
     [text] = [record.getMessage() for record in caplog.records]
     assert text.startswith("worker 0 did not stop in time, so it was killed; it was "), text

@@ -41,8 +41,8 @@ class NeatConfig(Trainer):
         ),
         "population/species": Metric("species in the generation"),
         "population/novelty": Metric("mean novelty of the generation, in standard deviations of known behaviours"),
-        "population/level": Metric("level of the curriculum"),
-        "population/hall": Metric("champions in the hall of fame"),
+        "population/level": Metric("level of the curriculum", exact=True),
+        "population/hall": Metric("champions in the hall of fame", exact=True),
         "hall/share": Metric(
             "share of points that the generation wins against the hall of fame",
             Reading.SHARE,

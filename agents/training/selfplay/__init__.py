@@ -10,8 +10,9 @@ The names below are imported at their first use, so that settings can be read wi
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from agents.training.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from agents.training.selfplay.communicator import WorkerCommunicator
@@ -22,16 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelSynchronizer", "ParallelConfig", "ParallelManager", "SelfPlayWorker", "WorkerCommunicator"]
 
-_MODULES = {
-    "ModelSynchronizer": "synchronizer",
-    "ParallelConfig": "parallel_config",
-    "ParallelManager": "manager",
-    "SelfPlayWorker": "worker",
-    "WorkerCommunicator": "communicator",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "ModelSynchronizer": "synchronizer",
+        "ParallelConfig": "parallel_config",
+        "ParallelManager": "manager",
+        "SelfPlayWorker": "worker",
+        "WorkerCommunicator": "communicator",
+    },
+)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from agents.training.events import WorkerState
+from agents.training.events import Level, Log, WorkerState
 from agents.training.selfplay.collector import PLAN, PULSE, SPARE, Collected, CollectionStopped, plan_settings
 from agents.training.selfplay.config import PpoConfig
 from agents.training.selfplay.link import ExperienceBatch
@@ -14,10 +15,14 @@ from agents.training.selfplay.parallel_config import ParallelConfig
 from agents.training.selfplay.state import PpoRun
 from agents.training.trainer import Context
 from engine.closing import Closing
+from engine.errors import RingsideError
 from engine.play.rollout_columns import joined
 from engine.play.rollout_process import TIME_LIMIT
 from engine.registry import game_of
 from engine.seeding import derive
+
+GIVEN_UP = "given up"
+ENDED = ("restarting", GIVEN_UP)  # states of a worker whose process has ended
 
 
 class AsynchronousCollector(Closing):
@@ -54,22 +59,57 @@ class AsynchronousCollector(Closing):
             learner=LEARNER,
             rewards=settings.reward_weights(game_of(context.game)),
             plugins=context.plugins,
+            size_settings={"steps": settings.steps, "streams": settings.streams},
         )
         self._manager.load(run.learner.network(1.0).tensors)
         self._manager.start_workers()
+        self._noticed = self._counted = self._manager.get_status()  # for the log; for metrics
+        self._logs: list[Log] = []
+        self._unused: list[ExperienceBatch] = []  # batches that were collected, but are not learned from
 
     def collect(self) -> Collected:
         """At least as many steps as all streams play between two updates, from whichever workers have them."""
         needed = len(self.streams) * self._settings.steps
-        batches: list[ExperienceBatch] = []
+        batches = self._unused  # until there are enough of them
         while sum(map(len, batches)) < needed:
             if self._context.attend():
                 raise CollectionStopped("the session was stopped")
-            batches += self._manager.collect_experiences(PULSE)
+            try:
+                batches += self._manager.collect_experiences(PULSE)
+            finally:
+                self._notice()
+        self._unused = []
         total = sum(map(len, batches))
         staleness = sum(batch.staleness * len(batch) for batch in batches) / total
-        waiting = self._manager.communicator.get_queue_info()["experience_total"]
-        return Collected(joined([batch.trajectories for batch in batches]), staleness, waiting)
+        before, now = self._counted, self._noticed
+        self._counted = now
+        refused, lost = (now[what]["batches"] - before[what]["batches"] for what in ("refused", "lost"))
+        waiting = now["queue_info"]["experience_total"]
+        return Collected(joined([batch.trajectories for batch in batches]), staleness, waiting, refused, lost)
+
+    def _notice(self) -> None:
+        """Compares the state of the workers with the last one, for the log."""
+        before, now = self._noticed, self._manager.get_status()
+        self._noticed = now
+        for was, worker in zip(before["workers"], now["workers"], strict=True):
+            ended = worker["state"] in ENDED or worker["restarts"] > was["restarts"]
+            if ended and was["state"] not in ENDED:
+                again = "is not" if worker["state"] == GIVEN_UP else "is"
+                self._warn(f"{_name(worker)} {worker['last_failure']}. It {again} started again")
+        batches, games = (now["lost"][what] - before["lost"][what] for what in ("batches", "games"))
+        if batches or games:
+            self._warn(f"lost with their workers: {_number(batches, 'batch')}, {_number(games, 'match')}")
+
+    def _warn(self, text: str) -> None:
+        self._logs.append(Log(text, Level.WARNING))
+
+    def take_logs(self) -> list[Log]:
+        taken, self._logs = self._logs, []
+        return taken
+
+    @property
+    def threads(self) -> bool:
+        return False
 
     @property
     def unfinished(self) -> str:
@@ -93,11 +133,39 @@ class AsynchronousCollector(Closing):
     def save(self) -> bytes:
         return b""
 
-    def workers(self) -> Sequence[WorkerState]:
-        return [
-            WorkerState(f"rollout {k}", one["state"], "", f"{one['batches']:,} batches", one["restarts"], one["pid"])
-            for k, one in enumerate(self._manager.get_status()["workers"], 1)
-        ]
+    def save_after_error(self) -> bytes:
+        return b""
+
+    def workers(self, part: str) -> Sequence[WorkerState]:
+        found = []
+        for worker in self._manager.get_status()["workers"]:
+            done = _number(worker["batches"], "batch")
+            found.append(WorkerState(_name(worker), worker["state"], "", done, worker["restarts"], worker["pid"]))
+        return found
 
     def close(self) -> None:
         self._manager.close()
+        self._take_last_batches()
+        self._notice()
+        if self._unused:
+            steps, batches = sum(map(len, self._unused)), _number(len(self._unused), "batch")
+            self._logs.append(Log(f"played, but not learned from, because training ended: {batches}, {steps:,} steps"))
+            self._unused = []
+
+    def _take_last_batches(self) -> None:
+        """Those of the other workers, too, if one has failed."""
+        while True:
+            try:
+                self._unused += self._manager.collect_experiences(0.0)
+                return
+            except RingsideError as error:  # each is raised once
+                self._warn(str(error))
+
+
+def _name(worker: Mapping[str, Any]) -> str:
+    """As in the panels."""
+    return f"rollout {worker['id'] + 1}"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}{'es' * (count != 1)}"

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol
 
-from agents.training.events import WorkerState
+from agents.training.events import Log, WorkerState
 from agents.training.rollouts import RolloutPool
 from agents.training.selfplay.config import ASYNCHRONOUS, PpoConfig
 from agents.training.selfplay.opponents import LEARNER
 from agents.training.selfplay.state import PpoRun
+from agents.training.selfplay.timing import ROLLOUT
 from agents.training.trainer import Context
 from engine.closing import Closing
 from engine.errors import RingsideError
@@ -36,6 +37,12 @@ class Collected(NamedTuple):
     played: Trajectories
     staleness: float = 0.0  # mean number of updates since the weights that played it
     waiting: int = 0  # batches that are left in queues
+    refused: int = 0  # batches that were refused since the last update, because their weights were too old
+    lost: int = 0  # batches that were lost since then, because the process that played them has ended
+
+    def metrics(self) -> dict[str, float]:
+        values = {"staleness": self.staleness, "depth": self.waiting, "refused": self.refused, "lost": self.lost}
+        return {f"queue/{name}": float(value) for name, value in values.items()}
 
 
 class Collector(Protocol):
@@ -50,6 +57,10 @@ class Collector(Protocol):
         """Which processes did not finish what they played when the session was stopped, and what they did. Complete
         after `close`."""
 
+    @property
+    def threads(self) -> bool:
+        """Whether threads of this process play, and no worker processes."""
+
     def collect(self) -> Collected:
         """The experience of the next update. Requests of the session are handled meanwhile. Raises CollectionStopped if
         it should stop and this takes too long: `save` then returns the matches before."""
@@ -61,8 +72,15 @@ class Collector(Protocol):
     def save(self) -> bytes:
         """The running matches, for a checkpoint."""
 
-    def workers(self) -> Sequence[WorkerState]:
-        """The processes that play."""
+    def save_after_error(self) -> bytes:
+        """The running matches, for a checkpoint of the last completed update; empty if they cannot be continued.
+        Afterwards only `take_logs` and `close` may be called."""
+
+    def workers(self, part: str) -> Sequence[WorkerState]:
+        """The processes that play, with their states in this part of an update."""
+
+    def take_logs(self) -> list[Log]:
+        """What was lost since the last call, and why. Complete after `close`."""
 
     def close(self) -> None: ...
 
@@ -75,6 +93,7 @@ class SynchronousCollector(Closing):
         self._settings, self._context, self._run = settings, context, run
         self.streams = range(settings.streams)
         self.unfinished = ""
+        self._learned_from: int | None = None  # the update that the last experience is for
         self._thread = ThreadPoolExecutor(1, "ringside-collector")
         self._known: set[str] = set()  # ids of opponents that the rollouts have received
         self._rollouts = self._open(run.rollout or None)
@@ -90,8 +109,9 @@ class SynchronousCollector(Closing):
 
     def collect(self) -> Collected:
         """The next steps of every stream."""
+        self._learned_from = self._run.update
         segment = self._thread.submit(self._rollouts.collect, self._settings.steps)
-        until = None  # it is waited for, after the session was stopped
+        until = None  # when the session was stopped: how long to wait for the segment
         while not wait([segment], PULSE).done:
             if self._context.attend() and until is None:
                 until = time.monotonic() + PATIENCE
@@ -118,8 +138,29 @@ class SynchronousCollector(Closing):
     def save(self) -> bytes:
         return self._rollouts.save()
 
-    def workers(self) -> Sequence[WorkerState]:
-        return [WorkerState(f"rollout {k}", "playing") for k in range(1, self._rollouts.processes + 1)]
+    def save_after_error(self) -> bytes:
+        """If the error came before the last experience was learned from, these are the matches before it was played.
+        Threads have only the matches as they are now."""
+        try:
+            if self._run.update == self._learned_from:
+                self._rollouts.cancel()
+            return self._rollouts.save()
+        except RingsideError:
+            return b""
+
+    @property
+    def threads(self) -> bool:
+        return not self._rollouts.processes
+
+    def workers(self, part: str) -> Sequence[WorkerState]:
+        state = "playing" if part == ROLLOUT else "idle"
+        return [
+            WorkerState(f"rollout {k}", state, restarts=len(worker.restarts), pid=worker.pid)
+            for k, worker in enumerate(self._rollouts.rollout_workers, 1)
+        ]
+
+    def take_logs(self) -> list[Log]:
+        return []  # the context logs processes that were started again; nothing is lost
 
     def close(self) -> None:
         self._rollouts.close()

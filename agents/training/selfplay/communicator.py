@@ -1,7 +1,7 @@
 """Exchanges messages with all workers: bounded queues of batches, and control messages that are answered.
 
-A worker whose queue is full waits: nothing is dropped. A worker that does not answer in time is ended, with a sentence
-that says what it was doing.
+A worker whose queue is full waits: nothing is dropped. A worker that does not answer in time is ended; `ended` of its
+connection says why, and what it was doing.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from engine.processes.child import PULSE, Selector
 logger = logging.getLogger(__name__)
 
 FIRST_BATCH = 600.0  # seconds until the first batch of a process: it may import torch and compile kernels
-GRACE = 0.5  # seconds that it may take to exit after that
-STOP = 5.0  # seconds that a worker may take to finish its batch when it should stop
+STOP = 5.0  # seconds that a worker may take to finish its batch after the message "stop"
+GRACE = 0.5  # seconds that its process may take to exit after its answer
 
 
 class ControlRefused(RingsideError):  # noqa: N818
@@ -77,7 +77,7 @@ class WorkerCommunicator(Closing):
     def poll(self, seconds: float = 0.0) -> list[tuple[WorkerLink, str, str]]:
         """Wait at most so long for messages; returns answers to control messages as (worker, message, refusal).
 
-        A worker that should have sent something and did not is ended here: `ended` of its connection says so.
+        Ends a worker that has sent nothing for too long.
         """
         if seconds > 0:
             self._wait(seconds)
@@ -100,6 +100,10 @@ class WorkerCommunicator(Closing):
             else:
                 time.sleep(min(seconds, PULSE))
 
+    def is_unanswered(self, name: str) -> bool:
+        """Whether a worker that runs has not answered a control message of this name."""
+        return any(message.name == name for link in self.links if not link.ended for message in link.pending.values())
+
     def pending(self, sent: Iterable[tuple[WorkerLink, int]]) -> bool:
         """Whether one of these control messages has no answer yet, and can still get one."""
         return any(number in link.pending and not link.ended for link, number in sent)
@@ -107,7 +111,7 @@ class WorkerCommunicator(Closing):
     # Batches
 
     def take(self) -> Iterator[ExperienceBatch]:
-        """All batches that wait now, worker by worker, the oldest first."""
+        """All batches that wait, worker by worker, the oldest first."""
         for index in range(len(self._links)):
             while self._kept[index]:
                 yield self._kept[index].pop(0)
@@ -139,8 +143,8 @@ class WorkerCommunicator(Closing):
     # The end
 
     def stop(self) -> list[tuple[WorkerLink, str]]:
-        """Ask all workers to stop, wait until they have finished their batch, and end them; returns for each why it did
-        not finish, or an empty text. The batches that they have sent can still be taken."""
+        """Ask all workers to finish their batch, wait for that, and end their processes. Returns for each why it did
+        not finish, or an empty text. The batches that were sent can still be taken."""
         sent = self.send("stop", range(len(self._links)))
         until = time.monotonic() + min(STOP, self._timeout)
         while self.pending(sent) and (left := until - time.monotonic()) > 0:

@@ -15,6 +15,7 @@ from agents.nets.architecture import (
     Architecture,
     check_temperature,
     has_action_planes,
+    parse_sizes,
 )
 from agents.nets.network import load
 from agents.training.matchmaking import bot_names, ready_bots
@@ -23,6 +24,7 @@ from agents.training.scoring import parse_rewards
 from agents.training.selfplay.metrics import METRICS
 from agents.training.selfplay.opponents import LEARNING_KINDS, SAMPLING
 from agents.training.selfplay.parallel_config import LARGEST_BATCH
+from agents.training.selfplay.slots import Slots
 from agents.training.trainer import Ends, Metric, Trainer
 from engine.errors import BadValue
 from engine.game import Game
@@ -38,7 +40,9 @@ DEVICES = (AUTO, "cpu", "cuda")
 SIZES = {MLP: Architecture(MLP, (64, 64)), CONV: Architecture(CONV, (64,), (16, 16))}
 SIZES[RESNET] = Architecture(RESNET, (64,), (32,), 3)
 NETWORKS = 5  # in a checkpoint, besides snapshots: the current one, two of Adam, the best one, and it as a player
-RETIRED = 4  # snapshots that have left the pool while long matches against them continue; an estimate
+# Snapshots that have left the pool while long matches against them continue. If there are more than fit, a checkpoint
+# goes without running matches (`PpoRun.checkpoint`).
+RETIRED = 4
 ROOM = 16 << 20  # bytes of a checkpoint for all but networks
 
 
@@ -80,6 +84,7 @@ class PpoConfig(Trainer):
     preset_games: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Pong": ("pong",), "Treasure Hunt": ("treasure-hunt",), "Shogi": ("shogi",),
     }  # fmt: skip
+    guide: ClassVar[str] = "training#train-by-ppo"
     shows_current: ClassVar[bool] = True
     loop: ClassVar[str] = "agents.training.selfplay.ppo:train"
 
@@ -176,8 +181,8 @@ class PpoConfig(Trainer):
             needed = f"at most {LARGEST_BATCH // self.streams:,} with {self.streams:,} streams"
             raise BadValue("steps", self.steps, needed)
         check_temperature(self.temperature)
-        _sizes("hidden", self.hidden)
-        _sizes("channels", self.channels)
+        parse_sizes("hidden", self.hidden)
+        parse_sizes("channels", self.channels)
 
     @property
     def title(self) -> str:
@@ -195,8 +200,8 @@ class PpoConfig(Trainer):
         base = inherited if inherited is not None and inherited.type == type else SIZES[type]
         found = replace(
             base,
-            hidden=_sizes("hidden", self.hidden) or base.hidden,
-            channels=_sizes("channels", self.channels) or base.channels,
+            hidden=parse_sizes("hidden", self.hidden) or base.hidden,
+            channels=parse_sizes("channels", self.channels) or base.channels,
             blocks=self.blocks or base.blocks,
         )
         if inherited is not None and found != inherited:
@@ -222,6 +227,7 @@ class PpoConfig(Trainer):
             inherited = network.architecture
         shapes = self.architecture(game, inherited).shapes(game.info.observation, game.info.actions)
         self.check_size(sum(map(math.prod, shapes.values())))
+        Slots.check_size(game.info, self.streams, self.steps, 1, {"steps": self.steps, "streams": self.streams})
         self.reward_weights(game)
         if self.bot_share or (self.bots and not resuming):  # a wrong name is an error before its share is raised
             ready_bots(game, self.bots, LEARNING_KINDS)
@@ -244,11 +250,3 @@ class PpoConfig(Trainer):
         """With the names of the bots: a plug-in that is installed later adds none to a session that is resumed."""
         bots = bot_names(game, self.bots, LEARNING_KINDS) if self.bot_share else self.bots
         return replace(self, bots=bots, validate_bots=bot_names(game, self.validate_bots, LEARNING_KINDS))
-
-
-def _sizes(field: str, text: str) -> tuple[int, ...]:
-    """Numbers separated by commas."""
-    try:
-        return tuple(int(part) for part in text.split(",") if part.strip())
-    except ValueError:
-        raise BadValue(field, text, "whole numbers separated by commas, such as 64,64") from None

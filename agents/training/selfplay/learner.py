@@ -22,7 +22,7 @@ from engine.errors import BadValue
 from engine.game import Game
 from engine.seeding import derive
 
-LEAST_DEVIATION = 0.1  # of an input; those that vary less are scaled as if they varied so much
+LEAST_DEVIATION = 0.1  # of an input: the lower limit of what it is divided by
 
 
 class InputScale:
@@ -131,7 +131,17 @@ class Learner:
         self, batch: Batch, seed: int, learning_rate: float, entropy: float, attend: Callable[[], object]
     ) -> dict[str, float]:
         """Learns from a batch: `epochs` times in minibatches, drawn by `seed`. Returns metrics. `attend` is called
-        before each minibatch."""
+        before each minibatch. If it raises Diverged, a checkpoint has what was learned before."""
+        before = self.tensors()
+        try:
+            return self._update(batch, seed, learning_rate, entropy, attend)
+        except Diverged:
+            self.set_tensors(before)
+            raise
+
+    def _update(
+        self, batch: Batch, seed: int, learning_rate: float, entropy: float, attend: Callable[[], object]
+    ) -> dict[str, float]:
         settings = self._settings
         generator = torch.Generator().manual_seed(seed >> 1)
         self._step.begin(batch._replace(obs=self._scaled(batch.obs)), learning_rate)
@@ -163,7 +173,7 @@ class Learner:
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Everything that it has learned, by name."""
-        found: dict[str, NDArray[Any]] = {f"net.{name}": one for name, one in self.net.tensors().items()}
+        found: dict[str, NDArray[Any]] = {f"net.{name}": tensor for name, tensor in self.net.tensors().items()}
         for name, moments in self._step.moments().items():
             found |= {f"adam.{key}.{name}": moment for key, moment in moments.items()}
         scale: dict[str, NDArray[Any]] = {"scale.mean": self.scale.mean, "scale.squares": self.scale.squares}
@@ -181,7 +191,8 @@ class Learner:
         self.scale.count, self._inherited = int(tensors["scale.count"]), bool(tensors["scale.inherited"])
 
     def _check(self, tensors: Mapping[str, NDArray[Any]]) -> None:
-        expected = {name: tensor.shape for name, tensor in self.tensors().items()}
+        own = self.tensors().items()
+        expected = {name: tensor.shape for name, tensor in own if not name.startswith("adam.")}
         if any(name.startswith("adam.") for name in tensors):  # there is none before the first update
             for name, parameter in self.net.named_parameters():
                 expected |= {f"adam.step.{name}": ()}

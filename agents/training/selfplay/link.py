@@ -46,7 +46,7 @@ class Notice(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A control message that was not answered yet."""
+    """A control message without an answer."""
 
     name: str
     since: float
@@ -63,7 +63,7 @@ class Failure:
 class WorkerLink(Closing):
     """A worker process and the memory that it shares with this one."""
 
-    def __init__(self, index: int, spec: WorkerSpec, info: GameInfo, setup: ChildSetup) -> None:
+    def __init__(self, index: int, spec: WorkerSpec, info: GameInfo, setup: ChildSetup, weights_memory: Any) -> None:
         self.index, self.spec, self._info = index, spec, info
         self.slots = Slots(Slots.new_memory(info, len(spec.streams), spec.steps, spec.slots), spec.slots)
         self.batches: deque[Notice] = deque()
@@ -80,7 +80,7 @@ class WorkerLink(Closing):
         self._control = 0
         memory = launcher.shared_memory(calls_size(len(spec.streams) * info.seats))
         self._calls = RolloutCalls(len(spec.streams) * info.seats, memory)
-        self.child = ChildProcess(RUN, spec, self.slots.memory, memory, setup=setup)
+        self.child = ChildProcess(RUN, spec, self.slots.memory, memory, weights_memory, setup=setup)
 
     @property
     def name(self) -> str:
@@ -150,7 +150,7 @@ class WorkerLink(Closing):
                 name = self.pending.pop(number).name
                 answers.append((number, name, refused))
                 if not refused:
-                    self._obeyed(name)
+                    self._on_done(name)
             case ["failed", int(_), str(name), str(text)]:
                 self.failure = Failure(name, text)
                 self.failures.append(self.failure)
@@ -160,11 +160,12 @@ class WorkerLink(Closing):
             case _:
                 raise ProtocolError("sent an invalid message")
 
-    def _obeyed(self, name: str) -> None:
+    def _on_done(self, name: str) -> None:
+        """The worker has done what this control message asks for."""
         if name in ("pause", "resume"):
             self.paused = name == "pause"
-        if name in ("resume", "reset", "weights", "agent"):  # it tries again
-            self.failure = None
+        if name in ("resume", "reset", "weights", "agent"):
+            self.failure = None  # a worker whose game failed plays again
 
     def take(self) -> ExperienceBatch:
         """The oldest batch that waits; its slot is free then. Raises ProtocolError if it is invalid."""
@@ -189,7 +190,7 @@ class WorkerLink(Closing):
         return f"sent no {'answer to ' + self._oldest() if self.pending else 'batch'} within {limit:g} s"
 
     def _oldest(self) -> str:
-        return repr(min(self.pending.values(), key=lambda one: one.since).name)
+        return repr(min(self.pending.values(), key=lambda sent: sent.since).name)
 
     @property
     def lost(self) -> tuple[int, int]:

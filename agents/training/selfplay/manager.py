@@ -21,13 +21,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agents.nets.network import Network, Tensors
-from agents.nets.pilot import agent as net_agent
+from agents.nets.network import Tensors
 from agents.training.selfplay.communicator import WorkerCommunicator
 from agents.training.selfplay.link import ExperienceBatch, WorkerLink
+from agents.training.selfplay.model import LearnerModel
 from agents.training.selfplay.opponents import LEARNER
 from agents.training.selfplay.parallel_config import EnvConfig, ModelConfig, ParallelConfig, Settings
 from agents.training.selfplay.records import Meter, Totals, WorkerRecord
+from agents.training.selfplay.shared_weights import SharedWeights
+from agents.training.selfplay.slots import Slots
 from agents.training.selfplay.supervision import Supervisor
 from agents.training.selfplay.synchronizer import ModelSynchronizer
 from agents.training.selfplay.worker import SELF_PLAY, WorkerSpec
@@ -39,6 +41,7 @@ from engine.play.rollout_plans import NamedPlan
 from engine.play.rollout_rewards import weights_of
 from engine.play.workers.entry import PRELOAD
 from engine.processes.bootstrap import ChildSetup
+from engine.processes.channel import Message
 from engine.registry import libraries_of
 
 if TYPE_CHECKING:
@@ -66,26 +69,30 @@ class ParallelManager(Closing):
         learner: str = LEARNER,
         rewards: Mapping[str, float] | None = None,
         plugins: Sequence[str] = (),
+        size_settings: Mapping[str, int] | None = None,
     ) -> None:
         """`rewards`: as for a `Rollout`. `plugins`: modules that the workers import, because they register games or
-        kinds."""
-        given = parallel_config or {}
-        self.env = EnvConfig.read(env_config or {})
+        kinds. `size_settings`: names and values of the caller's settings that the size of a batch follows from, for an
+        error."""
+        given = {} if parallel_config is None else parallel_config
+        self.env = EnvConfig.read({} if env_config is None else env_config)
         self.game = self.env.game
-        self.model_config = ModelConfig.read(model_config or {}, self.game)
+        self.model_config = ModelConfig.read({} if model_config is None else model_config, self.game)
         self.config = config = given if isinstance(given, ParallelConfig) else ParallelConfig.read(given)
+        own_names = {"experience_batch_size": config.experience_batch_size, "queue_size": config.queue_size}
+        sizes = config.lanes, config.steps, config.queue_size
+        Slots.check_size(self.game.info, *sizes, own_names if size_settings is None else size_settings)
         self.communicator = WorkerCommunicator(config.num_workers, config.queue_size, config.timeout)
         self.synchronizer = ModelSynchronizer(config.compression_enabled, config.model_sync_interval)
         self.step = 0  # calls of `collect_experiences` that returned something
         self._reset_step = 0
         self._learner_id, self._plan, self._plugins = learner, plan, tuple(plugins)
+        self._learner = LearnerModel(self.model_config, self.game, learner)
         self._rewards = dict(rewards or {})
         weights_of(self.game, self._rewards)  # raises if a name is unknown
         self._settings = dict(settings or {}) if plan != SELF_PLAY else self._self_play_settings(settings)
         self._named_plan = NamedPlan(plan, self._settings)  # raises if there is none, or if they are no plain values
         self._agents = {agent.id: agent for agent in agents}
-        self._tensors: Tensors | None = None  # before there is a module
-        self._model: PolicyValueNet | None = None
         self._totals, self._meter = Totals(), Meter()
         self._supervisor = Supervisor(self.communicator, config, self._totals, self._connect)
         self._records = self._supervisor.records
@@ -106,36 +113,15 @@ class ParallelManager(Closing):
     @property
     def model(self) -> PolicyValueNet:
         """The learner's network as a torch module: train it, then call `sync_model_to_workers`."""
-        if self._model is None:
-            import torch
-
-            from agents.nets.modules import PolicyValueNet
-
-            info = self.game.info
-            model = PolicyValueNet(self.model_config.architecture, info.observation, info.actions)
-            if self._tensors is None:
-                model.draw_tensors(torch.Generator().manual_seed(self.model_config.seed))
-            else:
-                model.set_tensors(self._tensors)
-            self._model, self._tensors = model, None
-        return self._model
+        return self._learner.module
 
     def load(self, tensors: Tensors) -> None:
         """Set the learner's weights, by name; `sync_model_to_workers` passes them on. Imports no torch."""
-        self._network(tensors)  # checks them
-        if self._model is not None:
-            self._model.set_tensors(tensors)
-        else:
-            self._tensors = {name: tensor.copy() for name, tensor in tensors.items()}
-
-    def _network(self, tensors: Tensors) -> Network:
-        info, architecture = self.game.info, self.model_config.architecture
-        return Network(self.game.spec.name, info.observation, info.actions, architecture, tensors, temperature=1.0)
+        self._learner.load(tensors)
 
     def learner(self) -> AgentSpec:
         """The learner with its current weights."""
-        tensors = self.model.tensors() if self._tensors is None else self._tensors
-        return net_agent(self._learner_id, self._network(tensors))
+        return self._learner.agent()
 
     # Workers
 
@@ -147,6 +133,7 @@ class ParallelManager(Closing):
             learner = self.learner()
             self.synchronizer.publish(learner.payload, self.step)
             self._bare_learner = replace(learner, payload=b"")
+            self._shared_weights = SharedWeights(SharedWeights.new_memory(len(learner.payload)))
             self._meter.start()
             self._supervisor.start()
             logger.info("started %d workers for %s", len(self._records), self.game.spec.name)
@@ -162,14 +149,18 @@ class ParallelManager(Closing):
         )  # fmt: skip
         kinds = [self._bare_learner.kind, *(agent.kind for agent in self._agents.values())]
         setup = ChildSetup(server=PRELOAD, libraries=libraries_of(kinds), plugins=self._plugins)
-        link = WorkerLink(record.index, spec, self.game.info, setup)
+        link = WorkerLink(record.index, spec, self.game.info, setup, self._shared_weights.memory)
         for agent in self._agents.values():
             fields, body = pack_agent(agent)
             link.send("agent", fields, body)
-        link.send("weights", *self.synchronizer.message())
+        link.send("weights", *self._weights_message())
         if not record.paused:
             link.send("resume")
         return link
+
+    def _weights_message(self) -> Message:
+        in_use = self.communicator.is_unanswered("weights")
+        return self._shared_weights.write(self.synchronizer.message(), in_use)
 
     @property
     def unfinished(self) -> list[str]:
@@ -179,8 +170,11 @@ class ParallelManager(Closing):
     def collect_experiences(self, timeout: float | None = None) -> list[ExperienceBatch]:
         """All batches that wait; if there are none, wait for one, at most `timeout` seconds (those of the settings).
 
-        Raises the error of a worker whose game or agents failed, and CollectionFailed if no worker is left.
+        Raises the error of a worker whose game or agents failed, and CollectionFailed if no worker is left. After
+        `stop_workers`, these are the batches that were sent before.
         """
+        if not self.synchronizer.version:
+            raise RingsideError("there are no workers: call `start_workers` first")
         until = time.monotonic() + (self.config.timeout if timeout is None else timeout)
         if self._supervisor.started:
             self._do_what_is_due()
@@ -207,25 +201,18 @@ class ParallelManager(Closing):
 
     def _take(self) -> list[ExperienceBatch]:
         """The batches that wait, without those that are too old."""
-        found, totals = [], self._totals
+        found = []
         for batch in self.communicator.take():
-            games = len(batch.trajectories.results)
-            record, late = self._records[batch.worker], self.synchronizer.version - batch.version
-            record.batches += 1
-            record.games += games
+            games, late = len(batch.trajectories.results), self.synchronizer.version - batch.version
+            self._records[batch.worker].add(games)
             if late > self.config.max_staleness:
-                totals.stale_batches += 1
-                totals.stale_experiences += len(batch)
+                self._totals.refuse(len(batch))
                 logger.warning(
                     "worker %d: batch %d was played by model version %d, %d versions ago, and is refused",
                     batch.worker, batch.number, batch.version, late,
                 )  # fmt: skip
                 continue
-            totals.batches += 1
-            totals.experiences += len(batch)
-            totals.games += games
-            totals.staleness += late
-            totals.staleness_last, totals.staleness_max = late, max(totals.staleness_max, late)
+            self._totals.add(len(batch), games, late)
             self._meter.add(len(batch), games)
             logger.debug("worker %d: batch %d, %d games, staleness %d", batch.worker, batch.number, games, late)
             found.append(replace(batch, staleness=late))
@@ -240,8 +227,9 @@ class ParallelManager(Closing):
         """
         with self._lock:
             payload = self.learner().payload
+            self._supervisor.pump(0.0)  # reads the answers to the last weights: then all workers have read these
             if self.synchronizer.publish(payload, self.step) and self._supervisor.started:
-                sent = self.communicator.send("weights", range(len(self._records)), *self.synchronizer.message())
+                sent = self.communicator.send("weights", range(len(self._records)), *self._weights_message())
                 logger.info("model version %d to %d workers", self.synchronizer.version, len(sent))
                 if wait:
                     self._supervisor.wait_for(sent)
@@ -280,7 +268,7 @@ class ParallelManager(Closing):
 
     def forget_agents(self, ids: Collection[str], wait: bool = True) -> None:
         """Remove agents that the plan no longer uses. Workers unload them after their next batch; those whose games are
-        still running finish them, and are unloaded when the players are set up again."""
+        still running finish them, and are unloaded later: after `games_per_worker` games, or the next call."""
         with self._lock:
             for id in ids:
                 if id not in self._agents:
@@ -326,7 +314,7 @@ class ParallelManager(Closing):
                 self._supervisor.pump(0.0)
             finally:
                 self._lock.release()
-        totals, started = self._totals, self._supervisor.started
+        started = self._supervisor.started
         workers = [record.view(self.communicator[record.index], started) for record in self._records]
         active = sum(worker["state"] in ("starting", "playing", "waiting") for worker in workers)
         return {
@@ -335,20 +323,9 @@ class ParallelManager(Closing):
             "queue_info": self.communicator.get_queue_info(),
             "rates": self._meter.rates(),
             "model_version": self.synchronizer.version,
-            "staleness": {
-                "last": totals.staleness_last,
-                "mean": totals.staleness / totals.batches if totals.batches else 0.0,
-                "max": totals.staleness_max,
-                "limit": self.config.max_staleness,
-            },
             "steps": self.step,
-            "batches": totals.batches,
-            "experiences": totals.experiences,
-            "games": totals.games,
             "restarts": sum(record.restarts for record in self._records),
-            "refused": {"batches": totals.stale_batches, "experiences": totals.stale_experiences},
-            "lost": {"batches": totals.lost_batches, "games": totals.lost_games},
-            "abandoned_games": totals.abandoned_games,
+            **self._totals.view(self.config.max_staleness),
         }
 
     def stop_workers(self) -> None:

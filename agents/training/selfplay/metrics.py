@@ -35,7 +35,7 @@ METRICS: Mapping[str, Metric] = {
     ),
     "pool/low": Metric(_LOW, Reading.SHARE),
     "pool/high": Metric(_HIGH, Reading.SHARE),
-    "pool/snapshots": Metric("frozen snapshots in the pool"),
+    "pool/snapshots": Metric("frozen snapshots in the pool", exact=True),
     "bots/share": Metric(
         "share of points in training matches against bots",
         Reading.SHARE,
@@ -57,12 +57,19 @@ METRICS: Mapping[str, Metric] = {
     "value/explained": Metric(
         "share of the variance of returns that the values explain; below 0 they are worse than a constant"
     ),
-    "schedule/learning_rate": Metric("learning rate"),
-    "schedule/entropy": Metric("weight of the entropy"),
+    "schedule/learning_rate": Metric("learning rate", exact=True),
+    "schedule/entropy": Metric("weight of the entropy", exact=True),
     "speed/samples": Metric("turns per second that were played and learned from"),
     "speed/rollout": Metric("share of time spent on playing", Reading.SHARE),
     "speed/learning": Metric("share of time spent on learning", Reading.SHARE),
     "speed/sync": Metric("share of time spent on sending weights and plans to workers", Reading.SHARE),
+    "speed/validation": Metric("share of time spent on validation", Reading.SHARE),
+    "speed/checkpoint": Metric("share of time spent on making checkpoints", Reading.SHARE),
+    "speed/other": Metric("the rest: the start, pauses, and sending results to the session", Reading.SHARE),
     "queue/staleness": Metric("mean number of updates between the weights that played a turn and those that learn it"),
     "queue/depth": Metric("batches of experience that wait for the learner; synchronous: none"),
+    "queue/refused": Metric(
+        "batches that were refused since the last update, because their weights were too old; synchronous: none"
+    ),
+    "queue/lost": Metric("batches that were lost since then with a worker that ended; synchronous: none"),
 }

@@ -68,15 +68,16 @@ def _loss(outputs, columns, chosen, masked, weights, gradient, bias, chances, pa
                 entropy -= chances[k] * (outputs[i, k] - log_total)
         log_ratio = outputs[i, action] - log_total - log_probs[row]
         ratio = math.exp(log_ratio)
-        near = min(max(ratio, 1.0 - clip), 1.0 + clip)
-        free = not advantage * ratio > advantage * near  # else the clipped ratio counts, which is constant; NaN is free
-        pull = -advantage * ratio if free else 0.0
+        clipped_ratio = min(max(ratio, 1.0 - clip), 1.0 + clip)
+        # The clipped ratio has no gradient. Comparisons with NaN are False: then the loss becomes NaN, and is reported.
+        unclipped = not advantage * ratio > advantage * clipped_ratio
+        policy_slope = -advantage * ratio if unclipped else 0.0
         for k in range(last):
-            one = 1.0 if k == action else 0.0
+            taken = 1.0 if k == action else 0.0
             slope = 0.0
             if chances[k] > 0.0:
                 slope = entropy_weight * chances[k] * (outputs[i, k] - log_total + entropy)
-            gradient[i, k] = share * (pull * (one - chances[k]) + slope)
+            gradient[i, k] = share * (policy_slope * (taken - chances[k]) + slope)
             bias[k] += gradient[i, k]
         error = outputs[i, last] - returns[row]
         moved = outputs[i, last] - before[row]
@@ -87,7 +88,7 @@ def _loss(outputs, columns, chosen, masked, weights, gradient, bias, chances, pa
                 error, slope = clipped, clipped if abs(moved) <= value_clip else 0.0
         gradient[i, last] = share * value_weight * slope
         bias[last] += gradient[i, last]
-        parts[0] -= share * (advantage * ratio if free else advantage * near)
+        parts[0] -= share * (advantage * ratio if unclipped else advantage * clipped_ratio)
         parts[1] += share * 0.5 * error * error
         parts[2] += share * entropy
         parts[3] += share * (ratio - 1.0 - log_ratio)
@@ -181,9 +182,9 @@ class MlpStep:
             inputs = [torch.zeros(rows, len(layer.transposed)) for layer in self._layers]
             slopes = [torch.zeros(rows, len(layer.bias)) for layer in self._layers]
             outputs = torch.zeros(rows, self._actions + 1)
-            arrays, slope_arrays = ([one.numpy() for one in some] for some in (inputs, slopes))
+            arrays, slope_arrays = ([tensor.numpy() for tensor in some] for some in (inputs, slopes))
             self._spaces[rows] = Space(
-                inputs, slopes, [one.t() for one in slopes], arrays, slope_arrays, outputs, outputs.numpy()
+                inputs, slopes, [tensor.t() for tensor in slopes], arrays, slope_arrays, outputs, outputs.numpy()
             )
         return self._spaces[rows]
 
@@ -251,4 +252,4 @@ class MlpStep:
             for name, part in self._parts(flat).items():
                 if name in moments:
                     part[...] = moments[name][key]
-        self._steps = max((int(one[STEP]) for one in moments.values()), default=0)
+        self._steps = max((int(moment[STEP]) for moment in moments.values()), default=0)

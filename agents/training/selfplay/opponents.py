@@ -78,21 +78,21 @@ class OpponentPool:
 
     def retire(self, most: int, streams: Iterable[int]) -> None:
         """Removes the oldest snapshots, so that at most `most` are left."""
-        snapshots = [id for id, one in self.members.items() if one.group == SNAPSHOT]
+        snapshots = [id for id, member in self.members.items() if member.group == SNAPSHOT]
         for id in snapshots[: max(len(snapshots) - most, 0)]:
             self.retired[id] = Retired(self.members.pop(id).agent, set(streams))
 
     @property
     def agents(self) -> list[AgentSpec]:
         """All that may take part in a match that is running or begins."""
-        return [one.agent for one in self.members.values()] + [one.agent for one in self.retired.values()]
+        return [member.agent for member in self.members.values()] + [gone.agent for gone in self.retired.values()]
 
     def count(self, results: Iterable[MatchResult]) -> dict[str, list[float]]:
         """Counts the results of training matches. Returns the points of the network in each match, by opponent."""
         points: dict[str, list[float]] = {}
         for result in results:
             stream = stream_of(result)
-            for id in [id for id, one in self.retired.items() if stream in one.streams]:
+            for id in [id for id, retired in self.retired.items() if stream in retired.streams]:
                 self.retired[id].streams.discard(stream)
             if not result.ending.kind.rated:
                 continue
@@ -104,20 +104,20 @@ class OpponentPool:
                 points.setdefault(player, []).append(won)
                 if player in self.members:
                     self.members[player].count(won)
-        for id in [id for id, one in self.retired.items() if not one.streams]:
+        for id in [id for id, retired in self.retired.items() if not retired.streams]:
             del self.retired[id]
         return points
 
     def plan_settings(self, sampling: str) -> dict[str, Any]:
         """The settings of `match` that change during training: ids and chances of the bots, and of all others."""
-        bots = [one for one in self.members.values() if one.group == BOT]
-        others = [one for one in self.members.values() if one.group != BOT]
+        bots = [opponent for opponent in self.members.values() if opponent.group == BOT]
+        others = [opponent for opponent in self.members.values() if opponent.group != BOT]
         return {name: _chances(group, sampling) for name, group in (("bots", bots), ("pool", others))}
 
 
 def _chances(group: Sequence[Opponent], sampling: str) -> list[list[Any]]:
-    chances = priorities([one.share for one in group], sampling) if group else []
-    return [[one.agent.id, chance] for one, chance in zip(group, chances, strict=True)]
+    chances = priorities([opponent.share for opponent in group], sampling) if group else []
+    return [[opponent.agent.id, chance] for opponent, chance in zip(group, chances, strict=True)]
 
 
 def match(

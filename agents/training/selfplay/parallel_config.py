@@ -24,6 +24,7 @@ Settings = Mapping[str, Any]
 
 LARGEST_BATCH = 1 << 24  # experiences
 MOST_BOARDS = 16  # of a worker, unless the settings say more: torch evaluates 16 rows at once
+FEWEST_BOARDS = 4  # of a worker, unless the settings say fewer: one alone plays several times slower
 LENGTHS = ("move_limit", "step_limit", "turns")  # names of the option that limits the length of a match of a game
 
 
@@ -69,15 +70,25 @@ class EnvConfig:
     @classmethod
     def read(cls, values: Settings) -> EnvConfig:
         """Keys: `game` (shogi), `options` of the game, `board_size`, `max_moves`, `reward_structure`."""
+        values = _checked("env_config", values, {"game": "pong"})
         _check_names("env_config", values, ("game", "options", "board_size", "max_moves", "reward_structure"))
         name = values.get("game", "shogi")
+        if not isinstance(name, str):
+            raise BadValue("game", name, "the name of a game, such as 'shogi'")
         given = _mapping("options", values.get("options"))
+        keys: dict[str, str] = {}  # by option of the game, the key that stands for it
         if "max_moves" in values:
-            given = _with_option(given, _length_option(name, values["max_moves"]), "max_moves", values["max_moves"])
+            keys[_length_option(name, values["max_moves"])] = "max_moves"
         if "board_size" in values and {"width", "height"} <= set(_option_names(name)):
-            for side in ("width", "height"):
-                given = _with_option(given, side, "board_size", values["board_size"])
-        game = new_game(name, **given)
+            keys |= {"width": "board_size", "height": "board_size"}
+        for own, key in keys.items():
+            given = _with_option(given, own, key, values[key])
+        try:
+            game = new_game(name, None, **given)
+        except BadValue as error:
+            if error.field not in keys:
+                raise
+            raise BadValue(keys[error.field], error.value, error.needed) from None  # the name that was given
         if "board_size" in values:
             _check_board_size(game, values["board_size"])
         rewards = _mapping("reward_structure", values.get("reward_structure"))
@@ -95,6 +106,7 @@ class ModelConfig:
     def read(cls, values: Settings, game: Game) -> ModelConfig:
         """Keys: `hidden_dim` (64) and `num_layers` (2) of an MLP, or `architecture`; `seed` (0) of the first weights;
         `input_dim` and `action_dim`, which follow from the game, and are checked if they are given."""
+        values = _checked("model_config", values, {"hidden_dim": 64})
         known = ("input_dim", "hidden_dim", "action_dim", "num_layers", "architecture", "seed")
         _check_names("model_config", values, known)
         info, name = game.info, game.spec.name
@@ -131,7 +143,7 @@ class ParallelConfig:
 
     num_workers: int = option(4, low=1, high=256, help="number of worker processes")
     games_per_worker: int = option(
-        10, low=0, help="games after which a worker sets up its players again; running games continue. 0: never"
+        10, low=0, help="games after which a worker unloads agents that play no more; running games continue. 0: never"
     )
     max_game_length: int = option(
         200, low=0, high=2**32 - 1, help="steps after which a game is truncated, if its rules allow more. 0: no limit"
@@ -159,9 +171,18 @@ class ParallelConfig:
         if self.boards and size % self.boards:
             near = -(-size // self.boards) * self.boards
             raise BadValue("experience_batch_size", size, f"a multiple of boards ({self.boards}), such as {near}")
+        if self.lanes < min(size, FEWEST_BOARDS) and not self.boards:
+            near = MOST_BOARDS * max(round(size / MOST_BOARDS), 1)
+            few = f"{self.lanes} board{'s' * (self.lanes > 1)}"
+            raise BadValue(
+                "experience_batch_size", size,
+                f"a multiple of {MOST_BOARDS}, such as {near}: this size can only be divided among {few}. "
+                f"Set boards = {self.lanes} if that is meant",
+            )  # fmt: skip
 
     @classmethod
     def read(cls, values: Settings) -> ParallelConfig:
+        values = _checked("parallel_config", values, {"num_workers": 2})
         return build(cls, values, "option of parallel_config")
 
     @property
@@ -176,6 +197,12 @@ class ParallelConfig:
         return self.experience_batch_size // self.lanes
 
 
+def _checked(noun: str, values: object, example: dict[str, object]) -> Settings:
+    if not isinstance(values, Mapping):
+        raise BadValue(noun, values, f"a mapping of names to values, such as {example}")
+    return values
+
+
 def _check_names(noun: str, values: Settings, known: tuple[str, ...]) -> None:
     for name in values:
         if name not in known:
@@ -187,6 +214,9 @@ def _mapping(name: str, value: object) -> dict[str, Any]:
         return {}
     if not isinstance(value, Mapping):
         raise BadValue(name, value, "a mapping of names to values")
+    for key in value:
+        if not isinstance(key, str):
+            raise BadValue(f"a name in {name}", key, "text")
     return dict(value)
 
 
@@ -203,7 +233,7 @@ def _length_option(game: str, value: object) -> str:
 
 
 def _with_option(given: dict[str, Any], name: str, key: str, value: Value) -> dict[str, Any]:
-    if given.get(name, value) != value:
+    if name in given and given[name] != value:
         raise BadValue(key, value, f"{given[name]}, as `options` says with {name}")
     return {**given, name: value}
 

@@ -1,13 +1,13 @@
 """Trains a network by proximal policy optimisation (Schulman et al. 2017) in self-play.
 
-The loop of `train` is the whole method: play, estimate advantages, learn, publish, validate. `loss` has the loss,
+The loop of `_updates` is the whole method: play, estimate advantages, learn, publish, validate. `loss` has the loss,
 `learner` the network, `opponents` draws who plays whom, `config` has the settings.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 
 import numpy as np
@@ -15,21 +15,21 @@ import torch
 
 from agents.nets.pilot import agent
 from agents.training.advantages import estimate, margins
-from agents.training.events import Champion, Current, Ended, Event, How, Metrics, Progress
+from agents.training.events import Champion, Current, Ended, Event, How, Log, Metrics, Progress
 from agents.training.matchmaking import ready_bots
 from agents.training.pace import Pace
 from agents.training.schedules import Schedule
-from agents.training.selfplay.collector import CollectionStopped, new_collector
+from agents.training.selfplay.collector import CollectionStopped, Collector, new_collector
 from agents.training.selfplay.config import MARGIN, PpoConfig
 from agents.training.selfplay.learner import Learner, explained_variance
 from agents.training.selfplay.loss import Batch, Diverged
 from agents.training.selfplay.opponents import BOT, LEARNER, LEARNING_KINDS, SNAPSHOT, group_of
 from agents.training.selfplay.rating import bot_table, elo_of
 from agents.training.selfplay.state import Best, PpoRun
-from agents.training.selfplay.timing import Timing
+from agents.training.selfplay.timing import CHECKPOINT, LEARNING, ROLLOUT, SYNC, VALIDATION, Timing
 from agents.training.trainer import Context
 from agents.training.validation import share_metrics, share_of, validate
-from engine.errors import BadValue
+from engine.errors import BadValue, RingsideError
 from engine.game import Game
 from engine.play.match import MatchResult
 from engine.play.rollout import Trajectories
@@ -41,53 +41,76 @@ def train(settings: PpoConfig, context: Context) -> Iterator[Event]:
     torch.set_num_threads(settings.threads)
     game = game_of(context.game)
     run = _start(settings, context, game)
-    pace, timing = Pace(settings, run.first_update, time.monotonic), Timing()
+    reason: str | None = None
+    failure: RingsideError | None = None
     with closing(new_collector(settings, context, run)) as collector:
-        while True:
-            reason = _end_reason(settings, run, pace)
-            if run.update > run.validated and (reason or run.update % settings.validate_every == 0):
-                with timing.part("validation"):
-                    validated = _validate(settings, run, game, context)
-                if validated is None:
-                    reason = None
-                    break
-                yield Metrics(run.update, tuple(validated.items()))
-                reason = reason or _target_reached(settings, validated)
-            if reason is None and run.update > run.first_update and run.update % settings.checkpoint_every == 0:
-                yield run.checkpoint(collector.save())
-            if context.player_wanted():
-                yield Current(run.update, run.player(settings.temperature))
-            if context.attend() or reason is not None:
-                break
-            try:
-                with timing.part("rollout"):
-                    played, staleness, waiting = collector.collect()
-            except CollectionStopped:
-                break
-            with timing.part("learning"):
-                batch = batch_of(played, settings, game, run.learner)
-                try:
-                    values = _learn(settings, run, batch, context)
-                except Diverged as error:
-                    yield Ended(How.FAILED, _divergence(settings, run, error))
-                    return
-            with timing.part("sync"):
-                values |= _count(run, played.results)
-                if settings.snapshots and run.update % settings.snapshot_every == 0:
-                    run.pool.add(SNAPSHOT, str(run.update), run.spec())
-                    run.pool.retire(settings.snapshots, collector.streams)
-                collector.publish()
-            values |= timing.metrics(batch.size) | {"queue/staleness": staleness, "queue/depth": float(waiting)}
-            yield Metrics(run.update, tuple(values.items()))
-            yield from timing.events(run.update, collector.workers)
-            yield _progress(run, values, pace)
-        yield run.checkpoint(collector.save())
-    if reason is None:
-        yield Ended(How.STOPPED, ": ".join(filter(None, (f"stopped after {run.update} updates", collector.unfinished))))
-        return
-    if run.best is not None:
-        yield Champion(run.best.update, run.best.player())
-    yield Ended(How.FINISHED, reason)
+        try:
+            reason = yield from _updates(settings, context, game, run, collector)
+            yield from run.checkpoint(collector.save())
+        except RingsideError as error:
+            failure = error
+            if run.update > (run.saved or 0):  # what was learned is kept
+                yield from run.checkpoint(collector.save_after_error())
+    yield from collector.take_logs()
+    if isinstance(failure, Diverged):
+        yield Ended(How.FAILED, _divergence(settings, run, failure))
+    elif failure is not None:
+        raise failure
+    elif reason is None:
+        yield Ended(
+            How.STOPPED, ": ".join(filter(None, (f"stopped after {_count_of(run.update)}", collector.unfinished)))
+        )
+    else:
+        if run.best is not None:
+            yield Champion(run.best.update, run.best.player())
+        yield Ended(How.FINISHED, reason)
+
+
+def _updates(
+    settings: PpoConfig, context: Context, game: Game, run: PpoRun, collector: Collector
+) -> Generator[Event, None, str | None]:
+    """Learns until the end; returns why it ends, or None if it was stopped."""
+    pace, timing = Pace(settings, run.first_update, time.monotonic), Timing()
+    while True:
+        reason = _end_reason(settings, run, pace)
+        if run.update > run.validated and (reason or run.update % settings.validate_every == 0):
+            if not run.validated:
+                yield Log("the first validation may begin with compilation, which takes up to a minute or two")
+            yield from timing.events(VALIDATION, "validating", run.update, collector.workers)
+            with timing.part(VALIDATION):
+                validated = _validate(settings, run, game, context)
+            if validated is None:
+                return None
+            yield Metrics(run.update, tuple(validated.items()))
+            reason = reason or _target_reached(settings, validated)
+        if reason is None and run.update > run.first_update and run.update % settings.checkpoint_every == 0:
+            with timing.part(CHECKPOINT):
+                saved = run.checkpoint(collector.save())
+            yield from saved
+        if context.player_wanted():
+            yield Current(run.update, run.player(settings.temperature))
+        if context.attend() or reason is not None:
+            return reason
+        yield from timing.events(ROLLOUT, "playing" if collector.threads else "waiting", run.update, collector.workers)
+        try:
+            with timing.part(ROLLOUT):
+                collected = collector.collect()
+        except CollectionStopped:
+            return None
+        yield from collector.take_logs()
+        yield from timing.events(LEARNING, "learning", run.update, collector.workers)
+        with timing.part(LEARNING):
+            batch = batch_of(collected.played, settings, game, run.learner)
+            values = _learn(settings, run, batch, context)
+        with timing.part(SYNC):
+            values |= _count(run, collected.played.results)
+            if settings.snapshots and run.update % settings.snapshot_every == 0:
+                run.pool.add(SNAPSHOT, str(run.update), run.spec())
+                run.pool.retire(settings.snapshots, collector.streams)
+            collector.publish()
+        values |= timing.metrics(batch.size) | collected.metrics()
+        yield Metrics(run.update, tuple(values.items()))
+        yield _progress(run, values, pace)
 
 
 def _start(settings: PpoConfig, context: Context, game: Game) -> PpoRun:
@@ -95,23 +118,24 @@ def _start(settings: PpoConfig, context: Context, game: Game) -> PpoRun:
         run = PpoRun.start(settings, game, context.ancestor, context.agents)
     else:
         run = PpoRun.from_checkpoint(context.state, settings, game)
-    if settings.bot_share and not any(one.group == BOT for one in run.pool.members.values()):
+    if settings.bot_share and not any(member.group == BOT for member in run.pool.members.values()):
         for bot in ready_bots(game, settings.bots, LEARNING_KINDS):  # also where `bot_share` was 0 until now
             run.pool.add(BOT, bot.id, bot)
-    others = sum(len(one.agent.payload) for one in run.pool.members.values() if one.group != SNAPSHOT)
+    others = sum(len(member.agent.payload) for member in run.pool.members.values() if member.group != SNAPSHOT)
     settings.check_size(run.learner.weights, others)
     return run
 
 
 def batch_of(played: Trajectories, settings: PpoConfig, game: Game, learner: Learner) -> Batch:
     """The turns that can be learned from, with their advantages."""
-    if not np.isfinite(played.rewards).all():  # otherwise the loss would be blamed
+    if not np.isfinite(played.obs).all():  # otherwise the loss would be blamed
+        raise BadValue("observation", "nan or inf", f"finite numbers: check the observations of {game.spec.name}")
+    if not np.isfinite(played.rewards).all():
         raise BadValue("rewards", "nan or inf", f"finite numbers: check the scores of {game.spec.name}")
     rewards = margins(played.rewards) if settings.reward == MARGIN else played.rewards
     rewards = rewards * np.float32(settings.reward_scale)
-    advantages, returns, known = estimate(
-        played, rewards, settings.discount, settings.trace, simultaneous=game.info.simultaneous
-    )
+    together = game.info.simultaneous or game.info.together
+    advantages, returns, known = estimate(played, rewards, settings.discount, settings.trace, together=together)
     if not known.any():
         raise BadValue("steps", settings.steps, "more: no seat had two turns in a segment, so nothing can be learned")
     chosen = advantages[known]
@@ -154,23 +178,30 @@ def _divergence(settings: PpoConfig, run: PpoRun, error: Diverged) -> str:
 def _count(run: PpoRun, results: Sequence[MatchResult]) -> dict[str, float]:
     """Counts the training matches that ended; returns metrics."""
     points = run.pool.count(results)
-    values = {"pool/snapshots": float(sum(one.group == SNAPSHOT for one in run.pool.members.values()))}
+    values = {"pool/snapshots": float(sum(member.group == SNAPSHOT for member in run.pool.members.values()))}
     for group, of_bots in (("pool", False), ("bots", True)):
         some = {id: scores for id, scores in points.items() if (group_of(id) == BOT) == of_bots}
         if some:
             share, low, high = share_of(some)
             values |= {f"{group}/share": share, f"{group}/low": low, f"{group}/high": high}
-    scores = [score for one in results for score, id in zip(one.scores, one.players, strict=True) if id == LEARNER]
+    scores = [
+        score for result in results for score, id in zip(result.scores, result.players, strict=True) if id == LEARNER
+    ]
     if scores:
         values["match/score"] = float(np.mean(scores))
-        values["match/steps"] = float(np.mean([one.steps for one in results]))
+        values["match/steps"] = float(np.mean([result.steps for result in results]))
     return values
+
+
+def _count_of(count: int) -> str:
+    return f"{count} update{'s' * (count != 1)}"
 
 
 def _end_reason(settings: PpoConfig, run: PpoRun, pace: Pace) -> str | None:
     """Why training ends before the next update; None if it does not."""
     if run.update >= settings.updates:
-        return f"{run.update} updates" if run.update == settings.updates else f"it already has {run.update} updates"
+        done = _count_of(run.update)
+        return done if run.update == settings.updates else f"it already has {done}"
     return f"{settings.minutes:.3g} min" if pace.out_of_time else None
 
 

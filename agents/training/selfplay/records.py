@@ -37,6 +37,11 @@ class WorkerRecord:
         self.given_up = self.in_a_row > most
         self.restart_at = now + min(FIRST_DELAY * 2 ** min(self.in_a_row - 1, 20), LONGEST_DELAY)
 
+    def add(self, games: int) -> None:
+        """A batch was received."""
+        self.batches += 1
+        self.games += games
+
     def state(self, link: WorkerLink | None, started: bool) -> str:
         if self.given_up:
             return "given up"
@@ -80,6 +85,32 @@ class Totals:
     staleness_max: int = 0
     staleness_last: int = 0
 
+    def add(self, experiences: int, games: int, staleness: int) -> None:
+        """A batch was collected."""
+        self.batches += 1
+        self.experiences += experiences
+        self.games += games
+        self.staleness += staleness
+        self.staleness_last, self.staleness_max = staleness, max(self.staleness_max, staleness)
+
+    def refuse(self, experiences: int) -> None:
+        """A batch was refused, because its weights were too old."""
+        self.stale_batches += 1
+        self.stale_experiences += experiences
+
+    def view(self, max_staleness: int) -> dict[str, Any]:
+        mean = self.staleness / self.batches if self.batches else 0.0
+        last, most = self.staleness_last, self.staleness_max
+        return {
+            "staleness": {"last": last, "mean": mean, "max": most, "limit": max_staleness},
+            "batches": self.batches,
+            "experiences": self.experiences,
+            "games": self.games,
+            "refused": {"batches": self.stale_batches, "experiences": self.stale_experiences},
+            "lost": {"batches": self.lost_batches, "games": self.lost_games},
+            "abandoned_games": self.abandoned_games,
+        }
+
 
 @dataclass
 class Meter:
@@ -104,6 +135,6 @@ class Meter:
         seconds = max(min(WINDOW, now - self._since), 1e-9) if self._since is not None else 1.0
         return {
             "batches_per_second": len(seen) / seconds,
-            "experiences_per_second": sum(one[1] for one in seen) / seconds,
-            "games_per_second": sum(one[2] for one in seen) / seconds,
+            "experiences_per_second": sum(experiences for _, experiences, _ in seen) / seconds,
+            "games_per_second": sum(games for _, _, games in seen) / seconds,
         }

@@ -7,6 +7,7 @@ them at a time, and messages pass it on, so neither side reads what the other st
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from enum import IntEnum
 from math import prod
 from typing import Any
@@ -56,6 +57,10 @@ def segment_bytes(info: GameInfo, streams: int, steps: int) -> int:
     )
 
 
+def slot_bytes(info: GameInfo, streams: int, steps: int) -> int:
+    return -(-(segment_bytes(info, streams, steps) + RESULTS_ROOM) // 64) * 64
+
+
 class Slots:
     """The slots of one worker; both processes have such an object on the same memory."""
 
@@ -69,11 +74,17 @@ class Slots:
 
     @staticmethod
     def new_memory(info: GameInfo, streams: int, steps: int, count: int) -> Any:
-        size = -(-(segment_bytes(info, streams, steps) + RESULTS_ROOM) // 64) * 64
-        if size * count > LARGEST:
-            text = f"smaller: {count} batches of {streams * steps:,} experiences need {size * count / 2**30:.0f} GB"
-            raise BadValue("experience_batch_size", streams * steps, f"{text}. Lower it, or queue_size")
-        return launcher.shared_memory(HEAD + size * count)
+        return launcher.shared_memory(HEAD + slot_bytes(info, streams, steps) * count)
+
+    @staticmethod
+    def check_size(info: GameInfo, streams: int, steps: int, count: int, settings: Mapping[str, int]) -> None:
+        """Raise BadValue if the slots need too much memory. It names `settings`, from which their size follows."""
+        size = slot_bytes(info, streams, steps) * count
+        if size > LARGEST:
+            (name, value), *others = settings.items()
+            what = f"{count} batch{'es' if count > 1 else ''} of {streams * steps:,} experiences"
+            lower = " or ".join(["it", *(other for other, _ in others)])
+            raise BadValue(name, value, f"smaller: {what} need {size / 2**30:.0f} GB in one process. Lower {lower}")
 
     # What the worker is doing
 

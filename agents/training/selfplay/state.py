@@ -16,7 +16,7 @@ from safetensors.numpy import load, save
 from agents.nets import network as networks
 from agents.nets.architecture import Architecture
 from agents.nets.pilot import agent
-from agents.training.events import Checkpoint, Player
+from agents.training.events import Checkpoint, Event, Level, Log, Player
 from agents.training.selfplay.config import PpoConfig
 from agents.training.selfplay.learner import Learner
 from agents.training.selfplay.opponents import LEAGUE, LEARNER, Opponent, OpponentPool, Retired
@@ -24,9 +24,11 @@ from engine import codec
 from engine.errors import BadValue
 from engine.game import Game
 from engine.play.match import AgentSpec
+from engine.processes.channel import MAX_FRAME
 
 FORMAT, VERSION = "ringside-ppo-checkpoint", 1
 LARGEST = 64 << 20  # bytes of JSON
+LARGEST_CHECKPOINT = MAX_FRAME - (1 << 20)  # bytes, with its players; the rest of a message has less than 1 MiB
 ABOUT, ROLLOUT, BEST, PAYLOAD = "about", "rollout", "best", "payload."
 
 
@@ -95,8 +97,8 @@ class PpoRun:
         if network is not None:
             learner.start_from(network)
         pool = OpponentPool()
-        for one in league:
-            pool.add(LEAGUE, one.id, one)
+        for entrant in league:
+            pool.add(LEAGUE, entrant.id, entrant)
         return cls(learner, pool)
 
     def spec(self) -> AgentSpec:
@@ -109,18 +111,29 @@ class PpoRun:
         about = f"ppo, update {self.update}, {self.samples:,} turns; not validated"
         return Player(spec.kind, spec.version, spec.payload, about)
 
-    def checkpoint(self, rollout: bytes) -> Checkpoint:
-        """A checkpoint from which the next update follows."""
+    def checkpoint(self, rollout: bytes) -> list[Event]:
+        """A checkpoint from which the next update follows. If it would be too large for a message to the session, it
+        goes without the running matches and the snapshots that only they need, and a warning says so."""
+        events: list[Event] = []
+        players = (self.best.player(),) if self.best else ()
+        room = LARGEST_CHECKPOINT - sum(len(player.payload) for player in players)
+        state = self.dump(rollout)
+        if len(state) > room and rollout:
+            text = f"the checkpoint of update {self.update} goes without its running matches: with them it would have "
+            text += f"{len(state) / (1 << 20):,.0f} MiB. A session that is resumed from it begins new matches"
+            events.append(Log(text, Level.WARNING))
+            state = self.dump(b"")
         self.saved = self.update
-        return Checkpoint(self.update, self.dump(rollout), (self.best.player(),) if self.best else ())
+        return [*events, Checkpoint(self.update, state, players)]
 
     def dump(self, rollout: bytes) -> bytes:
+        """Without running matches, snapshots that have left the pool are left out too."""
         saved, tensors = [], self.learner.tensors()
-        for one in self.pool.members.values():
-            saved.append(_saved(one.agent, one.points, one.games, None))
-        for gone in self.pool.retired.values():
+        for member in self.pool.members.values():
+            saved.append(_saved(member.agent, member.points, member.games, None))
+        for gone in self.pool.retired.values() if rollout else ():
             saved.append(_saved(gone.agent, 0.0, 0.0, gone))
-        for k, spec in enumerate(self.pool.agents):
+        for k, spec in enumerate(self.pool.agents[: len(saved)]):
             tensors[f"{PAYLOAD}{k}"] = np.frombuffer(spec.payload, np.uint8)
         about = PpoCheckpoint(
             FORMAT,
@@ -153,17 +166,17 @@ class PpoRun:
         learner = Learner(settings, game, about.architecture)
         learner.set_tensors(tensors)
         run = cls(learner, OpponentPool())
-        for k, one in enumerate(about.opponents):
-            spec = AgentSpec(one.id, one.kind, _bytes(tensors, f"{PAYLOAD}{k}"), one.version)
-            if one.retired:
-                run.pool.retired[one.id] = Retired(spec, set(one.streams))
-            else:
-                run.pool.members[one.id] = Opponent(spec, one.points, one.games)
+        run.rollout = _bytes(tensors, ROLLOUT)
+        for k, saved in enumerate(about.opponents):
+            spec = AgentSpec(saved.id, saved.kind, _bytes(tensors, f"{PAYLOAD}{k}"), saved.version)
+            if not saved.retired:
+                run.pool.members[saved.id] = Opponent(spec, saved.points, saved.games)
+            elif run.rollout:  # otherwise no match against it continues
+                run.pool.retired[saved.id] = Retired(spec, set(saved.streams))
         run.update = run.first_update = run.saved = about.update
         run.samples, run.validated = about.samples, about.validated
         run.bot_points = about.bot_points
         run.best = replace(about.best, payload=_bytes(tensors, BEST)) if about.best else None
-        run.rollout = _bytes(tensors, ROLLOUT)
         return run
 
 

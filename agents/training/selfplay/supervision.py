@@ -68,7 +68,11 @@ class Supervisor:
 
     def pump(self, seconds: float) -> None:
         """Exchange messages for at most so long, and start workers again."""
-        due = [one.restart_at for one in self.records if self.communicator[one.index] is None and not one.given_up]
+        due = [
+            record.restart_at
+            for record in self.records
+            if self.communicator[record.index] is None and not record.given_up
+        ]
         if self.started and due:
             seconds = min(seconds, max(min(due) - time.monotonic(), 0.0))
         for link, name, reason in self.communicator.poll(seconds):

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from agents.training.events import Event, Span, Spans, Workers, WorkerState
 
 EVERY = 1.0  # seconds between two reports
-PARTS = ("rollout", "learning", "sync")
+ROLLOUT, LEARNING, SYNC, VALIDATION, CHECKPOINT = PARTS = ("rollout", "learning", "sync", "validation", "checkpoint")
+OTHER = "other"  # time in none of them: the start, pauses, and sending events to the session
 
 
 class Timing:
@@ -20,30 +21,36 @@ class Timing:
         self._clock = clock
         self._began = self._reported = clock()
         self._parts: dict[str, float] = {}  # seconds in this update
+        self._last: dict[str, float] = {}  # seconds that each part took when it ran last
         self._spans: list[Span] = []
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
         start = self._clock()
         yield
-        seconds = self._clock() - start
+        seconds = self._last[name] = self._clock() - start
         self._parts[name] = self._parts.get(name, 0.0) + seconds
-        self._spans.append(Span("rollout" if name == "rollout" else "learner", name, start, seconds))
+        self._spans.append(Span(ROLLOUT if name == ROLLOUT else "learner", name, start, seconds))
 
     def metrics(self, samples: int) -> dict[str, float]:
-        """Those of the update that ends now."""
+        """Those of the update that ends now. The shares of time add up to 1."""
         now = self._clock()
         spent = max(now - self._began, 1e-9)
-        values = {f"speed/{name}": self._parts.get(name, 0.0) / spent for name in PARTS}
+        shares = {f"speed/{name}": self._parts.get(name, 0.0) / spent for name in PARTS}
+        shares[f"speed/{OTHER}"] = max(1.0 - sum(shares.values()), 0.0)
         self._began, self._parts = now, {}
-        return {"speed/samples": samples / spent} | values
+        return {"speed/samples": samples / spent} | shares
 
-    def events(self, update: int, workers: Callable[[], Sequence[WorkerState]]) -> Iterator[Event]:
-        """The spans, and the states of the learner and of the workers that play for it, about once a second."""
-        if (now := self._clock()) - self._reported < EVERY:
+    def events(
+        self, part: str, state: str, update: int, workers: Callable[[str], Sequence[WorkerState]]
+    ) -> Iterator[Event]:
+        """The spans, and the states of the learner and of the workers that play for it, in the part that begins now:
+        about once a second, and before each part that takes so long."""
+        now = self._clock()
+        if now - self._reported < EVERY and self._last.get(part, 0.0) < EVERY:
             return
         self._reported = now
         spans, self._spans = self._spans, []
         yield Spans(tuple(spans))
-        learner = WorkerState("learner", "learning", "", f"{update:,} updates", pid=os.getpid())
-        yield Workers((learner, *workers()))
+        learner = WorkerState("learner", state, "", f"{update:,} updates", pid=os.getpid())
+        yield Workers((learner, *workers(part)))

@@ -19,6 +19,7 @@ from numba.core import event
 from agents.nets.architecture import Architecture
 from agents.nets.network import load
 from agents.training.selfplay.parallel_config import RewardStructure
+from agents.training.selfplay.shared_weights import SharedWeights
 from agents.training.selfplay.slots import Activity, Slots
 from agents.training.selfplay.synchronizer import ModelSynchronizer, WeightsRefused
 from engine.errors import BadValue, RingsideError
@@ -51,7 +52,7 @@ class WorkerSpec:
     settings: Mapping[str, Any]  # of the plan
     learner: AgentSpec  # without its weights
     longest: int  # steps of a game; 0: no limit
-    games: int  # after which the players are set up again; 0: never
+    games: int  # after which agents that play no more are unloaded; 0: never
     rewards: Mapping[str, float]  # weights of statistics and measures
     reward_structure: RewardStructure
 
@@ -86,15 +87,15 @@ class Games:
         return spec
 
 
-def serve(end: socket.socket, spec: WorkerSpec, memory: Any, calls_memory: Any) -> int:
+def serve(end: socket.socket, spec: WorkerSpec, memory: Any, calls_memory: Any, weights_memory: Any) -> int:
     """The main function of a worker process; returns its exit status."""
-    slots = Slots(memory, spec.slots)
+    slots, weights = Slots(memory, spec.slots), SharedWeights(weights_memory)
     event.register("numba:compiler_lock", CompilerListener(cast(Heartbeat, slots)))  # type: ignore[no-untyped-call]
     for registry in (FAMILIES, GAMES, KINDS):
         registry.rescan()  # plug-ins may have been installed since the fork server started
     calls = RolloutCalls(len(spec.streams) * game_of(spec.game).info.seats, calls_memory)
     try:
-        with SelfPlayWorker(Channel(end), spec, slots, calls) as worker:
+        with SelfPlayWorker(Channel(end), spec, slots, weights, calls) as worker:
             worker.run()
     except MemoryError:
         return OUT_OF_MEMORY
@@ -106,17 +107,24 @@ def serve(end: socket.socket, spec: WorkerSpec, memory: Any, calls_memory: Any) 
 class SelfPlayWorker:
     """Plays until it gets "stop". It begins paused, without weights."""
 
-    def __init__(self, channel: Channel, spec: WorkerSpec, slots: Slots, calls: RolloutCalls | None = None) -> None:
-        self._calls = calls
+    def __init__(
+        self,
+        channel: Channel,
+        spec: WorkerSpec,
+        slots: Slots,
+        weights: SharedWeights,
+        calls: RolloutCalls | None = None,
+    ) -> None:
+        self._weights, self._calls = weights, calls
         self._channel, self._spec, self._slots, self._game = channel, spec, slots, game_of(spec.game)
         self._plan = NamedPlan(spec.plan, spec.settings)
         self._games = Games(self._plan, dict(zip(spec.streams, spec.first, strict=True)), spec.longest)
         self._rollout: Rollout | None = None  # made when there are weights
         self._architecture: Architecture | None = None  # of these
         self._free = deque(range(spec.slots))
-        self._version = self._batch = self._since_setup = 0
+        self._version = self._batch = self._since_check = 0  # the last: games since agents were unloaded
         self._paused, self._failed, self._stopped = True, False, False
-        self._outdated = False  # whether its rollout may have loaded agents that were forgotten
+        self._forgot = False  # whether agents were forgotten since the last batch
 
     def __enter__(self) -> SelfPlayWorker:
         return self
@@ -178,16 +186,24 @@ class SelfPlayWorker:
         self._spec.reward_structure.apply(segment)
         slot = self._free.popleft()
         fields, body = self._slots.write(slot, segment)
-        self._since_setup += len(segment.results)
+        self._since_check += len(segment.results)
         upcoming = [self._games.next[stream] for stream in self._spec.streams]
         self._channel.put(["batch", self._batch, self._version, upcoming, *fields], body)
-        if self._outdated or (self._spec.games and self._since_setup >= self._spec.games):
+        if self._forgot or (self._spec.games and self._since_check >= self._spec.games):
+            self._unload()
+
+    def _unload(self) -> None:
+        """Unload the agents that the plan no longer has and that play in no running game. That takes a new rollout,
+        which repeats the running games from their start; so it is made only if there are such agents."""
+        assert self._rollout is not None
+        self._since_check, self._forgot = 0, False
+        if self._rollout.idle_agents() - self._plan.agents.keys():
             self._set_up(continued=True)
 
     def _set_up(self, continued: bool) -> None:
         """Make a new rollout, which has loaded only the agents that still play; running games are continued or, if not
         `continued`, abandoned."""
-        self._since_setup, self._outdated = 0, False
+        self._since_check, self._forgot = 0, False
         former, saved = self._rollout, None
         if former is not None and continued:
             saved = former.save(checked=False)
@@ -226,7 +242,7 @@ class SelfPlayWorker:
                 case "forget", [list(ids)]:
                     for id in ids:
                         self._plan.agents.pop(id, None)
-                    self._outdated = True
+                    self._forgot = True
                 case "settings", [dict(settings)]:
                     self._plan.configure(settings)
                 case "stop", []:
@@ -243,7 +259,7 @@ class SelfPlayWorker:
     def _set_weights(self, fields: list[Any], body: bytes) -> None:
         """Install weights between two batches: whole, or not at all."""
         self._note(Activity.LOADING)
-        version, payload = ModelSynchronizer.read(fields, body)
+        version, payload = ModelSynchronizer.read(*self._weights.read(fields, body))
         try:
             network = load(payload)
             network.check_game(self._game)

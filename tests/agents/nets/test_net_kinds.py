@@ -153,9 +153,9 @@ def test_an_output_that_is_not_a_usable_number_is_an_error_of_the_agent() -> Non
     tensors = {**network.tensors, "value.bias": np.full(1, 3e38, np.float32)}
     large = replace(network, tensors=tensors)
     for kind in (NET, TORCH_NET):
-        one = AgentSpec("a", kind.name, dump(large), kind.version)
+        player = AgentSpec("a", kind.name, dump(large), kind.version)
         with SequentialMatchExecutor(1) as executor:
-            result = executor.execute_match(MatchSpec("m", PONG.spec, (one, one), 1))
+            result = executor.execute_match(MatchSpec("m", PONG.spec, (player, player), 1))
         assert result.ending.kind is EndingKind.EXCEPTION
         assert "an output of its network is NaN or too large" in result.ending.reason
 
@@ -164,11 +164,11 @@ def test_a_kind_that_fails_to_describe_is_reported(monkeypatch: pytest.MonkeyPat
     def fail(agent: AgentSpec) -> list[tuple[str, str]]:
         raise ZeroDivisionError("no words")
 
-    one = spec("a", NET, SMALL, PONG)
-    assert ("Weights", "316") in describe_agent(one)
-    assert describe_agent(replace(one, payload=b"damaged")) == ()
-    assert describe_agent(replace(one, kind="not-installed")) == ()
+    small = spec("a", NET, SMALL, PONG)
+    assert ("Weights", "316") in describe_agent(small)
+    assert describe_agent(replace(small, payload=b"damaged")) == ()
+    assert describe_agent(replace(small, kind="not-installed")) == ()
     monkeypatch.setattr(KINDS, "problems", {})
     monkeypatch.setitem(KINDS._loaded, "net", replace(NET, describe=fail))
-    assert describe_agent(one) == ()
+    assert describe_agent(small) == ()
     assert "fails when asked to describe 'a': ZeroDivisionError('no words')" in KINDS.problems["net"]

@@ -47,11 +47,11 @@ def test_a_kind_declares_torch_only_if_it_needs_it() -> None:
 
 def test_a_worker_that_plays_only_small_networks_does_not_import_torch() -> None:
     net, telling = agent("net", drawn(SMALL, PONG)), AgentSpec("telling", "spy", b"tell")
-    with within(120), executor() as one:
-        one.execute_matches([match(n, net, net) for n in range(8)])
-        told = one.execute_match(match(9, telling, net))
-    assert told.ending.kind is EndingKind.EXCEPTION
-    assert "torch was imported: False, now: False" in told.ending.reason
+    with within(120), executor() as workers:
+        workers.execute_matches([match(n, net, net) for n in range(8)])
+        result = workers.execute_match(match(9, telling, net))
+    assert result.ending.kind is EndingKind.EXCEPTION
+    assert "torch was imported: False, now: False" in result.ending.reason
 
 
 def test_networks_are_read_checked_described_and_played_small_without_torch() -> None:
@@ -68,16 +68,16 @@ def test_networks_are_read_checked_described_and_played_small_without_torch() ->
         pong, hunt = new_game("pong", points=1, step_limit=200), new_game("treasure-hunt")
         small, large = agent("a", drawn(SMALL, pong)), agent("b", drawn(CONV, hunt))
         assert (small.kind, large.kind) == ("net", "torch-net")
-        for one, game in ((small, pong), (large, hunt)):
-            check_playable(one, game.spec)
-            assert describe_agent(one) and draw_agent(one)
-            configured(one.kind, one.payload, {"temperature": "0.5"})
+        for network, game in ((small, pong), (large, hunt)):
+            check_playable(network, game.spec)
+            assert describe_agent(network) and draw_agent(network)
+            configured(network.kind, network.payload, {"temperature": "0.5"})
         with SequentialMatchExecutor(4) as executor:
             executor.execute_matches([MatchSpec("m", pong.spec, (small, small), 1)])
         print("torch" in sys.modules)
     """)
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
-    assert told.stdout.strip() == "False", told.stderr
+    child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
+    assert child.stdout.strip() == "False", child.stderr
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -90,6 +90,6 @@ def test_results_are_the_same_on_any_number_of_workers(workers: int) -> None:
     with SequentialMatchExecutor(5) as here:
         results = here.execute_matches(specs)
     assert not any(result.ending.kind.failure for result in results)
-    with within(300), executor(workers) as one:
-        assert run_digest(one.run(specs[::-1])) == run_digest(results)
+    with within(300), executor(workers) as running:
+        assert run_digest(running.run(specs[::-1])) == run_digest(results)
     assert NET.name == small.kind

@@ -51,6 +51,7 @@ class FakeContext:
         self.calls = 0
         self._executor: Any = None
         self.pools: list[RolloutPool] = []
+        self.events: list[Event] = []  # that were sent
 
     evaluator: Any = MatchEvaluator  # `stay_in_process` replaces it
 
@@ -74,9 +75,16 @@ class FakeContext:
     def player_wanted(self) -> bool:
         return self.watched
 
+    def stop(self) -> None:
+        """As the session does."""
+        self._stop_after = 0
+
     def attend(self) -> bool:
         self.calls += 1
         return self._stop_after is not None and self.calls > self._stop_after
+
+    def send(self, event: Event) -> None:
+        self.events.append(event)
 
 
 class InProcessEvaluator:
@@ -121,7 +129,9 @@ def trainer(config: str, **settings: object) -> NeatConfig:
 
 def trained(config: Trainer, **context: Any) -> list[Event]:
     with closing(FakeContext(**context)) as own:
-        events = list(config.train(own))
+        for event in config.train(own):
+            own.send(event)
+        events = own.events
     assert [isinstance(event, Ended) for event in events] == [False] * (len(events) - 1) + [True]
     return events
 

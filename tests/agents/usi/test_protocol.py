@@ -45,7 +45,14 @@ def running() -> list[int]:
     """Processes of our engines and their supervisors."""
     me = psutil.Process()
     below = [(process.pid, process) for process in me.children(recursive=True)]
-    return [pid for pid, process in below if FAULTY in " ".join(process.cmdline())]
+    return [pid for pid, process in below if FAULTY in _command_of(process)]
+
+
+def _command_of(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:  # it has ended
+        return ""
 
 
 def play(engine: EngineSpec, steps: int = 1, clock: Clock | None = None) -> MatchResult:

@@ -69,8 +69,8 @@ def test_a_file_is_read_checked_configured_and_described_without_the_library() -
         draw_agent(AgentSpec("a", "onnx", payload))
         print([name for name in ("onnxruntime", "onnx", "torch") if name in sys.modules])
     """)
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
-    assert told.stdout.strip() == "[]", told.stderr
+    child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
+    assert child.stdout.strip() == "[]", child.stderr
 
 
 @pytest.mark.parametrize("workers", [1, 2])

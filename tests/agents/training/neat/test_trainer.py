@@ -298,6 +298,7 @@ def test_a_setting_out_of_range_is_named(settings: dict[str, Any], words: str) -
         ({"behaviour": "hits,kisses"}, "unknown statistic of pong 'kisses'"),
         ({"rewards": "kisses=1", "mode": "against-bots"}, "unknown statistic of pong 'kisses'"),
         ({"rewards": "hits=much", "mode": "against-bots"}, "rewards = 'hits=much'"),
+        ({"rewards": "hits=1,hits=2", "mode": "against-bots"}, "must be one weight for each name; hits has two"),
         ({"rewards": "hits=inf", "mode": "against-bots"}, "rewards = 'hits=inf': must be a weight from"),
         ({"ramp": "speed=1", "mode": "against-bots"}, "unknown option of pong 'speed'"),
     ],

@@ -54,19 +54,19 @@ def wait_for(condition: Callable[[], bool]) -> None:
         pause.wait(0.005)
 
 
-def manager(env: dict[str, Any] | None = None, more: dict[str, Any] | None = None, **parallel: object) -> Any:
+def new_manager(env: dict[str, Any] | None = None, more: dict[str, Any] | None = None, **parallel: object) -> Any:
     return ParallelManager(env or PONG, NET, {**SMALL, **parallel}, **(more or {}))
 
 
-def collect(one: ParallelManager, count: int, worker: int | None = None) -> list[ExperienceBatch]:
+def collect(manager: ParallelManager, count: int, worker: int | None = None) -> list[ExperienceBatch]:
     """At least so many batches, of this worker or of all."""
-    return collect_until(one, lambda batches: len(of(batches, worker)) >= count)
+    return collect_until(manager, lambda batches: len(of(batches, worker)) >= count)
 
 
-def collect_until(one: ParallelManager, done: Callable[[list[ExperienceBatch]], bool]) -> list[ExperienceBatch]:
+def collect_until(manager: ParallelManager, done: Callable[[list[ExperienceBatch]], bool]) -> list[ExperienceBatch]:
     batches: list[ExperienceBatch] = []
     while not done(batches):
-        batches += one.collect_experiences()
+        batches += manager.collect_experiences()
     return batches
 
 
@@ -74,19 +74,26 @@ def of(batches: Iterable[ExperienceBatch], worker: int | None) -> list[Experienc
     return [batch for batch in batches if worker is None or batch.worker == worker]
 
 
-def rollout_here(one: ParallelManager, streams: Iterable[int], first: int = 0) -> Rollout:
+def rollout_here(
+    manager: ParallelManager, streams: Iterable[int], first: int = 0, rewards: dict[str, float] | None = None
+) -> Rollout:
     """What a worker plays with these streams, in this process."""
-    spec, learner = one.game.spec, one.learner()
-    settings = {"options": spec.options, "seats": one.game.info.seats, "seed": one.config.seed, "learner": "learner"}
+    spec, learner = manager.game.spec, manager.learner()
+    settings = {
+        "options": spec.options,
+        "seats": manager.game.info.seats,
+        "seed": manager.config.seed,
+        "learner": "learner",
+    }
 
     def plan(stream: int, k: int) -> MatchSpec:
         agents = {"learner": learner}
         return self_play(agents, stream, first + k, game=spec.name, version=spec.version, **settings)
 
-    return Rollout(one.game, tuple(streams), plan, ["learner"])
+    return Rollout(manager.game, tuple(streams), plan, ["learner"], rewards=rewards)
 
 
-def check_equal(one: Trajectories, other: Trajectories) -> None:
+def check_equal(first: Trajectories, second: Trajectories) -> None:
     for name in ARRAYS:
-        assert np.array_equal(getattr(one, name), getattr(other, name)), name
-    assert [result.digest() for result in one.results] == [result.digest() for result in other.results]
+        assert np.array_equal(getattr(first, name), getattr(second, name)), name
+    assert [result.digest() for result in first.results] == [result.digest() for result in second.results]

@@ -107,8 +107,8 @@ def test_the_published_network_has_the_scale_in_its_first_layer(game) -> None:
         expected = learner.net(learner._scaled(batch.obs))
         learner.net.set_tensors(learner.network(1.0).tensors)
         published = learner.net(batch.obs)
-    for one, other in zip(expected, published, strict=True):
-        assert one.numpy() == pytest.approx(other.numpy(), abs=1e-4)
+    for expected_output, output in zip(expected, published, strict=True):
+        assert expected_output.numpy() == pytest.approx(output.numpy(), abs=1e-4)
 
 
 @pytest.mark.parametrize("game", [PONG, HUNT], ids=["mlp", "conv"])
@@ -140,14 +140,19 @@ def test_an_update_ends_when_the_policy_has_moved_far_enough() -> None:
 
 
 def test_numbers_that_are_not_finite_are_reported_before_the_weights_change() -> None:
-    learner = learner_of()
-    before = learner.net.tensors()
-    batch = batch_of()
+    learner, step = learner_of(), learner_of()
+    learner.update(batch_of(seed=4), 6, 1e-2, 0.0, lambda: None)  # Adam remembers it
+    before, weights, batch = learner.tensors(), step.net.tensors(), batch_of()
     batch.returns[7] = float("nan")
+    step._step.begin(batch, 1e-2)
     with pytest.raises(Diverged, match="the loss became nan"):
-        learner.update(batch._replace(), 5, 1e-2, 0.0, lambda: None)
-    assert all(np.isfinite(tensor).all() for tensor in learner.net.tensors().values())
-    assert before.keys() == learner.net.tensors().keys()
+        step._step.step(torch.arange(batch.size), 0.0)
+    assert all((weights[name] == tensor).all() for name, tensor in step.net.tensors().items())
+    with pytest.raises(Diverged, match="the loss became nan"):
+        learner.update(batch, 5, 1e-2, 0.0, lambda: None)
+    after = learner.tensors()
+    assert before.keys() == after.keys()
+    assert all((before[name] == after[name]).all() for name in before), "also after several minibatches"
 
 
 def test_a_checkpoint_of_the_learner_gives_the_same_next_update() -> None:
@@ -158,9 +163,9 @@ def test_a_checkpoint_of_the_learner_gives_the_same_next_update() -> None:
     assert learner.update(batch_of(seed=4), 6, 1e-2, 0.0, lambda: None) == other.update(
         batch_of(seed=4), 6, 1e-2, 0.0, lambda: None
     )
-    one, two = learner.tensors(), other.tensors()
-    assert one.keys() == two.keys()
-    assert all((one[name] == two[name]).all() for name in one)
+    learned, restored = learner.tensors(), other.tensors()
+    assert learned.keys() == restored.keys()
+    assert all((learned[name] == restored[name]).all() for name in learned)
 
 
 def test_torchs_global_generator_is_not_used() -> None:
@@ -194,5 +199,7 @@ def test_layers_follow_the_game_unless_settings_say_otherwise() -> None:
 
 def test_weights_that_overflow_are_reported() -> None:
     learner = learner_of(replace(SMALL, gradient_norm=0.0))
+    before = learner.net.tensors()
     with pytest.raises(Diverged, match=r"the weights are no longer finite|the loss became"):
         learner.update(batch_of(), 5, 1e38, 0.0, lambda: None)
+    assert all((before[name] == tensor).all() for name, tensor in learner.net.tensors().items())

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from agents.training.selfplay.shared_weights import SharedWeights
 from agents.training.selfplay.slots import Activity, Slots
 from agents.training.selfplay.worker import SelfPlayWorker, WorkerSpec
 from engine.errors import BadSpec, BadValue, RingsideError, UnknownName
@@ -17,7 +18,7 @@ from tests.agents.training.selfplay.helpers import (  # noqa: F401 - a fixture
     PLUGINS,
     collect,
     collect_until,
-    manager,
+    new_manager,
     nothing_is_left,
     wait_for,
 )
@@ -27,37 +28,38 @@ pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 def test_frozen_opponents_stay_as_they_are() -> None:
     """The learner's weights change; the opponent was made of its first ones."""
-    one = manager(num_workers=1, more={**PLAN, "settings": {"opponent": "frozen"}})
-    frozen = AgentSpec("frozen", one.learner().kind, one.learner().payload)
-    with one:
-        one.set_agents([frozen])
-        one.start_workers()
-        one.load({name: 0 * tensor for name, tensor in one.model.tensors().items()})
-        one.sync_model_to_workers()
-        [*_, batch] = collect_until(one, lambda found: bool(found) and found[-1].version == 2)
+    manager = new_manager(num_workers=1, more={**PLAN, "settings": {"opponent": "frozen"}})
+    frozen = AgentSpec("frozen", manager.learner().kind, manager.learner().payload)
+    with manager:
+        manager.set_agents([frozen])
+        manager.start_workers()
+        manager.load({name: 0 * tensor for name, tensor in manager.model.tensors().items()})
+        manager.sync_model_to_workers()
+        [*_, batch] = collect_until(manager, lambda found: bool(found) and found[-1].version == 2)
         assert batch.trajectories.acted[:, :, 0].all()
         assert not batch.trajectories.acted[:, :, 1].any()
         with pytest.raises(BadValue, match="settings"):
-            one.configure({"opponent": {1, 2}})
-        one.set_agents([AgentSpec("bot", "dice")])
-        one.configure({"opponent": "bot"})
-        collect_until(one, lambda found: any("bot" in r.players for b in found for r in b.trajectories.results))
+            manager.configure({"opponent": {1, 2}})
+        manager.set_agents([AgentSpec("bot", "dice")])
+        manager.configure({"opponent": "bot"})
+        collect_until(manager, lambda found: any("bot" in r.players for b in found for r in b.trajectories.results))
 
 
 def test_agents_that_are_forgotten_finish_their_games_and_leave_the_memory() -> None:
     """A worker in this process."""
-    one = manager(num_workers=1, more={**PLAN, "settings": {"opponent": "old"}})
-    bare, info = replace(one.learner(), payload=b""), one.game.info
-    rewards = one.env.reward_structure
+    manager = new_manager(num_workers=1, more={**PLAN, "settings": {"opponent": "old"}})
+    bare, info = replace(manager.learner(), payload=b""), manager.game.info
+    rewards = manager.env.reward_structure
     spec = WorkerSpec(
-        one.game.spec, tuple(range(4)), (0,) * 4, 8, 99, PLAN["plan"], {"opponent": "old"}, bare, 0, 0, {}, rewards
+        manager.game.spec, tuple(range(4)), (0,) * 4, 8, 99, PLAN["plan"], {"opponent": "old"}, bare, 0, 0, {}, rewards
     )  # fmt: skip
-    one.synchronizer.publish(one.learner().payload)
-    fields, body = one.synchronizer.message()
+    manager.synchronizer.publish(manager.learner().payload)
+    fields, body = manager.synchronizer.message()
     old, new = AgentSpec("old", "dice"), AgentSpec("new", "dice")
     ours, theirs = socket.socketpair()
     channel = Channel(ours)
-    with ours, theirs, SelfPlayWorker(Channel(theirs), spec, Slots(Slots.new_memory(info, 4, 8, 99), 99)) as worker:
+    slots, weights = Slots(Slots.new_memory(info, 4, 8, 99), 99), SharedWeights(SharedWeights.new_memory(len(body)))
+    with ours, theirs, SelfPlayWorker(Channel(theirs), spec, slots, weights) as worker:
 
         def players() -> set[str]:
             """Of the next games that end."""
@@ -87,49 +89,49 @@ def test_agents_that_are_forgotten_finish_their_games_and_leave_the_memory() -> 
 
 def test_agents_of_the_plan_can_be_forgotten() -> None:
     more = {**PLAN, "settings": {"opponent": "old"}, "agents": [AgentSpec("old", "dice"), AgentSpec("new", "dice")]}
-    with manager(num_workers=1, more=more) as one:
-        one.start_workers()
-        collect(one, 1)
-        one.configure({"opponent": "new"})
-        one.forget_agents(["old"])
-        collect_until(one, lambda found: any("new" in r.players for b in found for r in b.trajectories.results))
-        assert one.get_status()["restarts"] == 0
+    with new_manager(num_workers=1, more=more) as manager:
+        manager.start_workers()
+        collect(manager, 1)
+        manager.configure({"opponent": "new"})
+        manager.forget_agents(["old"])
+        collect_until(manager, lambda found: any("new" in r.players for b in found for r in b.trajectories.results))
+        assert manager.get_status()["restarts"] == 0
         with pytest.raises(UnknownName, match="old"):
-            one.forget_agents(["old"])
+            manager.forget_agents(["old"])
 
 
 def test_a_plan_that_fails_is_an_error_that_names_the_worker() -> None:
-    with manager(num_workers=1, more={"plan": "tests.plugins.self_play:one_player", "plugins": PLUGINS}) as one:
-        one.start_workers()
+    with new_manager(num_workers=1, more={"plan": "tests.plugins.self_play:one_player", "plugins": PLUGINS}) as manager:
+        manager.start_workers()
         for _ in range(2):
             with pytest.raises(BadSpec, match="worker 0: match 'm': pong needs 2 players, not 1"):
-                one.collect_experiences()
-        status = one.get_status()
+                manager.collect_experiences()
+        status = manager.get_status()
         assert (status["workers"][0]["state"], status["active_workers"]) == ("failed", 0)
         assert status["lost"]["batches"] == 1
 
 
 def test_a_worker_that_failed_plays_again_with_other_agents() -> None:
     more = {**PLAN, "settings": {"opponent": "it"}, "agents": [AgentSpec("it", "python-policy", b"raise")]}
-    with manager(num_workers=1, more=more) as one:
-        one.start_workers()
+    with new_manager(num_workers=1, more=more) as manager:
+        manager.start_workers()
         with pytest.raises(RingsideError, match=r"worker 0: stream 0, .* step 3: 'it' .*no way on"):
-            one.collect_experiences()
-        one.set_agents([AgentSpec("it", "python-policy", b"")])
-        assert collect(one, 2)
+            manager.collect_experiences()
+        manager.set_agents([AgentSpec("it", "python-policy", b"")])
+        assert collect(manager, 2)
 
 
 def test_an_error_is_raised_although_the_worker_plays_again_already() -> None:
     """Both messages are read in one call, which does not raise it."""
     more = {**PLAN, "settings": {"opponent": "it"}, "agents": [AgentSpec("it", "python-policy", b"raise")]}
-    with manager(num_workers=1, more=more) as one:
-        one.start_workers()
-        link = one.communicator[0]
+    with new_manager(num_workers=1, more=more) as manager:
+        manager.start_workers()
+        link = manager.communicator[0]
         assert link is not None
         wait_for(lambda: link.slots.activity is Activity.FAILED)
-        one.set_agents([AgentSpec("it", "python-policy", b"")])
-        assert one.get_status()["lost"]["batches"] == 1
+        manager.set_agents([AgentSpec("it", "python-policy", b"")])
+        assert manager.get_status()["lost"]["batches"] == 1
         with pytest.raises(RingsideError, match=r"worker 0: stream 0, .* step 3: 'it' .*no way on"):
-            one.collect_experiences()
-        assert collect(one, 2)
-        assert one.get_status()["lost"]["batches"] == 1
+            manager.collect_experiences()
+        assert collect(manager, 2)
+        assert manager.get_status()["lost"]["batches"] == 1

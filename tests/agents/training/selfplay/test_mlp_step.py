@@ -110,8 +110,8 @@ def test_moments_pass_from_one_kind_of_step_to_the_other(first: type[Step], seco
     other.set_tensors(net.tensors())
     resumed.set_moments(step.moments())
     resumed.begin(batch, 1e-2)
-    for one in (step, resumed):
-        one.step(torch.arange(20, 40), 0.01)
+    for current in (step, resumed):
+        current.step(torch.arange(20, 40), 0.01)
     for name, tensor in net.tensors().items():
         assert other.tensors()[name] == pytest.approx(tensor, abs=1e-4), name
 

@@ -52,12 +52,12 @@ def test_where_all_weights_vanish_all_opponents_are_drawn_alike(sampling: str) -
 
 
 def test_old_matches_against_an_opponent_count_less() -> None:
-    one = Opponent(spec("snapshot 1"))
-    assert one.share == 0.5
+    snapshot = Opponent(spec("snapshot 1"))
+    assert snapshot.share == 0.5
     for points in (0.0, 1.0, 1.0):
-        one.count(points)
-    assert one.games == pytest.approx(1 + 0.99 + 0.99**2)
-    assert one.share == pytest.approx((1 + 0.99) / (1 + 0.99 + 0.99**2))
+        snapshot.count(points)
+    assert snapshot.games == pytest.approx(1 + 0.99 + 0.99**2)
+    assert snapshot.share == pytest.approx((1 + 0.99) / (1 + 0.99 + 0.99**2))
 
 
 def test_results_count_for_the_opponents_that_the_network_met() -> None:
@@ -106,10 +106,10 @@ def test_matches_are_a_function_of_the_plan_and_seats_alternate() -> None:
     seats: Counter[int] = Counter()
     for stream in range(40):
         for k in range(50):
-            one = match(agents, stream, k, **settings)
-            assert one == match(agents, stream, k, **settings)
-            assert one.limits.steps == 300
-            players = [player.id for player in one.players]
+            drawn_match = match(agents, stream, k, **settings)
+            assert drawn_match == match(agents, stream, k, **settings)
+            assert drawn_match.limits.steps == 300
+            players = [player.id for player in drawn_match.players]
             assert LEARNER in players
             other = next((id for id in players if id != LEARNER), LEARNER)
             drawn[other] += 1
@@ -124,6 +124,6 @@ def test_matches_are_a_function_of_the_plan_and_seats_alternate() -> None:
 
 def test_without_opponents_the_network_plays_itself() -> None:
     settings: Any = {"game": GAME_FIELDS, "seats": 2, "seed": 5, "steps": 0, "self_share": 0.0, "bot_share": 0.0}
-    one = match({LEARNER: spec(LEARNER)}, 0, 0, **settings, bots=[], pool=[])
-    assert [player.id for player in one.players] == [LEARNER, LEARNER]
-    assert one.limits.steps is None
+    drawn_match = match({LEARNER: spec(LEARNER)}, 0, 0, **settings, bots=[], pool=[])
+    assert [player.id for player in drawn_match.players] == [LEARNER, LEARNER]
+    assert drawn_match.limits.steps is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from agents.nets.architecture import Architecture
+from agents.training.selfplay.manager import ParallelManager
 from agents.training.selfplay.parallel_config import EnvConfig, ModelConfig, ParallelConfig, RewardStructure
 from engine.errors import BadValue, UnknownName
 from engine.play.match import Ending, EndingKind, MatchResult
@@ -25,7 +27,10 @@ def test_the_defaults_are_those_of_the_document() -> None:
     assert (config.lanes, config.steps) == (16, 4)
 
 
-@pytest.mark.parametrize(("size", "boards", "lanes"), [(64, 0, 16), (60, 0, 15), (17, 0, 1), (10, 0, 10), (96, 32, 32)])
+@pytest.mark.parametrize(
+    ("size", "boards", "lanes"),
+    [(64, 0, 16), (60, 0, 15), (3, 0, 3), (10, 0, 10), (25, 0, 5), (96, 32, 32)],
+)
 def test_boards_are_a_divisor_of_the_batch_size(size: int, boards: int, lanes: int) -> None:
     config = ParallelConfig.read({"experience_batch_size": size, "boards": boards})
     assert (config.lanes, config.steps) == (lanes, size // lanes)
@@ -39,6 +44,66 @@ def test_values_out_of_range_are_refused() -> None:
     with pytest.raises(BadValue, match="timeout = '30'"):
         ParallelConfig.read({"timeout": "30"})
     assert ParallelConfig.read({"timeout": 5}).timeout == 5.0
+
+
+@pytest.mark.parametrize(("size", "near", "boards"), [(127, 128, "1 board"), (34, 32, "2 boards"), (17, 16, "1 board")])
+def test_a_batch_size_that_leaves_few_boards_is_refused_with_a_better_one(size: int, near: int, boards: str) -> None:
+    text = f"experience_batch_size = {size}: must be a multiple of 16, such as {near}: .* among {boards}"
+    with pytest.raises(BadValue, match=text):
+        ParallelConfig.read({"experience_batch_size": size})
+
+
+def test_settings_that_are_no_mapping_are_refused_by_name() -> None:
+    for given, text in (
+        (("shogi", {}, {}), "env_config = 'shogi': must be a mapping of names to values, such as"),
+        (({}, [64], {}), r"model_config = \[64\]: must be a mapping"),
+        (({}, {}, 4), "parallel_config = 4: must be a mapping"),
+        (({}, {}, []), r"parallel_config = \[\]: must be a mapping"),
+    ):
+        with pytest.raises(BadValue, match=text):
+            ParallelManager(*given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("game", [3, ["x"], None])
+def test_a_game_is_named_by_text(game: object) -> None:
+    with pytest.raises(BadValue, match=r"game = .*: must be the name of a game, such as 'shogi'"):
+        EnvConfig.read({"game": game})
+
+
+@pytest.mark.parametrize("plan", ["x:y", "engine.play.rollout_plans:y", "json:__name__", ".:y", "x", 3])
+def test_a_plan_that_cannot_be_found_is_refused(plan: object) -> None:
+    with pytest.raises(BadValue, match=f"plan = {plan!r}: must be "):
+        ParallelManager({"game": "pong"}, plan=plan)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("env", "text"),
+    [
+        ({"game": "pong", "max_moves": None}, "max_moves = None: must be of type int"),
+        ({"max_moves": -1}, "max_moves = -1: must be from"),
+        ({"max_moves": math.nan}, "max_moves = nan: must be of type int"),
+        ({"game": "treasure-hunt", "board_size": None}, "board_size = None: must be of type int"),
+        ({"game": "treasure-hunt", "board_size": 999}, "board_size = 999: must be from"),
+        ({"game": "pong", "options": {"points": None}}, "points = None: must be of type int"),
+        ({"game": "pong", "options": {3: 4}}, "a name in options = 3: must be text"),
+    ],
+)
+def test_errors_name_the_key_that_was_given(env: dict[str, object], text: str) -> None:
+    with pytest.raises(BadValue, match=f"^{text}"):
+        EnvConfig.read(env)
+
+
+def test_batches_that_need_too_much_memory_are_refused_by_the_names_of_the_settings() -> None:
+    huge = {"experience_batch_size": 1 << 24, "boards": 64, "queue_size": 1024}
+    text = (
+        r"^experience_batch_size = 16777216: must be smaller: 1024 batches of 16,777,216 experiences "
+        r"need \d+ GB in one process. Lower it or queue_size$"
+    )
+    with pytest.raises(BadValue, match=text):
+        ParallelManager({"game": "pong"}, {}, huge)
+    text = r"^steps = 9: must be smaller: .* Lower it or streams$"
+    with pytest.raises(BadValue, match=text):
+        ParallelManager({"game": "pong"}, {}, huge, size_settings={"steps": 9, "streams": 7})
 
 
 def test_unknown_keys_suggest_the_nearest_known_one() -> None:
@@ -118,9 +183,9 @@ def test_rewards_are_added_at_the_end_of_a_match_by_the_rules() -> None:
     """The first result is of a match that was over at its start, so it has no step."""
     ends = [[1, 0, 2], [3, 1, 0]]
     rewards = [[[0.5, -0.5], [1, 0], [0, 2]], [[0, 0], [0, 1], [4, 4]]]
-    one = segment(ends, rewards, [(1, 2), (2, 1), (1, 2), (1, 1), (1, 2)])
-    RewardStructure(score=2.0, step=-0.25, win=10.0, draw=3.0, loss=-5.0).apply(one)
-    assert one.rewards.tolist() == [
+    trajectory = segment(ends, rewards, [(1, 2), (2, 1), (1, 2), (1, 1), (1, 2)])
+    RewardStructure(score=2.0, step=-0.25, win=10.0, draw=3.0, loss=-5.0).apply(trajectory)
+    assert trajectory.rewards.tolist() == [
         [[0.75 - 5, -1.25 + 10], [1.75, -0.25], [-0.25, 3.75]],
         [[-0.25 + 3, -0.25 + 3], [-0.25 + 10, 1.75 - 5], [7.75, 7.75]],
     ]
@@ -135,5 +200,5 @@ def test_settings_are_read_without_torch() -> None:
         "manager = ParallelManager({'game': 'pong'}, {}, {'num_workers': 1});"
         "print(json.dumps([ParallelConfig.read({}).steps, 'torch' in sys.modules]))"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert json.loads(told.stdout) == [4, False], told.stderr
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert json.loads(done.stdout) == [4, False], done.stderr
