@@ -1,0 +1,66 @@
+"""Saves a whole experiment as one checkpoint, and sets a new one to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agents.training.independent.state import FORMAT, VERSION, Saved, SavedAgent, dump, read
+from engine.errors import BadValue
+from engine.play.match import AgentSpec
+
+if TYPE_CHECKING:
+    from agents.training.independent.environment import ParallelEnvironment
+
+
+def save_experiment(environment: ParallelEnvironment) -> bytes:
+    """The checkpoint. The turns of an epoch that is being played are left out."""
+    population, settings, best = environment.population, environment.settings, environment.evaluator.best
+    updates, free = environment.updates, environment.parallel.asynchronous
+    if free:  # of the agent that is ahead
+        updates = max(updates, *(population.updates(seat) + environment.skipped[seat] for seat in population.active), 0)
+    skipped = {seat: max(updates - population.updates(seat), 0) for seat in population.seats}
+    if free:  # an agent that is behind makes these updates later, unless it learns no more
+        skipped |= {seat: environment.skipped[seat] for seat in environment.learning_seats}
+    about = Saved(
+        FORMAT,
+        VERSION,
+        environment.game.spec.name,
+        settings.lanes,
+        settings.seed,
+        environment.epoch,
+        environment.rows - environment.partial,
+        updates,
+        tuple(skipped.values()),
+        environment.evaluator.epoch,
+        tuple(SavedAgent(one.role) for one in population.members),
+        environment.tally,
+        tuple(environment.evaluator.references.items()),
+        best[0] if best else None,
+    )
+    others = {one.seat: one.player for one in population.members if one.player is not None}
+    payload = best[1].payload if best else b""
+    return dump(about, population.states(), population.buffer_tensors(environment.partial), others, payload)
+
+
+def restore_experiment(environment: ParallelEnvironment, data: bytes) -> None:
+    """Continues with a checkpoint; raises BadValue if it is of another experiment."""
+    contents = read(data, environment.game.spec.name)
+    about, population = contents.about, environment.population
+    for field, mine in (("lanes", environment.settings.lanes), ("seed", environment.settings.seed)):
+        if getattr(about, field) != mine:
+            raise BadValue(field, mine, f"{getattr(about, field)}, as in the checkpoint")
+    roles = [one.role for one in about.agents]
+    if roles != [one.role for one in population.members]:
+        raise BadValue("agents", [one.role for one in population.members], f"{roles}, as in the checkpoint")
+    population.set_states(contents.states)
+    for seat, tensors in contents.buffers.items():
+        population.buffers[seat].set_tensors(tensors)
+    for seat in population.seats:
+        population.publish(seat)
+    environment.epoch, environment.rows, environment.updates = about.epoch, about.rows, about.updates
+    environment.skipped = dict(zip(population.seats, about.skipped, strict=True))
+    environment.tally = about.tally
+    evaluator = environment.evaluator
+    evaluator.epoch, evaluator.references = about.evaluated, dict(about.references)
+    if (one := about.best) is not None:
+        evaluator.best = one, AgentSpec(one.role, one.kind, contents.best, one.version)
