@@ -47,8 +47,17 @@ def command(
         **more,
     )
     parser.set_defaults(run=run, parser=parser)
+    for kind, needed in ((int, "a whole number"), (float, "a number")):
+        parser.register("type", kind, partial(_number, kind, needed))  # argparse says "invalid int value"
     parser.add_argument("--json", action="store_true", help="print JSON to standard output")
     return parser
+
+
+def _number(kind: type[int] | type[float], needed: str, text: str) -> float:
+    try:
+        return kind(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} must be {needed}") from None
 
 
 def topic(commands: Any, name: str, help: str) -> Any:

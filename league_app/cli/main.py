@@ -17,6 +17,7 @@ from engine.errors import RingsideError, UnknownName
 from league_app.cli import diagnostics, leagues, matches, results, tournaments, training, window
 from league_app.cli.output import CommandResult, print_error, print_result, program_name
 from league_app.cli.start_up import configure_output
+from league_app.cli.suggestions import suggest_option
 
 NEGATIVE, WRONG, OPEN = 1, 2, 3
 
@@ -59,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     options, left = _parser().parse_known_args(arguments)
     if left:  # reported by the command's own parser, which refers to its help
-        options.parser.error(f"unrecognized arguments: {' '.join(left)}")
+        hint = suggest_option(left, arguments, options)
+        options.parser.error(f"unrecognized arguments: {' '.join(left)}{f': {hint}' if hint else ''}")
     return options
 
 

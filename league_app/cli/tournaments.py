@@ -14,7 +14,7 @@ from engine.errors import BadValue
 from engine.league import failure_report, played_matches, standings
 from engine.league.records import RunState, Tournament
 from engine.league.storage.league import League
-from engine.league.tournament_runner import Progress
+from engine.league.tournament_runner import TournamentProgress
 from engine.play.play_settings import MOST_WORKERS
 from engine.registry import FORMATS
 from league_app.cli.common import add_executor_option, add_log_option, check_whole, command, open_read_only, topic
@@ -169,7 +169,7 @@ def play(job: TournamentJob, quiet: bool) -> list[int]:
     return received
 
 
-def finishing_text(now: Progress) -> str:
+def finishing_text(now: TournamentProgress) -> str:
     return f"finishing {plural(now.finishing, 'match')}; press Ctrl-C again to stop now"
 
 

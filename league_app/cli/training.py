@@ -39,10 +39,12 @@ from league_app.cli.output import (
 )
 from league_app.cli.training_sessions import add_session_arguments, metric_names, summary
 from league_app.core.state import LeagueState
-from league_app.core.training_job import TrainingJob
-from league_app.core.validation import resolve_game_name
+from league_app.core.trainers import trainer_facts
+from league_app.core.training_job import ANCESTOR, TrainingJob
+from league_app.core.validation import rename_ancestor, resolve_game_name
 
 DEFAULT_LEAGUE = f"training{SUFFIX}"
+HIDDEN = argparse.SUPPRESS  # accepted, so that the trainer can say why it refuses it
 LINES = 10.0  # seconds between two progress lines without a terminal
 
 
@@ -103,19 +105,20 @@ def add_trainer_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     help_text = "an option of the game"
     parser.add_argument("--option", "-o", action="append", default=[], metavar="NAME=VALUE", help=help_text)
     parser.add_argument("--name", dest="session_name", help="name of the session")
+    start_text = "start from this agent of the league instead of random networks"
     parser.add_argument(
         "--from",
         dest="ancestor",
         metavar="AGENT",
-        help="start from this agent of the league instead of random networks",
+        help=start_text if trainer_facts(name).starts_from_agent else HIDDEN,
     )
     parser.add_argument("--workers", type=int, help=f"worker processes (default: cores - 1 = {default_workers()})")
     add_executor_option(parser)
     games = {one: f" ({', '.join(some)})" for one, some in getattr(kind, "preset_games", {}).items()}
-    listed = ", ".join(f"{one!r}{games.get(one, '')}" for one in kind.presets) or "this trainer has none"
+    listed = ", ".join(f"{preset!r}{games.get(preset, '')}" for preset in kind.presets) or "this trainer has none"
     parser.add_argument("--preset", help=f"predefined settings: {listed}".replace("%", "%%"))
     presets = "".join(
-        f"\n  {program_name()} train {name} my.league --preset {shlex.quote(one)}" for one in kind.presets
+        f"\n  {program_name()} train {name} my.league --preset {shlex.quote(preset)}" for preset in kind.presets
     )
     explained = "\n".join(f"  {metric}: {one.about}" for metric, one in kind.metrics.items())
     parser.epilog = f"{parser.epilog}{presets}\n\nmetrics:\n{explained}"
@@ -158,9 +161,12 @@ def train(options: argparse.Namespace) -> CommandResult:
         _check_preset_game(kind, options.preset, name, options.json)
         if options.option:
             game = new_game(name, parse_pairs(options.option, "--option")).spec
-        job = state.training.start(
-            options.trainer, settings, game=game, name=options.session_name, ancestor=options.ancestor
-        )
+        try:
+            job = state.training.start(
+                options.trainer, settings, game=game, name=options.session_name, ancestor=options.ancestor
+            )
+        except BadValue as error:
+            raise rename_ancestor(error, "--from", options.ancestor) from None
         return finish(state, job, follow(job, options.json), options.json)
 
 
@@ -172,7 +178,7 @@ def _check_preset_game(kind: Any, preset: str | None, game: str, quiet: bool) ->
         raise BadValue("--preset", preset, needed)
     own = [name for name in fitting if getattr(kind, "preset_games", {}).get(name)]
     if preset is None and own and not quiet:
-        print_line(f"`--preset {shlex.quote(own[0])}` has settings for {game}; these are the defaults", "dim")
+        print_line(f"`--preset {shlex.quote(own[0])}` has settings for {game}; this session has the defaults", "dim")
 
 
 def open_or_create(path: str | None, game: str, on: str | None) -> LeagueState:
@@ -196,7 +202,8 @@ def resume(options: argparse.Namespace) -> CommandResult:
             unfinished = state.training.unfinished()
             latest = unfinished[-1].number if options.session is None and unfinished else options.session
             session = state.training.sessions.session(latest)
-            parsed = parse(TRAINERS.get(session.trainer), texts, f"setting of {session.trainer}")
+            now = {name: value for name, value in session.config if name != ANCESTOR}
+            parsed = parse(TRAINERS.get(session.trainer), texts, f"setting of {session.trainer}", now)
             changes = {name: getattr(parsed, name) for name in texts}
             options.session = session.number
         job = state.training.resume(options.session, changes)
@@ -291,8 +298,11 @@ def finish(state: LeagueState, job: TrainingJob, signals: Sequence[int], quiet: 
             print_line(f"finished: {session.note}")
         for agent in job.champions:
             print_line(f"{agent.name} joined {path}: {agent.notes}")
-            what = f"match {shlex.quote(path)} {shlex.quote(agent.name)} OPPONENT --pairs 100"
-            print_line(f"`ringside {what}` tests its strength", "dim")
+            seats, who = new_game(agent.game).info.seats, f"{shlex.quote(agent.name)} OPPONENT"
+            several = f"tournament run {shlex.quote(path)} --agents {who}{' OPPONENT' * (seats - 2)} --rounds 10"
+            pairs = f"match {shlex.quote(path)} {who} --pairs 100"
+            command_line = several if seats > 2 else pairs  # pairs are for two seats
+            print_line(f"`ringside {command_line}` tests its strength", "dim")
         if session.state is not RunState.FINISHED:
             sys.stdout.flush()
             resumable = [checkpoint.step for checkpoint in report["checkpoints"] if checkpoint.resumable]

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from engine.errors import BadValue
+from engine.errors import BadValue, RingsideError
 from engine.league.storage.session_rows import SavedPlayer, Session
 from engine.league.storage.sessions import SessionStore
 from league_app.cli.common import add_overwrite_option, command, open_read_only
@@ -91,9 +91,9 @@ def listing(options: argparse.Namespace) -> CommandResult:
                 str(session.number),
                 *texts,
                 plural(steps[session.number], own.unit),
-                session.state.value,
+                "failed" if session.failed else session.state.value,
                 best,
-                safe_text(session.ending),
+                safe_text(session.note),
             )
         console.print(shown)
 
@@ -107,9 +107,10 @@ def show(options: argparse.Namespace) -> CommandResult:
         report = summary(sessions, session)
 
     def shown() -> None:
-        print_line(f"{session.number}: {session.name}, {session.trainer} on {session.game.name}, {session.state.value}")
+        state = "failed" if session.failed else session.state.value
+        print_line(f"{session.number}: {session.name}, {session.trainer} on {session.game.name}, {state}")
         if session.note:
-            print_line(session.ending, "yellow" if session.failed else "")
+            print_line(session.note, "yellow" if session.failed else "")
         facts = trainer_facts(session.trainer)
         kept = (*facts.fixed, "seed")  # shown even if they have their default
         changed = [
@@ -150,6 +151,11 @@ def metric_names(trainer: str) -> list[str]:
 
 def add_player(options: argparse.Namespace) -> CommandResult:
     with LeagueState(options.league) as state:
+        roles = state.training.roles(options.session, options.step)
+        if options.role is None and len(roles) > 1:
+            raise RingsideError(
+                f"the checkpoint has {len(roles)} players: say which one with --role: {', '.join(roles)}"
+            )
         agent = state.training.enter(options.session, options.step, options.name, role=options.role)
     return CommandResult(agent, lambda: print_line(f"{agent.name} joined {options.league}: {agent.notes}"))
 

@@ -16,14 +16,14 @@ from league_app.cli.output import CommandResult, print_error
 
 
 def add(commands: Any) -> None:
-    one = command(
+    parser = command(
         commands,
         "window",
         "open the window (the default without a command, if there is a display)",
         window,
         ["window", "window my.league"],
     )
-    one.add_argument("league", nargs="?", help="the league to open (default: the last one, or the sample league)")
+    parser.add_argument("league", nargs="?", help="the league to open (default: the last one, or the sample league)")
 
 
 def window(options: argparse.Namespace) -> CommandResult:

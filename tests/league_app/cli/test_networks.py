@@ -136,8 +136,8 @@ def test_a_network_leaves_and_returns_as_an_onnx_file(capsys: Capture) -> None:
 def test_an_agent_that_is_no_network_has_no_onnx_file(capsys: Capture) -> None:
     main(["agents", "add", "a.league", "Dice", "--game", "pong"])
     capsys.readouterr()
-    told = run_rejected(capsys, "agents", "export", "a.league", "Dice", "--onnx")
-    assert "agent = 'Dice': must be of kind net or onnx or torch-net to be written as onnx, not dice" in told
+    error = run_rejected(capsys, "agents", "export", "a.league", "Dice", "--onnx")
+    assert "agent = 'Dice': must be of kind net or onnx or torch-net to be written as onnx, not dice" in error
     assert not Path("Dice.onnx").exists()
 
 

@@ -13,10 +13,12 @@ from typing import Any
 import psutil
 import pytest
 
+from agents.training.independent.config import IndependentConfig
 from engine.league.storage.league import League
 from engine.league.storage.sessions import SessionStore
+from engine.options import items
 from engine.play.match import AgentSpec
-from engine.registry import TRAINERS
+from engine.registry import TRAINERS, new_game
 from league_app.cli import output
 from league_app.cli.main import main
 from league_app.cli.training import ProgressLines
@@ -72,6 +74,17 @@ def test_training_adds_a_champion_and_prints_the_next_command(league: str, capsy
     assert [(session["name"], session["state"]) for session in found] == [("First", "finished"), ("Second", "finished")]
 
 
+def test_the_next_command_names_an_opponent_for_each_other_seat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_text(capsys, "new", "hunt.league", "--game", "treasure-hunt")
+    quick = ["--epochs", "1", "--lanes", "1", "--evaluate-matches", "2", "--references", "none", "-o", "turns=5"]
+    output = run_text(capsys, "train", "independent", "hunt.league", "--name", "Trio", *quick)
+    assert "--agents 'Trio agent " in output
+    assert "' OPPONENT OPPONENT OPPONENT --rounds 10` tests its strength" in output
+
+
 def test_json_output_contains_nothing_else(league: str, capsys: Capture) -> None:
     arguments = [
         "train",
@@ -93,6 +106,17 @@ def test_json_output_contains_nothing_else(league: str, capsys: Capture) -> None
     assert answer["metrics"]["fitness/mean"]["steps"] == [1]
     assert answer["checkpoints"][-1]["step"] == 1
     assert [agent["parents"] for agent in answer["champions"]] in ([["First"]], []), "none if it stays the best"
+
+
+def test_a_changed_setting_is_checked_with_those_of_its_session(tmp_path: Path, capsys: Capture) -> None:
+    """Not with the defaults of the others: `learn_after` may be at most `buffer`."""
+    path = tmp_path / "hunt.league"
+    config = items(IndependentConfig(buffer=100_000, learn_after=100))
+    with LeagueState.new(path) as state:
+        state.training.sessions.add("Hunt", "independent", new_game("treasure-hunt", seats=2).spec, config)
+    resume = ["train", "resume", str(path), "1", "--set"]
+    assert "learn_after = 200000: must be at most 100,000" in run_rejected(capsys, *resume, "learn_after=200000")
+    assert "buffer = 500: must be 100000, as at its start" in run_rejected(capsys, *resume, "buffer=500")
 
 
 def test_a_session_is_resumed_with_a_changed_setting(league: str, capsys: Capture) -> None:

@@ -60,6 +60,13 @@ def test_a_session_is_listed_and_shown(league: str, capsys: Capture) -> None:
     assert "has no training session yet" in run_rejected(capsys, "train", "show", "empty.league")
 
 
+def test_a_session_that_failed_is_listed_and_shown_as_failed(league: str, capsys: Capture) -> None:
+    with League(league) as league_file:
+        SessionStore(league_file).update(1, RunState.STOPPED, "the disk is full", failed=True)
+    assert "3 generations failed" in run_text(capsys, "train", "list", league)
+    assert "1: First, neat on pong, failed the disk is full" in run_text(capsys, "train", "show", league)
+
+
 def test_infinities_and_nan_can_be_shown(league: str, capsys: Capture) -> None:
     with League(league) as league_file:
         for step, value in enumerate((float("nan"), float("inf"), -float("inf"), 1.0)):
@@ -98,6 +105,20 @@ def test_the_best_player_of_a_checkpoint_joins_once(league: str, capsys: Capture
     assert "`ringside train show` lists them" in run_rejected(capsys, *arguments, "--step", "77")
     assert "Lazy" in run_rejected(capsys, *arguments, "--step", str(steps[-1]), "--name", "Lazy")
     assert sorted(League(league, read_only=True).names().values()) == ["Early", "First", "Lazy", "Tracker"]
+
+
+def test_the_roles_of_a_checkpoint_are_named_if_none_is_given(tmp_path: Path, capsys: Capture) -> None:
+    path = str(tmp_path / "roles.league")
+    with League.new(path) as league:
+        sessions = SessionStore(league)
+        sessions.add("Hunters", "independent", new_game("treasure-hunt").spec, ())
+        players = [Player("dice", 1, role.encode(), "", role) for role in ("agent 1", "agent 2")]
+        sessions.add_checkpoint(1, 2, b"", players)
+    error = run_rejected(capsys, "train", "enter", path)
+    assert error.endswith("the checkpoint has 2 players: say which one with --role: agent 1, agent 2\n")
+    assert "role = 'agent 3': must be one of 'agent 1', 'agent 2'" in run_rejected(
+        capsys, "train", "enter", path, "--role", "agent 3"
+    )
 
 
 def test_metrics_are_exported_for_tensorboard_and_as_a_table(league: str, capsys: Capture) -> None:
