@@ -19,15 +19,15 @@ PROCESS = 1
 
 def trace_events(spans: Sequence[SavedSpan], title: str) -> Iterator[dict[str, Any]]:
     """The events of a trace; times begin with the first span."""
-    first = min((one.start for one in spans), default=0.0)
-    tracks = {track: number for number, track in enumerate(dict.fromkeys(one.track for one in spans), 1)}
+    first = min((span.start for span in spans), default=0.0)
+    tracks = {track: number for number, track in enumerate(dict.fromkeys(span.track for span in spans), 1)}
     yield {"ph": "M", "name": "process_name", "pid": PROCESS, "args": {"name": title}}
     for track, number in tracks.items():
         yield {"ph": "M", "name": "thread_name", "pid": PROCESS, "tid": number, "args": {"name": track}}
         yield {"ph": "M", "name": "thread_sort_index", "pid": PROCESS, "tid": number, "args": {"sort_index": number}}
-    for one in spans:
-        times = {"ts": (one.start - first) * 1e6, "dur": one.seconds * 1e6}
-        yield {"ph": "X", "name": one.name, "pid": PROCESS, "tid": tracks[one.track], **times}
+    for span in spans:
+        times = {"ts": (span.start - first) * 1e6, "dur": span.seconds * 1e6}
+        yield {"ph": "X", "name": span.name, "pid": PROCESS, "tid": tracks[span.track], **times}
 
 
 def write_trace(

@@ -1,154 +1,23 @@
-"""The charts of training sessions: a card for each metric, in groups. Several sessions share each chart."""
+"""The charts of training sessions: a card for each metric, or for several of a group, in groups."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
-from agents.training.trainer import Metric, Reading, metric_of
-from engine.game import Floats
-from league_app.core.queries.sessions import MetricUpdate
+from league_app.gui.training.chart_specs import ChartSpec, SessionCurves, chart_lines, chart_specs, spaced
 from league_app.gui.widgets.basics import Card, ElidedLabel, button, column, label, row, tooltip_html
-from league_app.gui.widgets.chart.chart import Chart, ChartLine, Reference
+from league_app.gui.widgets.chart.chart import Chart, Reference
 from league_app.gui.widgets.chart.series import Axis, format_number
 
-SHARED_CHARTS = ({"best", "mean", "median", "worst", "max", "min"}, {"nodes", "connections"})  # metrics of one chart
 MIN_CHART_WIDTH = 330  # pixels
 MAX_COLUMNS = 3
 CHART_HEIGHT = 196
-
-
-@dataclass
-class MetricCurve:
-    """All values of one metric that were read so far."""
-
-    steps: Floats = field(default_factory=lambda: np.empty(0))
-    at: Floats = field(default_factory=lambda: np.empty(0))
-    values: Floats = field(default_factory=lambda: np.empty(0))
-
-    def update(self, new: MetricUpdate) -> None:
-        added = new.series.steps.astype(np.float64), new.series.at, new.series.values
-        if new.replace:
-            self.steps, self.at, self.values = added
-        elif len(added[0]):
-            old = self.steps, self.at, self.values
-            self.steps, self.at, self.values = (np.concatenate(pair) for pair in zip(old, added, strict=True))
-
-    @property
-    def last_point(self) -> tuple[int, float]:
-        """The last step and its time."""
-        return (int(self.steps[-1]), float(self.at[-1])) if len(self.steps) else (-1, 0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class SessionCurves:
-    """A session in the charts."""
-
-    number: int
-    name: str
-    started: float  # seconds since 1970
-    curves: Mapping[str, MetricCurve]
-    metrics: Mapping[str, Metric]  # as the trainer declares them
-    headline: str = ""
-    unit: str = "step"
-
-
-@dataclass(frozen=True)
-class ChartSpec:
-    """One chart: its metrics, and how they are displayed."""
-
-    group: str
-    title: str
-    metrics: tuple[str, ...]
-    help: str = ""
-    percent: bool = False
-    band: tuple[str, str] | None = None
-    reference: float | None = None  # a horizontal line
-    reference_label: str = ""
-
-
-def chart_specs(names: Iterable[str], declared: Mapping[str, Metric], headline: str = "") -> list[ChartSpec]:
-    """The charts of these metrics: the headline's group first, then in the trainer's order, trouble last."""
-    ordered = sorted(names, key=sort_key(declared, headline))
-    ends = {end for name in ordered if (metric := metric_of(name, declared)[0]) for end in metric.interval or ()}
-    specs: list[ChartSpec] = []
-    done: set[str] = set()
-    for name in ordered:
-        group, _, short = name.partition("/")
-        if name in done or name in ends:
-            continue
-        shared = next((names for names in SHARED_CHARTS if short in names), set[str]())
-        same = [other for other in ordered if other.partition("/")[0] == group and other.partition("/")[2] in shared]
-        metrics = tuple(same) if len(same) > 1 else (name,)
-        done.update(metrics)
-        specs.append(_chart_spec(name, metrics, set(ordered), declared))
-    return specs
-
-
-def _chart_spec(name: str, metrics: tuple[str, ...], known: set[str], declared: Mapping[str, Metric]) -> ChartSpec:
-    group, _, short = name.partition("/")
-    metric = metric_of(name, declared)[0] or Metric("")
-    title, text = metric.title.format(name=short) or spaced(short).capitalize(), metric.about
-    if len(metrics) > 1:
-        title = " and ".join(spaced(one.partition("/")[2]) for one in metrics).capitalize()
-        lines = ((one.partition("/")[2], (metric_of(one, declared)[0] or Metric("")).about) for one in metrics)
-        text = "\n".join(f"{one}: {about}" for one, about in lines)
-    band = metric.interval if metric.interval is not None and known.issuperset(metric.interval) else None
-    share, label = metric.reading is Reading.SHARE, metric.reference_label.format(name=short)
-    return ChartSpec(group, title, metrics, text, share, band, metric.reference, label)
-
-
-def sort_key(declared: Mapping[str, Metric], headline: str) -> Callable[[str], tuple[bool, int, str, int, bool, str]]:
-    """Orders metrics as the trainer declares them, with the headline's group first, the group `trouble` last and
-    Random as first opponent."""
-    groups = list(dict.fromkeys(name.partition("/")[0] for name in (headline, *declared)))
-    indexes = {name: index for index, name in enumerate(declared)}
-
-    def key(name: str) -> tuple[bool, int, str, int, bool, str]:
-        group, _, short = name.partition("/")
-        group_index = groups.index(group) if group in groups else len(groups)
-        return group == "trouble", group_index, group, indexes.get(name, len(indexes)), short != "Random", name
-
-    return key
-
-
-def spaced(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def chart_lines(spec: ChartSpec, sessions: Sequence[SessionCurves], axis: Axis) -> list[ChartLine]:
-    """One session: a colour for each metric. Several: a colour for each session, dashes for its other metrics."""
-    lines = []
-    for session_index, session in enumerate(sessions):
-        for metric_index, name in enumerate(spec.metrics):
-            curve = session.curves.get(name)
-            if curve is None or not len(curve.steps):
-                continue
-            short = spaced(name.partition("/")[2])
-            single = len(spec.metrics) == 1
-            if len(sessions) == 1:
-                text, colour = "" if single else short, metric_index
-            else:
-                text = session.name if single else f"{session.name}, {short}"
-                colour = session_index + 6 * metric_index
-            ends = [_values_at(session.curves.get(end), curve.steps) for end in spec.band or ()]
-            low, high = ends if len(ends) == 2 else (None, None)
-            x = curve.steps if axis == "step" else curve.at - session.started
-            lines.append(ChartLine(text, x, curve.values, low, high, colour, smooth=True))
-    return lines
-
-
-def _values_at(curve: MetricCurve | None, steps: Floats) -> Floats | None:
-    """The values of a curve at these steps; NaN where it has none."""
-    if curve is None or not len(curve.steps):
-        return None
-    values = dict(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
-    return np.array([values.get(step, np.nan) for step in steps.tolist()])
+WIDE = 3  # metrics; the chart of more, if it is the only one of its group, has the whole width
 
 
 class ChartCard(Card):
@@ -230,7 +99,7 @@ class MetricCharts(QScrollArea):
         self._sessions = list(sessions)
         names = {name for session in sessions for name, curve in session.curves.items() if len(curve.steps)}
         declared = {name: metric for session in sessions for name, metric in session.metrics.items()}
-        specs = chart_specs(names, declared, sessions[0].headline if sessions else "")
+        specs = chart_specs(names, declared, sessions[0].headline if sessions else "", len(sessions))
         if list(self.cards) != specs:
             self._rebuild(specs)
         self._mark_stale()
@@ -331,8 +200,9 @@ class _Group(QWidget):
     def arrange(self, cards: Sequence[ChartCard], columns: int) -> None:
         for card in cards:
             self._grid.removeWidget(card)
+        wide = len(cards) == 1 and len(cards[0].spec.metrics) > WIDE
         for index, card in enumerate(cards):
-            self._grid.addWidget(card, index // columns, index % columns)
+            self._grid.addWidget(card, index // columns, index % columns, 1, columns if wide else 1)
             card.show()
         for index in range(MAX_COLUMNS):
             self._grid.setColumnStretch(index, 1 if index < columns else 0)

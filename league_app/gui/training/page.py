@@ -1,4 +1,4 @@
-"""The Training page: the list of sessions, and charts, players, log and settings of the selected one."""
+"""The Training page: the list of sessions, and charts, players, timeline, log and settings of the selected one."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ from league_app.core.state import LeagueState
 from league_app.core.trainers import TrainerFacts
 from league_app.gui.context import AppContext
 from league_app.gui.page import Page
-from league_app.gui.training.charts import MetricCharts, MetricCurve, SessionCurves
+from league_app.gui.training.chart_specs import MetricCurve, SessionCurves
+from league_app.gui.training.charts import MetricCharts
 from league_app.gui.training.players import TrainedPlayers
 from league_app.gui.training.session_details import SessionLog, SettingsView
 from league_app.gui.training.session_header import SessionHeader
 from league_app.gui.training.session_list import SessionList
 from league_app.gui.training.sessions_model import SessionsModel
+from league_app.gui.training.timeline import SessionTimeline
 from league_app.gui.widgets.basics import Card, ElidedLabel, EmptyState, button, column, label, row
 from league_app.gui.widgets.fields import ChoiceBox
 from league_app.gui.widgets.file_dialogs import open_folder, save_file
@@ -69,6 +71,8 @@ class TrainingPage(Page):
         self.charts.set_folded(group for group in context.settings.get("training/folded", []) if isinstance(group, str))
         self.players = TrainedPlayers(context, self, self.header.player)
         self.players.counted.connect(self._count_players)
+        self.timeline = SessionTimeline(context)
+        self.timeline.found.connect(self._show_timeline_tab)
         self._build()
         context.changed.connect(self._notify_ended_sessions)
         context.opened.connect(self._on_league_opened)
@@ -87,10 +91,11 @@ class TrainingPage(Page):
         self.tabs.setAccessibleName("Session view")
         charts = QWidget()
         charts.setLayout(column(self._build_toolbar(), self.charts, gap=8))
-        views = (("Charts", charts), ("Players", self.players.view), ("Log", self.log_view))
-        for name, view in (*views, ("Settings", self.settings_view)):
+        views = {"Charts": charts, "Players": self.players.view, "Timeline": self.timeline, "Log": self.log_view}
+        for name, view in {**views, "Settings": self.settings_view}.items():
             self.tabs.addTab(name)
             self.stack.addWidget(view)
+        self._show_timeline_tab(False)
         self.tabs.currentChanged.connect(self.stack.setCurrentIndex)
         right = column(self.header, self.tabs, gap=8)
         right.addWidget(self.stack, 1)
@@ -150,6 +155,11 @@ class TrainingPage(Page):
         return self.list.number
 
     @property
+    def _charted(self) -> list[int]:
+        """The sessions of the charts: the checked ones, or else the selected one."""
+        return self.model.checked or [self.number] * bool(self.number)
+
+    @property
     def summary(self) -> SessionSummary | None:
         return self._summary_of(self.number)
 
@@ -177,10 +187,10 @@ class TrainingPage(Page):
             self.list.select(self._pending)
             self._pending = 0
 
-    @Slot(int)
-    def _select(self, number: int) -> None:
+    @Slot(int, bool)
+    def _select(self, number: int, keep_checks: bool) -> None:
         """Shows this session alone, unless it is checked for comparison."""
-        if number not in self.model.checked:
+        if not keep_checks and number not in self.model.checked:
             self.model.set_checked([number])
         else:
             self._load_curves()
@@ -194,6 +204,7 @@ class TrainingPage(Page):
         self.log_view.show_session(summary)
         self._show_settings(summary)
         self.players.show_session(summary)
+        self.timeline.show_session(summary)
         self._load_curves()
 
     def _show_settings(self, summary: SessionSummary) -> None:
@@ -201,23 +212,23 @@ class TrainingPage(Page):
 
     @Slot()
     def _load_curves(self) -> None:
-        """Loads new values of the checked sessions."""
+        """Loads new values of the sessions in the charts, and of the selected one for its players."""
         if self.context.state is None or not self.isVisible() or self._filling:
             return
-        checked = self.model.checked
+        needed = dict.fromkeys([*self._charted, self.number] if self.number else self._charted)
         known: KnownPoints = {
             number: {name: curve.last_point for name, curve in self._curves.get(number, {}).items()}
-            for number in checked
+            for number in needed
         }
-        trainers = {row.session.trainer for row in self.model.rows if row.number in checked} - set(self._trainers)
+        trainers = {row.session.trainer for row in self.model.rows if row.number in needed} - set(self._trainers)
         self.context.ask("training/curves", partial(load_updates, known, trainers), self._show_curves)
 
     def _show_curves(self, new: object) -> None:
         assert isinstance(new, SessionUpdates)
         self._trainers |= new.trainers
-        if list(new.metrics) == self._drawn and not any(new.metrics.values()) and not new.trainers:
+        if self._charted == self._drawn and not any(new.metrics.values()) and not new.trainers:
             return  # nothing is new: do not redraw charts of ten thousand steps
-        self._drawn = list(new.metrics)
+        self._drawn = self._charted
         for number, updates in new.metrics.items():
             curves = self._curves.setdefault(number, {})
             for name, update in updates.items():
@@ -230,7 +241,7 @@ class TrainingPage(Page):
     def _draw(self) -> None:
         sessions = {row.number: row.session for row in self.model.rows}
         shown = []
-        for session in (sessions[number] for number in self.model.checked if number in sessions):
+        for session in (sessions[number] for number in self._charted if number in sessions):
             facts, curves = self._trainers.get(session.trainer, UNKNOWN), self._curves.get(session.number, {})
             shown.append(
                 SessionCurves(
@@ -238,7 +249,7 @@ class TrainingPage(Page):
                 )
             )
         self.charts.show_sessions(shown)
-        units = {one.unit for one in shown}
+        units = {view.unit for view in shown}
         self.axis.setItemText(0, f"{units.pop().capitalize()}s" if len(units) == 1 else "Steps")
         self.comparison.setText(f"Comparing {len(shown)} sessions" if len(shown) > 1 else "")
         summary = self.summary
@@ -262,6 +273,13 @@ class TrainingPage(Page):
     @Slot(int)
     def _count_players(self, count: int) -> None:
         self.tabs.setTabText(1, f"Players ({count})" if count else "Players")
+
+    @Slot(bool)
+    def _show_timeline_tab(self, shown: bool) -> None:
+        index = self.stack.indexOf(self.timeline)
+        if not shown and self.tabs.currentIndex() == index:
+            self.tabs.setCurrentIndex(0)
+        self.tabs.setTabVisible(index, shown)
 
     @Slot()
     def _on_league_opened(self) -> None:

@@ -17,13 +17,20 @@ from engine.league.records import Agent
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import game_of
 from league_app.core.exhibitions import random_seed
-from league_app.core.queries.sessions import SessionSummary, TrainedPlayer, load_diagrams, load_players, load_ranks
+from league_app.core.queries.sessions import (
+    SessionSummary,
+    TrainedPlayer,
+    latest_points,
+    load_diagrams,
+    load_players,
+    load_ranks,
+)
 from league_app.core.state import LeagueState
 from league_app.core.trainers import TrainerFacts
 from league_app.core.training_job import TrainingJob
 from league_app.gui.context import AppContext
 from league_app.gui.placement_matches import Placed, PlacementQueue
-from league_app.gui.training.charts import MetricCurve
+from league_app.gui.training.chart_specs import MetricCurve
 from league_app.gui.training.player_cards import PlayerCard, Players, league_status
 
 
@@ -34,6 +41,7 @@ class PlayersSnapshot:
     session: int
     players: list[TrainedPlayer]
     total: int
+    measured: dict[str, int]  # by metric: its last step
     diagrams: dict[str, Diagram | None]  # new ones, by content hash
     ranks: dict[str, tuple[int, int, float, float]]
     opponents: list[tuple[str, str]]  # names and ids
@@ -53,11 +61,13 @@ def load_snapshot(
     number: int, game: GameSpec, pool: GameSpec, drawn: frozenset[str], state: LeagueState
 ) -> PlayersSnapshot:
     players, total = load_players(state, number)
+    latest = latest_points(state.league, [number])[number]  # after the players: it has the validations of all of them
+    measured = {name: step for name, (step, _) in latest.items()}
     diagrams = load_diagrams(state, [player for player in players if player.payload not in drawn])
     entered = {player.agent for player in players if player.agent}
     ranks = load_ranks(state, pool, entered) if entered else {}
     opponents = [(agent.name, agent.id) for agent in state.agents(game.name) if agent.kind != KIND.name]
-    return PlayersSnapshot(number, players, total, diagrams, ranks, opponents, state.league.names())
+    return PlayersSnapshot(number, players, total, measured, diagrams, ranks, opponents, state.league.names())
 
 
 class TrainedPlayers(QObject):
@@ -124,10 +134,12 @@ class TrainedPlayers(QObject):
 
     def _result(self, player: TrainedPlayer) -> str:
         """Its headline metric, as text: the best value up to its first step, which selected it, or its own at that
-        step if it has a role."""
+        step if it has a role. Empty while its validation has not been read, which a query of its own reads."""
         facts = self._session.facts if self._session is not None else TrainerFacts()
-        curve = self._curves.get(facts.metric_of_player(player.role))
-        if curve is None or not len(curve.steps):
+        name = facts.metric_of_player(player.role)
+        curve = self._curves.get(name)
+        measured = self._snapshot.measured.get(name, -1) if self._snapshot is not None else -1
+        if curve is None or not len(curve.steps) or curve.last_point[0] < min(measured, player.first_step):
             return ""
         until = curve.values[: int(np.searchsorted(curve.steps, player.first_step, side="right"))]
         best = facts.best(until[-1:] if player.role else until)

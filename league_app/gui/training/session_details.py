@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 from PySide6.QtCore import Qt
@@ -12,7 +13,7 @@ from league_app.gui.widgets.basics import Card, ElidedLabel, clear, column, labe
 
 
 class SessionLog(QPlainTextEdit):
-    """The latest messages. Follows new ones unless the user has scrolled up."""
+    """The latest messages with their times, also of earlier runs. Follows new ones unless the user has scrolled up."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,7 +23,10 @@ class SessionLog(QPlainTextEdit):
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
 
     def show_session(self, summary: SessionSummary) -> None:
-        lines = [f"Warning: {text}" if warning else text for text, warning in summary.logs]
+        lines = [
+            f"{time.strftime('%H:%M:%S', time.localtime(log.at))}  {'Warning: ' * log.warning}{log.text}"
+            for log in summary.logs
+        ]
         if summary.session.note:
             lines.append(f"{summary.status.capitalize()}: {summary.session.note}")
         text = "\n".join(lines)

@@ -74,12 +74,11 @@ class SessionHeader(Card):
         text, tone = "", ""
         if summary.trouble:
             text, tone = summary.trouble, "bad"
-        elif summary.running and summary.logs:
-            last, warning = summary.logs[-1]
-            text, tone = last, "warn" if warning else ""
+        elif summary.running and summary.message:
+            text, tone = summary.message.text, "warn" if summary.message.warning else ""
         elif not summary.running and summary.session.note:
             text, tone = summary.session.ending, "bad" if summary.session.failed else ""
-            text = text[:1].upper() + text[1:]
+            text = "" if text == summary.progress_text else text[:1].upper() + text[1:]  # such as 120 epochs
         self.message.setText(" ".join(text.split()))
         self.message.setVisible(bool(text))
         set_tone(self.message, tone)

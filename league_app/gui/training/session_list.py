@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import (
-    QAbstractItemModel,
-    QEvent,
-    QModelIndex,
-    QPersistentModelIndex,
-    QPointF,
-    QRectF,
-    QSize,
-    Qt,
-    Signal,
-    Slot,
-)
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent, QPainter, QPen, QPolygonF
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
@@ -27,17 +16,21 @@ from league_app.gui.widgets.table.delegates import draw_elided
 Index = QModelIndex | QPersistentModelIndex
 HEIGHT = 66
 BOX = 16
+NEAR = 8  # pixels around a check box that belong to it for the mouse
 TONES = {"running": "accent", "paused": "warn", "failed": "bad", "finished": "good", "stopped": "muted"}
 
 
 class SessionList(QListView):
-    """Space toggles the check box; arrow keys or a click select."""
+    """Arrow keys or a click select. A click on a check box, Ctrl and a click, or Space toggles the check box and
+    selects nothing; Ctrl and an arrow key select without a change of check boxes."""
 
-    selected = Signal(int)  # number of the session
+    selected = Signal(int, bool)  # number of the session, and whether the check boxes stay as they are
 
     def __init__(self, model: SessionsModel) -> None:
         super().__init__()
         self._sessions = model
+        self._pressed = 0  # the session whose check box the mouse has pressed
+        self._keeps_checks = False
         self.setModel(model)
         self.setItemDelegate(_SessionDelegate(model, self))
         self.setAccessibleName("Training sessions")
@@ -62,13 +55,53 @@ class SessionList(QListView):
     def _on_current_changed(self, index: QModelIndex, before: QModelIndex) -> None:
         summary = index.data(SUMMARY_ROLE)
         if isinstance(summary, SessionSummary):
-            self.selected.emit(summary.number)
+            self.selected.emit(summary.number, self._keeps_checks)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         if event.key() == Qt.Key.Key_Space and self.number:
             self._sessions.toggle(self.number)
-        else:
-            super().keyPressEvent(event)
+            return
+        self._keeps_checks = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        super().keyPressEvent(event)
+        self._keeps_checks = False
+
+    # The view selects a row when the mouse is pressed: events of a check box do not reach it
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        self._pressed = self._number_to_toggle(event)
+        if not self._pressed:
+            super().mousePressEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        self._pressed = self._number_to_toggle(event)
+        if not self._pressed:
+            super().mouseDoubleClickEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        if not self._pressed:
+            super().mouseMoveEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        pressed, self._pressed = self._pressed, 0
+        if not pressed:
+            super().mouseReleaseEvent(event)
+        elif pressed == self._number_to_toggle(event):
+            self._sessions.toggle(pressed)
+
+    def _number_to_toggle(self, event: QMouseEvent) -> int:
+        """The session whose check box the left button means; 0 if it means none."""
+        index = self.indexAt(event.position().toPoint())
+        summary = index.data(SUMMARY_ROLE)
+        if event.button() != Qt.MouseButton.LeftButton or not isinstance(summary, SessionSummary):
+            return 0
+        near = box_rect(QRectF(self.visualRect(index))).adjusted(-NEAR, -NEAR, NEAR, NEAR)
+        ctrl = event.modifiers() & Qt.KeyboardModifier.ControlModifier
+        return summary.number if ctrl or near.contains(event.position()) else 0
+
+
+def box_rect(row: QRectF) -> QRectF:
+    """The check box in a row of the list."""
+    return QRectF(row.left() + 11, row.top() + 10, BOX - 1, BOX - 1)
 
 
 class _SessionDelegate(QStyledItemDelegate):
@@ -111,7 +144,7 @@ class _SessionDelegate(QStyledItemDelegate):
         painter.restore()
 
     def _draw_check_box(self, painter: QPainter, rect: QRectF, colour_index: int | None) -> None:
-        box = self._box_rect(rect)
+        box = box_rect(rect)
         painter.setPen(QPen(theme.colour("border"), 1))
         painter.setBrush(theme.colour("surface"))
         if colour_index is not None:
@@ -123,20 +156,6 @@ class _SessionDelegate(QStyledItemDelegate):
             painter.setPen(QPen(theme.colour("surface"), 1.8))
             at = box.center()
             painter.drawPolyline(QPolygonF([at + QPointF(-3.5, 0), at + QPointF(-1, 3), at + QPointF(4, -3)]))
-
-    def _box_rect(self, rect: QRectF) -> QRectF:
-        return QRectF(rect.left() + 11, rect.top() + 10, BOX - 1, BOX - 1)
-
-    def editorEvent(  # noqa: N802
-        self, event: QEvent, model: QAbstractItemModel, option: QStyleOptionViewItem, index: Index
-    ) -> bool:
-        if event.type() == QEvent.Type.MouseButtonRelease and isinstance(event, QMouseEvent):
-            summary = index.data(SUMMARY_ROLE)
-            near = self._box_rect(QRectF(option.rect)).adjusted(-8, -8, 8, 8)
-            if near.contains(event.position()) and isinstance(summary, SessionSummary):
-                self._sessions.toggle(summary.number)
-                return True
-        return False
 
 
 def _progress_text(summary: SessionSummary) -> str:

@@ -15,7 +15,7 @@ SUMMARY_ROLE = Qt.ItemDataRole.UserRole
 
 
 class SessionsModel(QAbstractListModel):
-    """Sessions, newest first. The charts show the checked ones together."""
+    """Sessions, newest first. The charts show the checked ones together, or the selected one if none is checked."""
 
     checks_changed = Signal()
 

@@ -68,11 +68,12 @@ def draw_layers(painter: QPainter, rect: QRectF, diagram: Diagram) -> None:
     named = rect.height() >= NAMED_HEIGHT
     room = rect.adjusted(0, 0, 0, -LINE if named else 0)
     step = room.width() / len(diagram.blocks)
-    for one, before in zip(diagram.blocks[1:], diagram.blocks, strict=False):
+    for block, before in zip(diagram.blocks[1:], diagram.blocks, strict=False):
         painter.setPen(QPen(theme.colour("border"), 1))
         centre = room.center().y()
         painter.drawLine(
-            QPointF(room.left() + before.x * room.width(), centre), QPointF(room.left() + one.x * room.width(), centre)
+            QPointF(room.left() + before.x * room.width(), centre),
+            QPointF(room.left() + block.x * room.width(), centre),
         )
     for block in diagram.blocks:
         x, height = room.left() + block.x * room.width(), block.height * room.height()

@@ -1,4 +1,4 @@
-"""A list of agents to tick, with a filter, buttons for all and none, and an order of entry."""
+"""A list of agents to check, with a filter, buttons for all and none, and an order of entry."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class PickRow:
 
 
 class PickModel(TableModel):
-    """Check boxes in the first column; ticked agents are numbered in their order of entry."""
+    """Check boxes in the first column; checked agents are numbered in their order of entry."""
 
-    ticked = Signal()
+    checked = Signal()
 
     def __init__(self) -> None:
         columns = [
@@ -64,7 +64,7 @@ class PickModel(TableModel):
                 self._position_text,
                 sort=self._position,
                 width=64,
-                tip="Ticked agents take part, in this order",
+                tip="Checked agents take part, in this order",
             ),
             Column("agent", "Agent", _name, paint="agent", value=_cell, cell_tip=_tip, width=210, min_width=90, grow=1),
             Column(
@@ -79,9 +79,9 @@ class PickModel(TableModel):
             ),
         ]
         super().__init__(columns, _id)
-        self._positions: dict[str, int] = {}  # of ticked agents, by id, from 1
+        self._positions: dict[str, int] = {}  # of checked agents, by id, from 1
 
-    # Ticked agents
+    # Checked agents
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -89,20 +89,20 @@ class PickModel(TableModel):
         return tuple(self._positions)
 
     def set_chosen(self, ids: Iterable[str]) -> None:
-        """Ticks exactly these agents; ids that are not listed are ignored."""
+        """Checks exactly these agents; ids that are not listed are ignored."""
         chosen = set(ids)
         self._renumber([row.agent.id for row in self.all_rows if row.agent.id in chosen])
 
-    def tick(self, ids: Iterable[str], on: bool) -> None:
-        ticked = set(ids)
-        self.set_chosen(set(self._positions) | ticked if on else set(self._positions) - ticked)
+    def check(self, ids: Iterable[str], on: bool) -> None:
+        checked = set(ids)
+        self.set_chosen(set(self._positions) | checked if on else set(self._positions) - checked)
 
     def move_to_top(self, ids: Sequence[str]) -> None:
-        """Moves these agents to the top of the list, and ticks them."""
+        """Moves these agents to the top of the list, and checks them."""
         first = [row for row in self.all_rows if row.agent.id in ids]
         rest = [row for row in self.all_rows if row.agent.id not in ids]
         self.set_rows([*first, *rest])
-        self.tick(ids, True)
+        self.check(ids, True)
 
     def set_ratings(self, ratings: Mapping[str, tuple[float, float]]) -> None:
         """Rating and half of its interval, by id."""
@@ -115,7 +115,7 @@ class PickModel(TableModel):
             self._positions = numbers
             if self.rows:
                 self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, TICK_COLUMN))
-            self.ticked.emit()
+            self.checked.emit()
 
     def _position_text(self, pick: PickRow) -> str:
         return str(self._positions.get(pick.agent.id, ""))
@@ -141,7 +141,7 @@ class PickModel(TableModel):
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:  # noqa: N802
         if role != Qt.ItemDataRole.CheckStateRole or not index.isValid() or index.column() != TICK_COLUMN:
             return False
-        self.tick([self.rows[index.row()].agent.id], Qt.CheckState(value) == Qt.CheckState.Checked)
+        self.check([self.rows[index.row()].agent.id], Qt.CheckState(value) == Qt.CheckState.Checked)
         return True
 
 
@@ -158,12 +158,12 @@ class _PickTable(TableView):
         plain = QGuiApplication.keyboardModifiers() == Qt.KeyboardModifier.NoModifier
         if plain and index.isValid() and index.column() != TICK_COLUMN:
             id = self._model.rows[index.row()].agent.id
-            self._model.tick([id], id not in self._model.chosen)
+            self._model.check([id], id not in self._model.chosen)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         if event.key() == Qt.Key.Key_Space:
             ids = [row.agent.id for row in self.selected_rows()]
-            self._model.tick(ids, not set(ids) <= set(self._model.chosen))
+            self._model.check(ids, not set(ids) <= set(self._model.chosen))
             return
         super().keyPressEvent(event)
 
@@ -176,11 +176,11 @@ class AgentPicker(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.model = PickModel()
-        self.model.ticked.connect(self._on_ticked)
+        self.model.checked.connect(self._on_checked)
         self.table = _PickTable(self.model)
         self.count = label("", "caption")
-        self.all_button = button("All", self._tick_all, tip="Tick all agents in the list")
-        self.none_button = button("None", self._tick_none, tip="Untick all agents in the list")
+        self.all_button = button("All", self._check_all, tip="Check all agents in the list")
+        self.none_button = button("None", self._check_none, tip="Uncheck all agents in the list")
         self.top_button = button("Move to top", self._move_selected_to_top, tip=MOVE_TO_TOP_TIP)
         self.filtered = FilteredTable(self.table, "Filter agents", [self.all_button, self.none_button], "agent")
         self.setLayout(column(self.filtered, row(self.count, 1, self.top_button), gap=8))
@@ -193,22 +193,22 @@ class AgentPicker(QWidget):
         self.model.set_rows([PickRow(agent) for agent in agents])
         ids = set(chosen)
         self.model.set_chosen(row.agent.id for row in self.model.all_rows if row.installed and row.agent.id in ids)
-        self._on_ticked()
+        self._on_checked()
 
     def _shown_ids(self) -> list[str]:
         return [row.agent.id for row in self.model.rows]
 
-    def _tick_all(self) -> None:
-        self.model.tick([row.agent.id for row in self.model.rows if row.installed], True)
+    def _check_all(self) -> None:
+        self.model.check([row.agent.id for row in self.model.rows if row.installed], True)
 
-    def _tick_none(self) -> None:
-        self.model.tick(self._shown_ids(), False)
+    def _check_none(self) -> None:
+        self.model.check(self._shown_ids(), False)
 
     def _move_selected_to_top(self) -> None:
         self.model.move_to_top([row.agent.id for row in self.table.selected_rows()])
 
     @Slot()
-    def _on_ticked(self) -> None:
+    def _on_checked(self) -> None:
         self.count.setText(f"{len(self.model.chosen):,} of {len(self.model.all_rows):,} take part")
         self.edited.emit()
 

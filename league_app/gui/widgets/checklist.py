@@ -16,13 +16,13 @@ ID = Qt.ItemDataRole.UserRole
 
 
 @dataclass(frozen=True)
-class Choice:
+class CheckItem:
     id: str
     name: str
     about: str = ""  # its kind
     colour: str = ""  # RRGGBB
-    ticked: bool = False
-    disabled_reason: str = ""  # why it cannot be ticked
+    checked: bool = False
+    disabled_reason: str = ""  # why it cannot be checked
 
 
 def dot_icon(colour: str, size: int = 12) -> QIcon:
@@ -65,13 +65,13 @@ class CheckList(QWidget):
         self.list.setLayout(column(self.message, margin=16))
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.count = label("", "caption")
-        every, none = button("All", self.tick_all, link=True), button("None", self.tick_none, link=True)
+        every, none = button("All", self.check_all, link=True), button("None", self.check_none, link=True)
         self.setLayout(column(row(self.field, every, none, self.count), self.list))
         self.field.textChanged.connect(self._filter)
         self.list.itemChanged.connect(self._on_changed)
         self.list.itemActivated.connect(self._toggle)
 
-    def set_choices(self, choices: Sequence[Choice]) -> None:
+    def set_choices(self, choices: Sequence[CheckItem]) -> None:
         blocked = self.list.blockSignals(True)
         self.list.clear()
         for choice in choices:
@@ -80,7 +80,7 @@ class CheckList(QWidget):
             item.setToolTip(tooltip_html(f"{choice.name}\n{choice.disabled_reason or choice.about}".strip()))
             if choice.colour:
                 item.setIcon(dot_icon(choice.colour))
-            item.setCheckState(Qt.CheckState.Checked if choice.ticked else Qt.CheckState.Unchecked)
+            item.setCheckState(Qt.CheckState.Checked if choice.checked else Qt.CheckState.Unchecked)
             flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable
             item.setFlags(flags if not choice.disabled_reason else Qt.ItemFlag.NoItemFlags)
             if choice.disabled_reason:
@@ -100,19 +100,19 @@ class CheckList(QWidget):
         return [self.list.item(index) for index in range(self.list.count())]
 
     @property
-    def ticked(self) -> list[str]:
+    def checked(self) -> list[str]:
         """Ids, in the order shown."""
         return [item.data(ID) for item in self._items() if item.checkState() == Qt.CheckState.Checked]
 
     @Slot()
-    def tick_all(self) -> None:
-        self._tick(Qt.CheckState.Checked)
+    def check_all(self) -> None:
+        self._set_state(Qt.CheckState.Checked)
 
     @Slot()
-    def tick_none(self) -> None:
-        self._tick(Qt.CheckState.Unchecked)
+    def check_none(self) -> None:
+        self._set_state(Qt.CheckState.Unchecked)
 
-    def _tick(self, state: Qt.CheckState) -> None:
+    def _set_state(self, state: Qt.CheckState) -> None:
         """Sets the visible items; filtered ones keep their state."""
         blocked = self.list.blockSignals(True)
         for item in self._items():
@@ -134,5 +134,5 @@ class CheckList(QWidget):
 
     @Slot()
     def _on_changed(self, *_: object) -> None:
-        self.count.setText(f"{len(self.ticked):,} of {self.list.count():,}")
+        self.count.setText(f"{len(self.checked):,} of {self.list.count():,}")
         self.changed.emit()

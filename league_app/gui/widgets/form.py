@@ -158,7 +158,7 @@ class Form(QWidget):
 
     def show_error_at_field(self, error: Exception) -> bool:
         """Shows an error at the field that it names, until that is edited. Returns False if there is no such field."""
-        name = error.field if isinstance(error, RingsideError) else ""
+        name = self._field_of(error)
         if name not in self._by_name:
             return False
         self._open = self._open or self._rows.index(self._by_name[name]) >= self._visible_count
@@ -166,6 +166,15 @@ class Form(QWidget):
         self._by_name[name].show_state(requirement(error), self._by_name[name].changed)
         self._by_name[name].field.control.setFocus()
         return True
+
+    def _field_of(self, error: Exception) -> str:
+        """The field that an error names, or whose text has the unknown name; empty if there is none."""
+        if isinstance(error, UnknownName) and not error.field:
+            for one in self._rows:
+                control = one.field.control
+                if isinstance(control, QLineEdit) and error.name in map(str.strip, control.text().split(",")):
+                    return one.field.name
+        return error.field if isinstance(error, RingsideError) else ""
 
     def control(self, name: str) -> QWidget:
         return self._by_name[name].field.control

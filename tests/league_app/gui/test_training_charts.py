@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRectF, Qt
 from pytestqt.qtbot import QtBot
 
 from engine.league.storage.sessions import SessionStore
 from league_app.core.queries.sessions import latest_points, load_metric_updates
 from league_app.gui.context import AppContext
-from league_app.gui.training.charts import MetricCurve, chart_specs
+from league_app.gui.training.chart_specs import MetricCurve, chart_specs
 from league_app.gui.training.page import export
+from league_app.gui.training.session_list import box_rect
 from tests.agents.training.session_helpers import registered_trainers
 from tests.league_app.gui.training_helpers import (
     Notifications,
@@ -87,6 +88,47 @@ def test_checked_sessions_share_the_charts(context: AppContext, qtbot: QtBot) ->
     assert page.comparison.text() == "Comparing 2 sessions"
     qtbot.keyClick(page.list, Qt.Key.Key_Space)
     until(qtbot, lambda: [line.name for line in chart_of(page, "Matches").lines] == [""])
+
+
+def test_a_click_on_a_check_box_toggles_only_that_box(context: AppContext, qtbot: QtBot) -> None:
+    first, second = recorded(context.league, "one"), recorded(context.league, "two", 60)
+    page = page_of(context, qtbot)
+
+    def click(number: int, *, on_box: bool = True, ctrl: bool = False) -> None:
+        area = page.list.visualRect(page.model.index(page.model.row_of(number)))
+        at = box_rect(QRectF(area)).center().toPoint() if on_box else area.center()
+        modifier = Qt.KeyboardModifier.ControlModifier if ctrl else Qt.KeyboardModifier.NoModifier
+        qtbot.mouseClick(page.list.viewport(), Qt.MouseButton.LeftButton, modifier, at)
+
+    def drawn() -> list[str]:
+        return [line.name for line in chart_of(page, "Matches").lines] if page.charts.cards else []
+
+    until(qtbot, lambda: page.number == second and drawn() == [""])
+    click(first)
+    assert (page.number, page.model.checked) == (second, [second, first])
+    until(qtbot, lambda: drawn() == ["two", "one"])
+    click(first)
+    click(second)
+    assert (page.number, page.model.checked) == (second, [])
+    until(qtbot, lambda: drawn() == [""] and len(chart_of(page, "Matches").lines[0].x) == 60)
+    click(second)
+    click(first, on_box=False, ctrl=True)
+    assert (page.number, page.model.checked) == (second, [second, first])
+    click(first, ctrl=True)
+    click(first, on_box=False)
+    assert (page.number, page.model.checked) == (first, [first])
+    until(qtbot, lambda: len(chart_of(page, "Matches").lines[0].x) == 30)
+
+
+def test_sessions_are_compared_with_keys(context: AppContext, qtbot: QtBot) -> None:
+    first, second = recorded(context.league, "one"), recorded(context.league, "two", 60)
+    page = page_of(context, qtbot)
+    until(qtbot, lambda: page.number == second)
+    page.list.setFocus()
+    qtbot.keyClick(page.list, Qt.Key.Key_Down, Qt.KeyboardModifier.ControlModifier)
+    assert (page.number, page.model.checked) == (first, [second])
+    qtbot.keyClick(page.list, Qt.Key.Key_Space)
+    assert page.model.checked == [second, first]
 
 
 def test_only_new_values_are_read_and_a_rewound_metric_is_read_again(context: AppContext) -> None:

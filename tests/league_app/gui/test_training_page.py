@@ -109,6 +109,10 @@ def test_a_session_starts_in_the_dialog_grows_pauses_stops_and_resumes(context: 
     steps = SessionStore(context.league.league).steps(1)
     page.header.main_button.click()
     until(qtbot, lambda: page.header.status.text() == "Running" and page.summary and page.summary.step > steps)
+    log = page.log_view
+    until(qtbot, lambda: len(log.toPlainText().splitlines()) > 2)
+    first, resumed, second = (line.partition("  ")[2] for line in log.toPlainText().splitlines()[:3])
+    assert (first[:7], resumed, second[:5]) == ("from 0 ", "Resumed", "from "), "earlier messages are kept"
     page.run_command("kill")
     until(qtbot, lambda: page.header.status.text() == "Stopped")
     assert "on request" in page.header.message.text()

@@ -11,6 +11,8 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from agents.human import person
+from agents.training.events import Player
+from engine.league.storage.sessions import SessionStore
 from engine.play.match import AgentSpec
 from engine.registry import KINDS, draw_agent
 from league_app.core.queries.sessions import load_players
@@ -18,6 +20,7 @@ from league_app.core.state import LeagueState
 from league_app.core.training_job import TrainingJob
 from league_app.gui import placement_matches
 from league_app.gui.context import AppContext
+from league_app.gui.training.chart_specs import MetricCurve
 from tests.agents.training.session_helpers import registered_trainers
 from tests.league_app.gui.conftest import BOTS, QUICK
 from tests.league_app.gui.training_helpers import Notifications, page_of, recorded, until, with_trainers
@@ -63,6 +66,35 @@ def test_each_player_is_shown_once_and_entering_it_places_it(
     assert (entered.name, entered.last_step, other.agent) == ("one", 30, None)
     cards[0].main_button.click()
     assert notes.shown[-1] == ("agent", entered.agent)
+
+
+def test_the_header_offers_the_first_player_of_the_latest_checkpoint(context: AppContext, qtbot: QtBot) -> None:
+    sessions = SessionStore(context.league.league)
+    number = sessions.add("team", "neat", QUICK, []).number
+    orders = {10: ("agent 1", "agent 2", "agent 3"), 20: ("agent 2", "agent 3", "agent 1")}
+    for step, order in orders.items():  # agent 2 stays the same player
+        players = [Player("dice", 1, b"same" if role == "agent 2" else f"{role} {step}".encode(), "", role)
+                   for role in order]  # fmt: skip
+        sessions.add_checkpoint(number, step, b"state", players)
+    found = [(player.role, player.first_step, player.last_step) for player in load_players(context.league, number)[0]]
+    assert found[:3] == [("agent 2", 10, 20), ("agent 3", 20, 20), ("agent 1", 20, 20)]
+    assert found[3:] == [("agent 1", 10, 10), ("agent 3", 10, 10)]
+    page = page_of(context, qtbot)
+    until(qtbot, lambda: page.header.player.title.text() == "agent 2 \u00b7 Generations 10\u201320")
+
+
+def test_a_card_shows_no_result_of_an_earlier_validation(context: AppContext, qtbot: QtBot) -> None:
+    """Players and metrics are read by two queries: after a checkpoint the curve may end before its validation."""
+    recorded(context.league)
+    page = page_of(context, qtbot)
+    title = page.header.player.title
+    until(qtbot, lambda: title.text() == "Generations 20\u201330 \u00b7 67 %")
+    known = page._curves[page.number]["validation/share"]
+    before = MetricCurve(known.steps[:19], known.at[:19], known.values[:19])
+    page.players.set_curves({"validation/share": before})
+    assert title.text() == "Generations 20\u201330"
+    page.players.set_curves({"validation/share": known})
+    assert title.text() == "Generations 20\u201330 \u00b7 67 %"
 
 
 def test_a_player_is_watched_against_the_chosen_opponent(

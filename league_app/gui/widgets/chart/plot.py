@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,9 @@ from league_app.gui.widgets.chart.series import (
 )
 
 MAX_LABEL_WIDTH = 96  # pixels, for the names at the line ends
+SAMPLE = 18  # pixels, of a piece of line beside a name
 ANTIALIAS_LIMIT = 2000  # points
+FEW_LINES = 4  # of which raw values are drawn clearly
 MAX_LISTED = 12  # lines whose values the crosshair shows
 
 
@@ -118,7 +120,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc] # pyqtgraph has no types
             return
         colour, dash = line_style(line.line.colour)
         pale = QColor(colour)
-        pale.setAlphaF(0.3)
+        pale.setAlphaF(0.3 if len(self._lines) <= FEW_LINES else 0.12)  # raw values of many lines would hide the others
         for curve in (items.raw.curve, items.smooth.curve):
             # without it a pen of 2 pixels costs 50 ms; but with it dashes would restart at every point
             curve.setSegmentedLineMode("on" if dash == Qt.PenStyle.SolidLine else "off")
@@ -319,10 +321,17 @@ class Plot(pg.PlotWidget):  # type: ignore[misc] # pyqtgraph has no types
         metrics = QFontMetrics(theme.font("caption"))
         widest = max((metrics.horizontalAdvance(line.line.name) for line in self._lines), default=0)
         room = min(widest + 14, MAX_LABEL_WIDTH, self.width() // 4) if widest and self.width() > 240 else 12
+        room += SAMPLE + 4 if room > 12 and self._has_dashes else 0
         self.getPlotItem().layout.setContentsMargins(2, 8, room, 2)
 
+    @property
+    def _has_dashes(self) -> bool:
+        """Whether lines have the same colour, so that a name needs a sample of its line."""
+        return any(line_style(line.line.colour)[1] != Qt.PenStyle.SolidLine for line in self._lines)
+
     def _draw_names(self, painter: QPainter, area: QRectF) -> None:
-        right = self.width() - area.right() - 8
+        left = area.right() + 6 + (SAMPLE + 4 if self._has_dashes else 0)
+        right = self.width() - left - 2
         if right < 24:
             return
         ends = []
@@ -334,10 +343,13 @@ class Plot(pg.PlotWidget):  # type: ignore[misc] # pyqtgraph has no types
                 y = self._to_scene(float(line.x[visible[-1]]), float(curve[visible[-1]])).y()
                 ends.append((min(max(y, area.top()), area.bottom()), line))
         metrics = QFontMetrics(painter.font())
-        for y, line in spread_labels(ends, area.top(), area.bottom()):
-            text = metrics.elidedText(line.line.name, Qt.TextElideMode.ElideRight, int(right))
+        placed = spread_labels(ends, area.top(), area.bottom())
+        texts = elided_names([line.line.name for _, line in placed], metrics, int(right))
+        for (y, line), text in zip(placed, texts, strict=True):
+            if self._has_dashes:
+                _draw_sample(painter, area.right() + 6, y, line.line.colour)
             painter.setPen(line_style(line.line.colour)[0])
-            painter.drawText(QPointF(area.right() + 6, y + metrics.ascent() / 2 - 1), text)
+            painter.drawText(QPointF(left, y + metrics.ascent() / 2 - 1), text)
 
     def _draw_cursor(self, painter: QPainter, area: QRectF) -> None:
         position, points = self.values_at_cursor()
@@ -361,13 +373,11 @@ class Plot(pg.PlotWidget):  # type: ignore[misc] # pyqtgraph has no types
         metrics = QFontMetrics(painter.font())
         rows = [(entry, self._value_text(entry, index)) for entry, index in points[:MAX_LISTED]]
         more = f"and {len(points) - MAX_LISTED} more" if len(points) > MAX_LISTED else ""
-        names = [
-            metrics.elidedText(entry.line.name or self.default_name, Qt.TextElideMode.ElideRight, 130)
-            for entry, _ in rows
-        ]
+        names = elided_names([entry.line.name or self.default_name for entry, _ in rows], metrics, 130)
+        indent = SAMPLE + 6 if self._has_dashes else 16
         left_side = max((metrics.horizontalAdvance(name) for name in names), default=0)
         right_side = max((metrics.horizontalAdvance(text) for _, text in rows), default=0)
-        width = max(16 + left_side + 12 + right_side, metrics.horizontalAdvance(position)) + 20
+        width = max(indent + left_side + 12 + right_side, metrics.horizontalAdvance(position)) + 20
         height = 16 * (len(rows) + 1 + bool(more)) + 12
         left = x + 12 if x + 12 + width <= self.width() else x - 12 - width
         frame = QRectF(max(left, 2.0), min(area.top() + 4, max(self.height() - height - 2.0, 0.0)), width, height)
@@ -381,11 +391,14 @@ class Plot(pg.PlotWidget):  # type: ignore[misc] # pyqtgraph has no types
         painter.drawText(line, int(side | Qt.AlignmentFlag.AlignLeft), position)
         for (entry, text), name in zip(rows, names, strict=True):
             line.translate(0, 16)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(line_style(entry.line.colour)[0])
-            painter.drawEllipse(QRectF(line.left(), line.center().y() - 4, 8, 8))
+            if self._has_dashes:
+                _draw_sample(painter, line.left(), line.center().y(), entry.line.colour)
+            else:
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(line_style(entry.line.colour)[0])
+                painter.drawEllipse(QRectF(line.left(), line.center().y() - 4, 8, 8))
             painter.setPen(theme.colour("text"))
-            painter.drawText(line.adjusted(16, 0, 0, 0), int(side | Qt.AlignmentFlag.AlignLeft), name)
+            painter.drawText(line.adjusted(indent, 0, 0, 0), int(side | Qt.AlignmentFlag.AlignLeft), name)
             painter.drawText(line, int(side | Qt.AlignmentFlag.AlignRight), text)
         if more:
             line.translate(0, 16)
@@ -406,6 +419,35 @@ def line_style(colour: int | str) -> tuple[QColor, Qt.PenStyle]:
     if isinstance(colour, str):
         return theme.colour(colour), Qt.PenStyle.SolidLine
     return theme.series(colour), theme.dashed(colour)
+
+
+def elided_names(names: Sequence[str], metrics: QFontMetrics, width: int) -> list[str]:
+    """Names in this width, elided at the end. Where two would then be the same, the words that all of them begin with
+    are left out, and if that is not enough, they are elided in the middle."""
+    for shown, place in _shorter_names(names):
+        texts = [metrics.elidedText(name, place, width) for name in shown]
+        if len(set(texts)) == len(set(names)):
+            break
+    return texts
+
+
+def _shorter_names(names: Sequence[str]) -> Iterator[tuple[list[str], Qt.TextElideMode]]:
+    yield list(names), Qt.TextElideMode.ElideRight
+    first, last = min(names), max(names)
+    same = next((at for at, pair in enumerate(zip(first, last, strict=False)) if len(set(pair)) > 1), len(first))
+    common = first.rfind(" ", 0, same) + 1  # whole words
+    shown = [f"\u2026{name[common:]}" for name in names] if common else list(names)
+    yield shown, Qt.TextElideMode.ElideRight
+    yield shown, Qt.TextElideMode.ElideMiddle
+
+
+def _draw_sample(painter: QPainter, x: float, y: float, colour: int | str) -> None:
+    """Draws a piece of a line."""
+    shade, dash = line_style(colour)
+    pen = QPen(shade, 2, dash)
+    pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+    painter.setPen(pen)
+    painter.drawLine(QPointF(x, y), QPointF(x + SAMPLE, y))
 
 
 def _band_path(line: PreparedLine) -> QPainterPath:

@@ -106,11 +106,11 @@ def isolated_points(y: Floats) -> npt.NDArray[np.bool_]:
 
 def bounds(lines: Sequence[PreparedLine], extra: Sequence[float] = ()) -> tuple[float, float, float, float] | None:
     """Left, right, bottom and top of all finite points; None if there are none."""
-    points = [(one.x[finite], one.y[finite]) for one in lines if (finite := np.isfinite(one.y)).any()]
+    points = [(line.x[finite], line.y[finite]) for line in lines if (finite := np.isfinite(line.y)).any()]
     if not points:
         return None
     x = np.concatenate([one for one, _ in points])
-    bands = [end[np.isfinite(end)] for one in lines for end in (one.low, one.high) if end is not None]
+    bands = [end[np.isfinite(end)] for line in lines for end in (line.low, line.high) if end is not None]
     y = np.concatenate([*(one for _, one in points), *bands, np.array(extra, np.float64)])
     return float(x.min()), float(x.max()), float(y.min()), float(y.max())
 

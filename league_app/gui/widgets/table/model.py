@@ -5,19 +5,18 @@ The model sorts and filters whole rows instead of asking for cells, which is fas
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from league_app.core.formatting import natural_key
 from league_app.gui.widgets.basics import tooltip_html
 
 Index = QModelIndex | QPersistentModelIndex
 ROW = Qt.ItemDataRole.UserRole  # the row itself
 VALUE = Qt.ItemDataRole.UserRole + 1  # what a delegate paints
-DIGITS = re.compile("[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -176,13 +175,7 @@ class TableModel(QAbstractTableModel):
 
 
 def _natural_key(text: Callable[[Any], str]) -> Callable[[Any], str]:
-    """A sort key that orders numbers in texts by value: Agent 2 before agent 10."""
-
     def key(row: Any) -> str:
-        return DIGITS.sub(_padded, text(row).casefold())
+        return natural_key(text(row))
 
     return key
-
-
-def _padded(digits: re.Match[str]) -> str:
-    return digits[0].zfill(18)
