@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 
 from engine.league.storage.league import League
 from league_app.core.changes import ChangeFeed
@@ -10,7 +11,17 @@ from league_app.core.cpu_budget import CpuBudget
 
 
 @dataclass(frozen=True)
+class LogLine:
+    """A message of a training session."""
+
+    at: float  # seconds since 1970
+    text: str
+    warning: bool = False
+
+
+@dataclass(frozen=True)
 class LeagueContext:
     league: League
     changes: ChangeFeed
     budget: CpuBudget
+    session_logs: dict[int, deque[LogLine]] = field(default_factory=dict)  # of all runs of a session, by its number

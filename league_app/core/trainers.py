@@ -26,6 +26,8 @@ class TrainerFacts:
     fixed: tuple[str, ...] = ()
     defaults: Mapping[str, object] = field(default_factory=dict)  # settings
     shows_current: bool = False
+    starts_from_agent: bool = True
+    guide: str = "training"
 
     @property
     def reading(self) -> Reading:
@@ -58,9 +60,13 @@ def trainer_facts(name: str) -> TrainerFacts:
         kind: Any = TRAINERS.get(name)
     except RingsideError:  # not installed, or broken: the doctor reports it
         return TrainerFacts()
-    defaults = {one.name: one.default for one in fields(kind)}
-    shows = bool(getattr(kind, "shows_current", False))
-    return TrainerFacts(dict(kind.metrics), kind.headline, kind.unit, kind.ends, tuple(kind.fixed), defaults, shows)
+    defaults = {field.name: field.default for field in fields(kind)}
+    optional = {  # a plug-in need not inherit from `Trainer`
+        name: getattr(kind, name) for name in ("shows_current", "starts_from_agent", "guide") if hasattr(kind, name)
+    }
+    return TrainerFacts(
+        dict(kind.metrics), kind.headline, kind.unit, kind.ends, tuple(kind.fixed), defaults, **optional
+    )
 
 
 def reading_text(value: float, reading: Reading) -> str:

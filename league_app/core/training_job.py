@@ -34,7 +34,7 @@ from engine.league.storage.sessions import SessionStore
 from engine.play.match import AgentSpec
 from engine.play.play_settings import MOST_WORKERS
 from league_app.core.changes import Change, ChangeKind
-from league_app.core.context import LeagueContext
+from league_app.core.context import LeagueContext, LogLine
 
 LOGS = 1000  # log lines of a session that are kept
 RETRY = 1.0  # seconds between attempts to write to a full disk
@@ -60,6 +60,9 @@ class TrainingJob:
         self.latest: dict[str, float] = {}  # metrics by name
         self.logs: deque[Log] = deque(maxlen=LOGS)
         self.log_count = 0  # of all log lines, also those no longer kept
+        self._journal = context.session_logs.setdefault(session.number, deque(maxlen=LOGS))
+        if self._journal:
+            self._journal.append(LogLine(time.time(), "Resumed"))
         self.champions: list[Agent] = []
         self.current: Current | None = None  # the answer to the latest `request_player`
         self._duplicate_of = ""  # name of the agent that equals the latest champion
@@ -216,7 +219,7 @@ class TrainingJob:
 
     def _resumable(self) -> str:
         """Where a session that cannot save its last events can be resumed."""
-        steps = [one.step for one in self._sessions.checkpoints(self.number) if one.resumable]
+        steps = [checkpoint.step for checkpoint in self._sessions.checkpoints(self.number) if checkpoint.resumable]
         if not steps:
             return (
                 f"Session {self.number} ({self.name}) has no checkpoint: when there is room, resume it from its start"
@@ -227,7 +230,7 @@ class TrainingJob:
     def _write(self, events: Sequence[Event]) -> list[Agent]:
         """Writes events to the file and returns the agents that joined the league."""
         now, entered = time.time(), []
-        measured = [Measured(one.step, one.values, now) for one in events if isinstance(one, Metrics)]
+        measured = [Measured(event.step, event.values, now) for event in events if isinstance(event, Metrics)]
         if measured:
             self._sessions.record_many(self.number, measured)
         for event in events:
@@ -256,13 +259,23 @@ class TrainingJob:
                 self._duplicate_of = agent.name
                 return []
         checkpoints, role = self._sessions.checkpoints(self.number), player.role
-        same = [one for one in checkpoints for saved in one.players if (saved.role, saved.payload) == (role, content)]
+        same = [
+            checkpoint
+            for checkpoint in checkpoints
+            for saved in checkpoint.players
+            if (saved.role, saved.payload) == (role, content)
+        ]
         name, parents = player_name(self._context.league, session, role), self._parents
         if role:
-            before = [saved.agent for one in checkpoints for saved in one.players if saved.role == role and saved.agent]
+            before = [
+                saved.agent
+                for checkpoint in checkpoints
+                for saved in checkpoint.players
+                if saved.role == role and saved.agent
+            ]
             parents = before[-1:] or parents
         if same:
-            return [self._sessions.enter(same[-1].number, name, role=role, parents=parents)]
+            return [self._sessions.enter(same[-1].number, name, role=role, step=event.step, parents=parents)]
         spec = AgentSpec(name, player.kind, player.payload, player.version)
         origin = origin_of(session, event.step, role)
         league, game = self._context.league, session.game.name
@@ -271,6 +284,7 @@ class TrainingJob:
 
     def _log(self, log: Log) -> None:
         self.logs.append(log)
+        self._journal.append(LogLine(time.time(), log.text, log.level is Level.WARNING))
         self.log_count += 1
 
     def _set_state(self, state: RunState) -> None:
@@ -301,5 +315,5 @@ def player_name(league: League, session: Session, role: str = "") -> str:
     """A free name for a player of a session, made from the session's name and the player's role."""
     name = f"{session.name[: NAME_LENGTH - 11 - len(role)].strip()} {role}" if role else session.name
     return free_name(
-        name[: NAME_LENGTH - 10].strip(), (one.name for one in league.agents(session.game.name, archived=True))
+        name[: NAME_LENGTH - 10].strip(), (agent.name for agent in league.agents(session.game.name, archived=True))
     )

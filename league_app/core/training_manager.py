@@ -53,7 +53,7 @@ class TrainingManager:
 
     def unfinished(self) -> list[Session]:
         """Sessions that can be resumed."""
-        return [one for one in self.sessions.all() if one.state.open and one.number not in self._jobs]
+        return [session for session in self.sessions.all() if session.state.open and session.number not in self._jobs]
 
     def start(
         self,
@@ -133,7 +133,7 @@ class TrainingManager:
                 on=self._executor(),
             )
             parents = [str(ancestor)] if ancestor is not None else []
-            parents = [one.id for one in self.sessions.agents(session.number)][-1:] or parents
+            parents = [agent.id for agent in self.sessions.agents(session.number)][-1:] or parents
             config: list[tuple[str, Value]] = list(items(live.trainer))
             if ancestor is not None:
                 config.append((ANCESTOR, ancestor))
@@ -148,10 +148,10 @@ class TrainingManager:
     def _newest_state(self, number: int) -> tuple[tuple[int, bytes] | None, list[str]]:
         """The state to resume from, and warnings about newer ones that cannot be read."""
         damaged: list[str] = []
-        for one in reversed(self.sessions.checkpoints(number)):
-            if one.resumable:
+        for checkpoint in reversed(self.sessions.checkpoints(number)):
+            if checkpoint.resumable:
                 try:
-                    return self.sessions.state(number, one.step), damaged
+                    return self.sessions.state(number, checkpoint.step), damaged
                 except BadLeague as error:
                     damaged.append(f"{error}; the checkpoint before it is used")
         if damaged:
@@ -197,6 +197,10 @@ class TrainingManager:
         self._context.changes.add(Change(ChangeKind.AGENTS))
         return agent
 
+    def roles(self, which: int | str | None = None, step: int | None = None) -> list[str]:
+        """The roles of the players of a checkpoint, by default the newest with a player."""
+        return [player.role for player in self._with_player(self.sessions.session(which), step).players]
+
     def player(self, which: int | str | None = None, step: int | None = None, role: str | None = None) -> AgentSpec:
         """A player of a checkpoint, for an exhibition: it does not join the league, and is named after its session."""
         session = self.sessions.session(which)
@@ -206,7 +210,11 @@ class TrainingManager:
         return self.sessions.spec(checkpoint, player, ", ".join(part for part in parts if part))
 
     def _with_player(self, session: Session, step: int | None) -> SavedCheckpoint:
-        found = [one for one in self.sessions.checkpoints(session.number) if one.players and step in (None, one.step)]
+        found = [
+            checkpoint
+            for checkpoint in self.sessions.checkpoints(session.number)
+            if checkpoint.players and step in (None, checkpoint.step)
+        ]
         if not found:
             raise BadValue("step", step, "that of a checkpoint with a player: `ringside train show` lists them")
         return found[-1]

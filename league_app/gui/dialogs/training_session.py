@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QDialog, QGridLayout, QLineEdit, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from agents.human import KIND
 from agents.training.trainer import presets_for
-from engine.errors import RingsideError
+from engine.errors import BadValue, RingsideError
 from engine.league.storage.session_rows import Session
 from engine.options import Value, build
 from engine.play.match import GameSpec
@@ -21,14 +21,17 @@ from engine.play.play_settings import MOST_WORKERS
 from engine.registry import GAMES, TRAINERS, all_games, new_game
 from league_app.core.formatting import error_text
 from league_app.core.state import LeagueState
+from league_app.core.trainers import trainer_facts
 from league_app.core.training_job import ANCESTOR
+from league_app.core.validation import rename_ancestor
 from league_app.gui.context import AppContext
-from league_app.gui.dialogs.help_key import add_help_key
-from league_app.gui.widgets.basics import Card, button, clear, column, label, line, row, scroll_area
+from league_app.gui.dialogs.session_dialog import SessionDialog
+from league_app.gui.widgets.basics import button, clear, column, label, line, row
 from league_app.gui.widgets.fields import ChoiceBox, NumberBox
-from league_app.gui.widgets.form import CONTROL, LABEL, Form
+from league_app.gui.widgets.form import LABEL, Form
 
 FIRST = 7  # settings that are visible at first
+START_FROM = "Start from"  # title of the field with the agent to start from
 REMEMBERED = "session"  # key of the preferences
 SEED = "seed"  # not remembered: with the same seed two sessions would be identical
 
@@ -46,113 +49,15 @@ class Choices:
 
 def choices(state: LeagueState) -> Choices:
     agents: dict[str, list[tuple[str, str]]] = {}
-    for one in state.agents():
-        if one.kind != KIND.name:
-            agents.setdefault(one.game, []).append((one.name, one.id))
+    for agent in state.agents():
+        if agent.kind != KIND.name:
+            agents.setdefault(agent.game, []).append((agent.name, agent.id))
     trainers = {name: str(kind.about) for name, kind in TRAINERS.working().items()}
     games = {name: game.info.title for name, game in all_games(agents).items()}
     return Choices(trainers, games, agents, len(state.training.sessions.all()), state.budget.cores)
 
 
-class _SessionDialog(QDialog):
-    """A form in a card, an error message and a start button."""
-
-    started = Signal(int)  # the number of the session
-
-    def __init__(self, context: AppContext, title: str, text: str, parent: QWidget | None) -> None:
-        super().__init__(parent)
-        add_help_key(self, context, "training")
-        self.context = context
-        self.setWindowTitle(title)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setModal(True)
-        self.form: Form | None = None
-        self.inside = column(gap=12, margin=16)
-        inner = QWidget()
-        inner.setLayout(self.inside)
-        scroll = scroll_area(inner)
-        card = Card(margin=1)
-        card.body.addWidget(scroll)
-        self.error = label("", tone="bad", wrap=True)
-        self.error.hide()
-        self.note = label("", "caption", wrap=True)
-        self.start = button(text, self._press, primary=True, icon="play")
-        self.start.setDefault(True)
-        self.cancel = button("Cancel", self.reject)
-        self._text = text
-        whole = column(gap=12, margin=16)
-        whole.addWidget(card, 1)
-        whole.addWidget(self.error)
-        footer = row(gap=8)
-        footer.addWidget(self.note, 1)
-        footer.addWidget(self.cancel)
-        footer.addWidget(self.start)
-        whole.addLayout(footer)
-        self.setLayout(whole)
-        self.resize(760, 600)
-        context.opened.connect(self.reject)
-
-    def grid(self, *rows: tuple[str, QWidget]) -> QGridLayout:
-        """Lay out titles and controls, aligned with those of the form."""
-        grid = QGridLayout()
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(4)
-        for place, (text, control) in enumerate(rows):
-            title = label(text)
-            title.setFixedWidth(LABEL)
-            title.setBuddy(control)
-            control.setAccessibleName(text)
-            control.setFixedHeight(30)
-            control.setMinimumWidth(CONTROL)
-            grid.addWidget(title, place, 0)
-            grid.addWidget(control, place, 1)
-        grid.setColumnStretch(1, 1)
-        return grid
-
-    def _press(self) -> None:
-        """Start the session in the background; an error is shown here, and changes nothing."""
-        state = self.context.state
-        if state is None or not self.start.isEnabled():
-            return
-        try:
-            task = self.start_task(state)
-        except RingsideError as error:
-            self._on_failed(error)
-            return
-        self.show_error("")
-        self.start.setEnabled(False)
-        self.start.setText("Checking ...")
-        self.context.slow_queue.run(task, self._on_started, self._on_failed)
-
-    def start_task(self, state: LeagueState) -> Any:
-        """Return a function for a background thread, which returns the number of the session."""
-        raise NotImplementedError
-
-    def _on_started(self, number: object) -> None:
-        assert isinstance(number, int)
-        self.remember()
-        self.started.emit(number)
-        self.accept()
-
-    def remember(self) -> None:
-        """Save the settings for the next session."""
-
-    def _on_failed(self, error: object) -> None:
-        assert isinstance(error, Exception)
-        self.start.setEnabled(True)
-        self.start.setText(self._text)
-        if self.form is not None:
-            self.form.show_error_at_field(error)
-        self.show_error(error_text(error))
-
-    def show_error(self, text: str) -> None:
-        text = text[:1].upper() + text[1:]
-        self.error.setText(f"{text}." if text and text[-1] not in ".!?" else text)
-        self.error.setVisible(bool(text))
-
-
-class NewSessionDialog(_SessionDialog):
+class NewSessionDialog(SessionDialog):
     """Starts a session: trainer, game, ancestor, settings. Remembers the settings used last."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
@@ -169,7 +74,7 @@ class NewSessionDialog(_SessionDialog):
         self._rules_place, self._form_place = column(), column()
         self.inside.addLayout(self.grid(("Trainer", self.trainer)))
         self.inside.addWidget(self.about)
-        first = ("Game", self.game), ("Start from", self.ancestor)
+        first = ("Game", self.game), (START_FROM, self.ancestor)
         self.inside.addLayout(self.grid(*first, ("Name", self.name), ("Workers", self.workers)))
         self.inside.addLayout(row(self.rules_button, 1))
         self.inside.addLayout(self._rules_place)
@@ -190,11 +95,16 @@ class NewSessionDialog(_SessionDialog):
             self.game.addItem(title, name)
         pool = self.context.pool
         game = pool.name if pool is not None else str(last.get("game", "pong"))
-        self.trainer.setCurrentIndex(max(self.trainer.findData(last.get("trainer")), 0))
+        own = [name for name in TRAINERS.own() if name in found.trainers and presets_for(TRAINERS.get(name), game)]
+        chosen = last.get("trainer") or next(iter(own), None)  # at first one with a preset: it shows progress soon
+        self.trainer.setCurrentIndex(max(self.trainer.findData(chosen), 0))
         self.game.setCurrentIndex(max(self.game.findData(game), 0))
         self.workers.set_value(found.cores)
         self.trainer.edited.connect(self._on_trainer_chosen)
         self.game.edited.connect(self._on_game_chosen)
+        for control in (self.trainer, self.game, self.ancestor, self.workers):
+            control.edited.connect(self._on_edited)
+        self.name.textChanged.connect(self._on_edited)
         self._on_game_chosen()
         self._on_trainer_chosen()
         self.start.setEnabled(bool(found.trainers and found.games))
@@ -217,8 +127,18 @@ class NewSessionDialog(_SessionDialog):
         if self._presets:
             self.form.set_preset(next(iter(self._presets)))
         self._restore(kind)
+        self.form.edited.connect(self._on_edited)
+        self._offer_agents(name)
         self._form_place.addWidget(self.form)
         self.name.setPlaceholderText("automatic")
+
+    def _offer_agents(self, trainer: str) -> None:
+        """Disable *Start from* for a trainer that always begins with new networks."""
+        offered = trainer_facts(trainer).starts_from_agent
+        self.ancestor.setEnabled(offered)
+        self.ancestor.setToolTip("" if offered else f"The trainer {trainer} always starts from scratch")
+        if not offered:
+            self.ancestor.setCurrentIndex(0)
 
     def _remembered_key(self) -> str:
         """Where the settings used last are saved: for each game if the trainer has presets for games."""
@@ -230,7 +150,7 @@ class NewSessionDialog(_SessionDialog):
         """Restore the settings used last; ignores them if they are no longer valid."""
         assert self.form is not None
         values = self.context.settings.get(self._remembered_key(), {})
-        known = {one: value for one, value in values.items() if one in kind.__dataclass_fields__ and one != SEED}
+        known = {name: value for name, value in values.items() if name in kind.__dataclass_fields__ and name != SEED}
         try:
             build(kind, known)
             self.form.set_values(known)
@@ -255,6 +175,7 @@ class NewSessionDialog(_SessionDialog):
             self.rules.set_values(options)
         self.rules.hide()
         self.rules.edited.connect(self._update_rules_button)
+        self.rules.edited.connect(self._on_edited)
         self._rules_place.addWidget(self.rules)
         self._update_rules_button()
         trainer = str(self.trainer.currentData() or "")
@@ -276,6 +197,16 @@ class NewSessionDialog(_SessionDialog):
             icon = "chevron-down" if self.rules.isVisible() else "chevron-right"
             self.rules_button.set_icon(icon)
 
+    def trainer_name(self) -> str:
+        return str(self.trainer.currentData() or "")
+
+    def forms(self) -> list[Form]:
+        return [form for form in (self.form, self.rules) if form is not None]
+
+    def control_of(self, field: str) -> QWidget | None:
+        controls = {"workers": self.workers, "name": self.name}
+        return self.ancestor if field.endswith(START_FROM) else controls.get(field)
+
     def spec(self) -> GameSpec:
         assert self.rules is not None
         return new_game(str(self.game.currentData()), **self.rules.values()).spec
@@ -284,13 +215,13 @@ class NewSessionDialog(_SessionDialog):
         assert self.form is not None
         values: Mapping[str, Value] = self.form.values()
         name = self.name.text().strip() or None
-        ancestor = self.ancestor.currentData()
+        ancestor, shown = self.ancestor.currentData(), self.ancestor.currentText()
         try:
             workers = int(self.workers.value())
         except ValueError:
             workers = 0  # rejected below, like any other invalid number
         trainer = str(self.trainer.currentData())
-        return partial(_start, state, trainer, dict(values), self.spec(), name, ancestor, workers)
+        return partial(_start, state, trainer, dict(values), self.spec(), name, ancestor, shown, workers)
 
     def remember(self) -> None:
         assert self.form is not None
@@ -307,14 +238,18 @@ def _start(
     game: GameSpec,
     name: str | None,
     ancestor: str | None,
+    ancestor_name: str,
     workers: int,
 ) -> int:
     if workers != state.budget.cores:
         state.budget.cores = workers
-    return state.training.start(trainer, settings, game=game, name=name, ancestor=ancestor).number
+    try:
+        return state.training.start(trainer, settings, game=game, name=name, ancestor=ancestor).number
+    except BadValue as error:
+        raise rename_ancestor(error, START_FROM, ancestor_name) from None
 
 
-class ResumeSessionDialog(_SessionDialog):
+class ResumeSessionDialog(SessionDialog):
     """Resumes a session with other settings; settings that are fixed at the start cannot be changed."""
 
     def __init__(self, context: AppContext, session: Session, parent: QWidget | None = None) -> None:
@@ -327,6 +262,7 @@ class ResumeSessionDialog(_SessionDialog):
             kind: Any = TRAINERS.get(session.trainer)
             self.form = Form(kind, shown=FIRST, fixed=getattr(kind, "fixed", ()))
             self.form.set_values(self._before)
+            self.form.edited.connect(self._on_edited)
             self.inside.addWidget(self.form)
         except RingsideError as error:
             self.start.setEnabled(False)
@@ -335,6 +271,9 @@ class ResumeSessionDialog(_SessionDialog):
         more = "the session has finished, so raise one of its limits"
         self.note.setText(f"{note}." if session.state.open else f"{note}; {more}.")
         self.inside.addStretch(1)
+
+    def trainer_name(self) -> str:
+        return self._session.trainer
 
     def start_task(self, state: LeagueState) -> Any:
         assert self.form is not None

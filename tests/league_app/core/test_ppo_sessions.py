@@ -1,67 +1,78 @@
-"""Sessions of the trainer `ppo` in a league: its champion plays, and agents of the league train it."""
+"""Sessions of `ppo` in a league whose disk is full, or that is closed: nothing is lost, and no process is left."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
-from agents.training.events import How
-from agents.training.selfplay.config import PpoConfig
-from agents.training.selfplay.state import PpoRun
-from engine.errors import BadValue, UnknownName
-from engine.registry import game_of, new_game
+from agents.training.selfplay.config import ASYNCHRONOUS, MODE_NAMES
+from engine.league.records import RunState
 from league_app.core.state import LeagueState
-from tests.faults.league import within
+from league_app.core.training_job import TrainingJob
+from tests.agents.training.session_helpers import PLUGINS, assert_gone
+from tests.league_app.core.test_training_job import fill
+from tests.league_app.core.test_training_manager import (  # noqa: F401 - fixtures
+    EASY,
+    Patch,
+    league_path,
+    league_state,
+    trainers,
+)
+from tests.waiting import until
 
-EASY = new_game("pong", points=1, step_limit=200).spec
-QUICK = {
-    "updates": 2, "streams": 4, "steps": 32, "hidden": "8", "epochs": 1, "validate_pairs": 1, "validate_every": 2,
-    "validate_bots": "Lazy", "checkpoint_every": 1, "self_share": 0.2, "snapshot_every": 1,
+TINY: dict[str, Any] = {
+    "updates": 3, "streams": 4, "steps": 8, "hidden": "4", "minibatch": 32, "epochs": 1, "checkpoint_every": 1,
+    "validate_every": 1000, "validate_pairs": 1, "validate_bots": "Still", "seed": 4,
 }  # fmt: skip
+ENDLESS = {**TINY, "updates": 1_000_000}
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> Iterator[LeagueState]:
-    with within(180), LeagueState.new(tmp_path / "one.league") as one:
-        one.budget.cores = 2
-        one.add_samples("pong", ("Lazy", "Tracker"))
-        yield one
+def metrics(state: LeagueState, number: int) -> dict[str, list[tuple[int, float]]]:
+    """Those that do not depend on how fast the machine is."""
+    series = state.training.sessions.metrics(number)
+    return {
+        name: list(zip(one.steps.tolist(), one.values.tolist(), strict=True))
+        for name, one in series.items()
+        if not name.startswith(("speed/", "queue/"))
+    }
 
 
-def test_a_network_joins_the_league_and_another_session_starts_from_it(state: LeagueState) -> None:
-    job = state.training.start("ppo", {**QUICK, "opponents": "Tracker"}, game=EASY, name="Bea")
-    job.wait()
-    assert job.end is not None
-    assert job.end.how is How.FINISHED, job.end.reason
-    [bea] = job.champions
-    assert (bea.name, bea.kind) == ("Bea", "net")
-    saved = state.training.sessions.state(job.number, 2)
-    assert saved is not None
-    run = PpoRun.from_checkpoint(saved[1], PpoConfig(**QUICK), game_of(EASY))
-    tracker = state.league.spec(state.league.agent("Tracker", "pong").id)
-    assert run.pool.members["league Tracker"].agent.payload == tracker.payload
-
-    again = state.training.start("ppo", {**QUICK, "hidden": "", "seed": 9}, game=EASY, ancestor="Bea")
-    again.wait()
-    assert again.end is not None
-    assert again.end.how is How.FINISHED, again.end.reason
-    for name in ("bots", "validate_bots"):
-        with pytest.raises(BadValue, match="as at its start: start a new session to change it"):
-            state.training.resume(job.number, {"updates": 3, name: "Tracker"})
-    more = state.training.resume(job.number, {"updates": 3})
-    more.wait()
-    assert more.end is not None
-    assert more.end.reason == "3 updates"
+@pytest.mark.parametrize("mode", MODE_NAMES)
+def test_a_full_disk_at_a_checkpoint_is_waited_for(state: LeagueState, mode: str, monkeypatch: Patch) -> None:
+    full = fill(monkeypatch, "add_checkpoint")
+    job = state.training.start("ppo", {**TINY, "mode": mode}, game=EASY)
+    until(lambda: job.trouble)
+    assert job.trouble == "cannot write one.league: the disk is full. Training is paused until it can be saved"
+    assert not state.training.sessions.checkpoints(1)
+    full.clear()
+    ended = job.wait()
+    assert (ended.state, ended.note, job.trouble) == (RunState.FINISHED, "3 updates", "")
+    assert [checkpoint.step for checkpoint in state.training.sessions.checkpoints(1)] == [1, 2, 3]
+    assert [step for step, _ in metrics(state, 1)["loss/policy"]] == [1, 2, 3], "each of them once"
+    if mode != ASYNCHRONOUS:
+        assert state.training.start("ppo", {**TINY, "mode": mode}, game=EASY).wait().state is RunState.FINISHED
+        assert metrics(state, 1) == metrics(state, 2)
 
 
-def test_agents_that_are_not_there_are_refused_before_anything_is_saved(state: LeagueState) -> None:
-    with pytest.raises(UnknownName, match="Trakcer"):
-        state.training.start("ppo", {**QUICK, "opponents": "Lazy, Trakcer"}, game=EASY)
-    with pytest.raises(BadValue, match="of kind net or torch-net"):
-        state.training.start("ppo", QUICK, game=EASY, ancestor="Lazy")
-    state.league.archive(state.league.agent("Tracker", "pong").id)
-    with pytest.raises(BadValue, match="opponents = 'Tracker': must be an agent that is not archived: restore it"):
-        state.training.start("ppo", {**QUICK, "opponents": "Lazy, Tracker"}, game=EASY)
-    assert not state.training.sessions.all()
+@pytest.mark.parametrize("mode", MODE_NAMES)
+def test_a_league_that_is_closed_stops_its_session_and_leaves_no_process(
+    state: LeagueState, path: Path, mode: str, monkeypatch: Patch
+) -> None:
+    """As when the window is closed, but without its time limit."""
+    monkeypatch.setattr(TrainingJob, "wait_until", lambda job, deadline: job.wait())
+    job = state.training.start("ppo", {**ENDLESS, "mode": mode}, game=EASY)
+    until(lambda: job.latest.get("loss/policy") is not None and state.training.sessions.checkpoints(1))
+    trainer = psutil.Process(job._live.pid)
+    family = [trainer.pid, *(process.pid for process in trainer.children(recursive=True))]
+    assert mode != ASYNCHRONOUS or len(family) >= 3, "a server and its workers"
+    state.close()
+    assert_gone(*family)
+    with LeagueState(path, plugins=PLUGINS) as again:
+        last = again.training.sessions.checkpoints(1)[-1].step
+        assert [step for step, _ in metrics(again, 1)["loss/policy"]] == list(range(1, last + 1)), "all is saved"
+        resumed = again.training.resume(1, {"updates": last + 2})
+        assert resumed.wait().state is RunState.FINISHED
+        assert [step for step, _ in metrics(again, 1)["loss/policy"]] == list(range(1, last + 3))

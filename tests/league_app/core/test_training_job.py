@@ -200,7 +200,7 @@ def test_observers_are_notified_of_a_new_champion(state: LeagueState) -> None:
 def test_the_current_player_of_a_running_session_is_given_on_request(state: LeagueState) -> None:
     job = count(state, **SLOW)
     until(lambda: job.latest.get("count/value", 0) >= 2)
-    assert job.current_spec() is None, "nobody has asked"
+    assert job.current_spec() is None, "it was not requested"
     job.request_player()
     until(lambda: job.current_spec() is not None)
     first = job.current_spec()

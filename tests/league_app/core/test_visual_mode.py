@@ -229,7 +229,7 @@ def test_while_a_person_has_matches_to_play_it_is_locked_on(state: LeagueState) 
     assert (state.show_visuals, job.run.visual) == (True, True), "it starts in visual mode, whatever was set"
     for left in ("2 remaining matches", "1 remaining match"):
         until(lambda left=left: job.run.with_people == int(left[0]))
-        with pytest.raises(NotNow, match=f"visual mode stays on while you play in {left}$"):
+        with pytest.raises(NotNow, match=f"you play in {left}: play them, or stop the tournament$"):
             state.show_visuals = False
         assert (state.show_visuals, job.run.visual) == (True, True), "nothing has changed"
         live = shown(state)

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtGui import QShortcut
 from pytestqt.qtbot import QtBot
 
+from league_app.core.guide import load_pages
 from league_app.gui.context import AppContext
 from league_app.gui.dialogs.training_session import NewSessionDialog, ResumeSessionDialog
 from tests.agents.training.session_helpers import registered_trainers
@@ -34,7 +36,7 @@ def test_the_first_preset_is_chosen_and_the_last_settings_are_remembered(context
     qtbot.addWidget(dialog)
     dialog.show()
     until(qtbot, dialog.start.isEnabled)
-    dialog.trainer.setCurrentIndex(dialog.trainer.findData("neat"))
+    assert dialog.trainer.currentData() == "neat", "not the first in alphabetical order"
     assert dialog.form is not None
     assert dialog.form.preset.currentText() == "60 seconds"
     dialog.form.set_values({"population": 77, "seed": 5})
@@ -134,3 +136,72 @@ def test_a_finished_session_resumes_with_a_higher_limit(context: AppContext, qtb
     dialog.form.set_values({"steps": 4})
     dialog.start.click()
     until(qtbot, lambda: page.summary and page.summary.step == 4 and page.header.status.text() == "Finished")
+
+
+def opened(context: AppContext, qtbot: QtBot, trainer: str) -> NewSessionDialog:
+    """A new dialog with this trainer chosen."""
+    dialog = NewSessionDialog(context)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    until(qtbot, dialog.start.isEnabled)
+    dialog.trainer.setCurrentIndex(dialog.trainer.findData(trainer))
+    return dialog
+
+
+def test_start_from_is_offered_only_by_trainers_that_accept_an_agent(context: AppContext, qtbot: QtBot) -> None:
+    dialog = opened(context, qtbot, "neat")
+    assert dialog.ancestor.isEnabled()
+    dialog.ancestor.setCurrentIndex(1)
+    dialog.trainer.setCurrentIndex(dialog.trainer.findData("independent"))
+    assert not dialog.ancestor.isEnabled()
+    assert dialog.ancestor.currentData() is None
+    assert "independent always starts from scratch" in dialog.ancestor.toolTip()
+    dialog.trainer.setCurrentIndex(dialog.trainer.findData("ppo"))
+    assert dialog.ancestor.isEnabled()
+
+
+def test_an_agent_that_cannot_be_continued_is_an_error_of_start_from(context: AppContext, qtbot: QtBot) -> None:
+    dialog = opened(context, qtbot, "neat")
+    dialog.ancestor.setCurrentIndex(1)
+    name = dialog.ancestor.currentText()
+    dialog.start.click()
+    until(qtbot, lambda: f"Start from = {name!r}: must be an agent of kind neat" in dialog.error.text())
+    until(qtbot, dialog.ancestor.hasFocus)
+    dialog.ancestor.setCurrentIndex(0)
+    assert not dialog.error.isVisible()
+
+
+def test_an_error_leads_to_its_field_and_disappears_when_that_is_edited(context: AppContext, qtbot: QtBot) -> None:
+    dialog = opened(context, qtbot, "neat")
+    assert dialog.form is not None
+    dialog.form.set_values({"validate_bots": "Lazy,Missing"})
+    dialog.start.setFocus()
+    dialog.start.click()
+    until(qtbot, lambda: dialog.error.isVisible())
+    until(qtbot, dialog.form.control("validate_bots").hasFocus)
+    assert "Missing" in dialog.form.problem("validate_bots")
+    dialog.form.set_values({"validate_bots": "Lazy"})
+    assert not dialog.error.isVisible()
+    assert dialog.form.problem("validate_bots") == ""
+    dialog.workers.lineEdit().setText("0")
+    dialog.start.click()
+    until(qtbot, lambda: dialog.error.isVisible())
+    until(qtbot, dialog.workers.hasFocus)
+    dialog.workers.lineEdit().setText("2")
+    assert not dialog.error.isVisible()
+
+
+TRAINER_PAGES = [("neat", "training"), ("independent", "independent"), ("ppo", "training#train-by-ppo")]
+
+
+@pytest.mark.parametrize(("trainer", "page"), TRAINER_PAGES)
+def test_f1_opens_the_page_about_the_trainer(trainer: str, page: str, context: AppContext, qtbot: QtBot) -> None:
+    dialog = opened(context, qtbot, trainer)
+    asked = list[tuple[str, object]]()
+    context.navigation_requested.connect(lambda name, what: asked.append((name, what)))
+    [shortcut] = [shortcut for shortcut in dialog.findChildren(QShortcut) if shortcut.key().toString() == "F1"]
+    shortcut.activated.emit()
+    assert asked == [("guide", page)]
+    name, _, anchor = page.partition("#")
+    sections = load_pages()[f"{name}.md"].sections
+    assert not anchor or anchor in {section.anchor for section in sections}
