@@ -52,29 +52,29 @@ def import_agents(state: LeagueState, paths: Iterable[Path]) -> ImportReport:
 def import_agent(league: League, path: Path) -> Agent | str:
     """Imports an agent under its own name, with a number if that is taken; returns just the name if the league has this
     very agent already."""
-    one = agent_file.load(path)
-    taken = {agent.name: agent for agent in league.agents(one.game, archived=True)}
-    same = taken.get(one.name)
-    if same is not None and (same.kind, same.payload) == (one.kind, content_hash(one.payload)):
+    content = agent_file.load(path)
+    taken = {agent.name: agent for agent in league.agents(content.game, archived=True)}
+    same = taken.get(content.name)
+    if same is not None and (same.kind, same.payload) == (content.kind, content_hash(content.payload)):
         return same.name
-    return add_from_file(league, one, path, free_name(one.name, taken))
+    return add_from_file(league, content, path, free_name(content.name, taken))
 
 
-def add_from_file(league: League, one: agent_file.AgentFile, path: Path, name: str) -> Agent:
+def add_from_file(league: League, content: agent_file.AgentFile, path: Path, name: str) -> Agent:
     """Adds the agent of a file under this name; its kind must accept the payload."""
-    spec = AgentSpec(one.name, one.kind, one.payload, one.version)
-    check_playable(spec, one.game)
+    spec = AgentSpec(content.name, content.kind, content.payload, content.version)
+    check_playable(spec, content.game)
     printable = "".join(letter if letter.isprintable() else "?" for letter in path.name)
     return league.add_agent(
         name,
-        one.game,
+        content.game,
         spec,
-        notes=one.notes,
-        colour=one.colour,
-        tags=one.tags,
-        parents=one.parents,
-        origin=one.origin or f"imported from {printable}"[:ORIGIN_LENGTH],
-        created=one.created,
+        notes=content.notes,
+        colour=content.colour,
+        tags=content.tags,
+        parents=content.parents,
+        origin=content.origin or f"imported from {printable}"[:ORIGIN_LENGTH],
+        created=content.created,
     )
 
 
@@ -98,7 +98,7 @@ def export_agents(league: League, ids: Sequence[str], target: Path, overwrite: b
 
 
 def export_agent(league: League, agent: Agent, target: Path, overwrite: bool = False) -> Path:
-    names = [one.name for one in dataclasses.fields(agent_file.AgentFile) if one.name != "payload"]
+    names = [field.name for field in dataclasses.fields(agent_file.AgentFile) if field.name != "payload"]
     content = agent_file.AgentFile(
         **{name: getattr(agent, name) for name in names}, payload=league.payload(agent.payload)
     )

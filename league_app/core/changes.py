@@ -76,6 +76,6 @@ class ChangeFeed:
 def _merged(changes: list[Change]) -> list[Change]:
     """Each kind once for each tournament, with the counts added up."""
     counts: dict[tuple[ChangeKind, int], int] = {}
-    for one in changes:
-        counts[one.what, one.tournament] = counts.get((one.what, one.tournament), 0) + one.count
+    for change in changes:
+        counts[change.what, change.tournament] = counts.get((change.what, change.tournament), 0) + change.count
     return [Change(what, tournament, count) for (what, tournament), count in counts.items()]

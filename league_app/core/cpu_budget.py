@@ -54,7 +54,7 @@ class CpuBudget:
 
     def _share(self) -> None:
         left = self._cores
-        leases = sorted(self._leases, key=lambda one: one.most or self._cores)
+        leases = sorted(self._leases, key=lambda lease: lease.most or self._cores)
         for place, lease in enumerate(leases):
             fair = left // (len(leases) - place)
             cores = max(1, min(fair, lease.most or fair))

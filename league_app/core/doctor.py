@@ -98,9 +98,9 @@ def check_league(path: str) -> LeagueReport:
         for agent in agents:
             league.payload(agent.payload)
         problems = [
-            f"tournament {one.number}: {problem}"
-            for one in tournaments
-            for problem in TournamentStore(league, one.number).audit()
+            f"tournament {tournament.number}: {problem}"
+            for tournament in tournaments
+            for problem in TournamentStore(league, tournament.number).audit()
         ]
         stray = played_matches.strays(league)
         sessions = SessionStore(league).audit()
@@ -117,8 +117,8 @@ def check_league(path: str) -> LeagueReport:
     for agent in agents:
         if agent.kind not in KINDS.names():
             missing.setdefault(agent.kind, []).append(agent.name)
-    unfinished = tuple(one for one in tournaments if one.state.open)
-    played = sum(one.played for one in tournaments)
+    unfinished = tuple(tournament for tournament in tournaments if tournament.state.open)
+    played = sum(tournament.played for tournament in tournaments)
     return LeagueReport(tuple(agent.name for agent in agents), played, unfinished, missing)
 
 
@@ -130,7 +130,8 @@ def _python() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    for needed in [one for one in requires("ringside") or () if ";" not in one]:  # others belong to an extra
+    always = [requirement for requirement in requires("ringside") or () if ";" not in requirement]  # not of an extra
+    for needed in always:
         name = re.split(r"[^\w.-]", needed, maxsplit=1)[0].lower()
         needed = SOUND_QT if name == "pyside6-essentials" else needed
         found, remedy = _installed(name), f'{PIP} install "{needed}"'
@@ -143,7 +144,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def _installed(package: str) -> str | None:
-    return next((one.version for one in distributions(name=package)), None)
+    return next((found.version for found in distributions(name=package)), None)
 
 
 def _satisfies(found: str, needed: str) -> bool:
@@ -208,7 +209,11 @@ def _plugins() -> Iterator[Finding]:
             yield Finding(f"{registry.noun}s", "good", f"{', '.join(names)} can be used")
         for key, problem in registry.problems.items():
             points = entry_points(group=registry.group)
-            guilty = [one.dist.name for one in points if one.dist and key in (one.name, f"{one.name} ({one.value})")]
+            guilty = [
+                point.dist.name
+                for point in points
+                if point.dist and key in (point.name, f"{point.name} ({point.value})")
+            ]
             remedy = f"update it, or {PIP} uninstall {' '.join(guilty[:1]) or 'the package that contains it'}"
             yield Finding("plug-in", "broken", _main_line(problem), REINSTALL if "ringside" in guilty else remedy)
 
@@ -301,7 +306,7 @@ def _opened(what: str, libraries: Sequence[str], *arguments: str) -> Finding:
         packages = _qt_libraries(libraries)
         missing = _run(LOADER, *packages).split() if sys.platform == "linux" else []  # Qt names one of them at most
         if missing:
-            remedy = f"as root: apt-get install {' '.join(packages[one] for one in missing)} (Debian's names)"
+            remedy = f"as root: apt-get install {' '.join(packages[name] for name in missing)} (Debian's names)"
             return Finding(what, "broken", f"{', '.join(missing)} cannot be loaded", remedy)
         return Finding(
             what,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from engine.errors import RingsideError
 
+DIGITS = re.compile("[0-9]+")
+
 
 def plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}es" if noun.endswith("ch") else f"{count:,} {noun}s"
+    ending = "" if count == 1 else "es" if noun.endswith("ch") and not noun.endswith("epoch") else "s"
+    return f"{count:,} {noun}{ending}"
 
 
 def meetings(count: int, seats: int) -> str:
@@ -19,6 +23,15 @@ def meetings(count: int, seats: int) -> str:
 def join_names(names: Sequence[str]) -> str:
     """A, B and C."""
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def natural_key(text: str) -> str:
+    """A sort key that orders numbers in texts by value: Agent 2 before agent 10."""
+    return DIGITS.sub(_padded, text.casefold())
+
+
+def _padded(digits: re.Match[str]) -> str:
+    return digits[0].zfill(18)
 
 
 def shorten(text: str, longest: int) -> str:
@@ -44,7 +57,7 @@ def finish_order(ranks: Sequence[int]) -> list[int]:
 
 def score_line(scores: Sequence[str]) -> str:
     """Scores side by side, separated by a dash, or by a colon if one is negative: a dash would look like a minus."""
-    return (" : " if any(one.startswith(("-", "\N{MINUS SIGN}")) for one in scores) else " \u2013 ").join(scores)
+    return (" : " if any(score.startswith(("-", "\N{MINUS SIGN}")) for score in scores) else " \u2013 ").join(scores)
 
 
 def outcome(names: Sequence[str], scores: Sequence[float], ranks: Sequence[int]) -> str:

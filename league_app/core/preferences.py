@@ -56,8 +56,8 @@ class Preferences:
     def recent(self) -> list[Path]:
         """Recently opened leagues that still exist, newest first."""
         paths = [Path(one) for one in self.get("recent", []) if isinstance(one, str)]
-        return [one for one in paths if one.is_file()]
+        return [file for file in paths if file.is_file()]
 
     def add_recent(self, path: Path) -> None:
-        others = [one for one in self.recent if one != path]
-        self.set("recent", [str(one) for one in [path, *others]][:RECENT])
+        others = [file for file in self.recent if file != path]
+        self.set("recent", [str(file) for file in [path, *others]][:RECENT])

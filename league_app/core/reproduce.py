@@ -35,7 +35,7 @@ def save_replay(state: LeagueState, match: str, path: Path, overwrite: bool = Fa
     notation, names = path.suffix.removeprefix("."), state.league.names()
     if notation in game_of(found.spec.game).info.notations:
         playback = replay.verified(found.spec, found.result)
-        players = [names[one.id] for one in found.spec.players]
+        players = [names[player.id] for player in found.spec.players]
         write_file(path, playback.written(notation, players, found.result.ending).encode(), overwrite)
     else:
         replay.save(path, found.spec, found.result, overwrite)

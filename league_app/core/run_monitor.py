@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import psutil
 
-from agents.training.events import Progress as Trained
-from agents.training.events import WorkerState
-from engine.league.tournament_runner import Activity, Progress
+from agents.training.events import Progress, WorkerState
+from engine.league.tournament_runner import RunActivity, TournamentProgress
 from engine.telemetry import Machine, Monitor, RunView, WorkerStatus
 from league_app.core.formatting import byte_size, plural
 from league_app.core.state import LeagueState
@@ -36,10 +35,10 @@ class TrainingWorker:
     @property
     def text(self) -> str:
         """One line: state, what it has done, load and restarts."""
-        one = self.worker
+        worker = self.worker
         load = [] if self.cpu is None or self.memory is None else [f"{self.cpu:.0f} %", byte_size(self.memory)]
-        restarts = [plural(one.restarts, "restart")] if one.restarts else []
-        return ", ".join([one.state, *([one.done] if one.done else []), *load, *restarts])
+        restarts = [plural(worker.restarts, "restart")] if worker.restarts else []
+        return ", ".join([worker.state, *([worker.done] if worker.done else []), *load, *restarts])
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class TrainingView:
     number: int
     name: str
     paused: bool
-    progress: Trained | None
+    progress: Progress | None
     trouble: str
     workers: tuple[TrainingWorker, ...] = ()
 
@@ -60,7 +59,7 @@ class TournamentView:
 
     number: int
     name: str
-    progress: Progress
+    progress: TournamentProgress
     visual: bool
     rate: float  # matches per second
     seconds_left: float | None
@@ -130,26 +129,27 @@ class RunMonitor:
         queue = status.run if status is not None else NO_RUN  # of the last run, if none is running
         names = state.league.names() if state is not None and queue.quarantined else {}
         cores = max(len(machine.cpu), 1)
-        ours, quarantined = min(cpu / cores, 100.0), tuple(names.get(one, one) for one in queue.quarantined)
+        ours, quarantined = min(cpu / cores, 100.0), tuple(names.get(id, id) for id in queue.quarantined)
         nodes = status.nodes if status is not None else ()
         return MachineLoad(machine, sum(machine.cpu) / cores, ours, memory, nodes, workers, queue, quarantined)
 
     def _own_usage(self, workers: Sequence[WorkerStatus], training: bool) -> tuple[float, int]:
         """CPU load in percent of one core, and memory in bytes: this process, its workers, and training processes."""
         cpu, memory = self._self.cpu_percent(None), self._self.memory_info().rss
-        known = {one.pid for one in workers}
+        known = {worker.pid for worker in workers}
         others = self._self.children(recursive=True) if training else []  # finding them takes some milliseconds
-        self._children = {one.pid: self._children.get(one.pid, one) for one in others if one.pid not in known}
+        self._children = {child.pid: self._children.get(child.pid, child) for child in others if child.pid not in known}
         self._loads = {}
-        for pid, one in self._children.items():
+        for pid, child in self._children.items():
             try:
-                self._loads[pid] = one.cpu_percent(None), one.memory_info().rss
+                self._loads[pid] = child.cpu_percent(None), child.memory_info().rss
             except psutil.Error:  # it has just ended
                 continue
-        ours = [one for one in workers if one.pid is not None and one.pid != self._self.pid]  # not on other machines
+        own = self._self.pid  # a worker without a pid is on another machine
+        ours = [worker for worker in workers if worker.pid is not None and worker.pid != own]
         cpu += sum(load for load, _ in self._loads.values())
         memory += sum(size for _, size in self._loads.values())
-        return cpu + sum(one.cpu for one in ours), memory + sum(one.memory for one in ours)
+        return cpu + sum(worker.cpu for worker in ours), memory + sum(worker.memory for worker in ours)
 
     def _run(self, job: TournamentJob) -> TournamentView:
         progress, visual, now = job.progress(), job.run.live is not None, time.monotonic()
@@ -168,7 +168,7 @@ class RunMonitor:
 
     def _training(self, job: TrainingJob) -> TrainingView:
         unknown = None, None
-        workers = [TrainingWorker(one, *self._loads.get(one.pid or 0, unknown)) for one in job.workers]
+        workers = [TrainingWorker(worker, *self._loads.get(worker.pid or 0, unknown)) for worker in job.workers]
         return TrainingView(job.number, job.name, job.paused, job.progress, job.trouble, tuple(workers))
 
 
@@ -177,9 +177,9 @@ def _toggle_text(state: LeagueState, run: TournamentView | None) -> str:
     if run is None:
         return "read-only" if state.league.read_only else state.toggle_text
     now = run.progress
-    if now.activity is Activity.LIVE:
+    if now.activity is RunActivity.LIVE:
         return f"showing match {now.played + 1:,} of {now.total:,}"
-    return f"playing on {plural(state.budget.cores, 'worker')}" if now.activity is Activity.PLAYING else now.text
+    return f"playing on {plural(state.budget.cores, 'worker')}" if now.activity is RunActivity.PLAYING else now.text
 
 
 @dataclass(frozen=True)
@@ -196,6 +196,12 @@ class UnfinishedTournament:
 def unfinished_tournaments(state: LeagueState) -> list[UnfinishedTournament]:
     """The latest first."""
     return [
-        UnfinishedTournament(one.number, one.name, one.played, max(one.total or 0, one.played), not one.played)
-        for one in reversed(state.unfinished())
+        UnfinishedTournament(
+            tournament.number,
+            tournament.name,
+            tournament.played,
+            max(tournament.total or 0, tournament.played),
+            not tournament.played,
+        )
+        for tournament in reversed(state.unfinished())
     ]

@@ -35,5 +35,5 @@ def open_or_create(path: Path, plugins: Sequence[str] = ()) -> LeagueState:
 
 def unplayed(state: LeagueState) -> list[GameSpec]:
     """Games of the sample league that have no tournament yet."""
-    played = {one.settings.game.name for one in state.league.tournaments()}
+    played = {tournament.settings.game.name for tournament in state.league.tournaments()}
     return [new_game(name).spec for name in games() if name not in played]

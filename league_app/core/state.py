@@ -53,6 +53,7 @@ class LeagueState(Closing):
         self._plugins = tuple(plugins)
         self.notices = ChangeFeed()
         self._context = LeagueContext(self.league, self.notices, self.budget)
+        self.session_logs = self._context.session_logs  # since the league was opened
         self._lock = threading.RLock()
         self._job: TournamentJob | None = None
         self.latest_job: TournamentJob | None = None  # also after it has ended
@@ -276,10 +277,10 @@ class LeagueState(Closing):
             settings = validation.make_settings(self.game_of(game), format or "round-robin", options or {}, **more)
         spec, format = settings.game, settings.format
         if agents is not None:
-            entrants = [self.league.agent(one, spec.name).id for one in agents]
+            entrants = [self.league.agent(agent, spec.name).id for agent in agents]
         else:
-            available = [one.id for one in self.agents(spec.name)]
-            entrants = [one for one in before[-1].entrants if one in available] if repeat else available
+            available = [agent.id for agent in self.agents(spec.name)]
+            entrants = [entrant for entrant in before[-1].entrants if entrant in available] if repeat else available
         default = f"{game_of(spec).info.title} {format.replace('-', ' ')} {len(before) + 1}"
         validation.check_not_played(settings, entrants, before)
         if play:
@@ -357,7 +358,7 @@ class LeagueState(Closing):
         with self._lock:
             self._check_not_closed()
             live = self._playing.watch(spec, self.budget.cores, skip)
-            self._exhibits = [one for one in self._exhibits if one.result is None] + [live]
+            self._exhibits = [exhibit for exhibit in self._exhibits if exhibit.result is None] + [live]
         return live
 
     def change_entrants(self, tournament: int | str, join: Iterable[str] = (), leave: Iterable[str] = ()) -> Tournament:
@@ -367,7 +368,7 @@ class LeagueState(Closing):
         if job is not None and job.number == number:
             raise NotNow(f"{job.name!r} is running: stop it, change its entrants, and resume it")
         game = self.league.tournament(number).settings.game.name
-        joining, leaving = ([self.league.agent(one, game).id for one in names] for names in (join, leave))
+        joining, leaving = ([self.league.agent(name, game).id for name in names] for names in (join, leave))
         changed = change_entrants(self.league, number, joining, leaving)
         self.notices.add(Change(ChangeKind.TOURNAMENTS, number))
         return changed
@@ -384,7 +385,10 @@ class LeagueState(Closing):
         status, job = self._playing.status(), self._job
         if status is None or job is None or not job.run.visual:
             return status
-        idle = [replace(one, state="idle: visual mode") if one.state == "idle" else one for one in status.workers]
+        idle = [
+            replace(worker, state="idle: visual mode") if worker.state == "idle" else worker
+            for worker in status.workers
+        ]
         return replace(status, workers=tuple(idle))
 
     @property

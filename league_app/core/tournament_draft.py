@@ -217,7 +217,9 @@ def create_tournament(state: LeagueState, draft: TournamentDraft, play: bool) ->
     settings = draft.settings(seed)
     chosen: dict[str, Any] = {
         "game": settings.game,
-        "agents": [state.league.by_id(one).name for one in draft.agents],  # not by id: names take precedence over ids
+        "agents": [  # not by id: names take precedence over ids
+            state.league.by_id(agent).name for agent in draft.agents
+        ],
         "format": draft.format,
         "options": dict(draft.options),
         "seed": seed,

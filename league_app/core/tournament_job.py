@@ -11,7 +11,7 @@ from engine.errors import StorageFailed
 from engine.league.estimate import rate_name
 from engine.league.records import Tournament
 from engine.league.storage.result_columns import PlayedEntry
-from engine.league.tournament_runner import Progress, TournamentRun
+from engine.league.tournament_runner import TournamentProgress, TournamentRun
 from engine.play.executors import Executor
 from engine.play.match import MatchSpec
 from engine.play.play_settings import MOST_WORKERS
@@ -96,7 +96,7 @@ class TournamentJob:
         """Stops now; running matches are cancelled. A cancelled tournament cannot be resumed."""
         self.run.stop(cancel)
 
-    def progress(self) -> Progress:
+    def progress(self) -> TournamentProgress:
         return self.run.progress()
 
     def join(self) -> None:

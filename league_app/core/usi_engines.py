@@ -36,7 +36,7 @@ def identify(file: Path | str, arguments: tuple[str, ...] = (), startup: float =
 
 def name_for(league: League, game: str, identity: Identity, file: Path | str) -> str:
     """A free name: the engine's own if that is valid, else that of its file."""
-    taken = [one.name for one in league.agents(game, archived=True)]
+    taken = [agent.name for agent in league.agents(game, archived=True)]
     for name in (identity.name[:NAME_LENGTH].strip(), Path(file).stem[:NAME_LENGTH].strip()):
         try:
             return free_name(check_name("name", name), taken)

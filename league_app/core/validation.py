@@ -65,21 +65,21 @@ def check_not_played(settings: TournamentSettings, entrants: Sequence[str], befo
 def check_admitted(league: League, players: Iterable[AgentSpec]) -> None:
     """Raises NotConfirmed if one of them is a program that no person has allowed to run on this machine."""
     names = league.names()
-    for one in players:
+    for player in players:
         try:
-            kind = kind_of(one)
+            kind = kind_of(player)
         except RingsideError:  # reported when it is to play
             continue
         try:
             if kind.admit is not None:
-                kind.admit(replace(one, id=names.get(one.id, one.id)))  # the message names it
+                kind.admit(replace(player, id=names.get(player.id, player.id)))  # the message names it
         except NotConfirmed as error:
-            raise NotConfirmed(one.id, str(error)) from None
+            raise NotConfirmed(player.id, str(error)) from None
 
 
 def unconfirmed(league: League, agents: Iterable[Agent]) -> list[Agent]:
     """Those of them that are programs which no person has allowed to run on this machine."""
-    return [one for one in agents if _is_program(one.kind) and not _admitted(league, one)]
+    return [agent for agent in agents if _is_program(agent.kind) and not _admitted(league, agent)]
 
 
 def _is_program(kind: str) -> bool:
@@ -148,8 +148,10 @@ def resolve_game(league: League, game: GameSpec | str | None = None) -> GameSpec
     played last, or the only one that the league has agents for."""
     if isinstance(game, GameSpec):
         return game
-    played = [one.settings.game for one in league.tournaments() if game in (None, one.settings.game.name)]
-    playable = next((one for one in reversed(played) if is_installed(one)), None)
+    played = [
+        tournament.settings.game for tournament in league.tournaments() if game in (None, tournament.settings.game.name)
+    ]
+    playable = next((settings for settings in reversed(played) if is_installed(settings)), None)
     if playable is not None or played:
         return playable or played[-1]  # what cannot be played here can still be read
     return new_game(game or resolve_game_name(league)).spec
@@ -168,3 +170,12 @@ def resolve_game_name(league: League) -> str:
     if len(games) > 1:
         raise BadValue("game", None, f"given (--game): the league has agents for {', '.join(games)}")
     return games[0]
+
+
+def rename_ancestor(error: BadValue, control: str, agent: str | None) -> BadValue:
+    """The error of a trainer that refuses the agent to start from, in the words of the user interface: with the name of
+    the option or field that chose the agent, and the agent's name. Any other error is returned as it is."""
+    first, _, part = error.field.partition(".")
+    if first != "ancestor":  # the argument of `Trainer.check`
+        return error
+    return BadValue(f"{part} of {control}" if part else control, error.value if part else agent, error.needed)

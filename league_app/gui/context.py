@@ -199,8 +199,8 @@ def pools(state: LeagueState) -> list[GameSpec]:
     """The games of a league: played ones, latest first, then those that only have agents."""
     from engine.registry import usual_game
 
-    played = [one.settings.game for one in reversed(state.league.tournaments())]
-    entered = map(usual_game, sorted({one.game for one in state.agents()}))
+    played = [tournament.settings.game for tournament in reversed(state.league.tournaments())]
+    entered = map(usual_game, sorted({agent.game for agent in state.agents()}))
     return list(dict.fromkeys([*played, *(game.spec for game in entered if game is not None)]))
 
 

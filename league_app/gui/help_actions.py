@@ -58,7 +58,7 @@ class HelpActions(QObject):
 
     @Slot()
     def shortcuts(self) -> None:
-        keys = [(one.shortcut, f"{one.menu}: {one.text.rstrip('.')}") for one in ACTIONS if one.shortcut]
+        keys = [(action.shortcut, f"{action.menu}: {action.text.rstrip('.')}") for action in ACTIONS if action.shortcut]
         ShortcutsDialog(self._window, [*keys, *MATCH_KEYS]).open()
 
     @Slot()

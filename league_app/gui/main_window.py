@@ -179,8 +179,8 @@ class MainWindow(QMainWindow):
             return
         welcome = name == "welcome" or self.context.state is None
         if not welcome:
-            for one in DOCKS:
-                self.dock(one)
+            for dock in DOCKS:
+                self.dock(dock)
         self.outer.setCurrentIndex(0 if welcome else 1)
         self.view.show_panels(not welcome)
         if welcome:
@@ -243,7 +243,7 @@ class MainWindow(QMainWindow):
 
     @Slot(object)
     def _on_changes(self, changes: Sequence[Change]) -> None:
-        kinds = {one.what for one in changes}
+        kinds = {change.what for change in changes}
         if kinds & {"agents", "tournaments"}:
             self.toolbar.games.fill()
         job = self.context.league.job if self.context.state is not None else None
@@ -354,7 +354,7 @@ class MainWindow(QMainWindow):
                 f"{paths[0].name} is not a league: open a league before you drop agents and replays", "warn"
             )
             return
-        for path in [one for one in paths if one.suffix == REPLAY][:1]:
+        for path in [file for file in paths if file.suffix == REPLAY][:1]:
             self.show_page("match", path)
         agents = [path for path in paths if path.suffix not in (SUFFIX, REPLAY)]
         if agents:

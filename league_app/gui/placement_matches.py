@@ -79,7 +79,7 @@ class PlacementQueue(QObject):
 
     def status_text(self, agent: str) -> str:
         """The state of an agent's placement; empty if it has none."""
-        if any(one.agent == agent for one in self._queue):
+        if any(waiting.agent == agent for waiting in self._queue):
             return "waits for placement matches"
         now = [self._starting, self._playing[0] if self._playing else None]
         return "plays placement matches" if any(one is not None and one.agent == agent for one in now) else ""
@@ -141,11 +141,15 @@ class PlacementQueue(QObject):
 
 def opponents(state: LeagueState, newcomer: Newcomer) -> list[str]:
     """The rated agents of the pool, strongest first, or all agents of the game if too few are rated."""
-    others = [one for one in state.agents(newcomer.pool.name) if one.id != newcomer.agent and one.kind != KIND.name]
-    known = {one.id for one in others}
-    rated = [one.agent for one in state.standings(newcomer.pool).rows if one.total.played and one.agent in known]
+    others = [
+        agent for agent in state.agents(newcomer.pool.name) if agent.id != newcomer.agent and agent.kind != KIND.name
+    ]
+    known = {agent.id for agent in others}
+    rated = [
+        agent.agent for agent in state.standings(newcomer.pool).rows if agent.total.played and agent.agent in known
+    ]
     seats = game_of(newcomer.pool).info.seats
-    chosen = rated if len(rated) >= max(seats - 1, 2) else [one.id for one in others]
+    chosen = rated if len(rated) >= max(seats - 1, 2) else [agent.id for agent in others]
     most = MAX_OPPONENTS
     while most > seats and math.comb(min(most, len(chosen)), seats - 1) > max(MAX_GROUPS, MAX_OPPONENTS):
         most -= 1

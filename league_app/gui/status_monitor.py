@@ -64,7 +64,7 @@ class StatusMonitor(QObject):
             self._next = tick or bool(self._next)
             return
         self._pending, self._next = True, None
-        self._collectors = [one for one in self._collectors if _is_alive(one[1])]
+        self._collectors = [collector for collector in self._collectors if _is_alive(collector[1])]
         with_load, collectors = tick and self.with_load, self._collectors if tick else []
         task = partial(_sample, self._monitor, self._state, with_load, collectors)
         self._queue.submit("status", task, self._receive, self._fail)

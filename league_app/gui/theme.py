@@ -126,10 +126,10 @@ def _qt_palette(palette: Palette) -> QPalette:
         (role.HighlightedText,): palette.on_accent,
         (role.Link, role.LinkVisited): palette.accent,
     }.items():
-        for one in roles:
-            made.setColor(one, QColor(f"#{value}"))
-    for one in (role.WindowText, role.Text, role.ButtonText):
-        made.setColor(QPalette.ColorGroup.Disabled, one, QColor(f"#{palette.border}"))
+        for colour_role in roles:
+            made.setColor(colour_role, QColor(f"#{value}"))
+    for colour_role in (role.WindowText, role.Text, role.ButtonText):
+        made.setColor(QPalette.ColorGroup.Disabled, colour_role, QColor(f"#{palette.border}"))
     return made
 
 

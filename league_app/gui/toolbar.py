@@ -74,10 +74,10 @@ class StatusBar(QStatusBar):
         self._context, self._busy = context, ""
         self.setSizeGripEnabled(False)
         self.activity, self.progress, self.saved = ElidedLabel("", "caption"), QLabel(), QLabel()
-        for one in (self.progress, self.saved):
-            one.setProperty("role", "caption")
-            one.setTextFormat(Qt.TextFormat.PlainText)
-            one.setContentsMargins(12, 0, 12, 0)
+        for widget in (self.progress, self.saved):
+            widget.setProperty("role", "caption")
+            widget.setTextFormat(Qt.TextFormat.PlainText)
+            widget.setContentsMargins(12, 0, 12, 0)
         self.setContentsMargins(10, 0, 0, 0)
         self.addWidget(self.activity, 1)
         self.addPermanentWidget(self.progress)

@@ -51,7 +51,7 @@ class WindowLayout(QObject):
         return {
             "still": not settings.get("motion", True),
             "full-screen": self._window.isFullScreen(),
-            **{f"theme-{one}": chosen == one for one in theme.CHOICES},
+            **{f"theme-{choice}": chosen == choice for choice in theme.CHOICES},
             **{f"dock-{name}": self._is_open(name) for name in SIDES},
         }
 

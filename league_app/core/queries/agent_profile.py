@@ -25,7 +25,7 @@ PREVIEW = 400  # bytes of a payload that are shown
 
 
 @dataclass(frozen=True)
-class Opponent:
+class OpponentRecord:
     """An agent's record against one opponent."""
 
     id: str
@@ -75,7 +75,7 @@ class AgentProfile:
     place: int
     rated: int  # number of agents with a place
     seats: int
-    opponents: tuple[Opponent, ...]
+    opponents: tuple[OpponentRecord, ...]
     rating_curve: RatingCurve
     parents: tuple[Relative, ...]
     children: tuple[Relative, ...]
@@ -91,10 +91,12 @@ def load_profile(state: LeagueState, pool: GameSpec | None, id: str) -> AgentPro
     game = pool if pool is not None and pool.name == agent.game else _last_pool(league, agent.game)
     table = standings.standings(league, game)
     played = [row for row in table.rows if row.total.played]
-    row = next((one for one in played if one.agent == id), None)
+    row = next((record for record in played if record.agent == id), None)
     known = {one.id: one for one in league.agents(agent.game, archived=True)}
     against = [
-        Opponent(other, known[other].name, known[other].kind, known[other].colour, one.wins, one.draws, one.losses)
+        OpponentRecord(
+            other, known[other].name, known[other].kind, known[other].colour, one.wins, one.draws, one.losses
+        )
         for other, one in (row.against.items() if row else ())
         if other in known
     ]
@@ -114,7 +116,7 @@ def load_profile(state: LeagueState, pool: GameSpec | None, id: str) -> AgentPro
         played.index(row) + 1 if row else 0,
         len(played),
         table.seats,
-        tuple(sorted(against, key=lambda one: -(one.wins + one.draws + one.losses))),
+        tuple(sorted(against, key=lambda record: -(record.wins + record.draws + record.losses))),
         load_rating_curve(league, game, agent),
         tuple(_relative(parent, known, 2) for parent in agent.parents),
         tuple(_children(agent, known)),
@@ -126,9 +128,9 @@ def load_profile(state: LeagueState, pool: GameSpec | None, id: str) -> AgentPro
 
 def _last_pool(league: League, game: str) -> GameSpec:
     """The pool of the latest tournament, or else the game with its default options, or without any if not installed."""
-    for one in reversed(league.tournaments()):
-        if one.settings.game.name == game:
-            return one.settings.game
+    for tournament in reversed(league.tournaments()):
+        if tournament.settings.game.name == game:
+            return tournament.settings.game
     try:
         return new_game(game).spec
     except RingsideError:
@@ -181,14 +183,14 @@ def load_rating_curve(league: League, game: GameSpec, agent: Agent) -> RatingCur
 
 def _relative(given: str, known: dict[str, Agent], depth: int) -> Relative:
     """A parent is given by its id or, if it comes from another league, by its name."""
-    one = known.get(given) or next((other for other in known.values() if other.name == given), None)
-    if one is None:
+    relative = known.get(given) or next((other for other in known.values() if other.name == given), None)
+    if relative is None:
         return Relative(given)
-    above = tuple(_relative(parent, known, depth - 1) for parent in one.parents) if depth > 1 else ()
-    return Relative(one.name, one.id, one.colour, above)
+    above = tuple(_relative(parent, known, depth - 1) for parent in relative.parents) if depth > 1 else ()
+    return Relative(relative.name, relative.id, relative.colour, above)
 
 
 def _children(agent: Agent, known: dict[str, Agent]) -> list[Relative]:
     names = {agent.id, agent.name}
-    found = [one for one in known.values() if names & set(one.parents) and one.id != agent.id]
-    return [Relative(one.name, one.id, one.colour) for one in found[:CHILDREN]]
+    found = [child for child in known.values() if names & set(child.parents) and child.id != agent.id]
+    return [Relative(child.name, child.id, child.colour) for child in found[:CHILDREN]]

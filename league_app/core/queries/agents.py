@@ -57,16 +57,22 @@ def agent_rows(league: League, pool: GameSpec | None) -> list[AgentRow]:
             played = row.total.played
             warning = forfeit_warning(match_count(played, table.seats), row.forfeits.items())
             rated[row.agent] = row.rating if played else None, row.error, warning
-    for one in unconfirmed(league, every):
-        rating, error, _ = rated.get(one.id, (None, 0.0, ""))
-        rated[one.id] = rating, error, UNCONFIRMED
+    for agent in unconfirmed(league, every):
+        rating, error, _ = rated.get(agent.id, (None, 0.0, ""))
+        rated[agent.id] = rating, error, UNCONFIRMED
     found = [
         AgentRow(
-            one.id, one.name, one.game, one.kind, one.colour, one.archived is not None, *rated.get(one.id, (None,))
+            agent.id,
+            agent.name,
+            agent.game,
+            agent.kind,
+            agent.colour,
+            agent.archived is not None,
+            *rated.get(agent.id, (None,)),
         )
-        for one in every
+        for agent in every
     ]
-    return sorted(found, key=lambda one: (one.archived, one.rating is None, -(one.rating or 0.0), one.name.casefold()))
+    return sorted(found, key=lambda row: (row.archived, row.rating is None, -(row.rating or 0.0), row.name.casefold()))
 
 
 @dataclass(frozen=True)
@@ -100,9 +106,9 @@ def statistics(league: League, pool: GameSpec, agent: str, names: Sequence[str],
         if each != len(names):
             continue  # not played, or recorded with other statistics
         count += 1
-        for seat, one in enumerate(seated):
-            sums = own if one == number else others
-            seats, rivals = seats + (one == number), rivals + (one != number)
+        for seat, player in enumerate(seated):
+            sums = own if player == number else others
+            seats, rivals = seats + (player == number), rivals + (player != number)
             for place in range(each):
                 sums[place] += figures[n + seat * each + place]
     if not count:

@@ -67,7 +67,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Place:
+class RankedAgent:
     """A row of a short table."""
 
     agent: str
@@ -92,7 +92,7 @@ class Summary:
     seconds: float  # of this run
     watched: int  # matches of this run that were shown
     batch_seconds: float  # for the other matches
-    top: tuple[Place, ...]
+    top: tuple[RankedAgent, ...]
     upsets: tuple[Upset, ...]
     failures: int
     failing: tuple[str, ...]  # names, or NO_AGENT for void matches
@@ -191,9 +191,9 @@ def best_match(league: League, game: GameSpec) -> str | None:
     for agent in known:
         for number, players, ranks, figures, steps in league.file.read(sql, agent, pool, CANDIDATES // len(known)):
             seats = unpack_players(players)
-            if number not in found and len(set(seats)) > 1 and all(one in known for one in seats):
+            if number not in found and len(set(seats)) > 1 and all(seat in known for seat in seats):
                 scores = struct.unpack_from(f"<{len(seats)}d", figures)
-                strength = min(known[one] for one in seats) - min(known.values())
+                strength = min(known[seat] for seat in seats) - min(known.values())
                 found[number] = _excitement(scores, ranks, steps, pace) + strength / 1000.0
     return _reference(max(found, key=lambda number: (found[number], number))) if found else None
 
@@ -225,7 +225,7 @@ def recent(league: League, game: GameSpec, limit: int = 10) -> list[Result]:
         for number, at, players, ranks, figures, ending, blamed, steps in league.file.read(
             page, *played_matches.span(tournament), limit - len(found)
         ):
-            seated = tuple(ids[one] for one in unpack_players(players))
+            seated = tuple(ids[number] for number in unpack_players(players))
             scores = struct.unpack_from(f"<{len(seated)}d", figures)
             failed = bool(blamed) and ending != EndingKind.RESIGNED.value
             labels = tuple(names[one] for one in seated)
@@ -240,29 +240,29 @@ def recent(league: League, game: GameSpec, limit: int = 10) -> list[Result]:
 
 def summary(league: League, tournament: int, began: float = 0.0, before: int = 0, seconds: float = 0.0) -> Summary:
     """The summary of a tournament. `began` (seconds since 1970), `before` (matches) and `seconds` delimit a run."""
-    one = league.tournament(tournament)
-    game = one.settings.game
+    settled = league.tournament(tournament)
+    game = settled.settings.game
     table = standings.standings(league, game, tournament)
     failures = [
         (failure.agent, failure.times)
         for failure in failure_report.failures(league, tournament)
         if EndingKind(failure.ending) in REPORTED
     ]
-    seconds = seconds or _run_seconds(league, one, began)
+    seconds = seconds or _run_seconds(league, settled, began)
     watched, batch_seconds = _watched(league, tournament, began, seconds)
     top = [
-        Place(row.agent, row.name, row.rating, row.error, row.total.points, row.total.played)
+        RankedAgent(row.agent, row.name, row.rating, row.error, row.total.points, row.total.played)
         for row in table.rows[:3]
         if row.total.played
     ]
     return Summary(
         tournament,
-        one.name,
+        settled.name,
         game,
-        one.state,
-        one.played,
-        max(one.total or 0, one.played),
-        one.played - before,
+        settled.state,
+        settled.played,
+        max(settled.total or 0, settled.played),
+        settled.played - before,
         seconds,
         watched,
         batch_seconds,
@@ -270,18 +270,18 @@ def summary(league: League, tournament: int, began: float = 0.0, before: int = 0
         tuple(upsets(league, tournament, game)),
         sum(times for _, times in failures),
         tuple(dict.fromkeys(agent for agent, _ in failures)),
-        failure_report.overload(league, one) or "",
+        failure_report.overload(league, settled) or "",
         played_matches.identical_games(league, tournament),
-        one.note,
+        settled.note,
     )
 
 
-def _run_seconds(league: League, one: Tournament, began: float) -> float:
+def _run_seconds(league: League, tournament: Tournament, began: float) -> float:
     """Seconds from the start of the tournament, or of the run, to the last match."""
     [(last,)] = league.file.read(
-        "SELECT max(at) FROM matches WHERE number BETWEEN ? AND ?", *played_matches.span(one.number)
+        "SELECT max(at) FROM matches WHERE number BETWEEN ? AND ?", *played_matches.span(tournament.number)
     )
-    return max((last or 0.0) - (began or one.created), 0.0)
+    return max((last or 0.0) - (began or tournament.created), 0.0)
 
 
 def _watched(league: League, tournament: int, began: float, seconds: float) -> tuple[int, float]:

@@ -73,11 +73,11 @@ class MatchRows:
 
 def agent_labels(league: League) -> dict[int, AgentLabel]:
     """By number, archived agents included."""
-    known = {one.id: one for one in league.agents(archived=True)}
+    known = {agent.id: agent for agent in league.agents(archived=True)}
     found = {}
     for number, id in league.ids().items():
-        one = known[id]
-        found[number] = AgentLabel(id, one.name, one.game, one.kind, one.colour, one.archived is not None)
+        agent = known[id]
+        found[number] = AgentLabel(id, agent.name, agent.game, agent.kind, agent.colour, agent.archived is not None)
     return found
 
 
@@ -177,7 +177,7 @@ class _Query:
         elif ending == "upset" and pool is not None:
             table = standings.standings(league, pool)
             known = {row.agent: row.rating for row in table.rows if row.total.played}
-            rated = [(number, known[one.id]) for number, one in self._agents.items() if one.id in known]
+            rated = [(number, known[agent.id]) for number, agent in self._agents.items() if agent.id in known]
             self._join_values("rated", rated)
             for winner, loser, ranks in (("a", "b", "x'0102'"), ("b", "a", "x'0201'")):
                 upset = f"(m.ranks = {ranks} AND rated_{winner}.value <= rated_{loser}.value - {UPSET})"
@@ -197,7 +197,7 @@ class _Query:
 
     def _contains(self, word: str) -> None:
         """Selects rows that show the word: in names, reference, ending, tournament, date or time."""
-        named = [number for number, one in self._agents.items() if word in one.name.casefold()]
+        named = [number for number, agent in self._agents.items() if word in agent.name.casefold()]
         called = [number for number, name in self._names.items() if word in name.casefold()]
         ended = [f"'{kind.value}'" for kind in EndingKind if word in ending_text(kind.value)]
         ways = [
@@ -292,11 +292,11 @@ def failures(league: League, pool: GameSpec | None, agent: str = "") -> list[Fai
     rows = league.file.read(f"{sql} AND f.ending != ? ORDER BY m.number", EndingKind.RESIGNED.value)
     found: dict[tuple[str, str], FailureRow] = {}
     for number, ending, reason, count, match in rows:
-        one = labels[number]
-        before = found.get((one.id, ending))
+        label = labels[number]
+        before = found.get((label.id, ending))
         times = count + (before.times if before else 0)
-        found[one.id, ending] = FailureRow(
-            one.id, one.name, one.kind, one.colour, ending, *split_output(reason), times, match
+        found[label.id, ending] = FailureRow(
+            label.id, label.name, label.kind, label.colour, ending, *split_output(reason), times, match
         )
     if not agent:
         sql = "SELECT count(*), max(number), reason FROM matches WHERE ending = 'void' AND number BETWEEN ? AND ?"
@@ -305,8 +305,8 @@ def failures(league: League, pool: GameSpec | None, agent: str = "") -> list[Fai
             if count:
                 times = count + (found["", "void"].times if ("", "void") in found else 0)
                 found["", "void"] = FailureRow("", NO_AGENT, "", "", "void", *split_output(reason), times, match)
-    chosen = [one for one in found.values() if agent in ("", one.agent)]
-    return sorted(chosen, key=lambda one: -one.number)
+    chosen = [row for row in found.values() if agent in ("", row.agent)]
+    return sorted(chosen, key=lambda row: -row.number)
 
 
 def failure_kinds(league: League, pool: GameSpec) -> int:

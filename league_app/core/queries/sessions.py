@@ -15,12 +15,14 @@ from engine.league.storage.league import League
 from engine.league.storage.session_rows import SavedPlayer, Series, Session, series_of
 from engine.play.match import AgentSpec, GameSpec
 from engine.registry import draw_agent
+from league_app.core.context import LogLine
 from league_app.core.formatting import duration, plural
 from league_app.core.state import LeagueState
 from league_app.core.trainers import TrainerFacts, trainer_facts
 
 PREVIEW_POINTS = 40  # of a summary's curve
 PREVIEW_VALUES = 2000  # the last values of a metric, from which its curve and its best are taken
+SHOWN_LOGS = 200  # messages of a session, the latest
 MAX_PLAYERS = 60  # of a session, the newest
 LATEST = """
 WITH RECURSIVE found(session, name) AS (
@@ -62,7 +64,8 @@ class SessionSummary:
     best: float | None  # of the trainer's headline metric
     curve: tuple[float, ...]
     trouble: str = ""  # why its results cannot be written to disk
-    logs: tuple[tuple[str, bool], ...] = ()  # the latest messages, and whether each is a warning
+    logs: tuple[LogLine, ...] = ()  # the latest messages of all runs since the league was opened
+    message: LogLine | None = None  # the latest one of this run, while it runs
 
     @property
     def number(self) -> int:
@@ -181,21 +184,24 @@ def load_sessions(previews: SessionPreviews, state: LeagueState) -> list[Session
     curves = previews.curves(league, headlines, latest)
     for session in reversed(sessions):
         job, last, facts = jobs.get(session.number), latest[session.number], trainer_facts(session.trainer)
-        curve = curves[session.number]
+        curve, journal = curves[session.number], list(state.session_logs.get(session.number, ()))
         live: dict[str, Any] = {"running": False, "paused": False, "text": "", "seconds_left": None, "done": None}
         step, total = max((step for step, _ in last.values()), default=0), facts.planned_steps(session)
         if job is not None:
             now = job.progress
-            logs = tuple((log.text, log.level.value == "warning") for log in list(job.logs)[-200:])
             live = {"running": True, "paused": job.paused, "text": now.text if now else "", "trouble": job.trouble}
             live |= {
                 "seconds_left": now.seconds_left if now else None,
-                "logs": logs,
+                "message": journal[-1] if journal and job.log_count else None,
                 "done": now.fraction if now else None,
             }
             step, total = max(step, now.step if now else 0), now.total if now else total
         best = facts.best(curve) if facts.headline in last else None
-        summaries.append(SessionSummary(session, facts, step, total, best=best, curve=_thinned(curve), **live))
+        summaries.append(
+            SessionSummary(
+                session, facts, step, total, best=best, curve=_thinned(curve), logs=tuple(journal[-SHOWN_LOGS:]), **live
+            )
+        )
     return summaries
 
 
@@ -283,14 +289,18 @@ def _has_played(state: LeagueState, agent: str) -> bool:
 
 
 def load_players(state: LeagueState, number: int) -> tuple[list[TrainedPlayer], int]:
-    """The newest players of a session, newest first, and how many it has in all."""
+    """The newest players of a session, and how many it has in all. Those of the last checkpoint that has them are
+    together, the newest checkpoint first, in its order: a trainer puts its best player first."""
     checkpoints, names = state.training.sessions.checkpoints(number), state.league.names()
     game = state.training.sessions.session(number).game.name
     agents = {(agent.kind, agent.payload): agent.id for agent in state.league.agents(game)}
     groups: dict[tuple[str, str, str], list[tuple[int, SavedPlayer]]] = {}
     for checkpoint in checkpoints:
-        for one in reversed(checkpoint.players):  # newest first, and within a checkpoint in its order
-            groups.setdefault((one.role, one.kind, one.payload), []).append((checkpoint.step, one))
+        for player in reversed(checkpoint.players):
+            key = player.role, player.kind, player.payload
+            same = groups.pop(key, [])  # to be behind the players that this checkpoint does not have
+            same.append((checkpoint.step, player))
+            groups[key] = same
     players = []
     for (role, kind, payload), same in list(reversed(groups.items()))[:MAX_PLAYERS]:
         entered = next((one.agent for _, one in same if one.agent), None)

@@ -21,7 +21,7 @@ from league_app.gui.dialogs.edit_agent import AgentDescriptionForm, LabelledFiel
 from league_app.gui.dialogs.help_key import add_help_key
 from league_app.gui.widgets.agent_colours import colour_of
 from league_app.gui.widgets.basics import breakable, button, column, label, row
-from league_app.gui.widgets.checklist import CheckList, Choice
+from league_app.gui.widgets.checklist import CheckItem, CheckList
 from league_app.gui.widgets.file_dialogs import open_file
 from league_app.gui.widgets.form import Form
 
@@ -46,7 +46,7 @@ class _GameBox(QComboBox):
 
 
 class ReadyMadeDialog(QDialog):
-    """Offers the agents of Ringside and installed plug-ins; agents already in the league cannot be ticked."""
+    """Offers the agents of Ringside and installed plug-ins; agents already in the league cannot be checked."""
 
     def __init__(self, context: AppContext, game: str | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -78,25 +78,25 @@ class ReadyMadeDialog(QDialog):
         load = partial(load_ready_made, self._context.league, self.game.chosen)
         self._context.slow_queue.submit("ready-made", load, self._show, self._on_failed)
 
-    def _show(self, choices: list[Choice]) -> None:
+    def _show(self, choices: list[CheckItem]) -> None:
         self.list.set_choices(choices)
         self.list.show_message("" if choices else "No ready-made agents for this game")
 
     @Slot()
     def _update_button(self) -> None:
-        count = len(self.list.ticked)
+        count = len(self.list.checked)
         self.add_button.setText(f"Add {plural(count, 'agent')}" if count else "Add")
         self.add_button.setEnabled(bool(count))
 
     @Slot()
     def add(self) -> None:
         self.add_button.setEnabled(False)
-        task = partial(self._context.league.add_samples, self.game.chosen, self.list.ticked)
+        task = partial(self._context.league.add_samples, self.game.chosen, self.list.checked)
         self._context.slow_queue.run(task, self._on_added, self._on_failed)
 
     def _on_added(self, agents: list[Agent]) -> None:
         added = agents[0].name if len(agents) == 1 else plural(len(agents), "agent")
-        self._context.notify(f"{added} added", "good", self._context.archive_offer([one.id for one in agents]))
+        self._context.notify(f"{added} added", "good", self._context.archive_offer([agent.id for agent in agents]))
         self.accept()
 
     def _on_failed(self, error: Exception) -> None:
@@ -106,14 +106,16 @@ class ReadyMadeDialog(QDialog):
         self._update_button()
 
 
-def load_ready_made(state: LeagueState, game: str) -> list[Choice]:
+def load_ready_made(state: LeagueState, game: str) -> list[CheckItem]:
     """Return the ready-made agents of a game; those that cannot be added come last."""
-    taken = {one.name: one.archived is not None for one in state.league.agents(game, archived=True)}
+    taken = {agent.name: agent.archived is not None for agent in state.league.agents(game, archived=True)}
     found = []
     for kind, agents in agents_for(new_game(game)).items():
-        for one in agents if kind != PERSON else ():
-            barred = ("archived: restore it instead" if taken[one.id] else "already added") if one.id in taken else ""
-            found.append(Choice(one.id, one.id, kind, colour_of(one.id), not barred, barred))
+        for agent in agents if kind != PERSON else ():
+            barred = (
+                ("archived: restore it instead" if taken[agent.id] else "already added") if agent.id in taken else ""
+            )
+            found.append(CheckItem(agent.id, agent.id, kind, colour_of(agent.id), not barred, barred))
     return sorted(found, key=lambda one: bool(one.disabled_reason))
 
 

@@ -38,11 +38,11 @@ class ChooseAgentDialog(QDialog):
         self.list.setIconSize(QSize(12, 12))
         self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        for one in agents:
-            rating = f"   {one.rating:z.0f}" if one.rating is not None else ""
-            item = QListWidgetItem(dot_icon(colour_of(one.id, one.colour)), f"{one.name}   {one.kind}{rating}")
-            item.setData(ID, one.id)
-            item.setToolTip(tooltip_html(one.name))
+        for agent in agents:
+            rating = f"   {agent.rating:z.0f}" if agent.rating is not None else ""
+            item = QListWidgetItem(dot_icon(colour_of(agent.id, agent.colour)), f"{agent.name}   {agent.kind}{rating}")
+            item.setData(ID, agent.id)
+            item.setToolTip(tooltip_html(agent.name))
             self.list.addItem(item)
         self.list.setCurrentRow(0)
         self.yes = button(accept, self._accept, primary=True)

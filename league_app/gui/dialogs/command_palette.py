@@ -84,15 +84,19 @@ class CommandPalette(QDialog):
     @Slot(str)
     def search(self, text: str) -> None:
         ranked = sorted(
-            ((found, place) for place, one in enumerate(self._entries) if (found := rank(text, one.text)) is not None)
+            (
+                (found, place)
+                for place, entry in enumerate(self._entries)
+                if (found := rank(text, entry.text)) is not None
+            )
         )
         self.list.clear()
         for _, place in ranked[:SHOWN]:
-            one = self._entries[place]
-            item = QListWidgetItem(theme.icon(one.icon or "chevron-right"), one.text)
+            entry = self._entries[place]
+            item = QListWidgetItem(theme.icon(entry.icon or "chevron-right"), entry.text)
             item.setData(Qt.ItemDataRole.UserRole, place)
-            item.setData(HINT, one.hint)
-            item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, one.hint)
+            item.setData(HINT, entry.hint)
+            item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, entry.hint)
             self.list.addItem(item)
         self.list.setCurrentRow(0)
         self.list.setVisible(bool(ranked))

@@ -21,7 +21,7 @@ SERIES = ("blue", "orange", "green", "purple", "yellow", "contrast")
 
 
 def tags_of(text: str) -> tuple[str, ...]:
-    return tuple(one.strip() for one in text.split(",") if one.strip())
+    return tuple(tag.strip() for tag in text.split(",") if tag.strip())
 
 
 def sentence(error: BadValue) -> str:
@@ -69,8 +69,8 @@ class ColourField(QWidget):
         self._group = QButtonGroup(self)
         self.swatches = [Swatch("", "Automatic")]
         self.swatches += [Swatch(one, name) for one, name in zip(theme.current().series, SERIES, strict=True)]
-        for number, one in enumerate(self.swatches):
-            self._group.addButton(one, number)
+        for number, swatch in enumerate(self.swatches):
+            self._group.addButton(swatch, number)
         self._group.setExclusive(False)
         self.field = QLineEdit()
         self.field.setPlaceholderText("RRGGBB")
@@ -96,11 +96,11 @@ class ColourField(QWidget):
 
     @Slot()
     def _typed(self, *_: object) -> None:
-        for one in self.swatches:
-            same = one.colour == self.value or (
-                bool(one.colour) and series_index(one.colour) == series_index(self.value)
+        for swatch in self.swatches:
+            same = swatch.colour == self.value or (
+                bool(swatch.colour) and series_index(swatch.colour) == series_index(self.value)
             )
-            one.setChecked(same)
+            swatch.setChecked(same)
         self.changed.emit()
 
 
@@ -191,7 +191,7 @@ class EditAgentDialog(QDialog):
         self._context = context
         self._agent = context.league.league.by_id(agent)
         every = context.league.agents(self._agent.game, archived=True)
-        self._taken = {one.name: one.archived is not None for one in every if one.id != agent}
+        self._taken = {other.name: other.archived is not None for other in every if other.id != agent}
         self.setWindowTitle("Edit agent")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setFixedWidth(460)

@@ -13,11 +13,11 @@ from league_app.gui.context import AppContext
 from league_app.gui.dialogs.help_key import add_help_key
 from league_app.gui.widgets.agent_colours import colour_of
 from league_app.gui.widgets.basics import ElidedLabel, breakable, button, column, label, row
-from league_app.gui.widgets.checklist import CheckList, Choice
+from league_app.gui.widgets.checklist import CheckItem, CheckList
 
 
 class EntrantsDialog(QDialog):
-    """Lists all agents of the game, with the entrants ticked."""
+    """Lists all agents of the game, with the entrants checked."""
 
     def __init__(self, context: AppContext, number: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -39,31 +39,31 @@ class EntrantsDialog(QDialog):
         self.list.changed.connect(self._update_summary)
         context.ask(f"entrants {number}", self._load, self._show)
 
-    def _load(self, state: LeagueState) -> tuple[str, list[str], list[Choice]]:
-        one = state.league.tournament(self._number)
-        inside = list(one.entrants)
-        every = state.league.agents(one.settings.game.name)
+    def _load(self, state: LeagueState) -> tuple[str, list[str], list[CheckItem]]:
+        tournament = state.league.tournament(self._number)
+        inside = list(tournament.entrants)
+        every = state.league.agents(tournament.settings.game.name)
         ordered = sorted(every, key=lambda agent: (agent.id not in inside, agent.name.casefold()))
         choices = [
-            Choice(agent.id, agent.name, agent.kind, colour_of(agent.id, agent.colour), agent.id in inside)
+            CheckItem(agent.id, agent.name, agent.kind, colour_of(agent.id, agent.colour), agent.id in inside)
             for agent in ordered
         ]
-        return one.name, inside, choices
+        return tournament.name, inside, choices
 
-    def _show(self, found: tuple[str, list[str], list[Choice]]) -> None:
+    def _show(self, found: tuple[str, list[str], list[CheckItem]]) -> None:
         name, self._before, choices = found
         self.title.setText(f"{self._number}. {name}")
         self.list.set_choices(choices)
 
     @property
     def _changes(self) -> tuple[list[str], list[str]]:
-        ticked = self.list.ticked
-        return [one for one in ticked if one not in self._before], [one for one in self._before if one not in ticked]
+        checked = self.list.checked
+        return [id for id in checked if id not in self._before], [id for id in self._before if id not in checked]
 
     @Slot()
     def _update_summary(self) -> None:
         join, leave = self._changes
-        changes = f"{len(join)} joining, {len(leave)} leaving" if join or leave else "Tick the entrants"
+        changes = f"{len(join)} joining, {len(leave)} leaving" if join or leave else "Check the agents that take part"
         self.summary.setText(f"{changes}. Changes apply from the next round on.")
         self.save_button.setEnabled(bool(join or leave))
 
@@ -86,5 +86,6 @@ class EntrantsDialog(QDialog):
 
 def _change_entrants(state: LeagueState, number: int, join: list[str], leave: list[str]) -> str:
     names = state.league.names()
-    one = state.change_entrants(number, [names[id] for id in join], [names[id] for id in leave])
-    return f"{one.name}: {plural(len(one.entrants), 'entrant')} from round {one.lineups[-1].first_round + 1} on"
+    changed = state.change_entrants(number, [names[id] for id in join], [names[id] for id in leave])
+    first = changed.lineups[-1].first_round + 1
+    return f"{changed.name}: {plural(len(changed.entrants), 'entrant')} from round {first} on"

@@ -34,7 +34,7 @@ class ExhibitionDialog(QDialog):
     ) -> None:
         super().__init__(parent)
         self._start, self._people = start, people
-        self._ids = [*([""] if people else []), *(one.id for one in agents)]
+        self._ids = [*([""] if people else []), *(agent.id for agent in agents)]
         self.setWindowTitle("Watch a match")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setMinimumWidth(420)
@@ -75,7 +75,7 @@ class ExhibitionDialog(QDialog):
         combo.setAccessibleName(f"Player for seat {seat + 1}")
         combo.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         combo.setMinimumWidth(200)
-        names = [shorten(one.name, LONGEST) for one in agents]
+        names = [shorten(agent.name, LONGEST) for agent in agents]
         combo.addItems([*([YOU] if person else []), *names])
         before = last[seat] if seat < len(last) else None
         default = (1 if person else 0) + seat % max(len(agents), 1)
@@ -83,7 +83,7 @@ class ExhibitionDialog(QDialog):
         return combo
 
     def _chosen(self) -> list[str]:
-        return [self._ids[one.currentIndex()] for one in self.seats]
+        return [self._ids[box.currentIndex()] for box in self.seats]
 
     @Slot()
     def _check(self) -> None:

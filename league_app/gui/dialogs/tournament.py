@@ -179,9 +179,9 @@ class TournamentDialog(QDialog):
 
     def _fill_games(self) -> None:
         state = self.context.state
-        playing = dict.fromkeys(one.game for one in state.agents()) if state is not None else {}
+        playing = dict.fromkeys(agent.game for agent in state.agents()) if state is not None else {}
         games = all_games(playing)
-        for name in sorted(games, key=lambda one: (one not in playing, games[one].info.title)):
+        for name in sorted(games, key=lambda title: (title not in playing, games[title].info.title)):
             self.game.addItem(games[name].info.title, name)
         selected = self.context.game or next(iter(playing), None)
         self.game.setCurrentIndex(max(self.game.findData(selected), 0))
@@ -199,8 +199,8 @@ class TournamentDialog(QDialog):
         agents = state.agents(name)
         rules = self._initial_rules(name, last)
         self.rules = self._form(self._rules_place, self.rules, GAMES.get(name).Options, rules, 2)
-        known = {one.id for one in agents}
-        chosen = [one for one in last.get("agents") or [] if one in known]
+        known = {agent.id for agent in agents}
+        chosen = [id for id in last.get("agents") or [] if id in known]
         self.picks.show_agents(agents, chosen if len(chosen) > 1 else known)
         self.format.setCurrentIndex(max(self.format.findData(last.get("format", "round-robin")), 0))
         self._on_format_chosen()
@@ -221,7 +221,7 @@ class TournamentDialog(QDialog):
         filling, self._filling = self._filling, True
         last = self.context.settings.get(self._setting(self.game.currentData()), {}).get("options")
         values = last.get(format.name) if isinstance(last, dict) else None
-        if values is None and any(one.name == "rounds" for one in dataclasses.fields(format.Options)):
+        if values is None and any(field.name == "rounds" for field in dataclasses.fields(format.Options)):
             values = {"rounds": 2 if len(self.picks.model.all_rows) < MANY_AGENTS else 1}
         self.about.setText(format.about[:1].upper() + format.about[1:])
         self.options = self._form(self._options_place, self.options, format.Options, values or {}, 4)
@@ -335,7 +335,7 @@ class TournamentDialog(QDialog):
     @Slot(object)
     def _on_changes(self, changes: Sequence[Change]) -> None:
         self._update_buttons()
-        if any(one.what == "agents" for one in changes):
+        if any(change.what == "agents" for change in changes):
             self._on_edited()  # an engine may have been confirmed
 
     def _update_buttons(self) -> None:

@@ -40,41 +40,49 @@ def settings_type(identity: Identity) -> type[Any]:
     nodes = option(1000, low=0, high=10**12, help="nodes to search per move (repeatable); 0: limit the time instead")
     seconds = option(1.0, low=0.01, high=3600.0, help="time per move if nodes is 0 (not repeatable)")
     fields: list[tuple[str, type, Any]] = [("nodes", int, nodes), ("seconds", float, seconds)]
-    for place, one in enumerate(identity.options):
-        if one.kind != "button" and one.name not in OURS:
-            kind, default, rules = _typed(one)
-            ends = f"from {one.low:,} to {one.high:,}" if None not in (one.low, one.high) else ""
-            metadata = {"help": ends, "title": one.name, "low": None, "high": None, "choices": None, **rules}
+    for place, engine_option in enumerate(identity.options):
+        if engine_option.kind != "button" and engine_option.name not in OURS:
+            kind, default, rules = _typed(engine_option)
+            ends = (
+                f"from {engine_option.low:,} to {engine_option.high:,}"
+                if None not in (engine_option.low, engine_option.high)
+                else ""
+            )
+            metadata = {"help": ends, "title": engine_option.name, "low": None, "high": None, "choices": None, **rules}
             fields.append((f"option_{place}", kind, dataclasses.field(default=default, metadata=metadata)))
     for name, default, low, high, help in LIMITS:
         fields.append((name, type(default), option(default, low=low, high=high, help=help)))
     return dataclasses.make_dataclass("EngineSettings", fields, frozen=True)
 
 
-def _typed(one: Option) -> tuple[type, Value, dict[str, Any]]:
+def _typed(engine_option: Option) -> tuple[type, Value, dict[str, Any]]:
     """Return type, default and rules of a field for an option; an invalid default is replaced by a valid one."""
-    if one.kind == "check":
-        return bool, one.default == "true", {}
-    if one.kind == "combo" and one.choices:
-        return str, one.default if one.default in one.choices else one.choices[0], {"choices": one.choices}
-    if one.kind == "spin":
-        low, high = one.low, one.high
+    if engine_option.kind == "check":
+        return bool, engine_option.default == "true", {}
+    if engine_option.kind == "combo" and engine_option.choices:
+        return (
+            str,
+            engine_option.default if engine_option.default in engine_option.choices else engine_option.choices[0],
+            {"choices": engine_option.choices},
+        )
+    if engine_option.kind == "spin":
+        low, high = engine_option.low, engine_option.high
         try:
-            default = int(one.default)
+            default = int(engine_option.default)
         except ValueError:
             default = low or 0
         default = default if low is None else max(default, low)
         return int, default if high is None else min(default, high), {"low": low, "high": high}
-    return str, one.default, {}
+    return str, engine_option.default, {}
 
 
 def options_of(identity: Identity, changed: Mapping[str, Value]) -> tuple[tuple[str, str], ...]:
     """Return the options that differ from the engine's defaults, in the format of USI."""
     found = []
-    for place, one in enumerate(identity.options):
+    for place, engine_option in enumerate(identity.options):
         if (name := f"option_{place}") in changed:
             value = changed[name]
-            found.append((one.name, str(value).lower() if isinstance(value, bool) else str(value)))
+            found.append((engine_option.name, str(value).lower() if isinstance(value, bool) else str(value)))
     return tuple(found)
 
 

@@ -112,8 +112,8 @@ class AgentsDock(QDockWidget):
         self.no_league = EmptyState("agents", "Open a league to see its agents.")
         self.no_league.sentence.setMinimumWidth(120)
         self.stack = QStackedWidget()
-        for one in (self.table, self.empty, self.no_league):
-            self.stack.addWidget(one)
+        for widget in (self.table, self.empty, self.no_league):
+            self.stack.addWidget(widget)
         inner = QWidget()
         buttons = row(self.add_button, 1, self.edit_button, self.archive_button, self.export_button, gap=4)
         inner.setLayout(column(row(self.filter_edit, self.archived, gap=4), self.stack, self.count, buttons, margin=12))
@@ -202,12 +202,12 @@ class AgentsDock(QDockWidget):
 
     def selected(self) -> list[str]:
         """The ids of the selected agents."""
-        return [one.id for one in self.table.selected_rows()]
+        return [row.id for row in self.table.selected_rows()]
 
     @Slot()
     def _enable(self, *_: object) -> None:
         picked, writable = self.table.selected_rows(), self.agent_actions.writable
-        back = bool(picked) and all(one.archived for one in picked)
+        back = bool(picked) and all(row.archived for row in picked)
         text = "Restore" if back else "Archive"
         self._archive.setText(text)
         self._set_icon(self._archive, "restore" if back else "archive")
@@ -224,14 +224,14 @@ class AgentsDock(QDockWidget):
             (self.empty.button, writable),
         ):
             control.setEnabled(on)
-        for one in self._adding:
-            one.setEnabled(writable)
+        for action in self._adding:
+            action.setEnabled(writable)
 
     # Actions
 
     @Slot(object)
-    def _chosen(self, one: AgentRow) -> None:
-        self._context.navigate("agent", one.id)
+    def _chosen(self, row: AgentRow) -> None:
+        self._context.navigate("agent", row.id)
 
     @Slot()
     def open_selected(self) -> None:
@@ -311,8 +311,8 @@ class AgentsDock(QDockWidget):
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
         files = _files(event)
         event.acceptProposedAction()
-        agents = [one for one in files if one.suffix == ".agent"]
-        others = [one for one in files if one.suffix != ".agent"]
+        agents = [file for file in files if file.suffix == ".agent"]
+        others = [file for file in files if file.suffix != ".agent"]
         if agents:
             self.agent_actions.import_paths(agents)
         if others:
@@ -321,11 +321,11 @@ class AgentsDock(QDockWidget):
 
 def _files(event: QDropEvent) -> list[Path]:
     paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
-    return [one for one in paths if one.suffix in DROPPABLE]
+    return [file for file in paths if file.suffix in DROPPABLE]
 
 
-def _key(one: AgentRow) -> str:
-    return one.id
+def _key(row: AgentRow) -> str:
+    return row.id
 
 
 def _load_rows(state: LeagueState, pool: GameSpec | None) -> list[AgentRow]:

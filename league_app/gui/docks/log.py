@@ -61,12 +61,12 @@ class LogCollector:
             self._executor, self._position = job.executor, 0
         self._position, events = job.executor.events(self._position)
         now, past = time.time(), time.monotonic()
-        found = [(now - (past - one.at), *entry) for one in events if (entry := self._entry(one)) is not None]
+        found = [(now - (past - event.at), *entry) for event in events if (entry := self._entry(event)) is not None]
         status = state.status()
         quarantined = set(status.run.quarantined) if status is not None else set()
         names = state.league.names() if quarantined - self._quarantined else {}
-        for one in sorted(quarantined - self._quarantined):
-            found.append((now, "bad", f"{names.get(one, one)} is quarantined: it failed too often in this run"))
+        for id in sorted(quarantined - self._quarantined):
+            found.append((now, "bad", f"{names.get(id, id)} is quarantined: it failed too often in this run"))
         self._quarantined = quarantined
         return found
 
@@ -89,7 +89,7 @@ class LogCollector:
 
     def _training(self, state: LeagueState) -> list[tuple[float, str, str]]:
         found, now = list[tuple[float, str, str]](), time.time()
-        for job in [*self._remarks, *(one for one in state.training.jobs if one not in self._remarks)]:
+        for job in [*self._remarks, *(running for running in state.training.jobs if running not in self._remarks)]:
             if job not in self._remarks:
                 found.append((now, "info", f"Training session {job.name} started"))
             new = job.log_count - self._remarks.get(job, 0)
@@ -237,9 +237,10 @@ class LogDock(QDockWidget):
 
 
 def _ended(state: LeagueState, number: int) -> tuple[str, str]:
-    one = state.league.tournament(number)
-    text = f"{one.name} {one.state.value}: {one.played:,} of {max(one.total or 0, one.played):,} matches"
-    return f"{text}. {one.note}" if one.note else text, "bad" if one.note else "info"
+    tournament = state.league.tournament(number)
+    total = max(tournament.total or 0, tournament.played)
+    text = f"{tournament.name} {tournament.state.value}: {tournament.played:,} of {total:,} matches"
+    return f"{text}. {tournament.note}" if tournament.note else text, "bad" if tournament.note else "info"
 
 
 def _number(line: LogEntry) -> int:

@@ -53,8 +53,8 @@ class RunDock(QDockWidget):
         self.training_card, self.queue_card, self.workers_card = TrainingCard(), QueueCard(), WorkersCard()
         self.cpu, self.cores, self.memory = TimeLine("CPU", _percent), Cores(), TimeLine("Memory", byte_size)
         machine = Card(margin=MARGIN)
-        for one in (self.cpu, self.cores, self.memory):
-            machine.body.addWidget(one)
+        for meter in (self.cpu, self.cores, self.memory):
+            machine.body.addWidget(meter)
         self.run_card.pause.connect(self.pause_resume)
         self.run_card.finish.connect(self.finish)
         self.run_card.stop.connect(self.stop_now)
@@ -144,12 +144,12 @@ class RunDock(QDockWidget):
         state = self.context.state
         if state is None:
             return
-        self._fresh |= {one.tournament for one in changes if one.what == "matches"}
+        self._fresh |= {change.tournament for change in changes if change.what == "matches"}
         job = state.job
         if job is not None and job is not self._job:
             self._begin(job)
             self._ordered(None)
-        elif job is None and any(one.what == "tournaments" for one in changes):
+        elif job is None and any(change.what == "tournaments" for change in changes):
             over, self._job = self._job, None
             number = over.number if over is not None else max(self._fresh, default=0)
             self._fresh.clear()
@@ -164,19 +164,19 @@ class RunDock(QDockWidget):
         self.context.ask("run waiting", unfinished_tournaments, self._show_unfinished)
 
     @Slot(object)
-    def _show_summary(self, one: Summary) -> None:
+    def _show_summary(self, summary: Summary) -> None:
         state = self.context.state
         if state is None or state.job is not None:
             return
-        self.summary = one
+        self.summary = summary
         self.run_card.show_run(None, state.league.read_only, bool(self.context.monitor.latest.training))
-        self.summary_card.show_summary(one)
-        self.ended.emit(one)
-        tone = "good" if one.state is RunState.FINISHED else "bad" if one.note else "info"
-        verb = "" if one.state is RunState.FINISHED else f" {one.state.value}"
-        text = f"{one.name}{verb}: {one.sentence}" + (f". {one.note}" if one.note else "")
+        self.summary_card.show_summary(summary)
+        self.ended.emit(summary)
+        tone = "good" if summary.state is RunState.FINISHED else "bad" if summary.note else "info"
+        verb = "" if summary.state is RunState.FINISHED else f" {summary.state.value}"
+        text = f"{summary.name}{verb}: {summary.sentence}" + (f". {summary.note}" if summary.note else "")
         self.context.notify(
-            text, tone, ("Show standings", partial(self._table, one.tournament)) if one.played else None
+            text, tone, ("Show standings", partial(self._table, summary.tournament)) if summary.played else None
         )
         self.context.monitor.poll()
 
@@ -186,11 +186,11 @@ class RunDock(QDockWidget):
         if state is None:
             return
         self.unfinished_card.show_tournaments(found, state.job is None and not state.league.read_only)
-        begun = [one for one in found if not one.planned]
+        begun = [tournament for tournament in found if not tournament.planned]
         if self._offer_pending and begun and not state.league.read_only:
-            one = begun[0]
-            text = f"{one.name} is unfinished: {one.played:,} of {one.total:,} matches played"
-            self.context.notify(text, "info", ("Resume", partial(self._resume, one.number)))
+            tournament = begun[0]
+            text = f"{tournament.name} is unfinished: {tournament.played:,} of {tournament.total:,} matches played"
+            self.context.notify(text, "info", ("Resume", partial(self._resume, tournament.number)))
         self._offer_pending = False
 
     def offer_resume(self) -> None:

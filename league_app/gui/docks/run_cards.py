@@ -44,8 +44,8 @@ def clear(layout: QVBoxLayout) -> None:
 def row_widget(*parts: QWidget | int) -> QWidget:
     """Widgets side by side, in one widget that can be removed."""
     widget, inner = QWidget(), row(*parts, gap=8)
-    for place, one in enumerate(parts):
-        if isinstance(one, ElidedLabel):
+    for place, part in enumerate(parts):
+        if isinstance(part, ElidedLabel):
             inner.setStretch(place, 1)
     widget.setLayout(inner)
     return widget
@@ -85,7 +85,7 @@ class RunCard(Card):
         self._numbers.setLayout(column(self.bar, row(self.count, 1, self.share), row(self.rate, 1, self.left), gap=4))
         title = label("Workers")
         title.setBuddy(self.cores)
-        for one in (
+        for widget in (
             self.name,
             self.text,
             self._numbers,
@@ -93,7 +93,7 @@ class RunCard(Card):
             self.new_button,
             row_widget(title, 1, self.cores),
         ):
-            self.body.addWidget(one)
+            self.body.addWidget(widget)
         self.show_run(None, False)
 
     def show_run(self, run: TournamentView | None, locked: bool, training: bool = False) -> None:
@@ -148,8 +148,8 @@ class SummaryCard(Card):
         self.failed = button("Failures", self._failures, link=True, icon="failure")
         self.shown = button("Show standings", self._table, link=True, icon="standings")
         self._number = 0
-        for one in (self.name, self.sentence, self.figures):
-            self.body.addWidget(one)
+        for widget in (self.name, self.sentence, self.figures):
+            self.body.addWidget(widget)
         self.body.addLayout(self._top)
         self.body.addLayout(self._upsets)
         self.body.addWidget(self.failed, 0, Qt.AlignmentFlag.AlignLeft)
@@ -157,34 +157,34 @@ class SummaryCard(Card):
         self.body.addWidget(self.shown, 0, Qt.AlignmentFlag.AlignLeft)
         self.hide()
 
-    def show_summary(self, one: Summary) -> None:
-        self._number = one.tournament
-        over = one.state is RunState.FINISHED
-        self.name.setText(one.name)
-        self.sentence.setText(one.sentence)
-        figures = [match_rate(one.rate)] if one.rate else []
-        figures += [] if over else [f"stopped after {one.played:,} of {one.total:,}"]
-        figures += ["no failures"] if not one.failures else []
-        figures += [f"{plural(one.identical, 'game')} identical to an earlier one"] if one.identical else []
+    def show_summary(self, summary: Summary) -> None:
+        self._number = summary.tournament
+        over = summary.state is RunState.FINISHED
+        self.name.setText(summary.name)
+        self.sentence.setText(summary.sentence)
+        figures = [match_rate(summary.rate)] if summary.rate else []
+        figures += [] if over else [f"stopped after {summary.played:,} of {summary.total:,}"]
+        figures += ["no failures"] if not summary.failures else []
+        figures += [f"{plural(summary.identical, 'game')} identical to an earlier one"] if summary.identical else []
         self.figures.setText(", ".join(figures))
         clear(self._top)
-        for place, agent in enumerate(one.top, 1):
+        for place, agent in enumerate(summary.top, 1):
             rating = label(f"{agent.rating:z.0f} \N{PLUS-MINUS SIGN}{agent.error:.0f}", "muted")
             number = label(f"{place}", "muted")
             number.setFixedWidth(12)
             self._top.addWidget(row_widget(number, ElidedLabel(agent.name), rating))
         clear(self._upsets)
-        if one.upsets:
+        if summary.upsets:
             self._upsets.addWidget(label("Upsets", "caption"))
-        for upset in one.upsets[:MAX_LINES]:
+        for upset in summary.upsets[:MAX_LINES]:
             line = UpsetLine(upset)
             line.watch.connect(self.watch)
             self._upsets.addWidget(line)
-        names = ", ".join(one.failing)
-        self.failed.setText(plural(one.failures, "failure"))
+        names = ", ".join(summary.failing)
+        self.failed.setText(plural(summary.failures, "failure"))
         self.failed.setToolTip(tooltip_html(names))
-        self.failed.setVisible(bool(one.failures))
-        notes = "\n".join(sentence for sentence in (one.overload, one.note) if sentence)
+        self.failed.setVisible(bool(summary.failures))
+        notes = "\n".join(sentence for sentence in (summary.overload, summary.note) if sentence)
         self.notes.setText(notes)
         self.notes.setVisible(bool(notes))
         self.show()
@@ -235,10 +235,10 @@ class UnfinishedCard(Card):
 
     def show_tournaments(self, found: Sequence[UnfinishedTournament], enabled: bool) -> None:
         clear(self._list)
-        self.lines = [UnfinishedLine(one, enabled) for one in found[:MAX_LINES]]
-        for one in self.lines:
-            one.resume.connect(self.resume)
-            self._list.addWidget(one)
+        self.lines = [UnfinishedLine(tournament, enabled) for tournament in found[:MAX_LINES]]
+        for line in self.lines:
+            line.resume.connect(self.resume)
+            self._list.addWidget(line)
         self.more.setText(f"and {len(found) - MAX_LINES:,} more" if len(found) > MAX_LINES else "")
         self.more.setVisible(len(found) > MAX_LINES)
         self.setVisible(bool(found))
@@ -247,17 +247,21 @@ class UnfinishedCard(Card):
 class UnfinishedLine(QWidget):
     resume = Signal(int)
 
-    def __init__(self, one: UnfinishedTournament, enabled: bool) -> None:
+    def __init__(self, tournament: UnfinishedTournament, enabled: bool) -> None:
         super().__init__()
-        self._number = one.number
-        verb = "Start" if one.planned else "Resume"
+        self._number = tournament.number
+        verb = "Start" if tournament.planned else "Resume"
         self.button = button(verb, self._resume)
-        self.button.setAccessibleName(f"{verb} {one.name}")
+        self.button.setAccessibleName(f"{verb} {tournament.name}")
         self.button.setEnabled(enabled)
-        text = f"planned, {plural(one.total, 'match')}" if one.planned else f"{one.played:,} of {one.total:,}"
+        text = (
+            f"planned, {plural(tournament.total, 'match')}"
+            if tournament.planned
+            else f"{tournament.played:,} of {tournament.total:,}"
+        )
         self.button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         layout = row(gap=8)
-        layout.addLayout(column(ElidedLabel(one.name), ElidedLabel(text, "caption"), gap=0), 1)
+        layout.addLayout(column(ElidedLabel(tournament.name), ElidedLabel(text, "caption"), gap=0), 1)
         layout.addWidget(self.button)
         self.setLayout(layout)
 
@@ -280,15 +284,15 @@ class TrainingCard(Card):
 
     def show_training(self, sessions: Sequence[TrainingView]) -> None:
         """Reuses lines, so that a button does not disappear while it is clicked."""
-        if [one.number for one in sessions] != list(self.lines):
+        if [session.number for session in sessions] != list(self.lines):
             clear(self._list)
-            self.lines = {one.number: TrainingLine(one.number) for one in sessions}
+            self.lines = {session.number: TrainingLine(session.number) for session in sessions}
             for line in self.lines.values():
                 line.flip.connect(self.flip)
                 line.stop.connect(self.stop)
                 self._list.addWidget(line)
-        for one in sessions:
-            self.lines[one.number].show_view(one)
+        for session in sessions:
+            self.lines[session.number].show_view(session)
         self.setVisible(bool(sessions))
 
 
@@ -310,20 +314,22 @@ class TrainingLine(QWidget):
         whole.addLayout(self._list)
         self.setLayout(whole)
 
-    def show_view(self, one: TrainingView) -> None:
-        self.name.setText(one.name)
-        verb = "Resume" if one.paused else "Pause"
-        self.pause.set_icon("play" if one.paused else "pause", f"{verb} {one.name}")
-        self.halt.set_icon("stop", f"Save a checkpoint and stop {one.name}")
-        now = one.progress
+    def show_view(self, view: TrainingView) -> None:
+        self.name.setText(view.name)
+        verb = "Resume" if view.paused else "Pause"
+        self.pause.set_icon("play" if view.paused else "pause", f"{verb} {view.name}")
+        self.halt.set_icon("stop", f"Save a checkpoint and stop {view.name}")
+        now = view.progress
         self.bar.setRange(0, BAR)
         done = now.fraction if now is not None else 0.0
         self.bar.setValue(round(BAR * (done or 0.0)))
         self.bar.setVisible(done is not None)
-        text = one.trouble or (now.text if now is not None else "starting")
-        left = f", {duration(now.seconds_left)} left" if now is not None and now.seconds_left and not one.paused else ""
-        self.text.setText(f"{'Paused: ' if one.paused else ''}{text}{left}")
-        self._show_workers(one.workers)
+        text = view.trouble or (now.text if now is not None else "starting")
+        left = (
+            f", {duration(now.seconds_left)} left" if now is not None and now.seconds_left and not view.paused else ""
+        )
+        self.text.setText(f"{'Paused: ' if view.paused else ''}{text}{left}")
+        self._show_workers(view.workers)
 
     def _show_workers(self, workers: Sequence[TrainingWorker]) -> None:
         """The first ones: the panels below must stay in reach."""
@@ -357,11 +363,11 @@ class WorkerLine(QWidget):
         inner.setStretch(1, 1)
         self.setLayout(inner)
 
-    def show_worker(self, one: TrainingWorker) -> None:
-        self.name.setText(shorten(one.worker.name, MAX_WORKER_NAME))
-        self.text.setText(one.text)
-        pid = f"pid {one.worker.pid}" if one.worker.pid is not None else ""
-        lines = (one.worker.name, one.worker.task, one.text, pid)
+    def show_worker(self, shown: TrainingWorker) -> None:
+        self.name.setText(shorten(shown.worker.name, MAX_WORKER_NAME))
+        self.text.setText(shown.text)
+        pid = f"pid {shown.worker.pid}" if shown.worker.pid is not None else ""
+        lines = (shown.worker.name, shown.worker.task, shown.text, pid)
         self.setToolTip(tooltip_html("\n".join(line for line in lines if line)))
 
 

@@ -38,34 +38,34 @@ class WorkerRow:
 
     @property
     def figures(self) -> str:
-        one = self.worker
-        pid = [f"pid {one.pid}"] if one.pid is not None else []
+        worker = self.worker
+        pid = [f"pid {worker.pid}"] if worker.pid is not None else []
         place = [self.node] if self.node else []
         return ", ".join(
-            [*place, *pid, byte_size(one.memory), plural(one.done, "match"), plural(one.restarts, "restart")]
+            [*place, *pid, byte_size(worker.memory), plural(worker.done, "match"), plural(worker.restarts, "restart")]
         )
 
 
-def _text(one: WorkerRow) -> str:
-    return f"worker {one.title}, {one.worker.state}, {one.worker.cpu:.0f} %, {one.figures}"
+def _text(row: WorkerRow) -> str:
+    return f"worker {row.title}, {row.worker.state}, {row.worker.cpu:.0f} %, {row.figures}"
 
 
-def _tip(one: WorkerRow) -> str:
-    return f"{one.worker.playing}\n{_text(one)}".strip()
+def _tip(row: WorkerRow) -> str:
+    return f"{row.worker.playing}\n{_text(row)}".strip()
 
 
-def _itself(one: WorkerRow) -> WorkerRow:
-    return one
+def _itself(row: WorkerRow) -> WorkerRow:
+    return row
 
 
-def _key(one: WorkerRow) -> tuple[str, int]:
-    return one.worker.node, one.worker.id
+def _key(row: WorkerRow) -> tuple[str, int]:
+    return row.worker.node, row.worker.id
 
 
 def node_text(node: Machine, workers: Sequence[WorkerStatus]) -> str:
     """A machine in one line: its load, memory, workers, rate and queue."""
     load = sum(node.cpu) / max(len(node.cpu), 1)
-    count = sum(one.node == node.name and one.id >= 0 for one in workers)
+    count = sum(worker.node == node.name and worker.id >= 0 for worker in workers)
     parts = [f"{load:.0f} % of {plural(len(node.cpu), 'core')}", f"{byte_size(node.memory)} of"]
     parts[1] += f" {byte_size(node.memory_total)}"
     parts += [plural(count, "worker"), *([match_rate(node.rate)] if node.rate else []), f"{node.waiting:,} waiting"]
@@ -95,12 +95,14 @@ class WorkersCard(Card):
 
     def show_workers(self, workers: Sequence[WorkerStatus], nodes: Sequence[Machine] = ()) -> None:
         """`nodes`: the machines that play, unless it is this one alone."""
-        keys = [(one.node, one.id) for one in workers]
+        keys = [(worker.node, worker.id) for worker in workers]
         self._loads = {key: self._loads.get(key, deque(maxlen=SAMPLES)) for key in keys}
-        for key, one in zip(keys, workers, strict=True):
-            self._loads[key].append(one.cpu)
+        for key, worker in zip(keys, workers, strict=True):
+            self._loads[key].append(worker.cpu)
         rows = zip(keys, workers, strict=True)
-        self.model.set_rows([WorkerRow(one, tuple(self._loads[key]), one.node if nodes else "") for key, one in rows])
+        self.model.set_rows(
+            [WorkerRow(worker, tuple(self._loads[key]), worker.node if nodes else "") for key, worker in rows]
+        )
         self.nodes.setText("\n".join(node_text(node, workers) for node in nodes))
         self.nodes.setVisible(bool(nodes))
         self.empty.setVisible(not workers)
@@ -110,8 +112,8 @@ class WorkersCard(Card):
 
 class _Painter(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        one = index.data(VALUE)
-        if not isinstance(one, WorkerRow):
+        row = index.data(VALUE)
+        if not isinstance(row, WorkerRow):
             return
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -120,17 +122,17 @@ class _Painter(QStyledItemDelegate):
         painter.drawLine(rect.bottomLeft(), rect.bottomRight())
         painter.setFont(theme.font())
         top = QRectF(rect.left(), rect.top() + 4, rect.width(), 20)
-        draw_elided(painter, QRectF(top.left(), top.top(), 26, 20), one.title, "muted")
-        draw_elided(painter, top.adjusted(28, 0, -106, 0), one.worker.state)
-        draw_elided(painter, QRectF(top.right() - 44, top.top(), 44, 20), f"{one.worker.cpu:.0f} %", right=True)
+        draw_elided(painter, QRectF(top.left(), top.top(), 26, 20), row.title, "muted")
+        draw_elided(painter, top.adjusted(28, 0, -106, 0), row.worker.state)
+        draw_elided(painter, QRectF(top.right() - 44, top.top(), 44, 20), f"{row.worker.cpu:.0f} %", right=True)
         plot = QRectF(top.right() - 104, top.top() + 2, 56, 16)
         painter.fillRect(plot, theme.colour("raised"))
         painter.save()
         painter.setClipRect(plot)
-        draw_area(painter, plot, [load / 100.0 for load in one.loads], theme.colour("accent"), 0.25, SAMPLES)
+        draw_area(painter, plot, [load / 100.0 for load in row.loads], theme.colour("accent"), 0.25, SAMPLES)
         painter.restore()
         painter.setFont(theme.font("caption"))
-        draw_elided(painter, QRectF(rect.left(), rect.top() + 24, rect.width(), 16), one.figures, "muted")
+        draw_elided(painter, QRectF(rect.left(), rect.top() + 24, rect.width(), 16), row.figures, "muted")
         painter.restore()
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802

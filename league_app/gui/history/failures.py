@@ -91,8 +91,8 @@ class FailuresView(QWidget):
     def select(self, agent: str) -> None:
         """Select the latest failure of this agent, now or once it is loaded."""
         self._to_select = agent
-        for place, one in enumerate(self.model.rows):
-            if one.agent == agent:
+        for place, known in enumerate(self.model.rows):
+            if known.agent == agent:
                 self.table.setCurrentIndex(self.model.index(place, 0))
                 self._to_select = ""
                 return
@@ -103,23 +103,23 @@ class FailuresView(QWidget):
         return self.model.rows[at] if 0 <= at < len(self.model.rows) else None
 
     @Slot(object)
-    def _show_details(self, one: FailureRow | None) -> None:
+    def _show_details(self, failure: FailureRow | None) -> None:
         for shown in self._buttons:
-            shown.setEnabled(one is not None)
-        if one is None:
+            shown.setEnabled(failure is not None)
+        if failure is None:
             self.title.setText("")
             self.details.setPlainText("")
             return
-        self.all_button.setEnabled(bool(one.agent))
-        often = "once" if one.times == 1 else f"{one.times:,} times"
-        self.title.setText(f"{matches.ending_text(one.ending).capitalize()} {often}: {one.name}")
-        text = details(one)
+        self.all_button.setEnabled(bool(failure.agent))
+        often = "once" if failure.times == 1 else f"{failure.times:,} times"
+        self.title.setText(f"{matches.ending_text(failure.ending).capitalize()} {often}: {failure.name}")
+        text = details(failure)
         if text != self.details.toPlainText():
             self.details.setPlainText(text)
 
     @Slot(object)
-    def _open(self, one: FailureRow) -> None:
-        self._context.navigate("match", matches.reference(one.number))
+    def _open(self, failure: FailureRow) -> None:
+        self._context.navigate("match", matches.reference(failure.number))
 
     @Slot()
     def watch(self) -> None:
@@ -137,11 +137,11 @@ class FailuresView(QWidget):
         self._context.notify("Details copied")
 
 
-def details(one: FailureRow) -> str:
+def details(failure: FailureRow) -> str:
     """Return match, reason and last output as text."""
-    parts = [f"Match {matches.reference(one.number)}", one.reason or "No reason given"]
-    if one.output:
-        parts.append("Last output of its process:\n" + "\n".join(f"  {line}" for line in one.output.split(" | ")))
+    parts = [f"Match {matches.reference(failure.number)}", failure.reason or "No reason given"]
+    if failure.output:
+        parts.append("Last output of its process:\n" + "\n".join(f"  {line}" for line in failure.output.split(" | ")))
     return "\n\n".join(parts)
 
 

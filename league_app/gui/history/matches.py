@@ -243,7 +243,7 @@ class MatchesView(QWidget):
 
     def _fill_filters(self, people: Mapping[int, AgentLabel], tournaments: Mapping[int, str]) -> None:
         game = self._context.game
-        agents = sorted(((one.id, one.name) for one in people.values() if one.game == game), key=_by_name)
+        agents = sorted(((agent.id, agent.name) for agent in people.values() if agent.game == game), key=_by_name)
         self.agent.set_entries(agents)
         self.opponent.set_entries(agents)
         self.tournament.set_entries(
@@ -273,13 +273,13 @@ class MatchesView(QWidget):
     # Commands
 
     def _picked(self) -> list[str]:
-        return [matches.reference(one[0]) for one in self.table.selected_rows()]
+        return [matches.reference(row[0]) for row in self.table.selected_rows()]
 
     @Slot()
     def _enable(self) -> None:
         some = self.table.selectionModel().hasSelection()
-        for one in self._buttons:
-            one.setEnabled(some)
+        for shown in self._buttons:
+            shown.setEnabled(some)
 
     @Slot(object)
     def _open(self, row: Row) -> None:
@@ -287,8 +287,8 @@ class MatchesView(QWidget):
 
     @Slot()
     def watch(self) -> None:
-        for one in self._picked()[:1]:
-            self._context.navigate("match", one)
+        for picked in self._picked()[:1]:
+            self._context.navigate("match", picked)
 
     @Slot()
     def copy(self) -> None:
@@ -297,9 +297,9 @@ class MatchesView(QWidget):
 
     @Slot()
     def reproduce(self) -> None:
-        for one in self._picked()[:1]:
-            self._context.notify(f"Playing {one} again ...")
-            self._context.slow_queue.run(partial(reproduce, self._context.league, one), self._notify)
+        for picked in self._picked()[:1]:
+            self._context.notify(f"Playing {picked} again ...")
+            self._context.slow_queue.run(partial(reproduce, self._context.league, picked), self._notify)
 
     def _notify(self, message: tuple[str, str]) -> None:
         self._context.notify(*message)
@@ -312,7 +312,10 @@ class MatchesView(QWidget):
         self._saving = picked[0]
         info = game_info(self._context.pool) if self._context.pool is not None else None
         notations = info.notations if info is not None else ()
-        filters = ["Replays (*.replay)", *(f"{one.upper()}, for other programs (*.{one})" for one in notations)]
+        filters = [
+            "Replays (*.replay)",
+            *(f"{notation.upper()}, for other programs (*.{notation})" for notation in notations),
+        ]
         self._dialog = save_file(self, "Save replay", self.save_to, ";;".join(filters), f"{self._saving}.replay")
         self._dialog.filterSelected.connect(self._set_suffix)
 
@@ -334,16 +337,16 @@ class MatchesView(QWidget):
         if not self._picked():
             return
         menu = QMenu(self)
-        for one in self._buttons:
-            action = QAction(one.icon(), one.text(), menu)
-            action.triggered.connect(one.click)
+        for shown in self._buttons:
+            action = QAction(shown.icon(), shown.text(), menu)
+            action.triggered.connect(shown.click)
             menu.addAction(action)
         menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(self.table.viewport().mapToGlobal(at))
 
 
-def _by_name(one: tuple[str, str]) -> str:
-    return one[1].casefold()
+def _by_name(item: tuple[str, str]) -> str:
+    return item[1].casefold()
 
 
 def load_matches(

@@ -39,8 +39,8 @@ class HistoryPage(Page):
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setDrawBase(False)
-        for one in (self.tabs, self.tabs.tabBar()):
-            one.setAccessibleName("History")
+        for bar in (self.tabs, self.tabs.tabBar()):
+            bar.setAccessibleName("History")
         for view, name in zip((self.matches, self.tournaments, self.failures), TABS, strict=True):
             self.tabs.addTab(view, name.capitalize())
         self.empty = EmptyState(

@@ -73,8 +73,8 @@ class TournamentsView(QWidget):
         self.counted.emit(len(rows))
 
     def select(self, number: int) -> None:
-        for place, one in enumerate(self.model.rows):
-            if one.number == number:
+        for place, known in enumerate(self.model.rows):
+            if known.number == number:
                 self.table.setCurrentIndex(self.model.index(place, 0))
 
     @property
@@ -84,14 +84,14 @@ class TournamentsView(QWidget):
 
     @Slot()
     def _enable(self, *_: object) -> None:
-        one = self.current
+        tournament = self.current
         writable = self._context.state is not None and not self._context.league.league.read_only
-        idle = one is not None and not one.playing and writable
-        unfinished = one is not None and idle and one.state.open
+        idle = tournament is not None and not tournament.playing and writable
+        unfinished = tournament is not None and idle and tournament.state.open
         for shown in (self.show_button, self.matches_button):
-            shown.setEnabled(one is not None)
+            shown.setEnabled(tournament is not None)
         self.resume_button.setEnabled(unfinished)
-        self.lift_button.setEnabled(bool(one and idle and one.state is not RunState.CANCELLED))
+        self.lift_button.setEnabled(bool(tournament and idle and tournament.state is not RunState.CANCELLED))
         self.change_button.setEnabled(unfinished)
         self.cancel_button.setEnabled(unfinished)
 
@@ -135,17 +135,17 @@ class TournamentsView(QWidget):
 
     @Slot()
     def cancel(self) -> None:
-        one = self.current
-        if one is not None:
+        tournament = self.current
+        if tournament is not None:
             more = "Its matches stay and still count, but it can no longer be resumed. This cannot be undone."
-            question = f"Cancel tournament {one.number}?"
-            text = f"{one.name}\n\n{more}"
+            question = f"Cancel tournament {tournament.number}?"
+            text = f"{tournament.name}\n\n{more}"
             ConfirmDialog(self.window(), question, text, "Cancel tournament", self._cancel, "Keep tournament").open()
 
     def _cancel(self) -> None:
-        one = self.current
-        if one is not None:
-            task = partial(_cancel, self._context.league, one.number)
+        tournament = self.current
+        if tournament is not None:
+            task = partial(_cancel, self._context.league, tournament.number)
             self._context.command_queue.run(task, self._notify)
 
     @Slot(QPoint)
@@ -153,10 +153,10 @@ class TournamentsView(QWidget):
         if self.current is None:
             return
         menu = QMenu(self)
-        for one in self._buttons:
-            action = QAction(one.icon(), one.text(), menu)
-            action.setEnabled(one.isEnabled())
-            action.triggered.connect(one.click)
+        for shown in self._buttons:
+            action = QAction(shown.icon(), shown.text(), menu)
+            action.setEnabled(shown.isEnabled())
+            action.triggered.connect(shown.click)
             menu.addAction(action)
         menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(self.table.viewport().mapToGlobal(at))
@@ -170,20 +170,20 @@ def load_tournaments(state: LeagueState, pool: GameSpec) -> list[TournamentRow]:
     job = state.job
     return [
         TournamentRow(
-            one.number,
-            one.name,
-            one.settings.game.name,
-            one.settings.format,
-            one.state,
-            job is not None and job.number == one.number,
-            one.played,
-            one.total,
-            one.entrants,
-            one.created,
-            " ".join(one.note.split()),
+            tournament.number,
+            tournament.name,
+            tournament.settings.game.name,
+            tournament.settings.format,
+            tournament.state,
+            job is not None and job.number == tournament.number,
+            tournament.played,
+            tournament.total,
+            tournament.entrants,
+            tournament.created,
+            " ".join(tournament.note.split()),
         )
-        for one in reversed(state.league.tournaments())
-        if one.settings.game == pool
+        for tournament in reversed(state.league.tournaments())
+        if tournament.settings.game == pool
     ]
 
 
@@ -196,11 +196,11 @@ def _resume(state: LeagueState, number: int, lifted: bool) -> str:
 
 
 def _cancel(state: LeagueState, number: int) -> str:
-    one = state.league.tournament(number)
-    if not one.state.open:
-        raise NotNow(f"{one.name!r} is already {one.state.value}")
+    tournament = state.league.tournament(number)
+    if not tournament.state.open:
+        raise NotNow(f"{tournament.name!r} is already {tournament.state.value}")
     if state.job is not None and state.job.number == number:
-        raise NotNow(f"{one.name!r} is running: stop it first")
+        raise NotNow(f"{tournament.name!r} is running: stop it first")
     state.league.update_tournament(number, RunState.CANCELLED)
     state.notices.add(Change(ChangeKind.TOURNAMENTS, number))
-    return f"{one.name} cancelled; its matches still count"
+    return f"{tournament.name} cancelled; its matches still count"

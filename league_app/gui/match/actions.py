@@ -46,9 +46,9 @@ class ExhibitionChoices:
 
 def load_choices(game: GameSpec, state: LeagueState) -> ExhibitionChoices:
     board = game_of(game)
-    order = {one.id: place for place, one in enumerate(agent_rows(state.league, game))}
-    able = [one for one in state.agents(game.name) if one.kind != KIND.name]
-    agents = tuple(sorted(able, key=lambda one: order[one.id]))
+    order = {row.id: place for place, row in enumerate(agent_rows(state.league, game))}
+    able = [agent for agent in state.agents(game.name) if agent.kind != KIND.name]
+    agents = tuple(sorted(able, key=lambda agent: order[agent.id]))
     info, people = board.info, max_humans(board.info) if KIND.plays(board) else 0
     return ExhibitionChoices(game, info.title, info.seats, agents, people, info.seat_names)
 
@@ -104,7 +104,7 @@ class MatchActions(QObject):
         shown, state = self._shown(), self._context.state
         if shown is not None and state is not None:
             spec = shown.player.spec
-            players = [person(one.id) if is_person(one) else one for one in spec.players]
+            players = [person(player.id) if is_person(player) else player for player in spec.players]
             self._start(partial(state.exhibit, players, spec.game, spec.seed + 1))
 
     @Slot()
@@ -192,7 +192,7 @@ class MatchActions(QObject):
 
 def _start_exhibition(state: LeagueState, players: list[str], game: GameSpec, seed: int) -> object:
     alone = players.count("") == 1
-    seated = [one or person("You" if alone else f"You {seat + 1}") for seat, one in enumerate(players)]
+    seated = [player or person("You" if alone else f"You {seat + 1}") for seat, player in enumerate(players)]
     return state.exhibit(seated, game, seed)
 
 

@@ -66,7 +66,7 @@ class HumanInputBar(QWidget):
     ) -> bool:
         """Show whose turn it is; return whether it changed. `seat` is the human seat to move, -1 for none. `mistake`
         explains a typed text that is no action: it completes a sentence that begins with the text."""
-        keys = [f"seat {one + 1}: {text}" for one in bindings.seats if (text := bindings.describe(one))]
+        keys = [f"seat {seat + 1}: {text}" for seat in bindings.seats if (text := bindings.describe(seat))]
         whose = f", {names[seat]}" if len(bindings.seats) > 1 else ""
         side = f" as {info.seat_names[seat]}" if 0 <= seat < len(info.seat_names) else ""
         turn = f"Your move{whose}{side}." if seat >= 0 else "Waiting for the other players."
@@ -75,13 +75,13 @@ class HumanInputBar(QWidget):
         help = f"Keys for {'; '.join(keys)}" if keys else ""
         self._uses_keys = bool(keys)
         self.turn.setText(help if bindings.hold_to_act and bindings.covers_all_actions else f"{turn} {help}".strip())
-        self._names, self._mistake = {one: names[one] for one in bindings.seats}, mistake
+        self._names, self._mistake = {seat: names[seat] for seat in bindings.seats}, mistake
         self.list.setVisible(not bindings.covers_all_actions)
         self.play.setVisible(not bindings.covers_all_actions)
         changed = (seat, choices) != (self._seat, self._choices)
         if changed:
             self._seat, self._choices = seat, choices
-            self._fill({name_of(one): one for one in choices}, info.actions > MANY)
+            self._fill({name_of(choice): choice for choice in choices}, info.actions > MANY)
             self._show_error("")
         if self.play.hasFocus() and not choices:
             self.focus_input()  # otherwise Qt moves the focus to the next control, which is Resign

@@ -76,9 +76,9 @@ def load_recorded(state: LeagueState, reference: str) -> LoadedMatch:
 
 def load_replay_file(state: LeagueState | None, path: Path) -> LoadedMatch:
     """Load a replay file; needs no league."""
-    one, playback = replay.load(path)
-    info = replace(match_info(state, one.match), event=path.name)
-    return LoadedMatch(MatchPlayer(one.match, playback=playback, result=one.result), info)
+    played, playback = replay.load(path)
+    info = replace(match_info(state, played.match), event=path.name)
+    return LoadedMatch(MatchPlayer(played.match, playback=playback, result=played.result), info)
 
 
 def load_live(state: LeagueState, live: LiveMatch, kind: Kind, tournament: int = 0) -> LoadedMatch:
@@ -88,7 +88,9 @@ def load_live(state: LeagueState, live: LiveMatch, kind: Kind, tournament: int =
 
 
 def match_info(state: LeagueState | None, spec: MatchSpec, tournament: int = 0, reference: str = "") -> MatchInfo:
-    known = {one.id: one for one in state.league.agents(spec.game.name, archived=True)} if state is not None else {}
+    known = (
+        {agent.id: agent for agent in state.league.agents(spec.game.name, archived=True)} if state is not None else {}
+    )
     info = game_info(spec.game)
     names = info.seat_names if info is not None else ()
     players = []
@@ -109,14 +111,14 @@ def match_info(state: LeagueState | None, spec: MatchSpec, tournament: int = 0, 
 def load_ratings(state: LeagueState, spec: MatchSpec) -> dict[str, tuple[float, float]]:
     """Return rating and error by id, of the players that have rated matches in this pool."""
     rows = standings.standings(state.league, spec.game).rows
-    players = {one.id for one in spec.players}
+    players = {player.id for player in spec.players}
     return {row.agent: (row.rating, row.error) for row in rows if row.agent in players and row.total.played}
 
 
 def with_ratings(info: MatchInfo, found: dict[str, tuple[float, float]]) -> MatchInfo:
     players = [
-        replace(one, rating=found[one.id][0], error=found[one.id][1]) if one.id in found else one
-        for one in info.players
+        replace(player, rating=found[player.id][0], error=found[player.id][1]) if player.id in found else player
+        for player in info.players
     ]
     return replace(info, players=tuple(players))
 
@@ -127,14 +129,14 @@ def with_reference(info: MatchInfo, reference: str) -> MatchInfo:
 
 def pairing(info: MatchInfo) -> str:
     """Return the short names of the players as one text."""
-    return " \u2013 ".join(one.short for one in info.players)
+    return " \u2013 ".join(player.short for player in info.players)
 
 
 def find_reference(state: LeagueState, tournament: int, match: str) -> str:
     """Return the reference of a match that has just ended; empty if it is not recorded yet."""
-    for one in played_matches.history(state.league, tournament=tournament, limit=RECENT):
-        if one.spec.id == match:
-            return one.reference
+    for played in played_matches.history(state.league, tournament=tournament, limit=RECENT):
+        if played.spec.id == match:
+            return played.reference
     return ""
 
 

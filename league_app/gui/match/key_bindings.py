@@ -56,7 +56,7 @@ class KeyBindings:
             return None
         self._down.remove(key)
         seat = self._keys[key][0]
-        still = [self._keys[one] for one in self._down if self._keys[one][0] == seat]
+        still = [self._keys[key] for key in self._down if self._keys[key][0] == seat]
         return still[-1] if still else (seat, self._neutral)
 
     def release_all(self) -> list[SeatAction]:

@@ -119,7 +119,7 @@ class MatchPage(Page):
         if self.context.state is not None:  # the live match that was shown until now can be watched again
             self.queue.set_live(self.context.state.live)
         player = loaded.player
-        humans = [seat for seat, one in enumerate(loaded.info.players) if one.human]
+        humans = [seat for seat, player in enumerate(loaded.info.players) if player.human]
         playing = player.live is not None and bool(humans)
         self._keyboard.bindings = KeyBindings(player.playback.game.info, humans) if playing else None
         self._speed = 1.0 if playing else self._speed
@@ -172,7 +172,7 @@ class MatchPage(Page):
     @Slot(object)
     def _on_changes(self, changes: Sequence[Change]) -> None:
         state = self.context.state
-        kinds = {one.what for one in changes}
+        kinds = {change.what for change in changes}
         if state is None or not self.isVisible():
             return
         if kinds & {"progress", "settings", "tournaments"}:
@@ -332,11 +332,11 @@ class MatchPage(Page):
 
     @Slot()
     def faster(self) -> None:
-        self.set_speed(next((one for one in SPEEDS if one > self._speed), SPEEDS[-1]))
+        self.set_speed(next((speed for speed in SPEEDS if speed > self._speed), SPEEDS[-1]))
 
     @Slot()
     def slower(self) -> None:
-        self.set_speed(next((one for one in reversed(SPEEDS) if one < self._speed), SPEEDS[0]))
+        self.set_speed(next((speed for speed in reversed(SPEEDS) if speed < self._speed), SPEEDS[0]))
 
     def set_speed(self, speed: float) -> None:
         self._speed = speed

@@ -109,7 +109,7 @@ class PlaybackBar(QWidget):
         self.position = label("", "muted")
         self.position.setMinimumWidth(140)
         self.speed = QComboBox()
-        self.speed.addItems([speed_text(one) for one in SPEEDS])
+        self.speed.addItems([speed_text(speed) for speed in SPEEDS])
         self.speed.setCurrentIndex(SPEEDS.index(1.0))
         self.speed.setAccessibleName("Speed (plus and minus keys)")
         self.speed.setToolTip("Speed: + and - keys")

@@ -61,7 +61,7 @@ class MatchPlayer:
         self._playing = True
         self._skipping = False
         self._low_latency = low_latency
-        self.has_humans = live is not None and any(is_person(one) for one in spec.players)  # they set the pace
+        self.has_humans = live is not None and any(is_person(player) for player in spec.players)  # they set the pace
         self._more_expected = live is not None
         self._restarts = live.restarts if live is not None else 0  # of the live match, as shown here
         self._last_step_at = time.monotonic()

@@ -148,7 +148,7 @@ class MatchView(QWidget):
         if bindings is not None and playing:
             turn = next((seat for seat in bindings.seats if player.legal_actions(seat)), -1)
             choices = player.legal_actions(turn) if turn >= 0 else []
-            names = [one.name for one in match.players]
+            names = [player.name for player in match.players]
             name_of, mistake = player.name_of(max(turn, 0)), player.mistake_of(max(turn, 0))
             changed = self.human_input.set_turn(bindings, game, names, turn, choices, name_of, mistake)
             if changed and turn >= 0 and player.step >= player.steps and self._may_take_focus():

@@ -15,7 +15,7 @@ from engine.registry import GAMES, KINDS
 from league_app.core.exhibitions import random_seed
 from league_app.core.formatting import plural
 from league_app.core.queries import matches
-from league_app.core.queries.agent_profile import AgentProfile, Opponent, load_profile
+from league_app.core.queries.agent_profile import AgentProfile, OpponentRecord, load_profile
 from league_app.core.queries.agents import AgentRow, Mean, agent_rows
 from league_app.core.queries.matches import FailureRow, Row
 from league_app.core.state import LeagueState
@@ -114,10 +114,10 @@ class AgentPage(Page):
         self.chart.setMinimumHeight(220)
         self.course = Card("Rating over time")
         self.course.body.addWidget(self.chart)
-        self.opponents = _SmallTable(opponent_columns(), "opponents", lambda one: one.id, self.context)
-        self.statistics = _SmallTable(_statistics(), "statistics", lambda one: one.name, self.context)
+        self.opponents = _SmallTable(opponent_columns(), "opponents", lambda opponent: opponent.id, self.context)
+        self.statistics = _SmallTable(_statistics(), "statistics", lambda mean: mean.name, self.context)
         self.failures = _SmallTable(
-            failure_columns()[1:], "failures of the agent", lambda one: one.ending, self.context
+            failure_columns()[1:], "failures of the agent", lambda failure: failure.ending, self.context
         )
         self.model = MatchModel(self)
         self.matches = MatchTable(self.model, "matches of the agent", self.context)
@@ -223,7 +223,7 @@ class AgentPage(Page):
         ]
         if agent.archived is not None:
             facts.append(f"archived {full_time(agent.archived)[:16]}")
-        self.kind.setText(" \u00b7 ".join(one for one in facts if one))
+        self.kind.setText(" \u00b7 ".join(fact for fact in facts if fact))
         self.notes.setText(breakable(agent.notes))
         self.notes.setVisible(bool(agent.notes))
         self.facts.set_rows(profile.facts)
@@ -346,16 +346,16 @@ class AgentPage(Page):
         self.context.navigate("history", {"agent": self.agent, "tab": "failures"})
 
     @Slot(object)
-    def _open_opponent(self, one: Opponent) -> None:
-        self.context.navigate("history", {"agent": self.agent, "opponent": one.id, "tab": "matches"})
+    def _open_opponent(self, opponent: OpponentRecord) -> None:
+        self.context.navigate("history", {"agent": self.agent, "opponent": opponent.id, "tab": "matches"})
 
     @Slot(object)
-    def _open_match(self, one: Row) -> None:
-        self.context.navigate("match", matches.reference(one[0]))
+    def _open_match(self, row: Row) -> None:
+        self.context.navigate("match", matches.reference(row[0]))
 
     @Slot(object)
-    def _open_failure(self, one: FailureRow) -> None:
-        self.context.navigate("match", matches.reference(one.number))
+    def _open_failure(self, failure: FailureRow) -> None:
+        self.context.navigate("match", matches.reference(failure.number))
 
     @Slot(str)
     def _open_kin(self, id: str) -> None:
@@ -363,16 +363,21 @@ class AgentPage(Page):
 
 
 def _agent_row(profile: AgentProfile) -> AgentRow:
-    one = profile.agent
-    return AgentRow(one.id, one.name, one.game, one.kind, one.colour, one.archived is not None)
+    agent = profile.agent
+    return AgentRow(agent.id, agent.name, agent.game, agent.kind, agent.colour, agent.archived is not None)
 
 
 def _statistics() -> tuple[Column, ...]:
     return (
-        Column("statistic", "Statistic", lambda one: one.name.replace("_", " ").capitalize(), min_width=80, grow=2),
-        Column("own", "Own", lambda one: _figure(one.own), sort=lambda one: one.own, right=True, grow=1),
+        Column("statistic", "Statistic", lambda mean: mean.name.replace("_", " ").capitalize(), min_width=80, grow=2),
+        Column("own", "Own", lambda mean: _figure(mean.own), sort=lambda mean: mean.own, right=True, grow=1),
         Column(
-            "opponents", "Opponents", lambda one: _figure(one.others), sort=lambda one: one.others, right=True, grow=1
+            "opponents",
+            "Opponents",
+            lambda mean: _figure(mean.others),
+            sort=lambda mean: mean.others,
+            right=True,
+            grow=1,
         ),
     )
 
@@ -389,7 +394,7 @@ class _SmallTable(TableView):
         super().__init__(self._model, name, context.settings)
         self._model.setParent(self)
 
-    def show_rows(self, rows: tuple[Opponent, ...] | tuple[Mean, ...] | tuple[FailureRow, ...]) -> None:
+    def show_rows(self, rows: tuple[OpponentRecord, ...] | tuple[Mean, ...] | tuple[FailureRow, ...]) -> None:
         self._model.set_rows(rows)
         self.setFixedHeight(38 + 32 * min(max(len(rows), 1), TALLEST))
 
@@ -397,4 +402,4 @@ class _SmallTable(TableView):
 def _load_opponents(state: LeagueState, game: GameSpec, agent: str) -> list[AgentRow]:
     """Return the active agents of the game that are no human players, without `agent`."""
     rows = agent_rows(state.league, game)
-    return [one for one in rows if not one.archived and one.id != agent and one.kind != PERSON]
+    return [row for row in rows if not row.archived and row.id != agent and row.kind != PERSON]

@@ -101,25 +101,27 @@ class DashboardPage(Page):
         self._show_table(data)
         self._show_results(data)
         clear(self.upset_rows)
-        for one in data.upsets:
-            text = ElidedPairLabel("{} beat {}", one.winner_name, one.loser_name)
-            odds = f"{chance(one.chance)} chance"
-            tip = f"{text.text()}\nRated {one.winner_rating:z.0f} against {one.loser_rating:z.0f}: {odds} of winning"
-            self.upset_rows.addWidget(_MatchRow(self.context, text, "", odds, tip, one.match))
+        for upset in data.upsets:
+            text = ElidedPairLabel("{} beat {}", upset.winner_name, upset.loser_name)
+            odds = f"{chance(upset.chance)} chance"
+            tip = (
+                f"{text.text()}\nRated {upset.winner_rating:z.0f} against {upset.loser_rating:z.0f}: {odds} of winning"
+            )
+            self.upset_rows.addWidget(_MatchRow(self.context, text, "", odds, tip, upset.match))
         if not data.upsets:
             self.upset_rows.addWidget(label("No upsets yet.", "muted", wrap=True))
 
     def _show_table(self, data: DashboardData) -> None:
         clear(self.table)
-        for place, one in enumerate(data.top, 1):
+        for place, entry in enumerate(data.top, 1):
             name = button(
-                f"{place}.  {one.name.replace('&', '&&')}",
-                partial(self.context.navigate, "agent", one.agent),
+                f"{place}.  {entry.name.replace('&', '&&')}",
+                partial(self.context.navigate, "agent", entry.agent),
                 link=True,
             )
-            name.setToolTip(tooltip_html(one.name))
+            name.setToolTip(tooltip_html(entry.name))
             name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-            rating = label(f"{one.rating:z.0f} \u00b1 {one.error:.0f}", "muted")
+            rating = label(f"{entry.rating:z.0f} \u00b1 {entry.error:.0f}", "muted")
             inner = row(name, rating)
             inner.setStretch(0, 1)
             self.table.addLayout(inner)
@@ -129,16 +131,16 @@ class DashboardPage(Page):
 
     def _show_results(self, data: DashboardData) -> None:
         clear(self.results)
-        for one in data.results:
-            names = [shorten(name, NAME) for name in one.names]
+        for result in data.results:
+            names = [shorten(name, NAME) for name in result.names]
             if len(names) == 2:
-                score, text = " : ".join(f"{points:g}" for points in one.scores), " - ".join(names)
+                score, text = " : ".join(f"{points:g}" for points in result.scores), " - ".join(names)
             else:
-                score, text = "", outcome(names, one.scores, one.ranks)
-            whole = outcome(one.names, one.scores, one.ranks)
-            tip = f"{whole}: {one.ending.replace('_', ' ')} after {one.steps:,} steps"
-            caption = f"{one.match}, {one.ending.replace('_', ' ')}" if one.failed else one.match
-            self.results.addWidget(_MatchRow(self.context, ElidedLabel(text), score, caption, tip, one.match))
+                score, text = "", outcome(names, result.scores, result.ranks)
+            whole = outcome(result.names, result.scores, result.ranks)
+            tip = f"{whole}: {result.ending.replace('_', ' ')} after {result.steps:,} steps"
+            caption = f"{result.match}, {result.ending.replace('_', ' ')}" if result.failed else result.match
+            self.results.addWidget(_MatchRow(self.context, ElidedLabel(text), score, caption, tip, result.match))
         if not data.results:
             self.results.addWidget(label("No matches have been played in this game yet.", "muted", wrap=True))
 

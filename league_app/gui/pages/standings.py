@@ -228,7 +228,7 @@ class StandingsPage(Page):
         self.views.setCurrentIndex(tab)
 
     def _fill_scopes(self, view: StandingsView) -> None:
-        _fill(self.scope, [(ALL, 0), *((one.text, one.number) for one in view.scopes)], view.scope)
+        _fill(self.scope, [(ALL, 0), *((scope.text, scope.number) for scope in view.scopes)], view.scope)
 
     def _fill_anchors(self, view: StandingsView) -> None:
         names = sorted(((who.name, who.agent) for who in view.crosstable.agents), key=lambda one: one[0].casefold())

@@ -111,8 +111,8 @@ class WelcomePage(Page):
         self.card.body.addStretch(1)
         self.resume = button("", self._resume, icon="play")
         self.resume.hide()
-        for one in (self.resume, self.watch, self.run, self.train, self.dashboard):
-            self.card.body.addWidget(one)
+        for widget in (self.resume, self.watch, self.run, self.train, self.dashboard):
+            self.card.body.addWidget(widget)
         inner = row(left, self.card, gap=16)
         inner.setStretch(0, 1)
         stage.setLayout(inner)
@@ -291,8 +291,10 @@ def load_summary(
 ) -> WelcomeSummary:
     """Read the summary; `shown` is the reference and playback of the preview, which is kept if still the best match."""
     league = state.league
-    matches = sum(one.played for one in league.tournaments())
-    started = tuple(one.name for one in state.unfinished() if one.played) if not league.read_only else ()
+    matches = sum(tournament.played for tournament in league.tournaments())
+    started = (
+        tuple(tournament.name for tournament in state.unfinished() if tournament.played) if not league.read_only else ()
+    )
     count = len(state.agents())
     if pool is None:
         return WelcomeSummary(league.name, count, matches, (), (), None, (), None, started)
@@ -300,8 +302,8 @@ def load_summary(
     rows = [row for row in table.rows if row.total.played]
     agents = state.agents(pool.name)
     top = tuple((row.name, f"{row.rating:z.0f} \u00b1 {row.error:.0f}") for row in rows[:PLACES])
-    top = top or tuple((one.name, "") for one in agents[:PLACES])
-    ids = [row.agent for row in rows] or [one.id for one in agents]
+    top = top or tuple((agent.name, "") for agent in agents[:PLACES])
+    ids = [row.agent for row in rows] or [agent.id for agent in agents]
     reference, names, playback = _load_best_match(league, pool, shown)
     best = tuple(ids[: table.seats])
     return WelcomeSummary(league.name, count, matches, best, top, reference, names, playback, started)

@@ -74,6 +74,9 @@ class Probe(QObject):
             "visual": state.show_visuals if state is not None else None,
             "live": state is not None and state.live is not None,
             "training": [job.number for job in state.training.jobs] if state is not None else [],
+            "trainers": [state.training.sessions.session(job.number).trainer for job in state.training.jobs]
+            if state is not None
+            else [],
             "steps": {
                 session.number: state.training.sessions.steps(session.number)
                 for session in state.training.sessions.all()

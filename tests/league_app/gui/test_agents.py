@@ -228,7 +228,7 @@ def test_a_colour_of_the_palette_follows_the_theme(context: AppContext) -> None:
     theme.apply("light")
 
 
-def test_ready_made_agents_already_in_the_league_cannot_be_ticked(
+def test_ready_made_agents_already_in_the_league_cannot_be_checked(
     context: AppContext, qtbot: QtBot, recorder: SignalRecorder
 ) -> None:
     context.league.change_agent("Dice", name="Other")
@@ -237,13 +237,13 @@ def test_ready_made_agents_already_in_the_league_cannot_be_ticked(
     qtbot.addWidget(dialog)
     dialog.show()
     qtbot.waitUntil(lambda: dialog.list.list.count() > 0)
-    assert "Dice" in dialog.list.ticked
-    dialog.list.tick_none()
+    assert "Dice" in dialog.list.checked
+    dialog.list.check_none()
     assert not dialog.add_button.isEnabled()
     for name in ("Dice", "Still", "Tracker"):
         dialog.list.field.setText(name)
-        dialog.list.tick_all()
-    assert dialog.list.ticked == ["Dice"]  # the others are archived or already added
+        dialog.list.check_all()
+    assert dialog.list.checked == ["Dice"]  # the others are archived or already added
     dialog.add_button.click()
     qtbot.waitUntil(lambda: bool(recorder.messages))
     assert recorder.messages[-1][:2] == ("Dice added", "good")

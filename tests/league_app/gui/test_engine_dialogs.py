@@ -254,7 +254,7 @@ def test_an_engines_page_has_its_settings_in_rows(context: AppContext, program: 
     page.show()
     page.show_item(context.league.add_agent("Wild", "shogi", "usi", payload_of(engine), origin="imported").id)
     qtbot.waitUntil(lambda: page.name.text() == "Wild")
-    texts = [one.text() for one in page.facts.findChildren(QLabel)]
+    texts = [label.text() for label in page.facts.findChildren(QLabel)]
     assert dict(zip(texts[::2], texts[1::2], strict=True)) == {
         "Command": f"{program} --fast",
         "Limit": "0.5 s per move",

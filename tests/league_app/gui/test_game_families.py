@@ -27,7 +27,7 @@ def test_a_family_game_is_added_by_name_and_listed_from_then_on(context: AppCont
     assert dialog.game.chosen == RPS
     qtbot.waitUntil(lambda: dialog.list.list.count() > 0)
     dialog.list.field.setText("Dice")
-    dialog.list.tick_all()
+    dialog.list.check_all()
     dialog.add()
     qtbot.waitUntil(lambda: "Dice" in [agent.name for agent in context.league.agents(RPS)])
     spec = new_game(RPS).spec

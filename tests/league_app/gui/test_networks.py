@@ -30,12 +30,12 @@ CASES = {
 
 
 def shown_page(context: AppContext, qtbot: QtBot, game: str) -> AgentPage:
-    one = agent("Deep", drawn(CASES[game], new_game(game), temperature=0.5))
+    network = agent("Deep", drawn(CASES[game], new_game(game), temperature=0.5))
     page = AgentPage(context)
     qtbot.addWidget(page)
     page.resize(1000, 500)
     page.show()
-    page.show_item(context.league.add_agent("Deep", game, one.kind, one.payload, origin="added by hand").id)
+    page.show_item(context.league.add_agent("Deep", game, network.kind, network.payload, origin="added by hand").id)
     qtbot.waitUntil(lambda: page.name.text() == "Deep")
     return page
 
@@ -52,7 +52,7 @@ def test_the_page_of_a_network_shows_its_layers(
     context: AppContext, qtbot: QtBot, game: str, layers: str, weights: str
 ) -> None:
     page = shown_page(context, qtbot, game)
-    texts = [one.text() for one in page.facts.findChildren(QLabel)]
+    texts = [label.text() for label in page.facts.findChildren(QLabel)]
     facts = dict(zip(texts[::2], texts[1::2], strict=True))
     assert (facts["Architecture"], facts["Weights"], facts["Temperature"]) == (layers, weights, "0.5")
     assert page.payload.text().startswith("Payload: ")
@@ -84,8 +84,8 @@ def test_a_network_is_drawn_as_layers(qtbot: QtBot) -> None:
         assert [block.role for block in diagram.blocks][:: len(diagram.blocks) - 1] == ["input", "output"]
         assert all(0 < block.x < 1 and 0 < block.height <= 1 for block in diagram.blocks)
         picture, empty = Thumbnail(diagram=diagram), Thumbnail()
-        for one in (picture, empty):
-            qtbot.addWidget(one)
+        for thumbnail in (picture, empty):
+            qtbot.addWidget(thumbnail)
         assert picture.grab().toImage() != empty.grab().toImage()
 
 
@@ -112,7 +112,7 @@ def test_a_network_is_added_from_a_file_at_a_chosen_temperature(
     assert not dialog._payload.error.text()
     form.set_values({"temperature": 0.25})
     dialog.add_button.click()
-    qtbot.waitUntil(lambda: any(one.name == "Deep" for one in context.league.agents()))
+    qtbot.waitUntil(lambda: any(known.name == "Deep" for known in context.league.agents()))
     league = context.league.league
     assert load(league.payload(league.agent("Deep").payload)).temperature == 0.25
 
@@ -153,7 +153,7 @@ def test_an_onnx_file_is_added_at_a_chosen_temperature(context: AppContext, qtbo
     assert dialog.form.values() == {"temperature": 1.0}
     dialog.form.set_values({"temperature": 0.25})
     dialog.add_button.click()
-    qtbot.waitUntil(lambda: any(one.name == "Guest" for one in context.league.agents()))
+    qtbot.waitUntil(lambda: any(known.name == "Guest" for known in context.league.agents()))
     league = context.league.league
     assert read_model(league.payload(league.agent("Guest").payload)).temperature == 0.25
 

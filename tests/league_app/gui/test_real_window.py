@@ -184,9 +184,11 @@ def test_watching_playing_and_training_with_mouse_and_keyboard(screen: str, home
         person.wait("a session", lambda: person.ask("state")["training"] == [1])
         person.wait("its first generations", lambda: person.ask("state")["steps"].get("1", 0) >= 2)
         person.state(page="TrainingPage")
+        [trainer] = person.ask("state")["trainers"]
+        heavy = ["libtorch"] if trainer == "neat" else []  # the other trainers learn by torch
         family = person.family()
         assert family
-        assert not _with_qt(family), "workers know no window"
+        assert not _with_libraries(person, family, "libQt6", "pygame", *heavy), "workers know no window"
         # Closing asks once, saves, and leaves no process.
         person.press("ctrl+q")
         person.state(dialog="ConfirmDialog")
@@ -242,14 +244,16 @@ def _finished(person: Person, number: int) -> int:
     )
 
 
-def _with_qt(family: list[psutil.Process]) -> list[str]:
-    """Processes that have loaded Qt or pygame, according to their memory maps."""
+def _with_libraries(person: Person, family: list[psutil.Process], *libraries: str) -> list[str]:
+    """Processes that have loaded one of these libraries, according to their memory maps."""
     found = []
+    window = psutil.Process(person.app.pid).cmdline()
     for process in family:
         try:
-            maps = Path(f"/proc/{process.pid}/maps").read_text()
-        except OSError:  # it has just gone
+            # Until a new process executes its own program, it has the command and the memory of the window.
+            person.wait("its own program", lambda process=process: process.cmdline() != window)
+            maps, command = Path(f"/proc/{process.pid}/maps").read_text(), " ".join(process.cmdline())
+        except (OSError, psutil.Error):  # it has just ended
             continue
-        if "libQt6" in maps or "pygame" in maps or "libtorch" in maps:
-            found.append(f"{process.pid}: {' '.join(process.cmdline())}")
+        found += [f"{process.pid}: {library}, {command}" for library in libraries if library in maps]
     return found

@@ -134,7 +134,7 @@ def test_the_command_line_uses_its_units_headline_and_roles(path: Path, capsys: 
     assert "Left: after 3 updates, in the league as Twins Left" in shown
     assert "Right: after 2 updates" in shown
     assert "a timeline of 9 spans" in shown
-    assert "role = None: must be one of 'Left', 'Right'" in run_rejected(
+    assert "has 2 players: say which one with --role: Left, Right" in run_rejected(
         capsys, "train", "enter", str(path), "--step", "1"
     )
     entered = run_text(capsys, "train", "enter", str(path), "--step", "1", "--role", "Right", "--name", "Early")

@@ -199,7 +199,7 @@ def test_a_draft_takes_the_next_free_seed_and_reads_the_clock(context: AppContex
     assert (count.field, count.free_seed, count.matches) == ("seed", 3, 60)
 
 
-def test_agents_are_ticked_filtered_and_moved_to_the_top(open_dialog: Open, qtbot: QtBot) -> None:
+def test_agents_are_checked_filtered_and_moved_to_the_top(open_dialog: Open, qtbot: QtBot) -> None:
     dialog = open_dialog()
     picks, model = dialog.picks, dialog.picks.model
     dialog.show()
