@@ -31,6 +31,8 @@ IN_README = {  # by picture: theme and size
     "hunt": ("dark", SIZES[0]),
     "standings": ("light", SIZES[0]),
     "training": ("dark", SIZES[0]),
+    "learners": ("light", SIZES[0]),
+    "timeline": ("light", SIZES[0]),
     "dashboard": ("light", SIZES[0]),
     "tournament": ("light", SIZES[0]),
 }
@@ -94,23 +96,35 @@ class Studio:
         for seed in (1, 2, 3):
             self._play(f"Autumn cup {seed}", seed, BOTS, 4)
         self._play("Qualifying", 4, (*BOTS[:3], "Sketchy"), 2)
-        self._train(seconds)
+        self.learners = self._train_learners()
+        self.evolved = self._train(seconds)
 
     def _play(self, name: str, seed: int, agents: tuple[str, ...], rounds: int, game: str = "pong") -> None:
         self.state.start_tournament(name=name, game=game, agents=agents, options={"rounds": rounds}, seed=seed)
         self.until(lambda: not self.state.running)
 
-    def _train(self, seconds: float) -> None:
+    def _train(self, seconds: float) -> int:
         from engine.registry import TRAINERS
 
         preset = dict(TRAINERS.get("neat").presets["60 seconds"])
         preset["minutes"] = seconds / 60
-        self.state.training.start("neat", preset, game="pong", name="First steps")
+        job = self.state.training.start("neat", preset, game="pong", name="First steps")
         self.until(lambda: not self.state.training.jobs)
+        return job.number
+
+    def _train_learners(self) -> int:
+        """Independent learners, while the actor plays."""
+        from engine.registry import TRAINERS
+
+        settings = {"epochs": 60, "epsilon_epochs": 40, "evaluate_every": 4, "async_learning": True}
+        preset = {**TRAINERS.get("independent").presets["Treasure Hunt"], **settings}
+        job = self.state.training.start("independent", preset, game="treasure-hunt", name="Four hunters")
+        self.until(lambda: not self.state.training.jobs)
+        return job.number
 
     # Screenshots
 
-    def until(self, done: Callable[[], object], patience: float = 300.0) -> None:
+    def until(self, done: Callable[[], object], patience: float = 1200.0) -> None:
         end = time.monotonic() + patience
         while not done():
             assert time.monotonic() < end, "timed out"
@@ -140,10 +154,11 @@ class Studio:
         self.until(lambda: window.welcome.preview.playback is not None)
         self.process_events(2.5)
         yield "welcome", window
-        for name in ("standings", "history", "training"):
+        for name in ("standings", "history"):
             window.show_page(name)
             self.process_events(1.5)
             yield name, window
+        yield from self._training()
         window.show_page("agent", "Evolved")
         self.process_events(1.5)
         yield "agent", window
@@ -177,6 +192,19 @@ class Studio:
             window.show_page("dashboard")
             self.process_events(2.5)
             yield "dashboard", window
+
+    def _training(self) -> Iterator[tuple[str, Any]]:
+        window = self.window
+        for name, session in (("learners", self.learners), ("training", self.evolved)):
+            window.show_page("training", session)
+            self.process_events(1.5)
+            yield name, window
+            page = window.page("training")
+            if session == self.learners:
+                page.tabs.setCurrentIndex(page.stack.indexOf(page.timeline))
+                self.process_events(1.5)
+                yield "timeline", window
+                page.tabs.setCurrentIndex(0)
 
     @contextmanager
     def _treasure_hunt(self) -> Iterator[None]:

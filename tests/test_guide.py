@@ -271,9 +271,14 @@ def help_text(capsys: pytest.CaptureFixture[str], command: list[str]) -> str:
     return capsys.readouterr().out
 
 
+def training_pages() -> str:
+    """The pages that explain the trainers."""
+    return "".join((GUIDE / name).read_text() for name in ("training.md", "independent.md"))
+
+
 def test_every_command_and_option_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     page = (GUIDE / "command-line.md").read_text()
-    settings = (GUIDE / "training.md").read_text()
+    settings = training_pages()
     commands = re.findall(r"^    (\w+)(?:  |$)", help_text(capsys, []), re.M)
     assert {"demo", "match", "compile", "tournament"} <= set(commands)
     for command in commands:
@@ -288,7 +293,7 @@ def test_every_command_and_option_is_listed(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_every_metric_and_setting_of_the_trainers_is_explained() -> None:
-    text = (GUIDE / "training.md").read_text()
+    text = training_pages()
     for trainer in TRAINERS.own():
         kind = TRAINERS.get(trainer)
         for name in kind.metrics:

@@ -19,7 +19,7 @@ PLANNED = 40_000  # matches per second of measurement: more than can be played
 PLAYERS = ("Predictor", "Shaky")  # they play long matches
 
 
-def tell(found: object) -> None:
+def report(found: object) -> None:
     print(json.dumps(found), flush=True)
 
 
@@ -42,7 +42,7 @@ def opened(league: str, whole: str = "") -> None:
         def painted(now: float) -> None:
             found["loaded"] = [name for name in UNWANTED if name in sys.modules]
             found["painted"] = now - since
-            tell(found)
+            report(found)
             clock = Clock(5)
 
             def settle() -> None:
@@ -59,7 +59,7 @@ def opened(league: str, whole: str = "") -> None:
 
     application.Application.start = watched  # type: ignore[method-assign]
     main(["window", league])
-    tell(found)
+    report(found)
 
 
 def bare() -> None:
@@ -73,7 +73,7 @@ def bare() -> None:
     window.resize(1280, 720)
 
     def painted(now: float) -> None:
-        tell({})
+        report({})
         application.quit()
 
     seen = Painted(window, painted)
@@ -140,7 +140,7 @@ def inside(league: str, seconds: str, turns: str, *parts: str) -> None:
             more = [tuple(map(int, size.split("x")))] if size else []
             found[part] = measured[name](window, float(seconds), int(turns), *more)
         found["ratio"] = window.devicePixelRatioF()
-    tell(found)
+    report(found)
 
 
 # Under load
@@ -256,16 +256,16 @@ def shown_in(found: dict[str, tuple[float, float]], pause: float) -> Callable[[s
         for_a_while(pause)
         model, news, times = view.model(), [], list[float]()  # type: ignore[var-annotated]
         signals = [(signal, lambda *args: news.append(args)) for signal in (model.modelReset, model.dataChanged)]
-        for signal, hear in signals:
-            signal.connect(hear)
+        for signal, receive in signals:
+            signal.connect(receive)
         clock, since = Clock(5), time.perf_counter()
         seen = Painted(view.viewport(), times.append, lambda: bool(news) and model.rowCount() > 0)
         asking()
         until(lambda: bool(times), 5)
         for_a_while(pause / 2)  # includes work that follows at once
         found[name] = times[0] - since, max(clock.stop())
-        for signal, hear in signals:
-            signal.disconnect(hear)
+        for signal, receive in signals:
+            signal.disconnect(receive)
         del seen
 
     return shown

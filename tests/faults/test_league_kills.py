@@ -55,7 +55,7 @@ class Run(TournamentRun):
         for first in range(0, len(entries), FEW):  # a transaction holds at least one batch of the executor
             super()._record(entries.select(range(first, min(first + FEW, len(entries)))), wait)
 
-def heard(entries):
+def print_places(entries):
     sys.stdout.write(" ".join(str(entry.place) for entry in entries) + "\\n")
     sys.stdout.flush()
     if next(lines) >= int(sys.argv[2]):
@@ -64,7 +64,7 @@ def heard(entries):
 if __name__ == "__main__":
     with LeagueState(sys.argv[1]) as state:
         print("open", flush=True)
-        Run(state.league, 1, state.playing_on(2), on_saved=heard).run()
+        Run(state.league, 1, state.playing_on(2), on_saved=print_places).run()
 """
 
 
@@ -386,9 +386,9 @@ def test_the_command_line_reports_a_full_disk_and_unsaved_results(tmp_path: Path
 
 def stopped_on_a_full_disk(path: Path, terminal: bool) -> tuple[str, int]:
     """The output and the exit status."""
-    heard: list[str] = []
+    output: list[str] = []
     ours, theirs = pseudo_terminal() if terminal else os.pipe()
-    listener = threading.Thread(target=listen, args=[ours, heard])
+    listener = threading.Thread(target=listen, args=[ours, output])
     listener.start()
     wanted = ["tournament", "resume", path, "--workers", "2"]
     wide = {**os.environ, "COLUMNS": "400", "TERM": "xterm"}
@@ -397,7 +397,7 @@ def stopped_on_a_full_disk(path: Path, terminal: bool) -> tuple[str, int]:
         try:
             until(lambda: shutil.disk_usage(path.parent).free < 32_768)
             with suppress(AssertionError):  # the caller reports what is missing
-                until(lambda: "the disk is full" in "".join(heard) or process.poll() is not None)
+                until(lambda: "the disk is full" in "".join(output) or process.poll() is not None)
             fill_up(path)
             process.send_signal(signal.SIGINT)  # one is enough: there is no use in waiting for running matches
             process.wait(timeout=600)
@@ -405,10 +405,10 @@ def stopped_on_a_full_disk(path: Path, terminal: bool) -> tuple[str, int]:
             process.kill()
             listener.join()
             os.close(ours)
-    return "".join(heard), process.returncode
+    return "".join(output), process.returncode
 
 
-def listen(handle: int, heard: list[str]) -> None:
+def listen(handle: int, output: list[str]) -> None:
     with suppress(OSError):  # a terminal raises it when the other end is closed
         while data := os.read(handle, 65536):
-            heard.append(data.decode(errors="replace"))
+            output.append(data.decode(errors="replace"))

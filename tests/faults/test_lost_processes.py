@@ -94,7 +94,7 @@ from tests.faults.test_lost_processes import matches
 print("begun", flush=True)
 with ConcurrentMatchExecutor(2, lanes={lanes}) as executor, stopping_on_signals(executor) as signals:
     results = []
-    def tell():
+    def report():
         while len([worker for worker in executor.status().workers if worker.state == "playing"]) < 2:
             time.sleep(0.05)
         print("playing", flush=True)
@@ -102,7 +102,7 @@ with ConcurrentMatchExecutor(2, lanes={lanes}) as executor, stopping_on_signals(
             time.sleep(0.05)
         print("finishing", flush=True)
     if not {done}:
-        threading.Thread(target=tell, daemon=True).start()
+        threading.Thread(target=report, daemon=True).start()
     for result in executor.run({plan}):
         results.append(result)
         if len(results) == {done}:  # here rather than in a thread, which a fast run could starve until its end

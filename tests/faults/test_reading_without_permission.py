@@ -17,7 +17,7 @@ from engine.league.records import RunState, TournamentSettings
 from engine.league.storage import database
 from engine.league.storage.league import League
 from engine.league.storage.lock import Lock, is_locked
-from engine.league.storage.readers import Reader
+from engine.league.storage.readers import ReadConnection
 from engine.play.match import AgentSpec
 from engine.registry import new_game
 
@@ -96,7 +96,7 @@ def test_a_read_is_repeated_if_another_thread_opens_the_file_again_before_it(
     connect, used = database.Database._reader, list[sqlite3.Connection]()
     changes = [lambda: rename(path, "new")]
 
-    def connect_late(file: database.Database) -> Reader:
+    def connect_late(file: database.Database) -> ReadConnection:
         found = connect(file)
         if file is reader.file and changes:
             changes.pop()()
