@@ -142,6 +142,37 @@ def test_updates_in_step_are_the_same_after_a_kill() -> None:
     assert np.array_equal(group.weights, reference.weights)
 
 
+def test_a_learner_that_is_killed_after_its_updates_in_step_keeps_them_while_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(learner_records, "FIRST_DELAY", 3.0)  # the other is done before it is started again
+    buffers, reference = new_buffers([0, 1], turns=30), new_group([0, 1])
+    groups = [new_group([0]), new_group([1])]
+    with new_processes(groups, buffers, 2, limits=PATIENT) as processes:
+        processes.start()
+        until(lambda: pumped(processes) and all(record.link.ready for record in processes.records))
+        first, other, steps = processes.records[0].link, pid_of(processes, 1), []
+        os.kill(other, signal.SIGSTOP)
+
+        def kill_the_first() -> bool:
+            if not first.pending and not steps:
+                steps.append("answered")
+            elif steps == ["answered"]:  # and its losses have been taken
+                os.kill(pid_of(processes), signal.SIGKILL)
+                steps.append("killed")
+            elif processes.ends and steps[-1] == "killed":
+                os.kill(other, signal.SIGCONT)
+                steps.append("noticed")
+            return False
+
+        assert processes.train(40, kill_the_first) == train_here(reference, buffers, 40)
+        assert steps == ["answered", "killed", "noticed"]
+        assert [group.updates for group in groups] == [[40], [40]]
+        assert processes.train(3) == train_here(reference, buffers, 3)
+        assert processes.records[0].restarts == 1
+    assert np.array_equal(np.concatenate([group.weights for group in groups]), reference.weights)
+
+
 def test_a_learner_that_is_killed_between_the_states_of_its_agents_loses_neither_weights_nor_losses() -> None:
     buffers, group, reference = new_buffers([0, 1], turns=30), new_group([0, 1], publishing=0.1), new_group([0, 1])
     with new_processes([group], buffers, 1, limits=PATIENT) as processes:

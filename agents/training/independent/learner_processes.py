@@ -97,8 +97,8 @@ class LearnerProcesses(Closing):
         ]
         self._record_of = {agent: record for record in self.records for agent in record.agents}
         self._free = self._started = False
-        self._targets: dict[int, int] | None = None  # of the updates that are made in step
-        self._waits: dict[int, int] = {}  # by process, the number of its last message that must be answered
+        self._targets: dict[int, int] = {}  # by agent, of the updates that are made in step
+        self._waits: dict[int, int] = {}  # by process that has not made them: the message to be answered, 0 until sent
         self._diverged: set[int] = set()
         self._spans: list[Span] = []
         self._losses = {agent: [0.0, 0] for agent in self.agents}
@@ -149,10 +149,13 @@ class LearnerProcesses(Closing):
             self._every, self._skipped, self._group,
         )  # fmt: skip
         record.link = LearnerLink(record.index, spec, self._memories, self._setup)
-        if self._targets is not None:
-            self._waits[record.index] = record.link.send("train", [self._targets[agent] for agent in record.agents])
+        if record.index in self._waits:
+            self._send_targets(record.index, record.link)
         if self._free:
             record.link.send("free")
+
+    def _send_targets(self, index: int, link: LearnerLink) -> None:
+        self._waits[index] = link.send("train", [self._targets[agent] for agent in link.spec.agents])
 
     def close(self) -> None:
         """Idempotent: ask all processes to stop after their update, end those that do not, and wait until they are
@@ -219,7 +222,7 @@ class LearnerProcesses(Closing):
         self.ends += 1
         unpublished = self._disconnect(record)
         record.on_end(link.ended, self._published(record), self._limits.restarts, time.monotonic())
-        if self._targets is not None:  # it makes all updates again: losses are not published
+        if record.index in self._waits:  # it makes all updates again: losses are not published
             self._publish_groups(record.agents)
         text = f"{link.name} {link.ended}"
         if unpublished:
@@ -279,20 +282,17 @@ class LearnerProcesses(Closing):
         self._targets = {agent: self.states[agent].version + updates for agent in self.agents}
         for record in self.records:
             if record.link is not None:
-                targets = [self._targets[agent] for agent in record.agents]
-                self._waits[record.index] = record.link.send("train", targets)
+                self._send_targets(record.index, record.link)
+            elif not record.given_up:
+                self._waits[record.index] = 0
         losses: dict[int, list[float]] = {agent: [] for agent in self.agents}
-        missing = [record for record in self.records if not record.given_up]
         try:
-            while missing := [
-                record for record in missing if not record.given_up and not self._take_losses(record, losses)
-            ]:
+            while self._take_losses(losses):
                 if stop():
                     self._kill()
                     raise TrainingInterrupted
                 self.pump(PULSE)
         finally:
-            self._targets = None
             self._waits.clear()
         self.take_states()
         return losses
@@ -303,16 +303,18 @@ class LearnerProcesses(Closing):
         for record in self.records:
             self._disconnect(record, wait_for_start=False)
 
-    def _take_losses(self, record: ProcessRecord, losses: dict[int, list[float]]) -> bool:
-        """Whether a process has made its updates in step."""
-        link = record.link
-        answer = link.answers.pop(self._waits.get(record.index, 0), None) if link is not None else None
-        if answer is None:
-            return False
-        if answer.refused:
-            raise LearnersFailed(f"{record.name} cannot learn: {answer.refused}")
-        losses.update(zip(record.agents, answer.losses, strict=True))
-        return True
+    def _take_losses(self, losses: dict[int, list[float]]) -> bool:
+        """Take what processes have answered; returns whether others still make updates in step."""
+        for index, number in list(self._waits.items()):
+            record = self.records[index]
+            answer = record.link.answers.pop(number, None) if record.link is not None else None
+            if answer is not None and answer.refused:
+                raise LearnersFailed(f"{record.name} cannot learn: {answer.refused}")
+            if answer is not None:
+                losses.update(zip(record.agents, answer.losses, strict=True))
+            if answer is not None or record.given_up:
+                del self._waits[index]
+        return bool(self._waits)
 
     def free(self) -> None:
         """Let all processes learn whenever the collected turns allow it."""
