@@ -15,11 +15,13 @@ from engine.errors import BadValue, UnknownName
 
 Shapes = dict[str, tuple[int, ...]]
 
-MLP, CONV, RESNET = TYPES = ("mlp", "conv", "resnet")
+MLP, CONV, RESNET, STACK = TYPES = ("mlp", "conv", "resnet", "stack")
+RELU, LEAKY_RELU, ELU, SILU, TANH = ACTIVATIONS = ("relu", "leaky_relu", "elu", "silu", "tanh")
 MOST_LAYERS, MOST_BLOCKS = 8, 40
 WIDEST, MOST_CHANNELS = 4096, 512
 MOST_WEIGHTS = 50_000_000  # 200 MB
 SIDE = 3  # of the kernels of convolutions
+SIDES, STRIDES = (1, 3, 5, 7), (1, 2)  # that a stack may choose for each convolution
 SQUEEZED = 8  # planes that the value head of a resnet sees
 LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 1e-3, 1e3
 
@@ -32,32 +34,44 @@ class Architecture:
     `conv`: convolutions of 3 x 3 with ReLU, then fully connected layers with ReLU, for small images.
     `resnet`: a convolution and residual blocks of two convolutions each. If the actions are planes of the image, as in
     Shogi, the policy head is a convolution of 1 x 1. The hidden layers belong to the value head.
+    `stack`: any number of convolutions, each with its own kernel and stride, then fully connected layers; each of them
+    has its own activation. Without convolutions it is for observations of any shape.
     """
 
     type: str = MLP
     hidden: tuple[int, ...] = (64, 64)  # outputs of each fully connected layer before the heads
     channels: tuple[int, ...] = ()  # of each convolution; one number for a resnet
     blocks: int = 0  # resnet: residual blocks
+    kernels: tuple[int, ...] = ()  # stack: the side of each convolution's kernel
+    strides: tuple[int, ...] = ()  # stack: of each convolution
+    activations: tuple[str, ...] = ()  # stack: of each convolution, then of each fully connected layer
 
     def __post_init__(self) -> None:
         if self.type not in TYPES:
             raise UnknownName("network architecture", self.type, TYPES)
         fewest = 1 if self.type == MLP else 0
         _check_sizes("hidden", self.hidden, fewest, MOST_LAYERS, WIDEST)
-        fewest, most = {MLP: (0, 0), CONV: (1, MOST_LAYERS), RESNET: (1, 1)}[self.type]
+        limits = {MLP: (0, 0), CONV: (1, MOST_LAYERS), RESNET: (1, 1), STACK: (0, MOST_LAYERS)}
+        fewest, most = limits[self.type]
         _check_sizes("channels", self.channels, fewest, most, MOST_CHANNELS)
         low, high = (1, MOST_BLOCKS) if self.type == RESNET else (0, 0)
         if type(self.blocks) is not int or not low <= self.blocks <= high:
             raise BadValue("blocks", self.blocks, f"from {low} to {high} in a network of type {self.type}")
+        stacked = self.type == STACK
+        convs, layers = (len(self.channels), len(self.channels) + len(self.hidden)) if stacked else (0, 0)
+        _check_choices("kernels", self.kernels, convs, SIDES)
+        _check_choices("strides", self.strides, convs, STRIDES)
+        _check_choices("activations", self.activations, layers, ACTIVATIONS)
 
     def shapes(self, observation: Sequence[int], actions: int) -> Shapes:
         """The shapes of all tensors by name, in the order of the layers, for a game with such observations and
         actions. Raises BadValue if it does not fit the game, or has too many weights."""
-        if self.type != MLP and len(observation) != 3:
+        if (self.channels or self.type not in (MLP, STACK)) and len(observation) != 3:
             raise BadValue(
                 "observation", tuple(observation), f"planes, rows and columns for a network of type {self.type}"
             )
-        found = {MLP: self._mlp, CONV: self._conv, RESNET: self._resnet}[self.type](tuple(observation), actions)
+        layers = {MLP: self._mlp, CONV: self._conv, RESNET: self._resnet, STACK: self._stack}
+        found = layers[self.type](tuple(observation), actions)
         if (count := sum(map(math.prod, found.values()))) > MOST_WEIGHTS:
             raise BadValue("weights", count, f"at most {MOST_WEIGHTS:,}: choose smaller layers")
         return found
@@ -86,6 +100,15 @@ class Architecture:
         found |= _layer("squeeze", width, SQUEEZED, 1)
         dense, last = _connected(SQUEEZED * rows * columns, self.hidden)
         return found | dense | _layer("value", last, 1)
+
+    def _stack(self, observation: tuple[int, ...], actions: int) -> Shapes:
+        found: Shapes = {}
+        sizes = observation
+        for k, (width, side, stride) in enumerate(zip(self.channels, self.kernels, self.strides, strict=True)):
+            found |= _layer(f"convs.{k}", sizes[0], width, side)
+            sizes = (width, *(-(-size // stride) for size in sizes[1:]))
+        dense, last = _connected(math.prod(sizes), self.hidden)
+        return found | dense | _layer("policy", last, actions) | _layer("value", last, 1)
 
 
 def check_temperature(temperature: float) -> None:
@@ -127,3 +150,11 @@ def _check_sizes(field: str, sizes: tuple[int, ...], fewest: int, most: int, lar
     for size in sizes:
         if type(size) is not int or not 1 <= size <= largest:
             raise BadValue(field, sizes, f"whole numbers from 1 to {largest}")
+
+
+def _check_choices(field: str, values: tuple[object, ...], count: int, choices: Sequence[object]) -> None:
+    if not isinstance(values, tuple) or len(values) != count:
+        raise BadValue(field, values, f"{count}, one for each layer" if count else "empty")
+    for value in values:
+        if value not in choices or type(value) is not type(choices[0]):
+            raise BadValue(field, value, f"one of {', '.join(map(str, choices))}")

@@ -1,0 +1,52 @@
+"""How one model is trained, and what came of it: what crosses processes between the search and those that train."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from agents.training.hybrid.genome import Genome
+from engine.options import option, validate
+
+
+@dataclass(frozen=True)
+class LearningPlan:
+    """How every model of a search is trained. A model's result depends on this, its genome and the data alone."""
+
+    seed: int = option(0, low=0, high=2**63 - 1, help="models with the same genome and seed have the same result")
+    epochs: int = option(10, low=1, high=10_000, help="most passes over the training examples")
+    batch_size: int = option(128, low=1, high=65_536, help="examples in a minibatch")
+    patience: int = option(3, low=0, high=1000, help="epochs without improvement before a model ends; 0: all epochs")
+    threads: int = option(1, low=1, high=256, help="threads of one model; other numbers give other bits")
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A trained model. Times and attempts do not count when outcomes are compared."""
+
+    key: str  # of the genome
+    parameters: int
+    fitness: float | None = None  # weighted share of correct answers to the examples for selection; None: it failed
+    loss: float | None = None  # mean cross-entropy of the same epoch
+    train_loss: float | None = None
+    epochs: int = 0  # that it was trained for; the weights are those of the best one
+    tensors: bytes = b""  # safetensors of the network that plays, normalisation included in its weights
+    error: str = ""  # why there is no fitness
+    seconds: float = field(default=0.0, compare=False)
+    attempts: int = field(default=1, compare=False)
+    peak_bytes: int = field(default=0, compare=False)  # memory of its process above what that had before; 0: unknown
+
+
+class ModelEvaluator(Protocol):
+    """Trains models; sequential, in processes, in threads or stacked, with the same outcomes to the bit."""
+
+    def evaluate(self, genomes: Sequence[Genome], stop: Callable[[], bool]) -> Iterator[Outcome]:
+        """The outcomes of different genomes, in the order in which they finish. Ends early once `stop` returns True;
+        models that have not finished are not reported then. `stop` is called several times a second."""
+
+    def close(self) -> None:
+        """Idempotent: ends processes and frees shared memory."""
