@@ -128,9 +128,9 @@ def add_trainer_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         choices = f" ({', '.join(map(str, rules['choices']))})" if rules.get("choices") else ""
         usual = f" (default {field.default})" if field.default != "" else ""
         help_text = f"{rules.get('help', '')}{choices}{usual}".replace("%", "%%")
-        group.add_argument(
-            f"--{field.name.replace('_', '-')}", dest=f"set_{field.name}", metavar="VALUE", help=help_text
-        )
+        bare: Any = {} if rules.get("bare") is None else {"nargs": "?", "const": rules["bare"]}
+        name_of = f"--{field.name.replace('_', '-')}"
+        group.add_argument(name_of, dest=f"set_{field.name}", metavar="VALUE", help=help_text, **bare)
 
 
 # Running
