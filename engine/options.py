@@ -28,9 +28,12 @@ def option(
     low: float | None = None,
     high: float | None = None,
     choices: tuple[Value, ...] | None = None,
+    bare: str | None = None,
 ) -> Any:
-    """A dataclass field with a default, a help text, and a range or choices."""
-    return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high, "choices": choices})
+    """A dataclass field with a default, a help text, and a range or choices. `bare`: the value if the command line names
+    the option alone."""
+    rules = {"help": help, "low": low, "high": high, "choices": choices, "bare": bare}
+    return dataclasses.field(default=default, metadata=rules)
 
 
 def build(kind: type[T], values: Mapping[str, object], noun: str = "option") -> T:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Protocol, Self, cast
 
 from agents.training.evaluator import MatchEvaluator
 from agents.training.events import Event
+from agents.training.population import Population
 from agents.training.rollouts import RolloutPool
 from engine.game import Game
 from engine.options import Value
@@ -157,6 +158,12 @@ class Trainer(Protocol):
         """These settings with what depends on the installed plug-ins written out, so that a session that is resumed
         later uses the same. Called in the process of a session; the session saves what it returns."""
         return self
+
+    @classmethod
+    def population(cls, state: bytes) -> Population | None:
+        """What the state of a checkpoint has of a population, for a table and a picture of its lineage; None if the
+        trainer has none. Runs in the window's process, so it imports no heavy library."""
+        return None
 
     def train(self, context: Context) -> Iterator[Event]:
         """Trains, yielding events. When it is done or asked to stop, it yields a last checkpoint and then Ended.
