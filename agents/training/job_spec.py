@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agents.training.records import MatchRecord
 from engine.options import Value
 from engine.play.match import AgentSpec, GameSpec
 
@@ -19,3 +20,4 @@ class TrainingJobSpec:
     agents: tuple[AgentSpec, ...]  # of the league, which the settings name
     plugins: tuple[str, ...]
     on: str  # the name of the executor that plays matches
+    records: tuple[MatchRecord, ...] = ()  # of the league, which the trainer asks for

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from agents.training.events import Ended, Event
 from agents.training.job_spec import TrainingJobSpec
+from agents.training.records import MatchRecord
 from agents.training.trainer import Trainer
 from agents.training.trainer_process import TrainerProcess
 from engine.closing import Closing
@@ -42,14 +43,16 @@ class TrainingSession(Closing):
         state: bytes | None = None,
         ancestor: AgentSpec | None = None,
         agents: Sequence[AgentSpec] = (),
+        records: Sequence[MatchRecord] = (),
         plugins: Sequence[str] = (),
         on: str = DEFAULT,
     ) -> None:
         """`workers`: processes that the trainer may use; defaults to one less than the number of cores. `state`: of the
         checkpoint to resume from. `ancestor`: an agent to start from. `agents`: those that the trainer's settings
-        name (`Trainer.agent_settings`). `plugins`: modules that its process and its workers import, because they
-        register games, agents or trainers. `on`: the name of the executor that plays matches; see
-        `engine.play.executors.new_executor`. Raises an error if the settings are invalid."""
+        name (`Trainer.agent_settings`). `records`: the matches that it asks for (`Trainer.records`). `plugins`: modules
+        that its process and its workers import, because they register games, agents or trainers. `on`: the name of the
+        executor that plays matches; see `engine.play.executors.new_executor`. Raises an error if the settings are
+        invalid."""
         self.trainer: Trainer = build(TRAINERS.get(trainer), settings, f"setting of {trainer}")
         self.game = game
         self._workers = default_workers() if workers is None else workers
@@ -61,7 +64,7 @@ class TrainingSession(Closing):
         check_executor_name(on)
         self.trainer.check(game_of(game), ancestor, state is not None)
         self._state, self._ancestor, self._plugins, self._on = state, ancestor, check_plugins(plugins), on
-        self._agents = tuple(agents)
+        self._agents, self._records = tuple(agents), tuple(records)
         self._process: TrainerProcess | None = None
         self._end: weakref.finalize[[], TrainingSession] | None = None
         self._paused = self._stopping = self._closed = self._over = False
@@ -80,6 +83,7 @@ class TrainingSession(Closing):
             self._agents,
             self._plugins,
             self._on,
+            self._records,
         )
         self._process = process = TrainerProcess(job)
         self._end = weakref.finalize(self, process.close)  # at the latest at exit

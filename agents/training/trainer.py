@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Protocol, Self, cast
 from agents.training.evaluator import MatchEvaluator
 from agents.training.events import Event
 from agents.training.population import Population
+from agents.training.records import MatchRecord, RecordQuery
 from agents.training.rollouts import RolloutPool
 from engine.game import Game
 from engine.options import Value
@@ -80,8 +81,13 @@ class Context(Protocol):
 
     @property
     def agents(self) -> tuple[AgentSpec, ...]:
-        """The agents of the league that the settings in `Trainer.agent_settings` name, each once. Empty when resuming:
-        a checkpoint has the agents that it needs."""
+        """The agents that the settings in `Trainer.agent_settings` name, each once, with their names as ids. Empty when
+        resuming: a checkpoint has the agents that it needs."""
+
+    @property
+    def records(self) -> tuple[MatchRecord, ...]:
+        """The recorded matches of the league that `Trainer.records` asks for, newest first. Empty when resuming: a
+        checkpoint has what it needs of them."""
 
     @property
     def plugins(self) -> tuple[str, ...]:
@@ -136,6 +142,7 @@ class Trainer(Protocol):
     ends: ClassVar[Ends] = Ends()
     fixed: ClassVar[tuple[str, ...]] = ()  # settings that cannot change when a session is resumed
     agent_settings: ClassVar[tuple[str, ...]] = ()  # settings with names of agents of the league, see Context.agents
+    ready_settings: ClassVar[tuple[str, ...]] = ()  # those of them that may name ready-made agents of the game too
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {}  # sets of settings, by name
     preset_games: ClassVar[
         Mapping[str, tuple[str, ...]]
@@ -158,6 +165,10 @@ class Trainer(Protocol):
         """These settings with what depends on the installed plug-ins written out, so that a session that is resumed
         later uses the same. Called in the process of a session; the session saves what it returns."""
         return self
+
+    def records(self) -> RecordQuery | None:
+        """Which recorded matches of the league it learns from, see Context.records; None if it needs none."""
+        return None
 
     @classmethod
     def population(cls, state: bytes) -> Population | None:

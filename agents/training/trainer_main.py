@@ -21,6 +21,7 @@ from agents.training.evaluator import MatchEvaluator
 from agents.training.event_codec import encode
 from agents.training.events import Ended, Event, How, Level, Log, Resolved, Workers
 from agents.training.job_spec import TrainingJobSpec
+from agents.training.records import MatchRecord
 from agents.training.rollouts import RolloutPool
 from agents.training.trainer import Trainer
 from agents.training.worker_reports import EVERY, WorkerReports
@@ -84,6 +85,10 @@ class TrainerContext:
     @property
     def agents(self) -> tuple[AgentSpec, ...]:
         return self._job.agents
+
+    @property
+    def records(self) -> tuple[MatchRecord, ...]:
+        return self._job.records
 
     @property
     def plugins(self) -> tuple[str, ...]:

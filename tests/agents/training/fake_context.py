@@ -14,6 +14,7 @@ from agents.training.evaluator import MatchEvaluator
 from agents.training.events import Checkpoint, Ended, Event, Metrics
 from agents.training.neat.config import NeatConfig
 from agents.training.neat.modes import MODES
+from agents.training.records import MatchRecord
 from agents.training.rollouts import RolloutPool
 from agents.training.trainer import Trainer
 from engine.game import Game
@@ -44,8 +45,9 @@ class FakeContext:
         on: str = DEFAULT,
         agents: tuple[AgentSpec, ...] = (),
         watched: bool = False,
+        records: tuple[MatchRecord, ...] = (),
     ) -> None:
-        self.game, self.workers, self.state, self.agents = game, workers, state, agents
+        self.game, self.workers, self.state, self.agents, self.records = game, workers, state, agents, records
         self.ancestor, self.plugins, self.on = ancestor, plugins, on
         self._stop_after, self.watched = stop_after, watched
         self.calls = 0
