@@ -14,6 +14,7 @@ class RecordQuery:
     strongest: int = 1  # how many of the strongest agents, if no names are given; 0: every agent
     matches: int = 1000  # at most so many
     required: bool = True  # whether it is an error if there are none
+    hint: str = ""  # what to do instead if there are none, such as "name a teacher"
 
 
 @dataclass(frozen=True)

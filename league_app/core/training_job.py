@@ -97,6 +97,9 @@ class TrainingJob:
 
     # Control
 
+    def note(self, text: str) -> None:
+        self._log(Log(text))
+
     def warn(self, text: str) -> None:
         self._log(Log(text, Level.WARNING))
 

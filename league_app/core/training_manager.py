@@ -8,19 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 
 from agents.training.matchmaking import split_names
+from agents.training.records import RecordQuery
 from agents.training.session import TrainingSession
-from engine.errors import BadLeague, BadValue, NotNow
+from engine.errors import BadLeague, BadValue, NotNow, UnknownName
 from engine.league.records import Agent, RunState
 from engine.league.storage.session_rows import SavedCheckpoint, Session
 from engine.league.storage.sessions import SessionStore
-from engine.options import Value, items
+from engine.options import Value, build, items
 from engine.play.executors import check_executor_name
 from engine.play.match import AgentSpec, GameSpec
-from engine.registry import TRAINERS
+from engine.registry import TRAINERS, agents_for, game_of
 from league_app.core.changes import Change, ChangeKind
 from league_app.core.context import LeagueContext
 from league_app.core.trainers import trainer_facts
 from league_app.core.training_job import ANCESTOR, TrainingJob, player_name
+from league_app.core.training_records import FoundRecords, find_records
 from league_app.core.validation import resolve_game
 
 PATIENCE = 30.0  # seconds for a last checkpoint when the league is closed
@@ -73,13 +75,15 @@ class TrainingManager:
         spec = resolve_game(self._context.league, game)
         agent = self._context.league.agent(ancestor, spec.name) if ancestor is not None else None
         agents = self._named_agents(trainer, given, spec)
+        found = self._find_records(trainer, given, spec)
         live = TrainingSession(
             trainer,
-            given,
+            {**given, **(found.settings if found else {})},
             spec,
             workers=self._context.budget.cores,
             ancestor=self._context.league.spec(agent.id) if agent else None,
             agents=agents,
+            records=found.records if found else (),
             plugins=self._plugins,
             on=self._executor(),
         )
@@ -90,7 +94,7 @@ class TrainingManager:
             number = len(self.sessions.all()) + 1
             default = f"{live.trainer.title} {number}"
             session = self.sessions.add(default if name is None else name, trainer, spec, config)
-            return self._run(session, live, [agent.id] if agent else [])
+            return self._run(session, live, [agent.id] if agent else [], found)
 
     def resume(self, which: int | str | None = None, changes: Mapping[str, object] | None = None) -> TrainingJob:
         """Resumes from the newest checkpoint; without a name, the latest session that is not finished. `changes` are
@@ -120,15 +124,18 @@ class TrainingManager:
                     )
             saved, damaged = self._newest_state(session.number)
             spec = self._context.league.spec(str(ancestor)) if ancestor is not None and saved is None else None
-            agents = self._named_agents(session.trainer, settings, session.game) if saved is None else []
+            given = {**settings, **(changes or {})}
+            agents = self._named_agents(session.trainer, given, session.game) if saved is None else []
+            records = self._find_records(session.trainer, given, session.game) if saved is None else None
             live = TrainingSession(
                 session.trainer,
-                {**settings, **(changes or {})},
+                {**given, **(records.settings if records else {})},
                 session.game,
                 workers=self._context.budget.cores,
                 state=saved[1] if saved else None,
                 ancestor=spec,
                 agents=agents,
+                records=records.records if records else (),
                 plugins=self._plugins,
                 on=self._executor(),
             )
@@ -140,7 +147,7 @@ class TrainingManager:
             with self._context.league.file.transaction():
                 self.sessions.forget_after(session.number, saved[0] if saved else 0)
                 self.sessions.update(session.number, RunState.RUNNING, "", config)
-            job = self._run(session, live, parents)
+            job = self._run(session, live, parents, records)
             for warning in damaged:
                 job.warn(warning)
             return job
@@ -159,19 +166,50 @@ class TrainingManager:
         return None, damaged
 
     def _named_agents(self, trainer: str, settings: Mapping[str, object], game: GameSpec) -> list[AgentSpec]:
-        """The agents of the league that settings of the trainer name, with their names as ids."""
-        names = [(key, name) for key in TRAINERS.get(trainer).agent_settings for name in _names(settings, key)]
+        """The agents that settings of the trainer name, with their names as ids."""
+        kind = TRAINERS.get(trainer)
+        ready = getattr(kind, "ready_settings", ())  # a plug-in need not inherit from `Trainer`
         found = {}
-        for key, name in names:
-            agent = self._context.league.agent(name, game.name)
-            if agent.archived is not None:  # as in a tournament
-                raise BadValue(key, agent.name, "an agent that is not archived: restore it first")
-            spec = self._context.league.spec(agent.id)
-            found[agent.name] = AgentSpec(agent.name, spec.kind, spec.payload, spec.version)
+        for key in kind.agent_settings:
+            for name in _names(settings, key):
+                spec = self._named_agent(key, name, game, key in ready)
+                found[spec.id] = spec
         return list(found.values())
 
-    def _run(self, session: Session, live: TrainingSession, parents: Sequence[str]) -> TrainingJob:
+    def _named_agent(self, setting: str, name: str, game: GameSpec, ready: bool) -> AgentSpec:
+        league = self._context.league
+        try:
+            agent = league.agent(name, game.name)
+        except UnknownName:
+            offered = {one.id: one for agents in agents_for(game_of(game)).values() for one in agents} if ready else {}
+            if name in offered:
+                return offered[name]
+            if ready:
+                known = {*offered, *(agent.name for agent in league.agents(game.name))}
+                raise UnknownName(f"agent of {league.path.name} or ready-made agent", name, known) from None
+            raise
+        if agent.archived is not None:  # as in a tournament
+            raise BadValue(setting, agent.name, "an agent that is not archived: restore it first")
+        spec = league.spec(agent.id)
+        return AgentSpec(agent.name, spec.kind, spec.payload, spec.version)
+
+    def _find_records(self, trainer: str, settings: Mapping[str, object], game: GameSpec) -> FoundRecords | None:
+        """The recorded matches that the trainer asks for; None if it asks for none."""
+        given = build(TRAINERS.get(trainer), settings, f"setting of {trainer}")
+        ask = getattr(given, "records", None)  # a plug-in need not inherit from `Trainer`
+        query: RecordQuery | None = ask() if ask is not None else None
+        if query is None:
+            return None
+        return find_records(self._context.league, query, game, getattr(given, query.setting))
+
+    def _run(
+        self, session: Session, live: TrainingSession, parents: Sequence[str], found: FoundRecords | None
+    ) -> TrainingJob:
         job = self._jobs[session.number] = TrainingJob(self._context, session, live, parents, self._on_end)
+        if found is not None:
+            job.note(found.note)
+            if found.warning:
+                job.warn(found.warning)
         on, cores = self._executor(), self._context.budget.cores
         if (most := check_executor_name(on)[0].most_workers) < cores:
             job.warn(f"this league plays on {on!r}, so that training uses {most} of {cores} cores: `local` uses all")
