@@ -39,6 +39,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=list(slow))
         items[:] = [item for item in items if item not in slow]
         slow.clear()
+    if config.pluginmanager.hasplugin("randomly"):
+        return  # pytest-randomly has shuffled the files, too
     # Long files first, so that at the end no process waits for another.
     tests, long = Counter(item.path for item in items), {item.path for item in slow}
     items.sort(key=lambda item: (item.path not in long, -tests[item.path], item.path))
