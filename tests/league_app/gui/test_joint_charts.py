@@ -21,7 +21,7 @@ from league_app.core.state import LeagueState
 from league_app.gui import theme
 from league_app.gui.context import AppContext
 from league_app.gui.training.chart_specs import MetricCurve, SessionCurves, chart_lines, chart_specs
-from league_app.gui.widgets.chart.plot import elided_names, line_style
+from league_app.gui.widgets.chart.labels import elided_names, line_style
 from league_app.gui.widgets.chart.series import prepare_line
 from tests.league_app.gui.conftest import QUICK
 from tests.league_app.gui.training_helpers import chart_of, page_of, until

@@ -1,1 +1,2 @@
-"""A line chart on pyqtgraph: `Chart` is the widget, `series` its data and arithmetic, `plot` the drawing."""
+"""A line chart on pyqtgraph: `Chart` is the widget, `series` its data and arithmetic, `plot` the drawing,
+`labels` the texts over it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,16 @@ from PySide6.QtWidgets import QGraphicsPathItem, QGraphicsView, QWidget
 
 from league_app.gui import theme
 from league_app.gui.widgets.chart.axis import ChartAxis
+from league_app.gui.widgets.chart.labels import (
+    SAMPLE,
+    LineValue,
+    draw_reference_label,
+    draw_sample,
+    draw_values,
+    elided_names,
+    is_dashed,
+    line_style,
+)
 from league_app.gui.widgets.chart.series import (
     Axis,
     Floats,
@@ -39,7 +49,6 @@ from league_app.gui.widgets.chart.series import (
 )
 
 MAX_LABEL_WIDTH = 96  # pixels, for the names at the line ends
-SAMPLE = 18  # pixels, of a piece of line beside a name
 ANTIALIAS_LIMIT = 2000  # points
 FEW_LINES = 4  # of which raw values are drawn clearly
 MAX_LISTED = 12  # lines whose values the crosshair shows
@@ -299,22 +308,10 @@ class Plot(pg.PlotWidget):  # type: ignore[misc] # pyqtgraph has no types
         return QPointF(self.box.mapViewToScene(QPointF(x, y)))
 
     def _draw_reference_labels(self, painter: QPainter, area: QRectF) -> None:
-        """Draws them here, because pg.InfLineLabel takes braces in a name for a format string and does not elide."""
-        metrics = QFontMetrics(painter.font())
         for reference in self._references:
             value = self._reference_position(reference)
-            if value is None:
-                continue
-            y = self._to_scene(0.0, value).y()
-            if not area.top() <= y <= area.bottom():
-                continue
-            text = metrics.elidedText(reference.text, Qt.TextElideMode.ElideRight, int(area.width()) - 8)
-            base = y - 4 if y - 4 - metrics.ascent() > area.top() else y + 2 + metrics.ascent()
-            width = metrics.horizontalAdvance(text)
-            background = QRectF(area.left() + 2, base - metrics.ascent(), width + 4, metrics.height())
-            painter.fillRect(background, theme.colour("surface", 0.75))
-            painter.setPen(theme.colour("muted"))
-            painter.drawText(QPointF(area.left() + 4, base), text)
+            if value is not None and area.top() <= (y := self._to_scene(0.0, value).y()) <= area.bottom():
+                draw_reference_label(painter, area, y, reference.text)
 
     def _reserve_label_space(self) -> None:
         """Reserves space at the right for the names."""
@@ -326,8 +323,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc] # pyqtgraph has no types
 
     @property
     def _has_dashes(self) -> bool:
-        """Whether lines have the same colour, so that a name needs a sample of its line."""
-        return any(line_style(line.line.colour)[1] != Qt.PenStyle.SolidLine for line in self._lines)
+        return any(is_dashed(line.line.colour) for line in self._lines)
 
     def _draw_names(self, painter: QPainter, area: QRectF) -> None:
         left = area.right() + 6 + (SAMPLE + 4 if self._has_dashes else 0)
@@ -347,7 +343,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc] # pyqtgraph has no types
         texts = elided_names([line.line.name for _, line in placed], metrics, int(right))
         for (y, line), text in zip(placed, texts, strict=True):
             if self._has_dashes:
-                _draw_sample(painter, area.right() + 6, y, line.line.colour)
+                draw_sample(painter, area.right() + 6, y, line.line.colour)
             painter.setPen(line_style(line.line.colour)[0])
             painter.drawText(QPointF(left, y + metrics.ascent() / 2 - 1), text)
 
@@ -364,46 +360,12 @@ class Plot(pg.PlotWidget):  # type: ignore[misc] # pyqtgraph has no types
             point = self._to_scene(float(line.x[index]), float(line.y[index]))
             if area.adjusted(-4, -4, 4, 4).contains(point):
                 painter.drawEllipse(point, 4, 4)
-        self._draw_value_box(painter, area, x, position, points)
-
-    def _draw_value_box(
-        self, painter: QPainter, area: QRectF, x: float, position: str, points: Sequence[tuple[PreparedLine, int]]
-    ) -> None:
-        """Draws the values beside the crosshair, inside the widget."""
-        metrics = QFontMetrics(painter.font())
-        rows = [(entry, self._value_text(entry, index)) for entry, index in points[:MAX_LISTED]]
-        more = f"and {len(points) - MAX_LISTED} more" if len(points) > MAX_LISTED else ""
-        names = elided_names([entry.line.name or self.default_name for entry, _ in rows], metrics, 130)
-        indent = SAMPLE + 6 if self._has_dashes else 16
-        left_side = max((metrics.horizontalAdvance(name) for name in names), default=0)
-        right_side = max((metrics.horizontalAdvance(text) for _, text in rows), default=0)
-        width = max(indent + left_side + 12 + right_side, metrics.horizontalAdvance(position)) + 20
-        height = 16 * (len(rows) + 1 + bool(more)) + 12
-        left = x + 12 if x + 12 + width <= self.width() else x - 12 - width
-        frame = QRectF(max(left, 2.0), min(area.top() + 4, max(self.height() - height - 2.0, 0.0)), width, height)
-        painter.setPen(QPen(theme.colour("hairline"), 1))
-        painter.setBrush(theme.colour("raised", 0.96))
-        painter.drawRoundedRect(frame, 6, 6)
-        y = frame.top() + 6
-        side = Qt.AlignmentFlag.AlignVCenter
-        line = QRectF(frame.left() + 10, y, width - 20, 16)
-        painter.setPen(theme.colour("muted"))
-        painter.drawText(line, int(side | Qt.AlignmentFlag.AlignLeft), position)
-        for (entry, text), name in zip(rows, names, strict=True):
-            line.translate(0, 16)
-            if self._has_dashes:
-                _draw_sample(painter, line.left(), line.center().y(), entry.line.colour)
-            else:
-                painter.setPen(Qt.PenStyle.NoPen)
-                painter.setBrush(line_style(entry.line.colour)[0])
-                painter.drawEllipse(QRectF(line.left(), line.center().y() - 4, 8, 8))
-            painter.setPen(theme.colour("text"))
-            painter.drawText(line.adjusted(indent, 0, 0, 0), int(side | Qt.AlignmentFlag.AlignLeft), name)
-            painter.drawText(line, int(side | Qt.AlignmentFlag.AlignRight), text)
-        if more:
-            line.translate(0, 16)
-            painter.setPen(theme.colour("muted"))
-            painter.drawText(line, int(side | Qt.AlignmentFlag.AlignLeft), more)
+        values = [
+            LineValue(line.line.name or self.default_name, self._value_text(line, index), line.line.colour)
+            for line, index in points
+        ]
+        inside = QRectF(0.0, area.top() + 4, self.width(), self.height() - area.top() - 4)
+        draw_values(painter, inside, x, position, values, MAX_LISTED, self._has_dashes)
 
     def _value_text(self, line: PreparedLine, index: int) -> str:
         text = self.format_value(float(line.value[index]))
@@ -413,41 +375,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc] # pyqtgraph has no types
         if self.left.log:
             low, high = 10.0**low, 10.0**high
         return f"{text} ({self.format_value(low)} to {self.format_value(high)})" if math.isfinite(low + high) else text
-
-
-def line_style(colour: int | str) -> tuple[QColor, Qt.PenStyle]:
-    if isinstance(colour, str):
-        return theme.colour(colour), Qt.PenStyle.SolidLine
-    return theme.series(colour), theme.dashed(colour)
-
-
-def elided_names(names: Sequence[str], metrics: QFontMetrics, width: int) -> list[str]:
-    """Names in this width, elided at the end. Where two would then be the same, the words that all of them begin with
-    are left out, and if that is not enough, they are elided in the middle."""
-    for shown, place in _shorter_names(names):
-        texts = [metrics.elidedText(name, place, width) for name in shown]
-        if len(set(texts)) == len(set(names)):
-            break
-    return texts
-
-
-def _shorter_names(names: Sequence[str]) -> Iterator[tuple[list[str], Qt.TextElideMode]]:
-    yield list(names), Qt.TextElideMode.ElideRight
-    first, last = min(names), max(names)
-    same = next((at for at, pair in enumerate(zip(first, last, strict=False)) if len(set(pair)) > 1), len(first))
-    common = first.rfind(" ", 0, same) + 1  # whole words
-    shown = [f"\u2026{name[common:]}" for name in names] if common else list(names)
-    yield shown, Qt.TextElideMode.ElideRight
-    yield shown, Qt.TextElideMode.ElideMiddle
-
-
-def _draw_sample(painter: QPainter, x: float, y: float, colour: int | str) -> None:
-    """Draws a piece of a line."""
-    shade, dash = line_style(colour)
-    pen = QPen(shade, 2, dash)
-    pen.setCapStyle(Qt.PenCapStyle.FlatCap)
-    painter.setPen(pen)
-    painter.drawLine(QPointF(x, y), QPointF(x + SAMPLE, y))
 
 
 def _band_path(line: PreparedLine) -> QPainterPath:
