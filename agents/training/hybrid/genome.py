@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from agents.nets.architecture import STACK, Architecture
 from engine import codec
@@ -56,7 +57,7 @@ class Genome:
                 raise BadValue(name, value, f"from {low:g} to {high:g}")
         _ = self.architecture  # raises unless its layers are valid
 
-    @property
+    @cached_property
     def architecture(self) -> Architecture:
         """Its layers as a network that plays: without normalisation, which becomes a part of the weights."""
         layers: tuple[ConvGene | DenseGene, ...] = (*self.convs, *self.dense)
@@ -76,7 +77,7 @@ class Genome:
         scales += sum(2 * gene.width for gene in self.dense if gene.normalised)
         return scales + sum(math.prod(shape) for name, shape in shapes.items() if not name.startswith("value."))
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The same for equal genomes only."""
         return hashlib.blake2b(codec.dump(self).encode(), digest_size=16).hexdigest()
