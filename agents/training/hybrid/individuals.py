@@ -1,0 +1,101 @@
+"""What a table and a picture show of a search: its candidates in words, numbers and drawings. Imports no torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from agents.training.hybrid.genome import ConvGene, DenseGene, Genome
+from agents.training.hybrid.members import Member
+from agents.training.hybrid.search import Search
+from agents.training.population import Column, Individual, Population
+from engine.diagram import Block, Diagram, Role
+
+FITNESS = Column("Fitness", "weighted share of correct answers to the examples for selection")
+COLUMNS = (
+    Column("Layers", "in the order of computation; a convolution is described by channels, kernel and stride"),
+    Column("Parameters", "numbers that are trained"),
+    Column("Loss", "mean cross-entropy of the examples for selection, in the best epoch"),
+    Column("Epochs", "passes over the training examples until it learned no more"),
+    Column("Optimiser", "by which it is trained"),
+    Column("Learning rate", "of the optimiser"),
+    Column("Dropout", "share of the outputs of fully connected layers that are left out in training"),
+    Column("Weight decay", "of the optimiser"),
+    Column("Seconds", "that its training took"),
+    Column("Attempts", "how often its training was started"),
+)
+TALLEST = 12.0  # the logarithm to base 2 of the outputs of a layer that is drawn at full height
+
+
+def population_of(state: bytes) -> Population:
+    """The population in a state that `Search.save` returned; raises BadValue for anything else."""
+    search = Search.load(state)
+    members, best = {one.number for one in search.members}, search.best
+    shape, outputs = search.space.shape, search.space.outputs
+    individuals = tuple(
+        Individual(
+            one.number,
+            one.candidate.generation,
+            one.candidate.parents,
+            one.fitness,
+            _values(one, search),
+            one.number in members,
+            one.outcome.error if one.outcome else "",
+            draw(one.genome, shape, outputs),
+        )
+        for one in search.individuals
+    )
+    return Population(search.generation, FITNESS, COLUMNS, individuals, best.number if best else None)
+
+
+def _values(member: Member, search: Search) -> tuple[int | float | str | None, ...]:
+    genome, outcome = member.genome, member.outcome
+    return (
+        layers_text(genome),
+        search.space.parameters(genome),
+        outcome.loss if outcome else None,
+        outcome.epochs if outcome else None,
+        genome.optimiser,
+        genome.learning_rate,
+        genome.dropout,
+        genome.weight_decay,
+        outcome.seconds if outcome else None,
+        outcome.attempts if outcome else None,
+    )
+
+
+def layers_text(genome: Genome) -> str:
+    """The layers in words, such as `conv 16 3x3/2 relu, norm; 64 tanh`."""
+    return "; ".join([*map(_conv_text, genome.convs), *map(_dense_text, genome.dense)])
+
+
+def _conv_text(gene: ConvGene) -> str:
+    stride = f"/{gene.stride}" if gene.stride > 1 else ""
+    return f"conv {gene.channels} {gene.kernel}x{gene.kernel}{stride} {_function(gene)}"
+
+
+def _dense_text(gene: DenseGene) -> str:
+    return f"{gene.width} {_function(gene)}"
+
+
+def _function(gene: ConvGene | DenseGene) -> str:
+    return f"{gene.activation}, norm" if gene.normalised else gene.activation
+
+
+def draw(genome: Genome, shape: Sequence[int], outputs: int) -> Diagram:
+    """A block for each layer, from inputs to outputs, as networks are drawn."""
+    image = len(shape) == 3 and bool(genome.convs)
+    inputs = shape[0] if image else math.prod(shape)
+    parts: list[tuple[int, bool, Role]] = [(inputs, image, "input")]
+    parts += [(gene.channels, True, "hidden") for gene in genome.convs]
+    parts += [(gene.width, False, "hidden") for gene in genome.dense]
+    parts += [(outputs, False, "output")]
+    blocks = [
+        Block((k + 0.5) / len(parts), _height(size), role, image=plane, text=f"{size:,}")
+        for k, (size, plane, role) in enumerate(parts)
+    ]
+    return Diagram((), (), tuple(blocks))
+
+
+def _height(size: int) -> float:
+    return min(max(math.log2(size + 1) / TALLEST, 0.12), 1.0)
