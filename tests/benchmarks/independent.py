@@ -6,16 +6,18 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
 
 from agents.training.events import Span
+from agents.training.independent import iqn, networks
 from agents.training.independent.buffer import Transitions
 from agents.training.independent.environment import ParallelEnvironment
 from agents.training.independent.learner import LearnerGroup
 from agents.training.independent.learner_settings import LearnerSettings
-from agents.training.independent.networks import draw_weights, shapes_of
+from agents.training.independent.networks import draw_weights, product, shapes_of
 from agents.training.independent.speedup import Costs, Resources, predicted
 from agents.training.independent.timeline import ACTOR
 from engine.games.treasure_hunt.game import TreasureHuntOptions
@@ -47,11 +49,12 @@ LIMITS = {  # of what becomes faster without computing less
     "learning on 2 cores": Resources(workers=2, cores=2),
     "learning on 2 cores beside playing": Resources(workers=2, cores=2, asynchronous=True),
 }
-TIMED = (SEQUENTIAL, "parallel actions, stacked updates", ASYNCHRONOUS)
+QUICK_MODES = (SEQUENTIAL, "parallel actions, stacked updates", ASYNCHRONOUS)
 EQUAL = {name for name in MODES if not name.startswith("asynchronous")}  # the same results to the bit
 PARTS = ("collect", "act", "learn", "wait", "publish")
 LEARNER_PARTS = ("learn", "wait", "publish")
-PLAIN = "plain torch, one after the other"
+PLAIN, SINGLE = "plain torch, one after the other", "one after the other"
+LARGE = 1024  # rows and columns of matrices whose products reach the rate of the core
 TOLERANCE = 1e-3  # relative, of losses after few updates by another order of sums
 SHARE = 0.97  # of Magpie's score, which agents reach for the time to a score
 LONGEST = 120.0  # seconds for that
@@ -64,7 +67,7 @@ def figures(quick: bool) -> Iterator[Figure]:
         yield from _epochs(agents, quick)
     if not quick:
         for agents in AGENTS:
-            yield from _time_to_score(agents, tuple(MODES) if agents == 5 else TIMED)
+            yield from _time_to_score(agents, tuple(MODES))
 
 
 def _environment(agents: int, mode: str, seed: int, saved: bytes | None = None, **more: Any) -> ParallelEnvironment:
@@ -100,8 +103,8 @@ def _updates(quick: bool) -> Iterator[Figure]:
     rows = _rows(batch)
     func = _func_learner(settings, observation, actions, agents, batch)
     jobs: dict[str, Callable[[], object]] = {
-        PLAIN: lambda: [[one.update(rows, 1) for one in plain] for _ in range(count)],
-        "one after the other": lambda: [[one.update([batch]) for one in singles] for _ in range(count)],
+        PLAIN: lambda: [[agent.update(rows, 1) for agent in plain] for _ in range(count)],
+        SINGLE: lambda: [[group.update([batch]) for group in singles] for _ in range(count)],
         "stacked": lambda: [stack.update([batch] * len(agents)) for _ in range(count)],
         "stacked by torch.func": lambda: [func.update([rows] * len(agents), agents) for _ in range(count)],
     }
@@ -112,6 +115,27 @@ def _updates(quick: bool) -> Iterator[Figure]:
         against = ratio(taken, name, PLAIN) if name != PLAIN else None
         value = 1e3 * statistics.median(taken[name]) / count / len(agents)
         yield Figure(f"an update of each of 10 agents, {name}", value, "ms an agent", against, PLAIN)
+    yield _limit(stack, batch, statistics.median(taken[SINGLE]) / count / len(agents))
+
+
+def _limit(stack: LearnerGroup, batch: Transitions, single: float) -> Figure:
+    """What no way to write an update can be faster than on one core: its products of matrices, at the rate of large
+    ones. `single`: seconds of an update of one agent alone."""
+    operations = 0.0
+
+    def counted(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        nonlocal operations
+        operations += 2.0 * out.numel() * a.shape[-1] / len(stack.agents)
+        return product(a, b, out)
+
+    with patch.object(networks, "product", counted), patch.object(iqn, "product", counted):
+        stack.update([batch] * len(stack.agents))
+    a, b = torch.rand(2, LARGE, LARGE)
+    rate = 2.0 * LARGE**3 / min(in_turns({"large": lambda: a @ b}, 15)["large"])
+    seconds = operations / rate
+    note = f"{operations / 1e6:.1f} million operations, {rate / 1e9:.0f} billion a second"
+    what = "an update of an agent, its products of matrices alone at the rate of large ones"
+    return Figure(what, 1e3 * seconds, "ms an agent", single / seconds, SINGLE, note)
 
 
 def _func_learner(
@@ -140,7 +164,7 @@ def _epochs(agents: int, quick: bool) -> Iterator[Figure]:
     """Epochs a second, from the same saved experiment in every mode. Learners that run freely would disturb the other
     modes, so each mode has its environment for itself, and rounds alternate."""
     trainings, rounds = (1, 1) if quick else (2, 3)
-    modes = TIMED if quick else tuple(MODES)
+    modes = QUICK_MODES if quick else tuple(MODES)
     with _environment(agents, SEQUENTIAL, seed=1) as first:
         first.advance()
         saved = first.save()
@@ -166,7 +190,7 @@ def _epochs(agents: int, quick: bool) -> Iterator[Figure]:
         if losses[name] != losses[SEQUENTIAL]:
             raise AssertionError(f"{name} learns differently: the figures would mean nothing")
     parts = {
-        name: {part: statistics.median(getattr(one, part) for one in costs[name]) for part in PARTS} for name in modes
+        name: {part: statistics.median(getattr(cost, part) for cost in costs[name]) for part in PARTS} for name in modes
     }
     for name in modes:
         against = ratio(taken, name, SEQUENTIAL) if name != SEQUENTIAL else None
