@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with League(options.league, read_only=True) as league:
         found = [league.agent(name) for name in options.agents]
         game = new_game(found[0].game, parse_pairs(options.option, "--option"))
-        specs = [league.spec(one.id) for one in found]
+        specs = [league.spec(agent.id) for agent in found]
     [bot] = ready_bots(game, options.against)
     seeds = [derive("scores", options.seed, number) for number in range(options.seeds)]
     if options.together:
@@ -61,7 +61,7 @@ def alone(game: Game, agents: Sequence[AgentSpec], bot: AgentSpec, seeds: Sequen
     """Each agent beside bots, from each seat."""
     seats = game.info.seats
     tables = [
-        [(one if place == seat else bot) for place in range(seats)] for one in agents for seat in range(seats)
+        [(agent if place == seat else bot) for place in range(seats)] for agent in agents for seat in range(seats)
     ]  # the tables of an agent follow each other, in the order of its seats
     results = play(game, tables, seeds)
     scores = np.array([[result.scores for result in row] for row in results])  # [seeds, tables, seats]

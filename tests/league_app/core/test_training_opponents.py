@@ -29,13 +29,13 @@ INDEPENDENT: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> Iterator[LeagueState]:
-    with within(300), LeagueState.new(tmp_path / "one.league") as one:
-        one.budget.cores = 2
-        one.add_samples("pong", ("Lazy", "Tracker"))
-        one.add_samples("treasure-hunt", ("Magpie",))
-        yield one
+@pytest.fixture(name="state")
+def league_state(tmp_path: Path) -> Iterator[LeagueState]:
+    with within(300), LeagueState.new(tmp_path / "one.league") as state:
+        state.budget.cores = 2
+        state.add_samples("pong", ("Lazy", "Tracker"))
+        state.add_samples("treasure-hunt", ("Magpie",))
+        yield state
     assert not worker_pids(), "no worker process is left"
 
 
