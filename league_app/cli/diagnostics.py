@@ -161,7 +161,9 @@ def check(options: argparse.Namespace) -> CommandResult:
     games.update({name: new_game(name) for name in options.names if GAMES.in_family(name)})
     for name in options.names:
         if name not in games and name not in kinds and name not in executors:
-            problem = next((one.problems[name] for one in (GAMES, KINDS, EXECUTORS) if name in one.problems), "")
+            problem = next(
+                (registry.problems[name] for registry in (GAMES, KINDS, EXECUTORS) if name in registry.problems), ""
+            )
             known = [*games, *kinds, *executors]
             raise RingsideError(problem) if problem else UnknownName("game, agent kind or executor", name, known)
     outcomes: dict[str, str | None] = {}

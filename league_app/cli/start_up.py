@@ -52,4 +52,4 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     found = error.object[error.start : error.end]
-    return "".join(PLAIN.get(one, ascii(one)[1:-1]) for one in found), error.end
+    return "".join(PLAIN.get(character, ascii(character)[1:-1]) for character in found), error.end

@@ -114,13 +114,13 @@ def add_trainer_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     )
     parser.add_argument("--workers", type=int, help=f"worker processes (default: cores - 1 = {default_workers()})")
     add_executor_option(parser)
-    games = {one: f" ({', '.join(some)})" for one, some in getattr(kind, "preset_games", {}).items()}
+    games = {preset: f" ({', '.join(some)})" for preset, some in getattr(kind, "preset_games", {}).items()}
     listed = ", ".join(f"{preset!r}{games.get(preset, '')}" for preset in kind.presets) or "this trainer has none"
     parser.add_argument("--preset", help=f"predefined settings: {listed}".replace("%", "%%"))
     presets = "".join(
         f"\n  {program_name()} train {name} my.league --preset {shlex.quote(preset)}" for preset in kind.presets
     )
-    explained = "\n".join(f"  {metric}: {one.about}" for metric, one in kind.metrics.items())
+    explained = "\n".join(f"  {metric}: {declared.about}" for metric, declared in kind.metrics.items())
     parser.epilog = f"{parser.epilog}{presets}\n\nmetrics:\n{explained}"
     group = parser.add_argument_group(f"settings of {name}")
     for field in dataclasses.fields(kind):

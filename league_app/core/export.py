@@ -118,7 +118,7 @@ def _stat_column(stat: str, seat: int) -> str:
 def match_columns(league: League, number: int | None) -> list[str]:
     """The columns of all these matches together: each game has its own number of seats, and its own statistics."""
     stats, by_seat = _StatNames(), list[dict[str, None]]()
-    for tournament in [number] if number is not None else [one.number for one in league.tournaments()]:
+    for tournament in [number] if number is not None else [record.number for record in league.tournaments()]:
         for match in played_matches.history(league, tournament=tournament, limit=1):  # all have as many seats
             for seat in range(len(match.spec.players)):
                 if seat == len(by_seat):

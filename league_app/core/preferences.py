@@ -55,7 +55,7 @@ class Preferences:
     @property
     def recent(self) -> list[Path]:
         """Recently opened leagues that still exist, newest first."""
-        paths = [Path(one) for one in self.get("recent", []) if isinstance(one, str)]
+        paths = [Path(path) for path in self.get("recent", []) if isinstance(path, str)]
         return [file for file in paths if file.is_file()]
 
     def add_recent(self, path: Path) -> None:

@@ -44,7 +44,7 @@ class MatchTerms:
 
     @property
     def starts(self) -> tuple[str, ...]:
-        return tuple(one.strip() for one in self.openings.split(";") if one.strip())
+        return tuple(opening.strip() for opening in self.openings.split(";") if opening.strip())
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class DraftEstimate:
             return "The duration is estimated when no tournament is running."
         width, parts = self.estimate.width, list[str]()
         if width is not None:
-            low, high = (f"±{one:.0f}" for one in width)
+            low, high = (f"±{error:.0f}" for error in width)
             wide = low if low == high else f"{low} to {high}"
             judged_by = self.estimate.judged_by
             judged = f", judging by {plural(judged_by, 'match')}" if judged_by else " if the agents are equally strong"
@@ -200,7 +200,7 @@ class DraftEstimator:
 
 def free_seed(draft: TournamentDraft, before: Sequence[Tournament]) -> int:
     """The next seed with which the tournament was not played yet."""
-    taken = {fingerprint(one.settings, one.lineups[0].entrants) for one in before}
+    taken = {fingerprint(tournament.settings, tournament.lineups[0].entrants) for tournament in before}
     free = len(before) + 1
     while fingerprint(draft.settings(free), draft.agents) in taken:
         free = (free + 1) % SEED_LIMIT

@@ -82,7 +82,8 @@ class PlacementQueue(QObject):
         if any(waiting.agent == agent for waiting in self._queue):
             return "waits for placement matches"
         now = [self._starting, self._playing[0] if self._playing else None]
-        return "plays placement matches" if any(one is not None and one.agent == agent for one in now) else ""
+        playing = any(placement is not None and placement.agent == agent for placement in now)
+        return "plays placement matches" if playing else ""
 
     @Slot()
     def _clear(self) -> None:

@@ -63,9 +63,9 @@ def figures(quick: bool) -> Iterator[Figure]:
             yield Figure(what, value, "rows/s of CPU time", against, to)
 
 
-def _text(one: Architecture) -> str:
-    sizes = [f"{one.blocks} blocks of {one.channels[0]}"] if one.blocks else map(str, (*one.channels, *one.hidden))
-    return f"{one.type} {'-'.join(sizes)}"
+def _text(net: Architecture) -> str:
+    sizes = [f"{net.blocks} blocks of {net.channels[0]}"] if net.blocks else map(str, (*net.channels, *net.hidden))
+    return f"{net.type} {'-'.join(sizes)}"
 
 
 def _job(kind: AgentKind, game: Game, architecture: Architecture) -> Callable[[], object]:

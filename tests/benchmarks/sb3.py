@@ -109,17 +109,17 @@ class ExportedPong(SelfPlay):
         super().__init__(boards, new_game("pong"))
 
     def reset(self) -> np.ndarray:
-        found = [one.reset(seed=number)[0] for number, one in enumerate(self._envs)]
+        found = [match.reset(seed=number)[0] for number, match in enumerate(self._envs)]
         return np.stack([seen[agent] for seen in found for agent in self._agents])
 
     def step_wait(self) -> tuple[Any, Any, Any, Any]:
         observed, rewards, dones, infos = [], [], [], []
         chosen = self._actions.reshape(len(self._envs), -1).tolist()
-        for one, actions in zip(self._envs, chosen, strict=True):
-            seen, gained, ended, cut, _ = one.step(dict(zip(self._agents, actions, strict=True)))
+        for match, actions in zip(self._envs, chosen, strict=True):
+            seen, gained, ended, cut, _ = match.step(dict(zip(self._agents, actions, strict=True)))
             total, others = sum(gained.values()), len(self._agents) - 1
             over = any(ended.values()) or any(cut.values())
-            after = one.reset()[0] if over else seen
+            after = match.reset()[0] if over else seen
             for agent in self._agents:
                 observed.append(after[agent])
                 rewards.append(gained[agent] - (total - gained[agent]) / others)

@@ -95,8 +95,8 @@ def test_networks_in_step_are_the_same_to_the_bit_after_kills_at_random_times(
     with two_agents(None) as environment:
         expected = [environment.advance() for _ in reports]
         assert saved == environment.save()
-    assert [(one.updates, one.losses) for one in reports if one] == [
-        (one.updates, one.losses) for one in expected if one
+    assert [(report.updates, report.losses) for report in reports if report] == [
+        (report.updates, report.losses) for report in expected if report
     ]
 
 
@@ -196,5 +196,5 @@ def test_a_network_whose_loss_is_not_finite_keeps_its_last_good_weights_and_the_
             assert all(np.isfinite(numbers).all() for numbers in tensors.values())
         [note] = [note.text for note in environment.log.take_notes(environment.learning) if "agent 2" in note.text]
         assert note == "agent 2 learns no more and keeps its last good weights: its loss was not finite"
-        assert [one.updates for one in [environment.advance()] if one] != [(going, stopped)]
+        assert [report.updates for report in [environment.advance()] if report] != [(going, stopped)]
         assert environment.updates_of(1) == stopped

@@ -34,7 +34,7 @@ def recurrent(game: Game, seed: int = 1) -> AgentSpec:
     ways = itertools.product(range(outputs), repeat=2)
     links = list(dict.fromkeys([*((-1 - k % inputs, k % outputs) for k in range(4 * outputs)), *ways]))
     ones = (1.0,) * outputs
-    weights = tuple(float(one) for one in rng.standard_normal(len(links)) * 2)
+    weights = tuple(float(weight) for weight in rng.standard_normal(len(links)) * 2)
     genome = Genome(
         inputs, outputs, False, tuple(range(outputs)), (0.1,) * outputs, ones, ones, ("sin",) * outputs,
         ("sum",) * outputs, tuple(a for a, _ in links), tuple(b for _, b in links), weights, (True,) * len(links),
@@ -49,7 +49,7 @@ def agents_of(name: str, learner: str = nets.KIND.name, seed: int = 7) -> dict[s
     net = nets.agent("me", game, [12], seed)
     me = net if learner == nets.KIND.name else AgentSpec("me", policies.PYTHON.name)
     frozen, remembering = nets.agent("frozen", game, [8], 3), AgentSpec("remembering", REMEMBERING.name)
-    return {one.id: one for one in (me, frozen, recurrent(game), remembering)}
+    return {agent.id: agent for agent in (me, frozen, recurrent(game), remembering)}
 
 
 def against(

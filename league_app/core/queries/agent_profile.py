@@ -92,12 +92,12 @@ def load_profile(state: LeagueState, pool: GameSpec | None, id: str) -> AgentPro
     table = standings.standings(league, game)
     played = [row for row in table.rows if row.total.played]
     row = next((record for record in played if record.agent == id), None)
-    known = {one.id: one for one in league.agents(agent.game, archived=True)}
+    known = {other.id: other for other in league.agents(agent.game, archived=True)}
     against = [
         OpponentRecord(
-            other, known[other].name, known[other].kind, known[other].colour, one.wins, one.draws, one.losses
+            other, known[other].name, known[other].kind, known[other].colour, tally.wins, tally.draws, tally.losses
         )
-        for other, one in (row.against.items() if row else ())
+        for other, tally in (row.against.items() if row else ())
         if other in known
     ]
     info = game_info(game)  # None if the game is not installed; the file can still be shown

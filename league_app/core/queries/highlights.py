@@ -186,7 +186,7 @@ def best_match(league: League, game: GameSpec) -> str | None:
         JOIN tournaments t ON t.number = m.number >> 32 WHERE s.agent = ? AND t.pool = ? AND m.ending = 'finished'
         AND m.blamed = 0 AND m.steps > 0 AND EXISTS (SELECT 1 FROM actions WHERE match = m.number)
         ORDER BY s.match DESC LIMIT ?"""
-    known = {numbers[one]: rating for one, rating in best.items()}
+    known = {numbers[agent]: rating for agent, rating in best.items()}
     found: dict[int, float] = {}
     for agent in known:
         for number, players, ranks, figures, steps in league.file.read(sql, agent, pool, CANDIDATES // len(known)):
@@ -201,7 +201,7 @@ def best_match(league: League, game: GameSpec) -> str | None:
 def _excitement(scores: Sequence[float], ranks: Iterable[int], steps: int, pace: float) -> float:
     """Higher for close and for long matches, up to a minute; lower for draws."""
     order = sorted(scores, reverse=True)
-    largest = max(abs(one) for one in order)
+    largest = max(abs(score) for score in order)
     close = 1.0 - min((order[0] - order[1]) / (largest + 1e-9), 1.0) if largest else 0.0
     long = min(steps / max(pace, 1e-9) / LONG, 1.0)
     return close + long - (0.5 if sorted(ranks).count(1) > 1 else 0.0)
@@ -228,7 +228,7 @@ def recent(league: League, game: GameSpec, limit: int = 10) -> list[Result]:
             seated = tuple(ids[number] for number in unpack_players(players))
             scores = struct.unpack_from(f"<{len(seated)}d", figures)
             failed = bool(blamed) and ending != EndingKind.RESIGNED.value
-            labels = tuple(names[one] for one in seated)
+            labels = tuple(names[agent] for agent in seated)
             found.append(Result(_reference(number), at, seated, labels, scores, tuple(ranks), ending, failed, steps))
         if len(found) >= limit:
             break

@@ -149,7 +149,7 @@ class _Query:
         self._with: list[str] = []
         self._joins: list[str] = []
         self._agents, self._names = labels, names
-        numbers = {one.id: number for number, one in labels.items()}
+        numbers = {label.id: number for number, label in labels.items()}
         self._spans(league, filter.tournament)
         for id in (filter.agent, filter.opponent):
             if id:
@@ -217,11 +217,11 @@ class _Query:
         way = "DESC" if filter.descending else "ASC"
         plain = {"when": "m.at", "ending": "m.ending", "steps": "m.steps", "match": "m.number"}
         if filter.sort == "players":
-            ranked = sorted(self._agents.items(), key=lambda one: one[1].name.casefold())
+            ranked = sorted(self._agents.items(), key=lambda item: item[1].name.casefold())
             self._join_values("named", [(number, place) for place, (number, _) in enumerate(ranked)])
             self.order = f"named_a.value {way}, named_b.value {way}, m.number DESC"
         elif filter.sort == "tournament":
-            ranked_names = sorted(self._names.items(), key=lambda one: (one[1].casefold(), one[0]))
+            ranked_names = sorted(self._names.items(), key=lambda item: (item[1].casefold(), item[0]))
             listed = ", ".join(f"({number}, {place})" for place, (number, _) in enumerate(ranked_names))
             self._with.append(f"called(tournament, value) AS (VALUES {listed})")
             self._joins.append("LEFT JOIN called ON called.tournament = m.number >> 32")

@@ -170,7 +170,7 @@ class SessionPreviews:
         found: dict[int, list[tuple[Any, ...]]] = {number: [] for number in wanted}
         if wanted:
             sql = PREVIEWS.format(wanted=",".join(["(?, ?)"] * len(wanted)), limit=PREVIEW_VALUES)
-            for number, *rest in league.file.read(sql, *(value for one in wanted.items() for value in one)):
+            for number, *rest in league.file.read(sql, *(value for pair in wanted.items() for value in pair)):
                 found[number].append(tuple(rest))
         return found
 
@@ -260,7 +260,7 @@ def _rows_from(league: League, number: int, steps: Mapping[str, int]) -> dict[st
         wanted = ",".join(["(?, ?)"] * len(steps))
         sql = f"WITH wanted(name, first) AS (VALUES {wanted}) SELECT name, step, at, value FROM wanted JOIN metrics"
         sql += " USING (name) WHERE session = ? AND step >= first ORDER BY name, step"
-        values = [value for one in steps.items() for value in one]
+        values = [value for pair in steps.items() for value in pair]
         for name, *rest in league.file.read(sql, *values, number):
             found[name].append(tuple(rest))
     return found
@@ -303,7 +303,7 @@ def load_players(state: LeagueState, number: int) -> tuple[list[TrainedPlayer], 
             groups[key] = same
     players = []
     for (role, kind, payload), same in list(reversed(groups.items()))[:MAX_PLAYERS]:
-        entered = next((one.agent for _, one in same if one.agent), None)
+        entered = next((player.agent for _, player in same if player.agent), None)
         agent = entered or agents.get((kind, payload))
         steps, about = (same[0][0], same[-1][0]), same[-1][1].about
         players.append(TrainedPlayer(number, *steps, role, kind, payload, about, agent, names.get(agent or "", "")))

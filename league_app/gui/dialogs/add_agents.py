@@ -116,7 +116,7 @@ def load_ready_made(state: LeagueState, game: str) -> list[CheckItem]:
                 ("archived: restore it instead" if taken[agent.id] else "already added") if agent.id in taken else ""
             )
             found.append(CheckItem(agent.id, agent.id, kind, colour_of(agent.id), not barred, barred))
-    return sorted(found, key=lambda one: bool(one.disabled_reason))
+    return sorted(found, key=lambda row: bool(row.disabled_reason))
 
 
 class AddAgentDialog(QDialog):

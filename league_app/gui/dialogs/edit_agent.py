@@ -68,7 +68,7 @@ class ColourField(QWidget):
         super().__init__()
         self._group = QButtonGroup(self)
         self.swatches = [Swatch("", "Automatic")]
-        self.swatches += [Swatch(one, name) for one, name in zip(theme.current().series, SERIES, strict=True)]
+        self.swatches += [Swatch(colour, name) for colour, name in zip(theme.current().series, SERIES, strict=True)]
         for number, swatch in enumerate(self.swatches):
             self._group.addButton(swatch, number)
         self._group.setExclusive(False)

@@ -219,12 +219,12 @@ def load_engine(state: LeagueState, path: str, arguments: tuple[str, ...]) -> tu
 def confirm_engine_dialog(context: AppContext, agent: str, parent: QWidget | None = None) -> ConfirmDialog:
     """Make the dialog that shows the whole command of an engine, by name or id, before it may run."""
     league = context.league.league
-    one = league.agent(agent)
-    engine = usi_engines.engine_in(league, one)
-    if usi_engines.confirmed(league, one):
-        raise BadValue("engine", one.name, "one that is not confirmed on this machine yet")
+    found = league.agent(agent)
+    engine = usi_engines.engine_in(league, found)
+    if usi_engines.confirmed(league, found):
+        raise BadValue("engine", found.name, "one that is not confirmed on this machine yet")
     lines = [*(shlex.quote(part) for part in (engine.command, *engine.arguments)), *engine.terms]
-    return ConfirmEngineDialog(parent, one.name, "\n".join(lines), partial(_confirm, context, one))
+    return ConfirmEngineDialog(parent, found.name, "\n".join(lines), partial(_confirm, context, found))
 
 
 def _confirm(context: AppContext, agent: Agent) -> None:

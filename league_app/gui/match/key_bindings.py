@@ -72,4 +72,4 @@ class KeyBindings:
                                           (Qt.Key.Key_D, "D")) if key.value in keys]  # fmt: skip
         arrows = [name for key, name in ARROWS.items() if key.value in keys]
         which = "arrows" if len(arrows) == len(ARROWS) else "/".join(arrows) + " arrows"
-        return " or ".join(one for one in ("/".join(letters), which if arrows else "") if one)
+        return " or ".join(keys for keys in ("/".join(letters), which if arrows else "") if keys)

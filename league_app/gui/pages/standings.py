@@ -231,7 +231,7 @@ class StandingsPage(Page):
         _fill(self.scope, [(ALL, 0), *((scope.text, scope.number) for scope in view.scopes)], view.scope)
 
     def _fill_anchors(self, view: StandingsView) -> None:
-        names = sorted(((who.name, who.agent) for who in view.crosstable.agents), key=lambda one: one[0].casefold())
+        names = sorted(((who.name, who.agent) for who in view.crosstable.agents), key=lambda named: named[0].casefold())
         _fill(self.anchor, [("Mean at 1200", ""), *((f"{name} at 1200", id) for name, id in names)], view.anchor or "")
         self.anchor.setVisible(view.seats == 2)  # ratings of games with more seats have no anchor
 

@@ -170,10 +170,10 @@ class Form(QWidget):
     def _field_of(self, error: Exception) -> str:
         """The field that an error names, or whose text has the unknown name; empty if there is none."""
         if isinstance(error, UnknownName) and not error.field:
-            for one in self._rows:
-                control = one.field.control
+            for field_row in self._rows:
+                control = field_row.field.control
                 if isinstance(control, QLineEdit) and error.name in map(str.strip, control.text().split(",")):
-                    return one.field.name
+                    return field_row.field.name
         return error.field if isinstance(error, RingsideError) else ""
 
     def control(self, name: str) -> QWidget:

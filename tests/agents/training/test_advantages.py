@@ -71,9 +71,9 @@ def by_hand(played: Trajectories, together: bool) -> dict[tuple[int, int, int], 
                     if "next" not in chain[first]:
                         continue
                     total = 0.0
-                    for k, one in enumerate(chain[first:]):
-                        if "next" in one:
-                            total += (GAMMA * LAMBDA) ** k * (one["reward"] + GAMMA * one["next"] - one["value"])
+                    for k, turn in enumerate(chain[first:]):
+                        if "next" in turn:
+                            total += (GAMMA * LAMBDA) ** k * (turn["reward"] + GAMMA * turn["next"] - turn["value"])
                     found[stream, chain[first]["step"], seat] = total, total + chain[first]["value"]
     return found
 

@@ -153,7 +153,7 @@ def test_a_pool_is_saved_and_restored_with_another_number_of_workers(kind: str) 
             pool.replace(agents_at(step)["me"])
             pool.configure(SETTINGS[step % 3])
             saves.append(pool.save())
-    assert {player for one in expected[2].results for player in one.players} >= {"Dice", "me"}
+    assert {player for result in expected[2].results for player in result.players} >= {"Dice", "me"}
     for step, workers in ((1, 1), (2, 3)):
         with pool_against(agents_at(step), SETTINGS[step], workers, saves[step - 1]) as pool:
             assert pool.save() == saves[step - 1]

@@ -58,7 +58,7 @@ def rolled(game: Game, plan: Plan, compiled: bool = True, learners: list[str] | 
 def test_shogi_is_played_by_the_compiled_driver_as_by_ticks() -> None:
     marched, ticked = rolled(SHOGI, shogi_plan()), rolled(SHOGI, shogi_plan(), compiled=False)
     assert_same(marched, ticked)
-    assert {0, 2} <= {int(end) for one in marched for end in np.unique(one.ends)}
+    assert {0, 2} <= {int(end) for segment in marched for end in np.unique(segment.ends)}
     for segment in marched:
         assert segment.legal is not None
         actions = segment.actions[segment.acted]

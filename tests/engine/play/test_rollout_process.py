@@ -127,7 +127,7 @@ def test_policies_that_are_not_compiled_give_the_same_trajectories_in_any_number
 ) -> None:
     torch, game = kind is TORCH_NET, game_of(plans.game_spec(name))
     drawn = [networks.drawn(networks.SMALL, game, seed) for seed in (7, 8)]
-    first, second = (AgentSpec("me", kind.name, dump(one) if torch else b"") for one in drawn)
+    first, second = (AgentSpec("me", kind.name, dump(network) if torch else b"") for network in drawn)
     counts = (60, 1, 80)
     together = collected(policy_processes(name, first, [range(7)]), counts, second)
     two = collected(policy_processes(name, first, [range(3), range(3, 7)]), counts, second)

@@ -106,7 +106,7 @@ def test_the_rewards_of_a_match_add_up_to_its_score_and_statistics(name: str) ->
     segment = rolled(game, plan, 200, 1, rewards=weights)
     step = 0
     for result in segment.results:
-        stats = np.array(result.stats)[:, [game.info.stats.index(one) for one in weights]]
+        stats = np.array(result.stats)[:, [game.info.stats.index(stat) for stat in weights]]
         expected = np.array(result.scores) + stats @ np.array(list(weights.values()))
         found = segment.rewards[0, step : step + result.steps].sum(axis=0, dtype=np.float64)
         assert np.allclose(found, expected, atol=1e-5)
@@ -126,7 +126,7 @@ def test_compiled_matches_and_ticks_give_the_same_rewards(name: str) -> None:
     def plan(stream: int, k: int) -> MatchSpec:
         return plans.mixed({"me": me}, stream, k, name, game.info.seats)
 
-    compiled, ticked = (rolled(game, plan, 90, rewards=weights, compiled=one) for one in (True, False))
+    compiled, ticked = (rolled(game, plan, 90, rewards=weights, compiled=marching) for marching in (True, False))
     assert compiled.rewards.tobytes() == ticked.rewards.tobytes()
     assert compiled.actions.tobytes() == ticked.actions.tobytes()
     assert len(np.unique(ticked.rewards)) > 2

@@ -89,7 +89,7 @@ def whole(name: str, learner: str, steps: Sequence[int], **options: bool) -> tup
     run = Run(name, learner)
     with run.rollout(**options) as rollout:
         pairs = [(run.collect(rollout, count), rollout.save()) for count in steps]
-    return [one for one, _ in pairs], [saved for _, saved in pairs]
+    return [segment for segment, _ in pairs], [saved for _, saved in pairs]
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -125,13 +125,13 @@ def test_restored_matches_continue_to_the_bit(name: str, learner: str, steps: li
 def saved_streams(saved: bytes, game: Any, streams: Sequence[int]) -> bytes:
     """The saved matches of these streams alone."""
     state = unpack(saved, game)
-    known = {one.stream: one for one in state.streams}
+    known = {stream.stream: stream for stream in state.streams}
     return replace(state, streams=tuple(known[stream] for stream in streams)).pack()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_compiled_and_ticked_rollouts_save_the_same_bytes(name: str) -> None:
-    compiled, ticked = (whole(name, nets.KIND.name, [17, 30, 1], compiled=one) for one in (True, False))
+    compiled, ticked = (whole(name, nets.KIND.name, [17, 30, 1], compiled=marching) for marching in (True, False))
     assert_same(compiled[0], ticked[0])
     assert compiled[1] == ticked[1]
 
@@ -212,7 +212,7 @@ def changed(saved: bytes, change: Any) -> bytes:
 
 
 def running(fields: list[Any]) -> list[Any]:
-    return next(one for one in fields[4] if len(one) > 2)
+    return next(stream for stream in fields[4] if len(stream) > 2)
 
 
 DAMAGES: dict[str, tuple[Any, str]] = {
@@ -287,7 +287,7 @@ def test_rollout_processes_save_and_continue_what_a_rollout_does() -> None:
     finally:
         for part in parts:
             part.close()
-    assert sum(len(one.results) for one in first) == len(expected[0].results)
+    assert sum(len(segment.results) for segment in first) == len(expected[0].results)
     (alone,) = processes(run, [[3, 2]], saves[0])
     with alone:
         assert alone.save() == saved_streams(saves[0], run.game, [3, 2])

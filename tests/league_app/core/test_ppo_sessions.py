@@ -34,8 +34,8 @@ def metrics(state: LeagueState, number: int) -> dict[str, list[tuple[int, float]
     """Those that do not depend on how fast the machine is."""
     series = state.training.sessions.metrics(number)
     return {
-        name: list(zip(one.steps.tolist(), one.values.tolist(), strict=True))
-        for name, one in series.items()
+        name: list(zip(values.steps.tolist(), values.values.tolist(), strict=True))
+        for name, values in series.items()
         if not name.startswith(("speed/", "queue/"))
     }
 

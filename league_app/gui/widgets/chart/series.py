@@ -109,9 +109,9 @@ def bounds(lines: Sequence[PreparedLine], extra: Sequence[float] = ()) -> tuple[
     points = [(line.x[finite], line.y[finite]) for line in lines if (finite := np.isfinite(line.y)).any()]
     if not points:
         return None
-    x = np.concatenate([one for one, _ in points])
+    x = np.concatenate([x for x, _ in points])
     bands = [end[np.isfinite(end)] for line in lines for end in (line.low, line.high) if end is not None]
-    y = np.concatenate([*(one for _, one in points), *bands, np.array(extra, np.float64)])
+    y = np.concatenate([*(y for _, y in points), *bands, np.array(extra, np.float64)])
     return float(x.min()), float(x.max()), float(y.min()), float(y.max())
 
 

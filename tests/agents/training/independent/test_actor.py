@@ -43,7 +43,7 @@ def played(actor: Actor, epsilons: Any = (), seeds: Any = SEEDS) -> list[tuple[A
     turns = []
     while actor.running:
         obs, *rest = actor.take_turn()
-        turns.append((np.array(obs), *(one.copy() for one in rest)))
+        turns.append((np.array(obs), *(array.copy() for array in rest)))
     return turns
 
 
@@ -170,7 +170,7 @@ def test_illegal_actions_are_replaced_and_remembered_as_they_were_drawn(together
     for ply, (_, actions, rewards, _) in enumerate(turns):
         assert (actions[1] % 2 == ply % 2).all(), "without exploration only legal actions are chosen"
         legal = [action for action in range(5) if action % 2 == ply % 2]
-        executed = [one if one in legal else legal[one % len(legal)] for one in actions[0].tolist()]
+        executed = [action if action in legal else legal[action % len(legal)] for action in actions[0].tolist()]
         assert rewards[0].tolist() == executed
     assert any((turn[1][0] % 2 != ply % 2).any() for ply, turn in enumerate(turns)), "some draws were illegal"
 

@@ -94,7 +94,7 @@ def test_the_actor_gets_whole_weights_of_growing_versions(buffers: Any) -> None:
             learners.wait_for_learners()
             for agent, (version, _) in learners.take_weights().items():
                 versions[agent].append(version)
-        assert all(one == sorted(set(one)) and one[-1] > 100 for one in versions.values())
+        assert all(taken == sorted(set(taken)) and taken[-1] > 100 for taken in versions.values())
 
 
 def test_updates_that_an_agent_has_skipped_are_not_made_later(buffers: Any) -> None:

@@ -170,7 +170,7 @@ def test_a_buffer_that_is_restored_in_part_has_no_other_rows() -> None:
     for t in range(20):
         buffer.add(np.full((1, 1), t, np.float32), 0, 1.0, End.NONE)
     tensors = buffer.tensors()  # rows 12 to 19
-    part = {name: one[:5] for name, one in tensors.items() if name != "added"}
+    part = {name: rows[:5] for name, rows in tensors.items() if name != "added"}
     restored.set_tensors(part | {"added": tensors["added"] - 3})
     assert len(restored) == 5
     assert restored.get_buffer_snapshot()["states"].ravel().tolist() == [12, 13, 14, 15, 16]

@@ -61,7 +61,7 @@ def run(*arguments: Any, **settings: Any) -> tuple[ExperimentResult, bytes]:
 
 def outcome(result: ExperimentResult) -> list[Any]:
     """What must be the same in all modes."""
-    reports = [(one.epoch, one.scores, one.updates, one.epsilons) for one in result.reports]
+    reports = [(report.epoch, report.scores, report.updates, report.epsilons) for report in result.reports]
     return [reports, np.array(result.losses).tolist(), result.evaluations, result.scores]
 
 
@@ -74,12 +74,12 @@ def test_the_reference_plays_learns_and_evaluates(reference: tuple[ExperimentRes
     result, _ = reference
     assert result.mode == "sequential"
     assert result.roles == ("agent 1", "agent 2", "agent 3")
-    assert [one.epoch for one in result.reports] == [2, 4, 6, 8]
+    assert [report.epoch for report in result.reports] == [2, 4, 6, 8]
     assert result.updates == (8 * 20 * 4 // 16,) * 3
-    assert [one.epoch for one in result.evaluations] == [4, 8]
+    assert [evaluation.epoch for evaluation in result.evaluations] == [4, 8]
     assert np.isfinite(result.losses).all()
-    assert [one.epsilons[0] for one in result.reports] == sorted(
-        (one.epsilons[0] for one in result.reports), reverse=True
+    assert [report.epsilons[0] for report in result.reports] == sorted(
+        (report.epsilons[0] for report in result.reports), reverse=True
     )
     assert len(result.scores) == 8
     assert np.mean(result.scores[:2], axis=0) == pytest.approx(result.reports[0].scores)
@@ -100,10 +100,10 @@ def test_calibration_changes_no_result_and_gives_the_speedup(reference: tuple[Ex
     assert result.mode == "stacked"
     assert outcome(result) == outcome(reference[0])
     assert saved == reference[1]
-    assert [one.speedup is not None for one in result.reports] == [False, True, True, True]
-    for one in result.reports[1:]:
-        assert one.speedup is not None
-        assert min(one.speedup) > 0
+    assert [report.speedup is not None for report in result.reports] == [False, True, True, True]
+    for report in result.reports[1:]:
+        assert report.speedup is not None
+        assert min(report.speedup) > 0
 
 
 def test_the_calibration_after_a_resume_leaves_out_the_first_update_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +172,7 @@ LAST_INTERVAL = {"train_interval": 4, "training_mode": "stacked"}
 
 def test_the_last_epochs_are_trained_too() -> None:
     result, _ = run(LAST_INTERVAL, epochs=7)
-    assert [one.epoch for one in result.reports] == [4, 7]
+    assert [report.epoch for report in result.reports] == [4, 7]
     assert result.updates == (7 * 20 * 4 // 16,) * 3
 
 
@@ -184,7 +184,7 @@ def test_a_run_that_is_interrupted_in_its_last_training_makes_the_rest_of_it(mon
         assert not environment.finished
         part = environment.save()
     result, saved = run(LAST_INTERVAL, epochs=7, saved=part)
-    assert [one.epoch for one in result.reports] == [7]
+    assert [report.epoch for report in result.reports] == [7]
     assert saved == whole
 
 
@@ -227,14 +227,14 @@ def test_an_epoch_can_be_played_turn_by_turn() -> None:
 
 def test_frozen_agents_keep_their_weights_and_do_not_explore() -> None:
     with experiment(frozen="agent 2") as environment:
-        before = {seat: one.payload for seat, one in environment.population.players.items()}
+        before = {seat: player.payload for seat, player in environment.population.players.items()}
         result = environment.run_experiment()
-        after = {seat: one.payload for seat, one in environment.population.players.items()}
+        after = {seat: player.payload for seat, player in environment.population.players.items()}
         saved = environment.save()
     assert [before[seat] == after[seat] for seat in range(3)] == [False, True, False]
     assert result.updates[1] == 0
     assert result.updates[0] > 0
-    assert [one.epsilons[1] for one in result.reports] == [0.0] * 4
+    assert [report.epsilons[1] for report in result.reports] == [0.0] * 4
     with experiment(saved=saved, epochs=10) as environment:  # it may learn later
         assert environment.run_experiment().updates[1] > 0
 

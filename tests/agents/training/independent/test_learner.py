@@ -75,7 +75,7 @@ def state_of(group: LearnerGroup, k: int = 0) -> NDArray[np.float32]:
 def check_stack(settings: LearnerSettings, count: int, updates: int) -> None:
     """A stack has the losses and the state of single agents to the bit."""
     agents = list(range(count))
-    stack, singles = group_of(settings, agents), [group_of(settings, [one]) for one in agents]
+    stack, singles = group_of(settings, agents), [group_of(settings, [agent]) for agent in agents]
     expected = [train(single, updates) for single in singles]
     assert train(stack, updates) == [[losses[k][0] for losses in expected] for k in range(updates)]
     for k, single in enumerate(singles):
@@ -173,7 +173,7 @@ def test_a_state_of_another_size_is_refused() -> None:
 @pytest.mark.parametrize("name", ["iqn double", "dqn double dueling"])
 def test_an_agent_that_diverges_keeps_its_state_and_the_others_go_on(name: str, column: str, value: float) -> None:
     settings = SMALL[name]
-    stack, healthy = group_of(settings, [0, 1, 2]), [group_of(settings, [one]) for one in (0, 2)]
+    stack, healthy = group_of(settings, [0, 1, 2]), [group_of(settings, [agent]) for agent in (0, 2)]
     train(stack, 3)
     before = state_of(stack, 1)
     batches = [rows_of(settings, agent, 3) for agent in stack.agents]

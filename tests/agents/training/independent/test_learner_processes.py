@@ -127,7 +127,7 @@ def test_losses_and_spans_are_reported_with_the_state_of_each_process() -> None:
         processes.start()
         processes.free()
         until(lambda: _pumped(processes) and processes.updates(0) == processes.updates(1) == 120 // 8 + 3)
-        until(lambda: _pumped(processes) and all(one.state == "waiting" for one in processes.workers()))
+        until(lambda: _pumped(processes) and all(worker.state == "waiting" for worker in processes.workers()))
         states = processes.workers()
         assert [state.name for state in states] == ["learner 1", "learner 2"]
         assert [state.done for state in states] == ["18 updates", "18 updates"]
@@ -187,7 +187,7 @@ def test_agents_are_divided_evenly_and_groups_stay_together() -> None:
     groups = [GroupSpec("a", (0, 2, 4)), GroupSpec("b", (1, 3))]  # type: ignore[arg-type]
     assert divide(groups, 1) == [tuple(groups)]
     assert divide(groups, 2) == [(groups[0],), (groups[1],)]
-    assert [[one.agents for one in part] for part in divide(groups, 3)] == [[(0, 2)], [(4,), (1,)], [(3,)]]
+    assert [[group.agents for group in part] for part in divide(groups, 3)] == [[(0, 2)], [(4,), (1,)], [(3,)]]
     assert len(divide(groups, 9)) == 5
 
 

@@ -132,7 +132,7 @@ def test_the_prediction_does_not_depend_on_the_epochs_that_it_is_compared_with()
     found.mixed = False
     found.set_resources(Resources(acting_gain=2.0))
     compared = [found.compare(Costs(1.0, act, 7.0)) for act in (0.5, 1.0, 2.0)]
-    assert [one[1] for one in compared if one is not None] == pytest.approx([10 / 9] * 3)
+    assert [speedup[1] for speedup in compared if speedup is not None] == pytest.approx([10 / 9] * 3)
 
 
 def test_how_much_faster_agents_act_all_at_once_is_measured_in_matches_of_their_own() -> None:

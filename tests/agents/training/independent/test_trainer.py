@@ -56,14 +56,14 @@ def whole() -> list[Event]:
 
 
 def test_a_session_without_an_update_says_so(whole: list[Event]) -> None:
-    [log] = [one for one in of(Log, session(independent(epochs=2, learn_after=280))) if one.level is Level.WARNING]
+    [log] = [log for log in of(Log, session(independent(epochs=2, learn_after=280))) if log.level is Level.WARNING]
     text = "no agent made an update: they begin after 280 turns, with enough of them for a minibatch, and each had 160"
     assert log.text == text
-    assert not [one for one in of(Log, whole) if one.level is Level.WARNING]
+    assert not [log for log in of(Log, whole) if log.level is Level.WARNING]
 
 
 def test_the_log_has_the_scores_of_bots_when_they_are_measured(whole: list[Event]) -> None:
-    texts = [one.text for one in of(Log, whole)]
+    texts = [log.text for log in of(Log, whole)]
     assert texts[0].startswith("measuring the bots")
     assert texts[1] == f"measured Dice: {measured(whole)[4]['evaluation/Dice']:.4g}"
 
@@ -71,7 +71,7 @@ def test_the_log_has_the_scores_of_bots_when_they_are_measured(whole: list[Event
 def test_switches_that_are_off_are_named_in_the_log() -> None:
     events = session(independent(enabled=False, async_learning=True, training_mode="auto", epochs=2))
     text = "enabled is false, so async_learning has no effect: agents act and learn one after the other"
-    assert text in [one.text for one in of(Log, events)]
+    assert text in [log.text for log in of(Log, events)]
 
 
 PONG = new_game("pong")
@@ -95,7 +95,7 @@ def test_a_game_whose_scores_say_little_about_strength_is_named(
     rival = AgentSpec("Rival", "pong-bot", b'{"style": "still"}')
     config = independent(**{"epochs": 1, "evaluate_matches": 16, "match_steps": 50, **settings})
     events = trained(config, game=game.spec, agents=(rival,) if "opponents" in settings else (), stop_after=None)
-    texts = [one.text for one in of(Log, events) if one.level is Level.WARNING and "strength" in one.text]
+    texts = [log.text for log in of(Log, events) if log.level is Level.WARNING and "strength" in log.text]
     assert len(texts) == bool(warned)
     assert all(text.startswith(warned) for text in texts)
 
@@ -115,9 +115,9 @@ def test_a_session_has_metrics_of_every_agent_checkpoints_and_a_champion(whole: 
     assert last["evaluation/low"] <= last["evaluation/score"] <= last["evaluation/high"]
     assert last["evaluation/score"] == pytest.approx(np.mean([last[f"evaluation/{role}"] for role in ROLES]))
     assert last["evaluation/Dice"] == values[4]["evaluation/Dice"]
-    for name in {name for one in of(Metrics, whole) for name, _ in one.values}:
+    for name in {name for metrics in of(Metrics, whole) for name, _ in metrics.values}:
         assert metric_of(name, IndependentConfig.metrics)[0] is not None, name
-    assert [one.step for one in of(Checkpoint, whole)] == [4, 8]
+    assert [checkpoint.step for checkpoint in of(Checkpoint, whole)] == [4, 8]
     [champion] = of(Champion, whole)
     assert champion.player.role in ROLES
     best = max(max(values[step][f"evaluation/{role}"] for role in ROLES) for step in (4, 8))
@@ -241,8 +241,8 @@ def test_frozen_agents_keep_their_networks_after_a_resume(whole: list[Event]) ->
     first = of(Checkpoint, whole)[0]
     rest = session(independent(frozen="agent 1, agent 3"), state=first.state)
     before, after = (
-        [player.payload for player in sorted(one.players, key=lambda player: player.role)]
-        for one in (first, of(Checkpoint, rest)[-1])
+        [player.payload for player in sorted(checkpoint.players, key=lambda player: player.role)]
+        for checkpoint in (first, of(Checkpoint, rest)[-1])
     )
     assert [one == other for one, other in zip(before, after, strict=True)] == [True, False, True]
 
@@ -263,7 +263,7 @@ def test_agents_that_learn_in_step_use_the_core_of_the_actor_too(
 def test_the_log_says_how_many_workers_could_learn(given: int, used: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.processes.bootstrap.cores", lambda: 2)
     events = session(independent(training_mode="auto", use_threads=True, num_workers=given, epochs=4))
-    [log] = [one.text for one in of(Log, events) if one.text.startswith("training mode")]
+    [log] = [log.text for log in of(Log, events) if log.text.startswith("training mode")]
     assert log.endswith(f"with {used}")
 
 

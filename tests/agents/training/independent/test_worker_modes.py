@@ -127,13 +127,13 @@ def test_a_session_stops_while_a_learner_in_step_does_not_react_and_continues_wi
 
 def test_free_learners_keep_to_the_bounds_and_the_actor_takes_their_weights() -> None:
     with experiment(FREE, epochs=24, max_lag=6, publish_every=3) as environment:
-        first = {seat: one.payload for seat, one in environment.population.players.items()}
+        first = {seat: player.payload for seat, player in environment.population.players.items()}
         result = environment.run_experiment()
         assert result.mode == "asynchronous"
         due = environment.turns // 16
         assert all(due - 6 <= made <= due for made in result.updates)
         assert all(0 < version <= due for version in environment.population.versions.values())
-        assert all(one.payload != first[seat] for seat, one in environment.population.players.items())
+        assert all(player.payload != first[seat] for seat, player in environment.population.players.items())
         saved, updates = environment.save(), [environment.updates_of(seat) for seat in range(3)]
     with experiment(saved=saved, epochs=26) as environment:  # and on in another mode
         assert [environment.updates_of(seat) for seat in range(3)] == updates
@@ -216,18 +216,18 @@ def test_a_checkpoint_of_free_learners_has_the_networks_that_act() -> None:
         while not isinstance(environment.learning, FreeLearning) or not all(map(environment.updates_of, range(3))):
             environment.advance()
         saved = environment.save()
-        acting = {seat: one.payload for seat, one in environment.population.players.items()}
+        acting = {seat: player.payload for seat, player in environment.population.players.items()}
     with experiment(saved=saved) as environment:
-        assert {seat: one.payload for seat, one in environment.population.players.items()} == acting
+        assert {seat: player.payload for seat, player in environment.population.players.items()} == acting
         assert all(version > 0 for version in environment.population.versions.values())
 
 
 def test_the_networks_of_the_last_evaluation_are_those_of_the_checkpoint() -> None:
     with experiment(FREE, publish_every=100_000) as environment:
         last = environment.run_experiment().evaluations[-1]
-        acting = {seat: one.payload for seat, one in environment.population.players.items()}
+        acting = {seat: player.payload for seat, player in environment.population.players.items()}
         saved = environment.save()
-        assert {seat: one.payload for seat, one in environment.population.players.items()} == acting
+        assert {seat: player.payload for seat, player in environment.population.players.items()} == acting
     with experiment(saved=saved) as environment:
         assert environment.evaluate() == last
 

@@ -24,8 +24,8 @@ SETTINGS: dict[str, Any] = {
     "discount": 1.0, "updates": 60, "learning_rate": 1e-2,
 }  # fmt: skip
 
-for one in toys.ALL:  # the module registers them for worker processes; here they are there for these tests alone
-    GAMES.remove(one.name)
+for game in toys.ALL:  # the module registers them for worker processes; here they are there for these tests alone
+    GAMES.remove(game.name)
 
 
 @pytest.fixture(autouse=True)
