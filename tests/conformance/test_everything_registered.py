@@ -20,7 +20,7 @@ from tests.plugins import bids, everyone, marchers, networks, pilots, tictactoe
 
 # Not `names()`: other test modules register games and kinds when they are imported, and remove them later.
 GAME_NAMES = [*GAMES.own(), *(game.name for game in everyone.NEW_GAMES)]
-OTHERS = ("usi",)  # external programs without samples: see tests/agents/test_usi_play.py
+OTHERS = ("usi",)  # external programs without samples: see tests/agents/usi
 NETWORK_KINDS = ("net", "torch-net", "onnx")  # they have no samples
 KIND_NAMES = [
     name
