@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.training.trainer import Ends, Metric, Reading, metric_of
+from agents.training.trainer import Ends, Metric, Reading, Trainer, metric_of
 from engine.errors import RingsideError
 from engine.game import Floats
 from engine.league.storage.session_rows import Session
@@ -28,6 +28,7 @@ class TrainerFacts:
     shows_current: bool = False
     starts_from_agent: bool = True
     guide: str = "training"
+    has_population: bool = False  # whether its checkpoints have one, see `Trainer.population`
 
     @property
     def reading(self) -> Reading:
@@ -64,9 +65,16 @@ def trainer_facts(name: str) -> TrainerFacts:
     optional = {  # a plug-in need not inherit from `Trainer`
         name: getattr(kind, name) for name in ("shows_current", "starts_from_agent", "guide") if hasattr(kind, name)
     }
+    optional["has_population"] = _has_population(kind)
     return TrainerFacts(
         dict(kind.metrics), kind.headline, kind.unit, kind.ends, tuple(kind.fixed), defaults, **optional
     )
+
+
+def _has_population(kind: type) -> bool:
+    """Whether it overrides `Trainer.population`. A setting may have that name too."""
+    method, inherited = getattr(kind, "population", None), vars(Trainer)["population"].__func__
+    return callable(method) and getattr(method, "__func__", method) is not inherited
 
 
 def reading_text(value: float, reading: Reading) -> str:
