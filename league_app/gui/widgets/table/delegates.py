@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPolygonF
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPolygonF
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from league_app.core.formatting import compact
@@ -79,6 +79,17 @@ class RecordCell:
     wins: int
     draws: int
     losses: int
+
+
+@dataclass(frozen=True)
+class MarkedCell:
+    """A text that may be bold and have an icon before it."""
+
+    text: str
+    icon: str = ""
+    tone: str = "text"
+    bold: bool = False
+    right: bool = False
 
 
 @dataclass(frozen=True)
@@ -290,6 +301,32 @@ class BarDelegate(CellDelegate):
         return QSize(160, 32)
 
 
+class MarkedDelegate(CellDelegate):
+    def draw(self, painter: QPainter, rect: QRectF, value: object) -> None:
+        assert isinstance(value, MarkedCell)
+        if value.bold:
+            painter.setFont(_bold())
+        room = rect.adjusted(MARK_SIZE + 4 if value.icon else 0, 0, 0, 0)
+        width = draw_elided(painter, room, value.text, value.tone, value.right)
+        if value.icon:
+            left = rect.right() - width - 4 - MARK_SIZE if value.right else rect.left()
+            mark = theme.pixmap(value.icon, MARK_SIZE, value.tone, painter.device().devicePixelRatio())
+            painter.drawPixmap(QPointF(left, rect.center().y() - MARK_SIZE / 2), mark)
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
+        value = index.data(VALUE)
+        if not isinstance(value, MarkedCell):
+            return QSize(2 * PAD, 32)
+        metrics = QFontMetrics(_bold() if value.bold else option.font)
+        return QSize(metrics.horizontalAdvance(value.text) + (MARK_SIZE + 4 if value.icon else 0) + 2 * PAD, 32)
+
+
+def _bold() -> QFont:
+    font = theme.font()
+    font.setWeight(QFont.Weight.DemiBold)
+    return font
+
+
 DELEGATES = {
     "rank": RankDelegate,
     "agent": AgentDelegate,
@@ -299,6 +336,7 @@ DELEGATES = {
     "tone": ToneDelegate,
     "fit": FitDelegate,
     "noted": NotedDelegate,
+    "marked": MarkedDelegate,
 }
 
 

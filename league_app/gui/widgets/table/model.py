@@ -26,7 +26,8 @@ class Column:
     name: str  # unique in its table, and stable: saved widths are stored under it
     title: str
     text: Callable[[Any], str]
-    sort: Callable[[Any], Any] | None = None  # sort key; by default the text, with numbers in it in numerical order
+    sort: Callable[[Any], Any] | None = None  # sort key, None: last in both orders; by default the text, with numbers
+    # in it in numerical order
     right: bool = False  # aligned right, for numbers
     tip: str = ""  # tooltip of the header
     paint: str = ""  # name of a delegate in `delegates.DELEGATES`; empty for plain text
@@ -117,7 +118,9 @@ class TableModel(QAbstractTableModel):
             column = self.columns[number]
             keys = [*map(column.sort or _natural_key(column.text), self._all_rows)]
             descending = order == Qt.SortOrder.DescendingOrder
-            self._order_cache = sorted(range(len(keys)), key=keys.__getitem__, reverse=descending)
+            known = [place for place, key in enumerate(keys) if key is not None]
+            self._order_cache = sorted(known, key=keys.__getitem__, reverse=descending)
+            self._order_cache += [place for place, key in enumerate(keys) if key is None]
         return self._order_cache
 
     def _matching(self) -> list[Any]:
