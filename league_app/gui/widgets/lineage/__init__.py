@@ -1,0 +1,1 @@
+"""The lineage of a population. `Lineage` holds individuals and parents, `LineageWidget` shows them."""
