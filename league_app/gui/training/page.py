@@ -1,4 +1,5 @@
-"""The Training page: the list of sessions, and charts, players, timeline, log and settings of the selected one."""
+"""The Training page: the list of sessions, and charts, players, timeline, population, log and settings of the selected
+one."""
 
 from __future__ import annotations
 
@@ -29,6 +30,7 @@ from league_app.gui.page import Page
 from league_app.gui.training.chart_specs import MetricCurve, SessionCurves
 from league_app.gui.training.charts import MetricCharts
 from league_app.gui.training.players import TrainedPlayers
+from league_app.gui.training.population import SessionPopulation
 from league_app.gui.training.session_details import SessionLog, SettingsView
 from league_app.gui.training.session_header import SessionHeader
 from league_app.gui.training.session_list import SessionList
@@ -73,6 +75,8 @@ class TrainingPage(Page):
         self.players.counted.connect(self._count_players)
         self.timeline = SessionTimeline(context)
         self.timeline.found.connect(self._show_timeline_tab)
+        self.population = SessionPopulation(context)
+        self.population.found.connect(self._show_population_tab)
         self._build()
         context.changed.connect(self._notify_ended_sessions)
         context.opened.connect(self._on_league_opened)
@@ -91,11 +95,13 @@ class TrainingPage(Page):
         self.tabs.setAccessibleName("Session view")
         charts = QWidget()
         charts.setLayout(column(self._build_toolbar(), self.charts, gap=8))
-        views = {"Charts": charts, "Players": self.players.view, "Timeline": self.timeline, "Log": self.log_view}
-        for name, view in {**views, "Settings": self.settings_view}.items():
+        views = {"Charts": charts, "Players": self.players.view, "Timeline": self.timeline}
+        views |= {"Population": self.population, "Log": self.log_view, "Settings": self.settings_view}
+        for name, view in views.items():
             self.tabs.addTab(name)
             self.stack.addWidget(view)
         self._show_timeline_tab(False)
+        self._show_population_tab(False)
         self.tabs.currentChanged.connect(self.stack.setCurrentIndex)
         right = column(self.header, self.tabs, gap=8)
         right.addWidget(self.stack, 1)
@@ -205,6 +211,7 @@ class TrainingPage(Page):
         self._show_settings(summary)
         self.players.show_session(summary)
         self.timeline.show_session(summary)
+        self.population.show_session(summary)
         self._load_curves()
 
     def _show_settings(self, summary: SessionSummary) -> None:
@@ -276,7 +283,14 @@ class TrainingPage(Page):
 
     @Slot(bool)
     def _show_timeline_tab(self, shown: bool) -> None:
-        index = self.stack.indexOf(self.timeline)
+        self._show_tab(self.timeline, shown)
+
+    @Slot(bool)
+    def _show_population_tab(self, shown: bool) -> None:
+        self._show_tab(self.population, shown)
+
+    def _show_tab(self, view: QWidget, shown: bool) -> None:
+        index = self.stack.indexOf(view)
         if not shown and self.tabs.currentIndex() == index:
             self.tabs.setCurrentIndex(0)
         self.tabs.setTabVisible(index, shown)

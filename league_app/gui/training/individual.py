@@ -1,0 +1,117 @@
+"""The card of one individual of a population: the drawing of what it is, its values, and why it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
+
+from agents.training.population import Individual
+from league_app.core.population import NUMBER, STATUS, PopulationColumn
+from league_app.gui.training.thumbnail import Thumbnail
+from league_app.gui.widgets.basics import (
+    Card,
+    ElidedLabel,
+    Icon,
+    breakable,
+    clear,
+    column,
+    label,
+    row,
+    scroll_area,
+    tooltip_html,
+)
+from league_app.gui.widgets.table.delegates import NOTHING
+
+PICTURE = 132  # pixels: height of the drawing
+LINE, MOST, FRAME = 21, 240, 60  # pixels: height of a value, of all that are shown at once, of the rest of the card
+WIDE = 420  # pixels: a wider card has the drawing beside the values
+
+
+class IndividualCard(Card):
+    """Shows one individual, in the columns of the table."""
+
+    def __init__(self) -> None:
+        super().__init__(margin=12)
+        self.body.setSpacing(8)
+        self.crown, self.title = Icon("crown", 16, "text"), ElidedLabel("", "section")
+        self.picture = Thumbnail(size=QSize(PICTURE, PICTURE))
+        self.picture.setMaximumWidth(WIDE)  # as wide as there is room
+        self.picture.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.error = label("", tone="bad", wrap=True)
+        self.error.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._values = QGridLayout()
+        self._values.setContentsMargins(0, 0, 8, 0)
+        self._values.setHorizontalSpacing(12)
+        self._values.setVerticalSpacing(4)
+        self._titles: list[tuple[str, str]] = []
+        self._texts: list[ElidedLabel] = []
+        values = QWidget()
+        inside = column(self.error, 1)
+        inside.insertLayout(0, self._values)
+        values.setLayout(inside)
+        self.area = scroll_area(values, "Values of the individual")
+        self._parts = QGridLayout()
+        self._parts.setSpacing(12)
+        self.body.addLayout(row(self.crown, self.title, gap=6))
+        self.body.addLayout(self._parts)
+        self.body.setStretch(1, 1)
+        self._shown: tuple[object, ...] = ()
+        self._beside: bool | None = None
+        self._arrange(False)
+
+    def show_individual(self, one: Individual, columns: Sequence[PopulationColumn], best: bool) -> None:
+        rows = [(shown.title, shown.text(one), shown.about) for shown in columns if shown.name not in (NUMBER, STATUS)]
+        status = next((shown.text(one) for shown in columns if shown.name == STATUS), "")
+        shown = (one.number, rows, status, best, one.diagram)
+        if shown == self._shown:
+            return
+        self._shown = shown
+        self.crown.setVisible(best)
+        self.title.setText(f"Individual {one.number}")
+        self.picture.show_player("", one.diagram)
+        self.picture.setVisible(one.diagram is not None)
+        self.picture.setAccessibleName(f"Drawing of individual {one.number}")
+        self.error.setText(breakable(status) if one.error else "")
+        self.error.setVisible(bool(one.error))
+        self._show_values([*rows, ("Status", "" if one.error else status, "")])
+
+    def _show_values(self, rows: Sequence[tuple[str, str, str]]) -> None:
+        titles = [(title, about) for title, _, about in rows]
+        if titles != self._titles:
+            self._titles = titles
+            clear(self._values)
+            self._texts = [ElidedLabel() for _ in rows]
+            for index, (title, about) in enumerate(titles):
+                name = ElidedLabel(title, "caption")
+                name.setToolTip(tooltip_html(about or title))
+                self._values.addWidget(name, index, 0)
+                self._values.addWidget(self._texts[index], index, 1)
+            self._values.setColumnStretch(0, 2)
+            self._values.setColumnStretch(1, 3)
+        for shown, (_, text, _) in zip(self._texts, rows, strict=True):
+            shown.setText(text or NOTHING)
+
+    @property
+    def needed_height(self) -> int:
+        """Pixels in which the drawing is beside the values."""
+        return min(max(PICTURE, len(self._texts) * LINE), MOST) + FRAME
+
+    def _arrange(self, beside: bool) -> None:
+        """The drawing above the values, or beside them."""
+        if beside != self._beside:
+            self._beside = beside
+            for part in (self.picture, self.area):
+                self._parts.removeWidget(part)
+            self._parts.addWidget(self.picture, 0, 0, Qt.AlignmentFlag.AlignTop)
+            self._parts.addWidget(self.area, 0 if beside else 1, 1 if beside else 0)
+            for place, stretch in enumerate((4, 5) if beside else (1, 0)):
+                self._parts.setColumnStretch(place, stretch)
+            for place, stretch in enumerate((1, 0) if beside else (0, 1)):
+                self._parts.setRowStretch(place, stretch)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        super().resizeEvent(event)
+        self._arrange(event.size().width() >= WIDE)
