@@ -1,4 +1,4 @@
-"""Commands for saved training sessions: list, show, enter, export."""
+"""Commands for saved training sessions: list, show, population, enter, export."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from engine.errors import BadValue, RingsideError
 from engine.league.storage.session_rows import SavedPlayer, Session
 from engine.league.storage.sessions import SessionStore
+from league_app.cli import population
 from league_app.cli.common import add_overwrite_option, command, open_read_only
 from league_app.cli.output import CommandResult, console, plural, print_line, safe_text, show_curves, table
 from league_app.core.chrome_trace import write_trace
@@ -29,6 +30,7 @@ def add(under: Any) -> None:
         ["train show my.league", "train show my.league 3"],
     )
     add_session_arguments(parser)
+    population.add(under, add_session_arguments)
     parser = command(
         under,
         "enter",
