@@ -13,6 +13,7 @@ class RecordQuery:
     agents: tuple[str, ...] = ()  # the names of the chosen agents; empty: the strongest ones
     strongest: int = 1  # how many of the strongest agents, if no names are given; 0: every agent
     matches: int = 1000  # at most so many
+    players: bool = False  # whether the chosen agents are needed too; they are the last ones of `Context.agents`
     required: bool = True  # whether it is an error if there are none
     hint: str = ""  # what to do instead if there are none, such as "name a teacher"
 

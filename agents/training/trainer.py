@@ -81,8 +81,8 @@ class Context(Protocol):
 
     @property
     def agents(self) -> tuple[AgentSpec, ...]:
-        """The agents that the settings in `Trainer.agent_settings` name, each once, with their names as ids. Empty when
-        resuming: a checkpoint has the agents that it needs."""
+        """The agents that the settings in `Trainer.agent_settings` name, then those of `RecordQuery.players`, each once
+        and with their names as ids. Empty when resuming: a checkpoint has the agents that it needs."""
 
     @property
     def records(self) -> tuple[MatchRecord, ...]:

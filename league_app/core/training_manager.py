@@ -74,8 +74,8 @@ class TrainingManager:
             given.setdefault("seed", len(self.sessions.all()) + 1)  # the same seed would repeat an earlier session
         spec = resolve_game(self._context.league, game)
         agent = self._context.league.agent(ancestor, spec.name) if ancestor is not None else None
-        agents = self._named_agents(trainer, given, spec)
         found = self._find_records(trainer, given, spec)
+        agents = self._named_agents(trainer, given, spec, found)
         live = TrainingSession(
             trainer,
             {**given, **(found.settings if found else {})},
@@ -125,8 +125,8 @@ class TrainingManager:
             saved, damaged = self._newest_state(session.number)
             spec = self._context.league.spec(str(ancestor)) if ancestor is not None and saved is None else None
             given = {**settings, **(changes or {})}
-            agents = self._named_agents(session.trainer, given, session.game) if saved is None else []
             records = self._find_records(session.trainer, given, session.game) if saved is None else None
+            agents = self._named_agents(session.trainer, given, session.game, records) if saved is None else []
             live = TrainingSession(
                 session.trainer,
                 {**given, **(records.settings if records else {})},
@@ -165,8 +165,10 @@ class TrainingManager:
             raise BadLeague(damaged[-1].removesuffix("; the checkpoint before it is used"))
         return None, damaged
 
-    def _named_agents(self, trainer: str, settings: Mapping[str, object], game: GameSpec) -> list[AgentSpec]:
-        """The agents that settings of the trainer name, with their names as ids."""
+    def _named_agents(
+        self, trainer: str, settings: Mapping[str, object], game: GameSpec, records: FoundRecords | None
+    ) -> list[AgentSpec]:
+        """The agents that settings of the trainer name, and those of its records, with their names as ids."""
         kind = TRAINERS.get(trainer)
         ready = getattr(kind, "ready_settings", ())  # a plug-in need not inherit from `Trainer`
         found = {}
@@ -174,6 +176,8 @@ class TrainingManager:
             for name in _names(settings, key):
                 spec = self._named_agent(key, name, game, key in ready)
                 found[spec.id] = spec
+        for spec in records.players if records is not None else ():
+            found.setdefault(spec.id, spec)
         return list(found.values())
 
     def _named_agent(self, setting: str, name: str, game: GameSpec, ready: bool) -> AgentSpec:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from agents.training.matchmaking import joined_names
 from agents.training.records import MatchRecord, RecordQuery
-from engine.errors import BadValue
+from engine.errors import BadValue, RingsideError
 from engine.league.records import PlayedMatch
 from engine.league.selected_matches import Selection, select_matches, strongest
 from engine.league.storage.league import League
-from engine.play.match import EndingKind, GameSpec
+from engine.play.match import AgentSpec, EndingKind, GameSpec
+from engine.registry import kind_of
 
 MOST_BYTES = 64 << 20  # of actions that a training process gets
 NAMED = 4  # the most agents or pools that a message names
@@ -21,6 +24,7 @@ class FoundRecords:
     """The answer to a query."""
 
     records: tuple[MatchRecord, ...]
+    players: tuple[AgentSpec, ...]  # the chosen agents, with their names as ids, if the trainer needs them
     settings: dict[str, str]  # of the trainer, with the names of the agents that were chosen as the strongest
     note: str  # what was chosen, for the log
     warning: str = ""
@@ -39,7 +43,19 @@ def find_records(league: League, query: RecordQuery, game: GameSpec, value: obje
     chosen = [names[agent] for agent in agents or ()]
     settings = {query.setting: joined_names(chosen)} if best and found.matches else {}
     records = tuple(_record(match, agents, names) for match in found.matches)
-    return FoundRecords(records, settings, _note(found, chosen), _warning(found, query))
+    players = _players(league, agents or ()) if query.players else ()
+    return FoundRecords(records, players, settings, _note(found, chosen), _warning(found, query))
+
+
+def _players(league: League, agents: Iterable[str]) -> tuple[AgentSpec, ...]:
+    """Without those that are not installed: their matches can be learned from all the same."""
+    found = []
+    for agent in agents:
+        spec = replace(league.spec(agent), id=league.names()[agent])
+        with suppress(RingsideError):
+            kind_of(spec)
+            found.append(spec)
+    return tuple(found)
 
 
 def _record(match: PlayedMatch, agents: list[str] | None, names: dict[str, str]) -> MatchRecord:
