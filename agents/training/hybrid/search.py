@@ -112,7 +112,7 @@ class Search:
 
     @property
     def completed(self) -> bool:
-        """Whether the members are those of a completed generation; `pending` breeds the next one, unless all is done."""
+        """Whether the members are of a completed generation; then `pending` breeds the next one, unless all is done."""
         return self._course.completed
 
     @property
@@ -150,8 +150,8 @@ class Search:
         if not alive:
             errors = "; ".join(dict.fromkeys(one.outcome.error for one in members if one.outcome))
             raise RingsideError(
-                f"all {len(members):,} models of generation {self.generation + 1} failed, so none can be a parent. "
-                f"Try smaller models or a smaller batch. What they reported: {errors[:1000]}"
+                f"all {len(members):,} models of generation {self.generation + 1} failed, so none can be a parent: "
+                f"{errors[:1000]}"
             )
         mean, spread, diversity = spread_of(alive)
         history = self._course.history

@@ -32,14 +32,15 @@ def mutation_rate(settings: SearchSettings, spread: float, diversity: float, fir
     """How strongly children of a population are mutated: the more alike its members are, the stronger. `first` has the
     spread of fitness and the diversity of the first generation.
 
-    rate = min + (max - min) * (1 - (s + d) / 2)
+    rate = min + (max - min) * (1 - max(s, d))
 
     where s is the spread of fitness as a share of that in the first generation, and d is that share of the diversity.
-    Both count at most 1, and 0 if the first generation had none.
+    Both count at most 1, and 0 if the first generation had none. The larger one counts: the first generation has models
+    that learn nothing, so s falls at once, while genomes may still be as different as before.
     """
     shares = [min(now / then, 1.0) if then > 0 else 0.0 for now, then in zip((spread, diversity), first, strict=True)]
     low, high = settings.mutation_rate_min, settings.mutation_rate_max
-    return low + (high - low) * (1 - sum(shares) / 2)
+    return low + (high - low) * (1 - max(shares))
 
 
 def elite(members: Sequence[Member], pools: Sequence[Pool], count: int) -> list[Member]:
