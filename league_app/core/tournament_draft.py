@@ -26,9 +26,9 @@ MANY_AGENTS = 40  # from here on one round is the default
 
 @dataclass(frozen=True)
 class MatchTerms:
-    """The fields of the form that apply to every meeting."""
+    """The fields of the form that apply to every pairing."""
 
-    games_per_meeting: int = option(1, low=1, high=100_000, help="encounters per pairing")
+    encounters: int = option(1, low=1, high=100_000, help="how often each pairing meets in a round")
     swap_sides: bool = option(True, help="play each encounter once per seat order, with the same seed")
     most_steps: int = option(0, low=0, high=2**31 - 1, help="end matches after this many steps; 0 for no limit")
     clock: float = option(0.0, low=0.0, high=1e6, help="seconds of real time for each player; 0 for no clock")
@@ -68,7 +68,7 @@ class TournamentDraft:
 
     def settings(self, seed: int) -> TournamentSettings:
         terms = self.terms
-        more: dict[str, Any] = {"games": terms.games_per_meeting, "swap": terms.swap_sides, "starts": terms.starts}
+        more: dict[str, Any] = {"games": terms.encounters, "swap": terms.swap_sides, "starts": terms.starts}
         return make_settings(self.spec, self.format, self.options, seed=seed, limits=terms.limits, **more)
 
 

@@ -84,7 +84,7 @@ def test_the_last_settings_are_remembered(open_dialog: Open, context: AppContext
     dialog.format.setCurrentIndex(dialog.format.findData("gauntlet"))
     assert dialog.options is not None
     dialog.options.set_values({"rounds": 7})
-    dialog.terms.set_values({"games_per_meeting": 3, "swap_sides": False})
+    dialog.terms.set_values({"encounters": 3, "swap_sides": False})
     with qtbot.waitSignal(dialog.planned):
         dialog.plan.click()
     again = open_dialog().draft()
