@@ -173,6 +173,15 @@ def test_invalid_values_change_nothing(qtbot: QtBot) -> None:
     assert form.changed() == {}
 
 
+@pytest.mark.parametrize("saved", [{"slow": 1.5, "gone": 3}, {"slow": -1.0}, {"slow": "fast"}, ["slow"], None])
+def test_saved_values_that_are_not_valid_any_more_leave_the_defaults(saved: object, qtbot: QtBot) -> None:
+    form = shown(qtbot)
+    form.restore(saved)
+    assert form.values() == dataclasses.asdict(Speeds())
+    form.restore({"slow": 1.5})
+    assert form.values()["slow"] == 1.5
+
+
 def test_each_type_has_its_control_and_signals_edits(qtbot: QtBot) -> None:
     form = shown(qtbot, values={"loud": True, "colour": "blue", "note": "<b>hello</b>"})
     assert isinstance(form.control("loud"), QCheckBox)
