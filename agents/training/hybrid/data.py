@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from engine.errors import BadValue
 
+SUM_ERROR = 1e-3  # by which the sum of probabilities may differ from 1
+
 
 @dataclass(frozen=True, eq=False)
 class Examples:
@@ -37,8 +39,19 @@ class Examples:
             raise BadValue("weights", f"{self.weights.dtype} {self.weights.shape}", f"{rows:,} numbers from 0")
         if not (np.isfinite(self.inputs).all() and np.isfinite(self.weights).all()):
             raise BadValue("inputs", "nan or inf", "finite numbers")
+        if not self.weights.any():
+            raise BadValue("weights", "0 for all examples", "above 0 for one example at least")
+        if shares and not (np.abs(self.targets.sum(1) - 1) < SUM_ERROR).all():
+            raise BadValue("targets", "probabilities that do not add up to 1", "1 in each row")
         if self.legal is not None and (self.legal.dtype != np.uint8 or self.legal.shape != (rows, self.outputs)):
             raise BadValue("legal", f"{self.legal.dtype} {self.legal.shape}", f"uint8 {(rows, self.outputs)}")
+        if self.legal is not None:
+            wrong = (
+                self.legal[np.arange(rows), self.targets] == 0 if labels else (self.targets * (self.legal == 0)).any(1)
+            )
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                raise BadValue(f"targets, row {row}", self.targets[row].tolist(), "outputs that `legal` allows")
 
     def __len__(self) -> int:
         return len(self.inputs)
