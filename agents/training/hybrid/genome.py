@@ -70,11 +70,16 @@ class Genome:
             activations=tuple(gene.activation for gene in layers),
         )
 
+    @property
+    def normalised(self) -> bool:
+        """Whether it has batch normalisation."""
+        return any(gene.normalised for gene in self.convs) or any(gene.normalised for gene in self.dense)
+
     def parameters(self, inputs: tuple[int, ...], outputs: int) -> int:
         """Number of trained parameters for inputs of this shape. Raises BadValue if it does not fit them."""
         shapes = self.architecture.shapes(inputs, outputs)
-        scales = sum(2 * gene.channels for gene in self.convs if gene.normalised)
-        scales += sum(2 * gene.width for gene in self.dense if gene.normalised)
+        scales = sum(gene.channels for gene in self.convs if gene.normalised)  # and a shift instead of a bias
+        scales += sum(gene.width for gene in self.dense if gene.normalised)
         return scales + sum(math.prod(shape) for name, shape in shapes.items() if not name.startswith("value."))
 
     @cached_property
