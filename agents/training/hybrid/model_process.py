@@ -1,0 +1,103 @@
+"""A process that trains models, one after the other: it gets genomes and sends outcomes, as frames without pickle."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import select
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from agents.training.hybrid.arrays import SharedTask
+from agents.training.hybrid.failures import failure_of
+from agents.training.hybrid.genome import Genome
+from agents.training.hybrid.model_status import Activity, ModelStatus
+from agents.training.hybrid.outcome import LearningPlan, Outcome
+from engine import codec
+from engine.processes.bootstrap import OUT_OF_MEMORY
+from engine.processes.channel import Channel, ProtocolError
+
+RUN = "agents.training.hybrid.model_process:serve"
+FIT = "agents.training.hybrid.fitting:fit"
+PULSE = 0.25  # seconds between two heartbeats while it waits for a message
+
+
+def serve(end: socket.socket, task: SharedTask, plan: LearningPlan, device: str, status: Any, fit: str) -> int:
+    """The main function of a model process; returns its exit status. `fit` is "module:function"."""
+    try:
+        return ModelProcess(Channel(end), task, plan, device, ModelStatus(status), fit).run()
+    except ProtocolError:  # the search has closed the connection
+        return 0
+
+
+class ModelProcess:
+    """Trains models until the connection is closed."""
+
+    def __init__(
+        self, channel: Channel, task: SharedTask, plan: LearningPlan, device: str, status: ModelStatus, fit: str
+    ) -> None:
+        import torch
+
+        from agents.training.hybrid.fitting import Stopped, tensors_of
+
+        self._channel, self._plan, self._status = channel, plan, status
+        status.set_activity(Activity.STARTING)
+        module, _, name = fit.partition(":")
+        self._fit: Callable[..., Outcome] = getattr(importlib.import_module(module), name)
+        self._stopped_error = Stopped
+        torch.set_num_threads(plan.threads)
+        self._task = tensors_of(task.arrays(), device)
+        self._stopped: int | None = None  # the number of the model that is not wanted any more
+        self._next: tuple[int, Genome] | None = None
+
+    def run(self) -> int:
+        self._channel.put(["ready"])
+        while True:
+            self._status.set_activity(Activity.IDLE)
+            self._exchange(PULSE)
+            if self._next is not None:
+                (number, genome), self._next = self._next, None
+                if not self._train(number, genome):
+                    return OUT_OF_MEMORY
+
+    def _train(self, number: int, genome: Genome) -> bool:
+        """Returns whether this process can train others: after it ran out of memory, its state is unknown."""
+        self._status.set_activity(Activity.TRAINING)
+        failure = None
+        try:
+            self._send_outcome(number, self._fit(genome, self._task, self._plan, self._watcher(number)))
+        except self._stopped_error:
+            self._channel.send(["stopped", number])
+        except ProtocolError:
+            raise
+        except Exception as error:
+            failure = failure_of(error)
+        if failure is not None:
+            self._channel.send(["failed", number, failure.text, failure.memory])
+        return failure is None or not failure.memory
+
+    def _watcher(self, number: int) -> Callable[[int], bool]:
+        def watch(epoch: int) -> bool:
+            self._status.set_activity(Activity.TRAINING, epoch)
+            self._exchange(0.0)
+            return self._stopped == number
+
+        return watch
+
+    def _send_outcome(self, number: int, outcome: Outcome) -> None:
+        fields = {field.name: getattr(outcome, field.name) for field in dataclasses.fields(outcome)}
+        body = fields.pop("tensors")
+        self._channel.send(["outcome", number, fields], body)
+
+    def _exchange(self, seconds: float) -> None:
+        """Handle the messages that have arrived; wait for them at most so long."""
+        readable, _, _ = select.select([self._channel.socket], [], [], seconds)
+        for fields, body in self._channel.get() if readable else ():
+            match fields:
+                case ["train", int(number)]:
+                    self._next = number, codec.load(Genome, body)
+                case ["stop", int(number)]:
+                    self._stopped = number
+                case _:
+                    raise ProtocolError("sent an invalid message")
