@@ -1,0 +1,169 @@
+"""Distributes the models of a search over workers, and trains those that fail once more.
+
+Those that take longest begin first, so that none of them is left alone at the end. A model that fails is trained once
+more, alone if others could have been the cause, and then has an outcome with an error.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from agents.training.events import Span, WorkerState
+from agents.training.hybrid.capacity import Capacity, Note
+from agents.training.hybrid.estimates import memory_needed, multiplications
+from agents.training.hybrid.failures import describe
+from agents.training.hybrid.genome import Genome
+from agents.training.hybrid.outcome import LearningPlan, Outcome
+from agents.training.hybrid.workers import Finished, Job, Stop, Workers
+from engine.closing import Closing
+from engine.errors import BadValue
+
+ATTEMPTS = 2
+PULSE = 0.1  # seconds between two looks at `stop`
+
+
+class Evaluator(Closing):
+    """Distributes models over workers, which are made when they are needed first."""
+
+    def __init__(
+        self,
+        plan: LearningPlan,
+        shape: tuple[int, ...],
+        outputs: int,
+        capacity: Capacity,
+        choose: Callable[[Sequence[Job], float], str],
+        make: Callable[[str], Workers],
+        note: Note,
+        span: Callable[[Span], None] | None = None,
+    ) -> None:
+        """`choose`: the mode for these jobs, given the seconds that all models together have taken so far."""
+        self._plan, self._shape, self._outputs = plan, shape, outputs
+        self._capacity, self._choose, self._make, self._note, self._span = capacity, choose, make, note, span
+        self._mode = ""
+        self._workers: Workers | None = None
+        self._waiting: deque[Job] = deque()
+        self._jobs, self._seconds = 0, 0.0
+        self._lock = threading.RLock()  # held while this process is busy with workers
+        self._closing = False
+
+    # The protocol
+
+    def evaluate(self, genomes: Sequence[Genome], stop: Stop) -> Iterator[Outcome]:
+        """The outcomes of different genomes, in the order in which they finish. Ends early once `stop` returns True, or
+        when the evaluator is closed. Only one call may be in progress."""
+        refused = self._queue(genomes)
+        yield from refused
+        mine = {job.number for job in self._waiting}
+        stopped = False
+
+        def stop_now() -> bool:
+            nonlocal stopped
+            stopped = stopped or self._closing or stop()
+            return stopped
+
+        try:
+            while mine and not stop_now():
+                with self._lock:
+                    finished = [] if self._closing else self._advance(stop_now)
+                for one in finished:
+                    outcome = self._settle(one) if one.job.number in mine else None
+                    if outcome is not None:
+                        mine.discard(one.job.number)
+                        yield outcome
+        finally:
+            self._waiting.clear()
+            with self._lock:
+                for worker in self._workers.workers if self._workers else ():
+                    worker.stop()
+
+    def states(self) -> tuple[WorkerState, ...]:
+        """The workers, for the panels."""
+        workers = self._workers.workers if self._workers else ()
+        return tuple(worker.state(self._plan.epochs) for worker in tuple(workers))
+
+    def set_cores(self, cores: int) -> None:
+        """Models may use so many cores together from now on; those that train go on."""
+        self._capacity.set_cores(cores)
+
+    def close(self) -> None:
+        """Idempotent: ends models that train, and all processes and threads."""
+        self._closing = True
+        with self._lock:
+            self._waiting.clear()
+            if self._workers is not None:
+                self._workers.close()
+                self._workers = None
+
+    # One step
+
+    def _queue(self, genomes: Sequence[Genome]) -> list[Outcome]:
+        """Queues jobs, the longest first; returns the outcomes of genomes that do not fit the inputs."""
+        refused, jobs = [], []
+        for genome in genomes:
+            try:
+                parameters = genome.parameters(self._shape, self._outputs)
+                need = memory_needed(genome, self._shape, self._outputs, self._plan.batch_size)
+            except BadValue as error:
+                refused.append(Outcome(genome.key, 0, error=str(error)))
+                continue
+            self._jobs += 1
+            work = multiplications(genome, self._shape, self._outputs)
+            jobs.append(Job(self._jobs, genome, parameters, work, need))
+        jobs.sort(key=lambda job: -job.work)
+        self._waiting = deque(jobs)
+        return refused
+
+    def _advance(self, stop: Stop) -> list[Finished]:
+        workers = self._chosen()
+        busy = sum(worker.job is not None for worker in workers.workers)
+        workers.resize(min(self._capacity.limit, max(len(workers.workers), busy + len(self._waiting))))
+        self._begin(workers)
+        workers.wait(PULSE, stop)
+        return workers.take()
+
+    def _chosen(self) -> Workers:
+        """The workers of the mode that suits best; those of the mode before must be idle to be replaced."""
+        idle = self._workers is None or all(worker.job is None for worker in self._workers.workers)
+        if idle and self._waiting and (mode := self._choose(self._waiting, self._seconds)) != self._mode:
+            if self._workers is not None:
+                self._workers.close()
+            self._mode, self._workers = mode, self._make(mode)
+        assert self._workers is not None
+        return self._workers
+
+    def _begin(self, workers: Workers) -> None:
+        """Begin as many jobs as possible, in their order."""
+        while self._waiting:
+            job = self._waiting[0]
+            training = [worker for worker in workers.workers if worker.job is not None]
+            alone = job.alone or any(worker.job.alone for worker in training if worker.job is not None)
+            if training and (alone or len(training) >= self._capacity.models):
+                return
+            free = next((worker for worker in workers.workers if worker.ready), None)
+            if free is None or not self._capacity.has_memory(job, training):
+                return
+            free.begin(self._waiting.popleft())
+
+    def _settle(self, one: Finished) -> Outcome | None:
+        """The outcome of a job; None if the model is trained once more."""
+        worker, job, result, began, seconds = one
+        self._seconds += seconds
+        if self._span is not None:
+            self._span(Span(worker.name, "train", began, seconds))
+        attempts = len(job.failures) + 1
+        if isinstance(result, Outcome):
+            self._capacity.add_peak(result.peak_bytes)
+            return replace(result, attempts=attempts)
+        if result is None:
+            return None
+        failures = (*job.failures, result)
+        again = replace(job, failures=failures)
+        if attempts < ATTEMPTS:
+            self._waiting.append(again)  # at the end: if it is trained alone, others need not wait for it
+            text = f"a model of {job.parameters:,} parameters failed: {result.text}. It is trained once more"
+            self._note(text + ", alone" * again.alone, True)
+            return None
+        return Outcome(job.genome.key, job.parameters, error=describe(failures), seconds=seconds, attempts=attempts)

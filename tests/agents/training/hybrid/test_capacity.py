@@ -1,0 +1,200 @@
+"""How many models are trained at a time: memory, load, and notes when the number changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from agents.training.hybrid import memory
+from agents.training.hybrid.capacity import RESERVE, Capacity
+from agents.training.hybrid.evaluators import PROCESSES, THREADS
+from agents.training.hybrid.genome import DenseGene, Genome
+from agents.training.hybrid.load import INTERVAL, LoadControl, OtherPrograms
+from agents.training.hybrid.memory import PeakMemory, available_memory
+from agents.training.hybrid.workers import Job, Worker
+from tests.agents.training.hybrid.evaluating import Setting
+from tests.agents.training.hybrid.failing_fits import FOLDER, HERE
+
+GENOME = Genome((), (DenseGene(8),))
+MB = 1 << 20
+
+
+class Machine:
+    """A clock, a load and an amount of memory that tests set."""
+
+    def __init__(self) -> None:
+        self.now = self.load = 0.0
+        self.available = 10_000 * MB
+        self.notes: list[tuple[str, bool]] = []
+
+    def capacity(self, models: int = 3, *, dynamic: bool = False) -> Capacity:
+        return Capacity(
+            models, 4, 1, 8, lambda text, warning: self.notes.append((text, warning)),
+            dynamic=dynamic, load=lambda: self.load, clock=lambda: self.now, available=lambda: self.available,
+        )  # fmt: skip
+
+    def texts(self) -> list[str]:
+        found, self.notes = [text for text, _ in self.notes], []
+        return found
+
+
+def training(need: int) -> Worker:
+    worker = Worker(0, "cpu")
+    worker.begin(Job(1, GENOME, 100, 100, need))
+    return worker
+
+
+# Memory
+
+
+def test_another_model_waits_for_memory_and_says_so_once() -> None:
+    machine = Machine()
+    capacity, job = machine.capacity(), Job(2, GENOME, 100, 100, 300 * MB)
+    others = [training(200 * MB)]
+    assert capacity.has_memory(job, others)
+    machine.available = RESERVE + 499 * MB
+    assert not capacity.has_memory(job, others)
+    assert not capacity.has_memory(job, others)
+    assert capacity.has_memory(job, []), "one model is always trained"
+    assert machine.texts() == [
+        "one model at a time for now: another one may need 300 MB, those that train 200 MB more, and 755 MB are "
+        "available"
+    ]
+    machine.available = RESERVE + 501 * MB
+    assert not capacity.has_memory(job, others), "it would be full again at once"
+    machine.available = RESERVE + 576 * MB
+    assert capacity.has_memory(job, others)
+    assert capacity.has_memory(job, others)
+    assert machine.texts() == ["there is enough memory for more models at a time again"]
+
+
+def test_a_model_is_expected_to_need_as_much_as_the_largest_before() -> None:
+    machine = Machine()
+    capacity, job = machine.capacity(), Job(2, GENOME, 100, 100, 10 * MB)
+    capacity.add_peak(2000 * MB)
+    machine.available = RESERVE + 3999 * MB
+    assert not capacity.has_memory(job, [training(10 * MB)])
+    assert "another one may need 2.0 GB" in machine.texts()[0]
+
+
+def test_models_are_trained_one_at_a_time_while_memory_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    machine = Machine()
+    machine.available = 0
+    genomes = [Genome((), (DenseGene(width),)) for width in range(4, 10)]
+    fit = f"{HERE}:fit_at_the_same_time"
+    with Setting(PROCESSES, 3, fit=fit, capacity=machine.capacity()) as setting:
+        assert all(outcome.fitness is not None for outcome in setting.outcomes(genomes))
+        lines = (tmp_path / "log").read_text().splitlines()
+        assert [line.split()[1] for line in lines] == ["1"] * 6
+        assert len(machine.texts()) == 1
+        machine.available = 1 << 40
+        setting.outcomes(genomes)
+        assert machine.texts() == ["there is enough memory for more models at a time again"]
+
+
+def test_the_peak_is_measured_without_shared_pages() -> None:
+    with PeakMemory() as measured:
+        kept = np.ones(8 * MB)
+        del kept
+    assert measured.peak == 0 or 60 * MB < measured.peak < 80 * MB
+    with PeakMemory() as measured:
+        pass
+    assert measured.peak < 8 * MB
+
+
+def test_a_limit_of_a_control_group_counts(tmp_path: Path) -> None:
+    inner = tmp_path / "user" / "session"
+    inner.mkdir(parents=True)
+    own = tmp_path / "own"
+    own.write_text("0::/user/session\n")
+    (inner / "memory.max").write_text("max\n")
+    (tmp_path / "user" / "memory.max").write_text("1000\n")
+    for folder in (inner, tmp_path / "user"):
+        (folder / "memory.current").write_text("700\n")
+        (folder / "memory.stat").write_text("anon 5\ninactive_file 200\nactive_file 1\n")
+    assert memory.left_in_groups(tmp_path, own) == [500]
+    old = tmp_path / "memory" / "docker"
+    old.mkdir(parents=True)
+    own.write_text("3:cpu:/docker\n4:memory:/docker\n")
+    (old / "memory.limit_in_bytes").write_text(f"{2**62}\n")
+    (old / "memory.usage_in_bytes").write_text("9\n")
+    assert memory.left_in_groups(tmp_path, own) == []
+    (old / "memory.limit_in_bytes").write_text("100\n")
+    (old / "memory.stat").write_text("total_inactive_file 3\n")
+    assert memory.left_in_groups(tmp_path, own) == [94]
+    assert memory.left_in_groups(tmp_path / "missing", own) == []
+    assert 0 <= available_memory() <= psutil.virtual_memory().total
+
+
+# Load
+
+
+def samples(control: LoadControl, machine: Machine, *loads: float) -> Iterator[int]:
+    for machine.load in loads:
+        machine.now += INTERVAL
+        yield control.sample()
+
+
+def test_other_programs_reduce_the_number_of_models_slowly() -> None:
+    machine = Machine()
+    control = LoadControl(4, 1, lambda: machine.load, lambda: machine.now, cores=4)
+    assert list(samples(control, machine, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)) == [4, 4, 3, 3, 3, 2, 2, 2]
+    assert list(samples(control, machine, 9.0, 0.0, 9.0, 9.0, 0.0, 9.0)) == [2] * 6, "they must agree"
+    assert list(samples(control, machine, *[4.0] * 9))[-1] == 1, "one model is always trained"
+    assert list(samples(control, machine, *[0.1] * 8)) == [1, 1, 2, 2, 2, 3, 3, 3]
+
+
+def test_a_steady_load_changes_the_number_of_models_only_once() -> None:
+    for load in np.linspace(0, 4, 41):
+        machine = Machine()
+        control = LoadControl(4, 1, lambda machine=machine: machine.load, lambda machine=machine: machine.now, cores=4)  # type: ignore[misc]
+        found = list(samples(control, machine, *[float(load)] * 30))
+        assert found == sorted(found, reverse=True)
+
+
+def test_the_load_is_measured_no_more_often_than_it_can_be() -> None:
+    machine = Machine()
+    calls: list[float] = []
+    control = LoadControl(2, 1, lambda: calls.append(machine.now) or 0.0, lambda: machine.now, cores=2)  # type: ignore[func-returns-value]
+    for _ in range(100):
+        machine.now += INTERVAL / 20
+        control.sample()
+    assert len(calls) in (4, 5)
+
+
+def test_changes_by_load_are_noted_and_limited_by_the_settings() -> None:
+    machine = Machine()
+    machine.load = psutil.cpu_count() or 1
+    capacity, found = machine.capacity(3, dynamic=True), []
+    for _ in range(12):
+        machine.now += INTERVAL
+        found.append(capacity.models)
+    assert found[-1] == 1
+    load = f"{machine.load:.1f} cores"
+    assert machine.texts() == [
+        f"2 models at a time instead of 3: other programs use {load}",
+        f"one model at a time instead of 2: other programs use {load}",
+    ]
+    capacity.set_cores(1)
+    assert machine.texts() == ["one model at a time, of 3 wanted: each uses one thread, and there is one core"]
+    machine.load = -100.0
+    for _ in range(12):
+        machine.now += INTERVAL
+        assert capacity.models == 1
+
+
+def test_a_dynamic_search_trains_all_its_models() -> None:
+    with Setting(THREADS, 2, settings={"dynamic": True}) as setting:
+        assert len(setting.outcomes([GENOME, Genome((), (DenseGene(9),))])) == 2
+
+
+def test_the_load_of_other_programs_is_a_number_of_cores() -> None:
+    measure = OtherPrograms()
+    assert 0.0 <= measure() <= (psutil.cpu_count() or 1)

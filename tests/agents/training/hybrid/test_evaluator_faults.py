@@ -1,0 +1,179 @@
+"""Models that raise, and processes that are killed, stall or run out of memory: the others go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agents.training.hybrid.evaluators import PROCESSES, SEQUENTIAL, THREADS
+from agents.training.hybrid.failures import Failure, describe, failure_of
+from agents.training.hybrid.genome import DenseGene, Genome
+from agents.training.hybrid.outcome import LearningPlan, Outcome
+from agents.training.hybrid.process_workers import ModelsFailed, ProcessLimits
+from engine.errors import BadValue
+from tests.agents.training.hybrid.evaluating import Setting
+from tests.agents.training.hybrid.failing_fits import (
+    DIES,
+    FOLDER,
+    HERE,
+    HUNGRY,
+    ONCE,
+    RAISES,
+    REFUSES,
+    STALLS,
+    failing,
+)
+from tests.agents.training.hybrid.model_tasks import image_genomes
+from tests.waiting import until
+
+FAIL = f"{HERE}:fit_or_fail"
+GENOMES = image_genomes()[:4]
+ALL = (SEQUENTIAL, THREADS, PROCESSES)
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[Outcome]:
+    with Setting(SEQUENTIAL) as setting:
+        return setting.outcomes(GENOMES)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    return tmp_path
+
+
+def restarts(setting: Setting) -> int:
+    return sum(state.restarts for state in setting.evaluator.states())
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_a_model_that_raises_is_trained_twice_and_has_an_error(mode: str, expected: list[Outcome]) -> None:
+    genome = failing(RAISES)
+    with Setting(mode, 2, fit=FAIL) as setting:
+        *others, failed = setting.outcomes([*GENOMES, genome])
+        assert others == expected
+        assert restarts(setting) == 0
+    assert failed == Outcome(
+        genome.key, genome.parameters((2, 6, 5), 4), error="ValueError: the number 31 is not liked"
+    )
+    assert (failed.fitness, failed.attempts) == (None, 2)
+    text = f"a model of {failed.parameters:,} parameters failed: ValueError: the number 31 is not liked"
+    assert setting.notes == [(f"{text}. It is trained once more", True)]
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_a_model_that_fails_once_has_the_same_outcome_in_the_end(mode: str) -> None:
+    with Setting(mode, 2) as setting:
+        [expected] = setting.outcomes([failing(ONCE)])
+    with Setting(mode, 2, fit=FAIL) as setting:
+        [outcome] = setting.outcomes([failing(ONCE)])
+    assert outcome == expected
+    assert (expected.attempts, outcome.attempts) == (1, 2)
+
+
+def test_a_refusal_says_what_the_value_must_be() -> None:
+    with Setting(PROCESSES, 1, fit=FAIL) as setting:
+        [outcome] = setting.outcomes([failing(REFUSES)])
+    assert outcome.error == "width = 35: must be another number"
+
+
+def test_a_process_that_is_killed_costs_only_the_fitness_of_its_model(expected: list[Outcome]) -> None:
+    with Setting(PROCESSES, 2, fit=FAIL) as setting:
+        failed, *others = setting.outcomes([failing(DIES), *GENOMES])
+        assert others == expected
+        assert restarts(setting) == 2
+        assert all(state.state == "idle" or state.state == "starting" for state in setting.evaluator.states())
+    assert failed.error == "in epoch 2 its process was killed by SIGKILL, also when it was trained alone"
+    assert (failed.fitness, failed.attempts) == (None, 2)
+    [(note, warning)] = setting.notes
+    assert note.endswith("failed: in epoch 2 its process was killed by SIGKILL. It is trained once more, alone")
+    assert warning
+
+
+def test_a_model_is_trained_again_if_its_process_is_killed_from_outside() -> None:
+    genome = GENOMES[0]
+    with Setting(SEQUENTIAL) as setting:
+        expected = setting.outcomes([genome])
+    killed: list[int] = []
+
+    def kill() -> bool:
+        for state in setting.evaluator.states():
+            if "epoch 2" in state.task and not killed:
+                killed.append(state.pid or 0)
+                os.kill(killed[0], signal.SIGKILL)
+        return False
+
+    with Setting(PROCESSES, 2, fit=f"{HERE}:fit_for_ever") as setting:
+        found = list(setting.evaluator.evaluate([genome], kill))
+        assert found == expected
+        assert found[0].attempts == 2
+        assert restarts(setting) == 1
+    assert not psutil.pid_exists(killed[0])
+
+
+def test_a_process_that_is_killed_while_it_is_idle_is_replaced(expected: list[Outcome]) -> None:
+    with Setting(PROCESSES, 2) as setting:
+        setting.outcomes(GENOMES[:2])
+        [pid, _] = [state.pid for state in setting.evaluator.states()]
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+        assert setting.outcomes(GENOMES) == expected
+        assert pid not in [state.pid for state in setting.evaluator.states()]
+
+
+def test_a_process_without_a_heartbeat_is_ended(expected: list[Outcome]) -> None:
+    with Setting(PROCESSES, 1, fit=FAIL, limits=ProcessLimits(timeout=0.5)) as setting:
+        [failed] = setting.outcomes([failing(STALLS)])
+        assert restarts(setting) == 2
+    reason = "in epoch 2 its process did not react for 0.5 s, so it was ended"
+    assert failed.error == f"{reason}, also when it was trained alone"
+
+
+@pytest.mark.parametrize("fit", [FAIL, "agents.training.hybrid.fitting:fit"])
+def test_a_model_without_enough_memory_is_trained_again_alone(fit: str, expected: list[Outcome]) -> None:
+    large = Genome((), tuple(DenseGene(4096) for _ in range(3)))
+    genome = failing(HUNGRY) if fit == FAIL else large
+    with Setting(PROCESSES, 2, fit=fit, settings={"model_memory": 100}) as setting:
+        failed, *others = setting.outcomes([genome, *GENOMES])
+        assert others == expected
+        assert restarts(setting) == 2
+    assert failed.error == (
+        "it ran out of memory, also when it was trained alone. Smaller minibatches or smaller models need less"
+    )
+    assert failed.fitness is None
+    assert setting.notes[0][0].endswith("failed: it ran out of memory. It is trained once more, alone")
+
+
+def test_a_model_whose_process_was_killed_is_trained_alone(folder: Path) -> None:
+    genomes = [Genome((), (DenseGene(width),)) for width in (DIES, 20, 21, 22, 23, 24)]
+    with Setting(PROCESSES, 3, fit=f"{HERE}:fit_at_the_same_time", plan=LearningPlan(epochs=30, patience=0)) as setting:
+        outcomes = setting.outcomes(genomes)
+    assert [outcome.attempts for outcome in outcomes] == [2, 1, 1, 1, 1, 1]
+    lines = (folder / "log").read_text().splitlines()
+    assert lines[-1] == f"{genomes[0].key} 1", "last, and without others"
+    assert len(lines) == 7
+
+
+def test_processes_that_cannot_start_are_an_error_with_a_reason() -> None:
+    with (
+        Setting(PROCESSES, 2, fit=f"{HERE}:missing") as setting,
+        pytest.raises(ModelsFailed, match=r"3 processes .* could not be started in a row.*has no attribute 'missing'"),
+    ):
+        setting.outcomes(GENOMES)
+    assert setting.evaluator.states() == ()
+
+
+def test_failures_are_described_in_one_line() -> None:
+    assert failure_of(MemoryError()) == Failure("it ran out of memory", memory=True)
+    text = "[enforce fail at alloc_cpu.cpp:135] DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes."
+    assert failure_of(RuntimeError(text)).memory
+    assert failure_of(KeyError()).text == "KeyError"
+    assert failure_of(BadValue("a", 1, "2")).text == "a = 1: must be 2"
+    assert len(failure_of(ValueError("long " * 1000)).text) < 600
+    assert describe([Failure("it broke"), Failure("it broke")]) == "it broke"
