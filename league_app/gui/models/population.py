@@ -15,7 +15,7 @@ from league_app.gui.widgets.lineage.dots import Lineage, LineageDot
 from league_app.gui.widgets.table.delegates import MarkedCell
 from league_app.gui.widgets.table.model import Column
 
-TEXT_WIDTH = 90  # pixels: least width of a column of texts, if the table is narrow
+TEXT_WIDTH, VALUE_WIDTH = 90, 150  # pixels: least width of a column of texts, and of those of the trainer
 DESCRIBED = (FITNESS, "generation", "parents", STATUS)  # columns, in the box beside a dot
 
 
@@ -72,7 +72,7 @@ def _column(column: PopulationColumn, best: Callable[[], int | None]) -> Column:
         "marked" if marked else "",
         value if marked else None,
         column.text if not column.numbers else None,
-        min_width=0 if column.numbers else TEXT_WIDTH,
+        min_width=0 if column.numbers else TEXT_WIDTH if column.name in ("parents", STATUS) else VALUE_WIDTH,
         grow=0 if column.numbers else 2 if column.name == STATUS else 1,
         descending=column.largest_first,
     )

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from agents.training.population import Individual
+from league_app.core.formatting import shorten
 from league_app.core.population import NUMBER, STATUS, PopulationColumn
 from league_app.gui.training.thumbnail import Thumbnail
 from league_app.gui.widgets.basics import (
@@ -26,7 +27,8 @@ from league_app.gui.widgets.basics import (
 from league_app.gui.widgets.table.delegates import NOTHING
 
 PICTURE = 132  # pixels: height of the drawing
-LINE, MOST, FRAME = 21, 240, 60  # pixels: height of a value, of all that are shown at once, of the rest of the card
+LINE, SPACING, MOST, FRAME = 20, 4, 300, 72  # pixels: heights of a value, below it, of all shown ones, of the rest
+LONGEST, WIDTH = 400, 22  # characters of a value, and of one line of it
 WIDE = 420  # pixels: a wider card has the drawing beside the values
 
 
@@ -45,9 +47,9 @@ class IndividualCard(Card):
         self._values = QGridLayout()
         self._values.setContentsMargins(0, 0, 8, 0)
         self._values.setHorizontalSpacing(12)
-        self._values.setVerticalSpacing(4)
+        self._values.setVerticalSpacing(SPACING)
         self._titles: list[tuple[str, str]] = []
-        self._texts: list[ElidedLabel] = []
+        self.texts: list[QLabel] = []  # of the values
         values = QWidget()
         inside = column(self.error, 1)
         inside.insertLayout(0, self._values)
@@ -76,28 +78,31 @@ class IndividualCard(Card):
         self.picture.setAccessibleName(f"Drawing of individual {one.number}")
         self.error.setText(breakable(status) if one.error else "")
         self.error.setVisible(bool(one.error))
-        self._show_values([*rows, ("Status", "" if one.error else status, "")])
+        self._show_values([*rows, ("Status", "Failed" if one.error else status, "")])
 
     def _show_values(self, rows: Sequence[tuple[str, str, str]]) -> None:
         titles = [(title, about) for title, _, about in rows]
         if titles != self._titles:
             self._titles = titles
             clear(self._values)
-            self._texts = [ElidedLabel() for _ in rows]
+            self.texts = [_value_label() for _ in rows]
             for index, (title, about) in enumerate(titles):
                 name = ElidedLabel(title, "caption")
                 name.setToolTip(tooltip_html(about or title))
-                self._values.addWidget(name, index, 0)
-                self._values.addWidget(self._texts[index], index, 1)
+                name.setFixedHeight(LINE - SPACING)
+                self._values.addWidget(name, index, 0, Qt.AlignmentFlag.AlignTop)
+                self._values.addWidget(self.texts[index], index, 1)
             self._values.setColumnStretch(0, 2)
             self._values.setColumnStretch(1, 3)
-        for shown, (_, text, _) in zip(self._texts, rows, strict=True):
-            shown.setText(text or NOTHING)
+        for shown, (_, text, _) in zip(self.texts, rows, strict=True):
+            shown.setText(breakable(shorten(text, LONGEST)) or NOTHING)
+            shown.setToolTip(tooltip_html(text) if len(text) > LONGEST else "")
 
     @property
     def needed_height(self) -> int:
-        """Pixels in which the drawing is beside the values."""
-        return min(max(PICTURE, len(self._texts) * LINE), MOST) + FRAME
+        """Pixels in which the drawing is beside the values, about."""
+        lines = sum(1 + len(shown.text()) // WIDTH for shown in self.texts)
+        return min(max(PICTURE, lines * LINE), MOST) + FRAME
 
     def _arrange(self, beside: bool) -> None:
         """The drawing above the values, or beside them."""
@@ -115,3 +120,10 @@ class IndividualCard(Card):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)
         self._arrange(event.size().width() >= WIDE)
+
+
+def _value_label() -> QLabel:
+    """Shows a whole value, on several lines if it is long."""
+    shown = label("", wrap=True)
+    shown.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+    return shown

@@ -25,7 +25,7 @@ LOADING = "Loading the population..."
 EMPTY = "No population yet. It appears with the first checkpoint."
 UNLIMITED = 16_777_215  # pixels: Qt's own limit
 WIDE = 760  # pixels: a wider tab has the individual beside the table
-CARD_WIDTH = 300
+CARD_WIDTH = 272
 LINEAGE, TABLE = 220, 280  # pixels: height of the lineage in a narrow tab, which scrolls, and least one of the table
 LEAST = 180  # pixels: height of the parts of a wide tab
 
@@ -51,6 +51,7 @@ class SessionPopulation(QWidget):
         self.rows.export_wanted.connect(self.choose_file)
         self.empty = EmptyState("dna", EMPTY)
         self._wide: bool | None = None
+        self._card_height = 0
         self._build()
         context.opened.connect(self._on_league_opened)
 
@@ -96,7 +97,8 @@ class SessionPopulation(QWidget):
     def _set_heights(self) -> None:
         """A wide tab shows everything; a narrow one scrolls, and its table is as high as the tab."""
         wide, table = self._wide, max(self.stack.height() - 2, TABLE)
-        heights = ((self.picture, LINEAGE), (self.card, self.card.needed_height), (self.rows, table))
+        self._card_height = max(self._card_height, self.card.needed_height)  # the table stays where it is
+        heights = ((self.picture, LINEAGE), (self.card, self._card_height), (self.rows, table))
         for part, height in heights:
             part.setMinimumHeight(LEAST if wide else height)
             part.setMaximumHeight(UNLIMITED if wide else height)
@@ -119,7 +121,7 @@ class SessionPopulation(QWidget):
         changed = self._session is None or self._session.number != session.number
         self._session = session
         if changed:
-            self._chosen = None
+            self._chosen, self._card_height = None, 0
             self._show(PopulationView(LoadedPopulation(session.number), session.facts.has_population))
             self.lineage.show_all()
         self._load()

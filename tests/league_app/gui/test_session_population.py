@@ -286,7 +286,7 @@ def test_the_drawing_is_that_of_the_individual_with_its_values(context: AppConte
     for one in (own.rows.model.rows[0], own.rows.model.rows[7]):
         own.choose(one.number)
         assert own.card.picture.diagram == one.diagram
-        texts = [label.text() for label in own.card._texts]
+        texts = [label.text() for label in own.card.texts]
         assert f"{(one.fitness or 0) * 100:.1f} %" in texts
         assert one.values[0] in texts
 
