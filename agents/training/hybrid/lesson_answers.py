@@ -56,6 +56,7 @@ def answered(
 def practised(
     game: Game,
     teacher: AgentSpec,
+    bots: str,
     *,
     seed: int,
     noise: float,
@@ -67,7 +68,7 @@ def practised(
 ) -> Generator[list[Answered]]:
     """What a teacher answers in at most `most` matches of its own, some matches at a time. `setting`: that names it."""
     kind = np.min_scalar_type(game.info.actions)
-    with Practice(game, teacher, seed=seed, noise=noise, spacing=spacing, setting=setting, stop=stop) as practice:
+    with Practice(game, teacher, bots, seed=seed, noise=noise, spacing=spacing, setting=setting, stop=stop) as practice:
         for first in range(0, most, practice.together):
             yield [
                 Answered(

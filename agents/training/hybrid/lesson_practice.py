@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 
 from agents.training.hybrid.lesson_players import Players, Questions, Stop
+from agents.training.matchmaking import joined_names, ready_bots, split_names
 from engine.closing import Closing
 from engine.game import RESIGN, Boards, Bools, Game, Indices, Ints
 from engine.play.guarded_boards import GuardedBoards
@@ -38,30 +39,44 @@ class PracticeMatch:
     answers: list[int]  # of the teacher; -1 at the turns of others
 
 
-def opponents_of(game: Game, teacher: AgentSpec) -> list[AgentSpec]:
-    """The teacher, and all ready-made agents that play alike each time."""
-    found = [teacher]
+def practice_bots(game: Game, names: str) -> list[AgentSpec]:
+    """The ready-made agents that a teacher plays, by name, separated by commas; by default all that play alike each
+    time."""
+    if split_names(names):
+        return ready_bots(game, names)
+    found = []
     for kind, agents in agents_for(game).items():
         about = KINDS.get(kind)
-        if about.live or about.admit is not None:
-            continue
-        same = (teacher.kind, teacher.payload)
-        found += [
-            one for one in agents if about.repeats(one) and not about.timed(one) and (one.kind, one.payload) != same
-        ]
-    return found
+        if not about.live and about.admit is None:
+            found += [one.id for one in agents if about.repeats(one) and not about.timed(one)]
+    return ready_bots(game, joined_names(found)) if found else []
+
+
+def _players(game: Game, teacher: AgentSpec, names: str) -> list[AgentSpec]:
+    """The teacher, and the bots that it plays."""
+    same = (teacher.kind, teacher.payload)
+    return [teacher, *(bot for bot in practice_bots(game, names) if (bot.kind, bot.payload) != same)]
 
 
 class Practice(Closing):
     """Plays practice matches of a teacher."""
 
     def __init__(
-        self, game: Game, teacher: AgentSpec, *, seed: int, noise: float, spacing: int, setting: str, stop: Stop
+        self,
+        game: Game,
+        teacher: AgentSpec,
+        bots: str,
+        *,
+        seed: int,
+        noise: float,
+        spacing: int,
+        setting: str,
+        stop: Stop,
     ) -> None:
-        """`setting`: that names the teacher, for error messages."""
+        """`bots`: names of ready-made agents that it plays. `setting`: that names the teacher, for error messages."""
         self._game, self._info, self._noise = game, game.info, noise
         self._teacher, self._seed = teacher, derive("practice", seed, teacher.id)
-        self._agents = opponents_of(game, teacher)
+        self._agents = _players(game, teacher, bots)
         self._steps = POSITIONS * spacing * (1 if game.info.simultaneous or game.info.together else game.info.seats)
         self._hold = max(round(game.info.pace / STRETCHES_A_SECOND), 1)
         self.together = min(TOGETHER, game.info.lanes or TOGETHER)

@@ -50,6 +50,7 @@ class LessonSettings:
         help="share of the positions that come from new matches, which the teacher or the agents of `from_league` play "
         "for it; all if there are no recorded matches",
     )
+    bots: str = option("", help="ready-made agents that it plays in these matches, by name; empty: all")
     noise: float = option(
         0.5, low=0.0, high=0.9, help="share of random actions in these matches; the agent's own answers are learned"
     )

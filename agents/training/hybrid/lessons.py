@@ -157,6 +157,7 @@ class _Maker:
         parts = practised(
             self._game,
             agent,
+            settings.bots,
             seed=self._seed,
             noise=settings.noise,
             spacing=self._spacing,
