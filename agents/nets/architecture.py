@@ -63,30 +63,39 @@ class Architecture:
         _check_choices("strides", self.strides, convs, STRIDES)
         _check_choices("activations", self.activations, layers, ACTIVATIONS)
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether all layers are fully connected: then it is for observations of any shape."""
+        return not self.channels
+
+    @property
+    def layer_activations(self) -> tuple[str, ...]:
+        """The activation of each convolution, then of each fully connected layer."""
+        if self.type == STACK:
+            return self.activations
+        return (TANH if self.type == MLP else RELU,) * (len(self.channels) + len(self.hidden))
+
+    @property
+    def conv_kernels(self) -> tuple[int, ...]:
+        """The side of the kernel of each convolution before the blocks of a resnet."""
+        return self.kernels or (SIDE,) * len(self.channels)
+
+    @property
+    def conv_strides(self) -> tuple[int, ...]:
+        """The stride of each of them."""
+        return self.strides or (1,) * len(self.channels)
+
     def shapes(self, observation: Sequence[int], actions: int) -> Shapes:
         """The shapes of all tensors by name, in the order of the layers, for a game with such observations and
         actions. Raises BadValue if it does not fit the game, or has too many weights."""
-        if (self.channels or self.type not in (MLP, STACK)) and len(observation) != 3:
+        if not self.is_dense and len(observation) != 3:
             raise BadValue(
                 "observation", tuple(observation), f"planes, rows and columns for a network of type {self.type}"
             )
-        layers = {MLP: self._mlp, CONV: self._conv, RESNET: self._resnet, STACK: self._stack}
-        found = layers[self.type](tuple(observation), actions)
+        found = (self._resnet if self.type == RESNET else self._stack)(tuple(observation), actions)
         if (count := sum(map(math.prod, found.values()))) > MOST_WEIGHTS:
             raise BadValue("weights", count, f"at most {MOST_WEIGHTS:,}: choose smaller layers")
         return found
-
-    def _mlp(self, observation: tuple[int, ...], actions: int) -> Shapes:
-        found, last = _connected(math.prod(observation), self.hidden)
-        return found | _layer("policy", last, actions) | _layer("value", last, 1)
-
-    def _conv(self, observation: tuple[int, ...], actions: int) -> Shapes:
-        planes, rows, columns = observation
-        found: Shapes = {}
-        for k, (before, after) in enumerate(itertools.pairwise((planes, *self.channels))):
-            found |= _layer(f"convs.{k}", before, after, SIDE)
-        dense, last = _connected(self.channels[-1] * rows * columns, self.hidden)
-        return found | dense | _layer("policy", last, actions) | _layer("value", last, 1)
 
     def _resnet(self, observation: tuple[int, ...], actions: int) -> Shapes:
         (planes, rows, columns), [width] = observation, self.channels
@@ -102,11 +111,12 @@ class Architecture:
         return found | dense | _layer("value", last, 1)
 
     def _stack(self, observation: tuple[int, ...], actions: int) -> Shapes:
+        """All types but resnets."""
         found: Shapes = {}
         sizes = observation
-        for k, (width, side, stride) in enumerate(zip(self.channels, self.kernels, self.strides, strict=True)):
+        for k, (width, side) in enumerate(zip(self.channels, self.conv_kernels, strict=True)):
             found |= _layer(f"convs.{k}", sizes[0], width, side)
-            sizes = (width, *(-(-size // stride) for size in sizes[1:]))
+            sizes = (width, *strided(sizes[1:], self.conv_strides[k]))
         dense, last = _connected(math.prod(sizes), self.hidden)
         return found | dense | _layer("policy", last, actions) | _layer("value", last, 1)
 
@@ -121,6 +131,11 @@ def has_action_planes(observation: Sequence[int], actions: int) -> bool:
     """Whether actions are numbered `plane * squares + square`, as far as their number tells."""
     _, rows, columns = observation
     return actions % (rows * columns) == 0
+
+
+def strided(image: Sequence[int], stride: int) -> tuple[int, ...]:
+    """Rows and columns that a convolution makes of an image: only its stride makes the image smaller."""
+    return tuple(-(-size // stride) for size in image)
 
 
 def _connected(inputs: int, hidden: Sequence[int]) -> tuple[Shapes, int]:

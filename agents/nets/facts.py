@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.nets.architecture import CONV, HIGHEST_TEMPERATURE, MLP, RESNET, check_temperature
+from agents.nets.architecture import HIGHEST_TEMPERATURE, RESNET, STACK, Architecture, check_temperature
 from agents.nets.network import Network, dump, load
 from engine.diagram import Block, Diagram, Role
 from engine.options import option, validate
@@ -56,29 +57,36 @@ def describe(agent: AgentSpec) -> list[tuple[str, str]]:
 
 def layers_text(network: Network) -> str:
     """The layers in words, such as `mlp: 8, 64, 64, 3 + value`."""
-    architecture, actions = network.architecture, network.actions
+    return architecture_text(network.architecture, network.observation, network.actions)
+
+
+def architecture_text(architecture: Architecture, observation: Sequence[int], actions: int) -> str:
+    """The layers in words, such as `stack: 16 channels 3x3/2 relu, 64 silu, 4 + value`; /2 is a stride."""
     hidden = [str(size) for size in architecture.hidden]
-    if architecture.type == MLP:
-        layers = [str(math.prod(network.observation)), *hidden, f"{actions:,} + value"]
-    elif architecture.type == CONV:
-        layers = [f"{width} channels" for width in architecture.channels] + hidden + [f"{actions:,} + value"]
-    else:
+    if architecture.type == RESNET:
         [width] = architecture.channels
         value = f"value ({', '.join(hidden)})" if hidden else "value"
-        layers = [f"{architecture.blocks} residual blocks of {width} channels", f"{actions:,} + {value}"]
-    return f"{architecture.type}: {', '.join(layers)}"
+        return f"resnet: {architecture.blocks} residual blocks of {width} channels, {actions:,} + {value}"
+    layers = [f"{width} channels" for width in architecture.channels] + hidden
+    if architecture.type == STACK:
+        for k, (side, stride) in enumerate(zip(architecture.kernels, architecture.strides, strict=True)):
+            layers[k] += f" {side}x{side}" + (f"/{stride}" if stride > 1 else "")
+        layers = [f"{layer} {name}" for layer, name in zip(layers, architecture.activations, strict=True)]
+    inputs = [str(math.prod(observation))] if architecture.is_dense else []
+    return f"{architecture.type}: {', '.join([*inputs, *layers, f'{actions:,} + value'])}"
 
 
 def draw(agent: AgentSpec) -> Diagram:
     """A block for each layer, from inputs to outputs."""
     network = load(agent.payload)
-    architecture = network.architecture
-    planes = network.observation[0] if len(network.observation) == 3 else 0
+    return architecture_diagram(network.architecture, network.observation, network.actions)
+
+
+def architecture_diagram(architecture: Architecture, observation: Sequence[int], actions: int) -> Diagram:
+    """A block for each layer, from inputs to outputs; convolutions are images."""
+    inputs = math.prod(observation) if architecture.is_dense else observation[0]
     parts: list[tuple[int, bool, Role, str]] = []  # outputs, whether it is an image, role, text
-    if architecture.type == MLP or not planes:
-        parts.append((math.prod(network.observation), False, "input", f"{math.prod(network.observation)}"))
-    else:
-        parts.append((planes, True, "input", f"{planes}"))
+    parts.append((inputs, not architecture.is_dense, "input", f"{inputs}"))
     parts += [(width, True, "hidden", f"{width}") for width in architecture.channels]
     if architecture.type == RESNET:
         [width] = architecture.channels
@@ -87,7 +95,7 @@ def draw(agent: AgentSpec) -> Diagram:
         parts += [(width, True, "hidden", texts.get(k, "")) for k in range(shown)]
     else:
         parts += [(size, False, "hidden", f"{size}") for size in architecture.hidden]
-    parts.append((network.actions, False, "output", f"{network.actions:,}"))
+    parts.append((actions, False, "output", f"{actions:,}"))
     blocks = [
         Block((k + 0.5) / len(parts), min(max(math.log2(size + 1) / TALLEST, 0.12), 1.0), role, image=image, text=text)
         for k, (size, image, role, text) in enumerate(parts)

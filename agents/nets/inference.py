@@ -9,7 +9,7 @@ where they have the same inputs. Images are stored with their channels last, as 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -18,12 +18,20 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from agents.nets.architecture import CONV, MLP, SQUEEZED
+from agents.nets.architecture import ELU, LEAKY_RELU, RELU, RESNET, SILU, SQUEEZED, TANH, strided
 from agents.nets.network import Network
 
 CHUNK = 16  # rows
 PAD = 16  # outputs of a layer
 Array = NDArray[np.float32]
+
+ACTIVATE: Mapping[str, Callable[[Tensor], Tensor]] = {  # in place; 0 stays 0, so padding changes nothing
+    RELU: torch.relu_,
+    LEAKY_RELU: functional.leaky_relu_,
+    ELU: functional.elu_,
+    SILU: lambda x: functional.silu(x, inplace=True),
+    TANH: torch.tanh_,
+}
 
 
 @contextmanager
@@ -40,7 +48,7 @@ def evaluating() -> Iterator[None]:
 
 
 def inference_of(network: Network) -> Inference:
-    return {MLP: MlpInference, CONV: ConvInference}.get(network.architecture.type, ResnetInference)(network)
+    return (ResnetInference if network.architecture.type == RESNET else StackInference)(network)
 
 
 class Linear:
@@ -61,18 +69,18 @@ class Linear:
 
 
 class Conv:
-    """Convolutions side by side, as one."""
+    """Convolutions side by side, as one. Only a stride makes the image smaller."""
 
-    def __init__(self, network: Network, *names: str, inputs: int) -> None:
+    def __init__(self, network: Network, *names: str, inputs: int, stride: int = 1) -> None:
         weights, bias = _joined(network, names)
-        self.outputs, self._margin = _pad(len(bias)), weights.shape[-1] // 2
+        self.outputs, self._margin, self._stride = _pad(len(bias)), weights.shape[-1] // 2, stride
         padded = np.zeros((self.outputs, inputs, *weights.shape[2:]), np.float32)
         padded[: len(bias), : weights.shape[1]] = weights
         self.weights = torch.from_numpy(padded).contiguous(memory_format=torch.channels_last)
         self.bias = _padded_bias(bias)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return functional.conv2d(x, self.weights, self.bias, padding=self._margin)
+        return functional.conv2d(x, self.weights, self.bias, stride=self._stride, padding=self._margin)
 
 
 def _pad(size: int) -> int:
@@ -115,50 +123,38 @@ class Inference:
         raise NotImplementedError
 
 
-class MlpInference(Inference):
-    """Layers with tanh."""
+class StackInference(Inference):
+    """Convolutions, then fully connected layers, each with an activation: all types but resnets."""
 
     def __init__(self, network: Network) -> None:
         super().__init__(network)
-        self._layers: list[Linear] = []
-        inputs = math.prod(network.observation)
-        for k in range(len(network.architecture.hidden)):
-            self._layers.append(Linear(network, f"layers.{k}", inputs=inputs))
-            inputs = self._layers[-1].outputs
-        self._heads = Linear(network, "policy", "value", inputs=inputs)
-
-    def _forward(self, x: Tensor) -> tuple[Array, Array]:
-        x = x.view(CHUNK, -1)
-        for layer in self._layers:
-            x = layer(x).tanh_()
-        heads = self._heads(x).numpy()
-        return heads[:, : self._actions], heads[:, self._actions]
-
-
-class ConvInference(Inference):
-    """Convolutions and layers with ReLU."""
-
-    def __init__(self, network: Network) -> None:
-        super().__init__(network)
-        self._convs: list[Conv] = []
-        inputs = network.observation[0]
-        for k in range(len(network.architecture.channels)):
-            self._convs.append(Conv(network, f"convs.{k}", inputs=inputs))
-            inputs = self._convs[-1].outputs
-        self._layers: list[Linear] = []
-        image = self._image
-        for k in range(len(network.architecture.hidden)):
-            self._layers.append(Linear(network, f"layers.{k}", inputs=inputs, image=image))
-            inputs, image = self._layers[-1].outputs, ()
+        architecture = network.architecture
+        activations = iter(map(ACTIVATE.__getitem__, architecture.layer_activations))
+        self._convs: list[tuple[Conv, Callable[[Tensor], Tensor]]] = []
+        inputs, image = network.observation[0], self._image
+        for k, stride in enumerate(architecture.conv_strides):
+            conv = Conv(network, f"convs.{k}", inputs=inputs, stride=stride)
+            self._convs.append((conv, next(activations)))
+            inputs, image = conv.outputs, strided(image, stride)
+        if not self._convs:
+            inputs, image = math.prod(network.observation), ()
+        self._layers: list[tuple[Linear, Callable[[Tensor], Tensor]]] = []
+        for k in range(len(architecture.hidden)):
+            layer = Linear(network, f"layers.{k}", inputs=inputs, image=image)
+            self._layers.append((layer, next(activations)))
+            inputs, image = layer.outputs, ()
         self._heads = Linear(network, "policy", "value", inputs=inputs, image=image)
 
     def _forward(self, x: Tensor) -> tuple[Array, Array]:
-        x = x.contiguous(memory_format=torch.channels_last)
-        for conv in self._convs:
-            x = conv(x).relu_()
-        x = _pixels(x)
-        for layer in self._layers:
-            x = layer(x).relu_()
+        if self._convs:
+            x = x.contiguous(memory_format=torch.channels_last)
+            for conv, activate in self._convs:
+                x = activate(conv(x))
+            x = _pixels(x)
+        else:
+            x = x.view(CHUNK, -1)
+        for layer, activate in self._layers:
+            x = activate(layer(x))
         heads = self._heads(x).numpy()
         return heads[:, : self._actions], heads[:, self._actions]
 

@@ -1,8 +1,9 @@
 """Small networks of fully connected layers (MLPs), any number of them in flat arrays, one row at a time.
 
-The hidden layers end in tanh. The last layer is linear and holds two heads side by side: a logit for each action, then
-the value of the position. Actions are sampled from the softmax of the logits of legal actions. All sums have a fixed
-order and nothing calls the C library, so a row gives the same bits on every machine, whatever else is evaluated.
+Each hidden layer ends in its activation. The last layer is linear and holds two heads side by side: a logit for each
+action, then the value of the position. Actions are sampled from the softmax of the logits of legal actions. All sums
+have a fixed order and nothing calls the C library, so a row gives the same bits on every machine, whatever else is
+evaluated.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from agents.nets.architecture import check_temperature
-from agents.nets.arithmetic import tanh_row
+from agents.nets.architecture import ACTIVATIONS, ELU, LEAKY_RELU, RELU, SILU, TANH, check_temperature
+from agents.nets.arithmetic import elu_row, leaky_relu_row, relu_row, silu_row, tanh_row
 from agents.nets.sampling import CHOICE, INVALID, answer, choice_of
-from engine.errors import BadValue
+from engine.errors import BadValue, UnknownName
 from engine.game import BROKEN, Decisions, Game, Indices, Ints, Observations, Seeds, Views
 from engine.kernels import bare, row
 from engine.play.match import AgentSpec, MatchResult
@@ -29,24 +30,34 @@ PAD = 8  # layers are padded with zeros to a multiple of this: then the compiler
 LINE = 16  # numbers in a cache line
 
 NET = np.dtype([("layer", "i8"), ("layers", "i8"), *CHOICE.descr[:3]], align=True)
-LAYER = np.dtype([("inputs", "u8"), ("outputs", "u8"), ("bias", "u8"), ("weights", "u8")], align=True)
+SIZES = ("inputs", "outputs", "bias", "weights")
+LAYER = np.dtype([*((name, "u8") for name in SIZES), ("activation", "i8")], align=True)
 """Sizes, and where bias and weights begin. Unsigned: indices then need no check for negative ones, worth a fifth."""
+
+LINEAR = -1  # the activation of the last layer; others are places in ACTIVATIONS
+IS_RELU, IS_LEAKY_RELU, IS_ELU, IS_SILU, IS_TANH = map(ACTIVATIONS.index, (RELU, LEAKY_RELU, ELU, SILU, TANH))
 
 
 @dataclass(frozen=True, eq=False)
 class Mlp:
     """One network; `temperature` 0 plays the action with the largest logit."""
 
-    weights: tuple[
-        Weights, ...
-    ]  # [inputs, outputs] of each layer; the last has an output for each action and the value
+    # [inputs, outputs] of each layer; the last has an output for each action and the value
+    weights: tuple[Weights, ...]
     biases: tuple[Weights, ...]
     temperature: float = 1.0
+    activations: tuple[str, ...] = ()  # of each layer but the last; empty: tanh
 
     def check(self, inputs: int, actions: int) -> None:
         """Raise BadValue unless it fits a game with so many observed numbers and actions."""
         if len(self.weights) != len(self.biases):
             raise BadValue("biases", len(self.biases), f"{len(self.weights)} arrays, one for each array of weights")
+        if self.activations and len(self.activations) != len(self.weights) - 1:
+            needed = f"{len(self.weights) - 1}, one for each layer but the last"
+            raise BadValue("activations", self.activations, needed)
+        for name in self.activations:
+            if name not in ACTIVATIONS:
+                raise UnknownName("activation", name, ACTIVATIONS)
         check_temperature(self.temperature)
         sizes = [inputs, *(len(bias) for bias in self.biases)]
         for layer, weights in enumerate(self.weights):
@@ -72,6 +83,20 @@ def _layer_row(x, layer, weights, out):  # type: ignore[no-untyped-def]
         at += uint64(4) * count
 
 
+@row
+def _activate(values, count, activation):  # type: ignore[no-untyped-def]
+    if activation == IS_TANH:
+        tanh_row(values, count)
+    elif activation == IS_RELU:
+        relu_row(values, count)
+    elif activation == IS_LEAKY_RELU:
+        leaky_relu_row(values, count)
+    elif activation == IS_ELU:
+        elu_row(values, count)
+    elif activation == IS_SILU:
+        silu_row(values, count)
+
+
 @bare
 def _forward(nets, layers, weights, values, agent, obs):  # type: ignore[no-untyped-def]
     """Evaluate one network; the row of `values` that holds its outputs."""
@@ -84,8 +109,7 @@ def _forward(nets, layers, weights, values, agent, obs):  # type: ignore[no-unty
     for k in range(net.layers):
         layer, out = layers[net.layer + k], values[(k + 1) & 1]
         _layer_row(values[k & 1], layer, weights, out)
-        if k + 1 < net.layers:
-            tanh_row(out, layer.outputs)
+        _activate(out, layer.outputs, layer.activation)
     return net.layers & 1
 
 
@@ -166,7 +190,7 @@ class MlpPilot:
         mlp.check(self._inputs, self._actions)
         layers, at = [], len(self._weights)
         for inputs, outputs in _padded(mlp):
-            layers.append((inputs, outputs, at, at + outputs))
+            layers.append((inputs, outputs, at, at + outputs, LINEAR))
             at += outputs + inputs * outputs
         net = (len(self._layers), len(layers), self._actions, 1.0, 0)
         self._nets = np.append(self._nets, np.array([net], NET))
@@ -179,7 +203,7 @@ class MlpPilot:
         return len(self._nets) - 1
 
     def replace(self, number: int, agent: AgentSpec) -> None:
-        """Sets new weights of a loaded agent, with layers of the same sizes; running matches use them at once."""
+        """Sets another network of a loaded agent, with layers of the same sizes; running matches use it at once."""
         mlp, net = self._read(agent.payload), self._nets[number]
         mlp.check(self._inputs, self._actions)
         layers = self._layers[net["layer"] : net["layer"] + net["layers"]]
@@ -191,8 +215,12 @@ class MlpPilot:
     def _fill(self, number: int, mlp: Mlp) -> None:
         net = self._nets[number : number + 1]
         _, net["scale"], net["greedy"] = choice_of(self._actions, mlp.temperature)
+        activations = mlp.activations or (TANH,) * (len(mlp.weights) - 1)
         for k, (weights, bias) in enumerate(zip(mlp.weights, mlp.biases, strict=True)):
-            inputs, outputs, first, second = self._layers[int(net["layer"][0]) + k].tolist()
+            layer = self._layers[int(net["layer"][0]) + k]
+            inputs, outputs, first, second = (int(layer[name]) for name in SIZES)
+            if k < len(activations):
+                layer["activation"] = ACTIVATIONS.index(activations[k])
             self._weights[first:second] = 0.0
             self._weights[first : first + len(bias)] = bias
             padded = self._weights[second : second + inputs * outputs].reshape(inputs, outputs)

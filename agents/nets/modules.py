@@ -6,7 +6,7 @@ The parameters have the names and shapes that `Architecture.shapes` lists.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -14,7 +14,30 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from agents.nets.architecture import CONV, MLP, RESNET, SIDE, SQUEEZED, Architecture, has_action_planes
+from agents.nets.architecture import (
+    ELU,
+    LEAKY_RELU,
+    RELU,
+    RESNET,
+    SIDE,
+    SILU,
+    SQUEEZED,
+    STACK,
+    TANH,
+    Architecture,
+    has_action_planes,
+    strided,
+)
+
+ACTIVATE: Mapping[str, Callable[[Tensor], Tensor]] = {
+    RELU: functional.relu,
+    LEAKY_RELU: functional.leaky_relu,
+    ELU: functional.elu,
+    SILU: functional.silu,
+    TANH: torch.tanh,
+}
+# With them the mean square of the outputs is 1 if the layer's inputs are independent and normally distributed.
+GAINS = {RELU: 1.41421, LEAKY_RELU: 1.41414, ELU: 1.24520, SILU: 1.67653, TANH: 1.59254}
 
 
 class PolicyValueNet(nn.Module):
@@ -33,20 +56,15 @@ class PolicyValueNet(nn.Module):
 
     def _add_layers(self) -> None:
         architecture, observation, actions = self.architecture, self.observation, self.actions
-        if architecture.type == MLP:
-            inputs = math.prod(observation)
-        else:
+        if architecture.type == RESNET:
             planes, rows, columns = observation
-            if architecture.type == CONV:
-                sizes = (planes, *architecture.channels)
-                self.convs = nn.ModuleList(_conv(sizes[k], sizes[k + 1], SIDE) for k in range(len(sizes) - 1))
-                inputs = sizes[-1] * rows * columns
-            else:
-                [width] = architecture.channels
-                self.stem = _conv(planes, width, SIDE)
-                self.blocks = nn.ModuleList(Block(width) for _ in range(architecture.blocks))
-                self.squeeze = _conv(width, SQUEEZED, 1)
-                inputs = SQUEEZED * rows * columns
+            [width] = architecture.channels
+            self.stem = _conv(planes, width, SIDE)
+            self.blocks = nn.ModuleList(Block(width) for _ in range(architecture.blocks))
+            self.squeeze = _conv(width, SQUEEZED, 1)
+            inputs = SQUEEZED * rows * columns
+        else:
+            inputs = self._add_convs()
         sizes = (inputs, *architecture.hidden)
         self.layers = nn.ModuleList(nn.Linear(sizes[k], sizes[k + 1]) for k in range(len(sizes) - 1))
         self.value = nn.Linear(sizes[-1], 1)
@@ -57,17 +75,27 @@ class PolicyValueNet(nn.Module):
         else:
             self.policy = nn.Linear(width * rows * columns, actions)
 
+    def _add_convs(self) -> int:
+        """The convolutions of all types but resnets; returns the number of values after them."""
+        architecture, image = self.architecture, self.observation[1:]
+        sizes = (self.observation[0], *architecture.channels)
+        self.convs = nn.ModuleList()
+        for k, (side, stride) in enumerate(zip(architecture.conv_kernels, architecture.conv_strides, strict=True)):
+            self.convs.append(_conv(sizes[k], sizes[k + 1], side, stride))
+            image = strided(image, stride)
+        return sizes[-1] * math.prod(image)
+
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Logits as [rows, actions] and values as [rows]."""
         if self.architecture.type == RESNET:
             return self._resnet(obs)
+        activations = [ACTIVATE[name] for name in self.architecture.layer_activations]
         x = obs
-        if self.architecture.type == CONV:
-            for conv in self.convs:
-                x = functional.relu(conv(x))
+        for k, conv in enumerate(self.convs):
+            x = activations[k](conv(x))
         x = x.flatten(1)
-        for layer in self.layers:
-            x = torch.tanh(layer(x)) if self.architecture.type == MLP else functional.relu(layer(x))
+        for k, layer in enumerate(self.layers, len(self.convs)):
+            x = activations[k](layer(x))
         return self.policy(x), self.value(x).squeeze(1)
 
     def _resnet(self, obs: Tensor) -> tuple[Tensor, Tensor]:
@@ -92,9 +120,15 @@ class PolicyValueNet(nn.Module):
 
     def draw_tensors(self, generator: torch.Generator) -> None:
         """Sets orthogonal weights and zero biases, as usual for PPO (Huang et al. 2022): gain sqrt(2) inside, 0.01 for
-        the policy, so that the first policy is almost uniform, and 1 for the value. The second convolution of each
-        residual block is zero, so that the block begins as the identity."""
+        the policy, so that the first policy is almost uniform, and 1 for the value. Inside a stack, gains follow from
+        the activations. The second convolution of each residual block is zero, so that the block begins as the
+        identity."""
         gains = {"policy.weight": 0.01, "value.weight": 1.0}
+        if self.architecture.type == STACK:
+            names = [f"convs.{k}.weight" for k in range(len(self.convs))]
+            names += [f"layers.{k}.weight" for k in range(len(self.layers))]
+            activations = self.architecture.layer_activations
+            gains |= {name: GAINS[activation] for name, activation in zip(names, activations, strict=True)}
         with torch.no_grad():
             for name, parameter in self.named_parameters():
                 if name.endswith((".bias", ".second.weight")):
@@ -114,5 +148,5 @@ class Block(nn.Module):
         return functional.relu(x + self.second(functional.relu(self.first(x))))
 
 
-def _conv(inputs: int, outputs: int, side: int) -> nn.Conv2d:
-    return nn.Conv2d(inputs, outputs, side, padding=side // 2)
+def _conv(inputs: int, outputs: int, side: int, stride: int = 1) -> nn.Conv2d:
+    return nn.Conv2d(inputs, outputs, side, stride, padding=side // 2)

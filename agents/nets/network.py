@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
-from agents.nets.architecture import Architecture, check_temperature
+from agents.nets.architecture import STACK, Architecture, check_temperature
 from engine import codec
 from engine.errors import BadValue
 from engine.game import Game
@@ -89,7 +89,17 @@ def dump(network: Network) -> bytes:
     """The network as safetensors."""
     about = About(FORMAT, network.game, network.observation, network.actions, network.architecture, network.temperature)
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in network.tensors.items()}
-    return save(tensors, {KEY: codec.dump(about)})
+    return save(tensors, {KEY: _metadata(about)})
+
+
+def _metadata(about: About) -> str:
+    """As JSON. What only stacks have is left out for others: their files are as those of older versions of Ringside,
+    which could not read them otherwise."""
+    values = codec.read(codec.dump(about))
+    if about.architecture.type != STACK:
+        for name in ("kernels", "strides", "activations"):
+            del values["architecture"][name]
+    return codec.dump(values)
 
 
 def load(payload: bytes) -> Network:

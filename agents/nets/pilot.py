@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from agents.nets.architecture import MLP, Architecture
+from agents.nets.architecture import MLP, STACK, Architecture
 from agents.nets.facts import configure, describe, draw, settings
 from agents.nets.mlp import Mlp, MlpPilot
 from agents.nets.network import Network, dump, load
@@ -24,7 +24,7 @@ LARGEST = 300_000  # weights: above it torch is faster; the guide's page on netw
 def is_small(architecture: Architecture, observation: Sequence[int], actions: int) -> bool:
     """Whether a network is played in compiled code."""
     sizes = map(math.prod, architecture.shapes(observation, actions).values())
-    return architecture.type == MLP and sum(sizes) <= LARGEST
+    return architecture.is_dense and sum(sizes) <= LARGEST
 
 
 def kind_for(architecture: Architecture, observation: Sequence[int], actions: int) -> AgentKind:
@@ -45,7 +45,8 @@ def mlp_of(network: Network) -> Mlp:
         tuple(np.concatenate([network.tensors[f"{name}.{part}"] for name in names]) for part in ("weight", "bias"))
         for names in (*layers, ("policy", "value"))
     ]
-    return Mlp(tuple(weight.T for weight, _ in joined), tuple(bias for _, bias in joined), network.temperature)
+    weights, biases = tuple(weight.T for weight, _ in joined), tuple(bias for _, bias in joined)
+    return Mlp(weights, biases, network.temperature, network.architecture.layer_activations)
 
 
 _loaded = lru_cache(4)(load)  # the parts of a rollout load new weights one after the other
@@ -61,8 +62,9 @@ class NetPilot(MlpPilot):
     def _read_network(self, payload: bytes) -> Mlp:
         network = _loaded(payload)
         network.check_game(self._game)
-        if network.architecture.type != MLP:
-            raise BadValue("architecture", network.architecture.type, f"{MLP}; the kind torch-net plays this network")
+        if not network.architecture.is_dense:
+            needed = f"{MLP}, or {STACK} without convolutions; the kind torch-net plays this network"
+            raise BadValue("architecture", network.architecture.type, needed)
         if not is_small(network.architecture, network.observation, network.actions):
             raise BadValue(
                 "weights", network.weights, f"at most {LARGEST:,}; the kind torch-net is faster for this network"

@@ -25,7 +25,13 @@ ROWS = 64
 CASES = (
     ("pong", Architecture("mlp", (64, 64))),
     ("pong", Architecture("mlp", (256, 256))),
+    ("pong", Architecture("stack", (64, 64), activations=("relu", "relu"))),
+    ("pong", Architecture("stack", (64, 64), activations=("silu", "silu"))),
     ("treasure-hunt", Architecture("conv", (128,), (16, 32))),
+    (
+        "treasure-hunt",
+        Architecture("stack", (128,), (16, 32), kernels=(3, 3), strides=(1, 2), activations=("silu", "silu", "silu")),
+    ),
     ("shogi", Architecture("resnet", (64,), (32,), 3)),
     ("shogi", Architecture("resnet", (64,), (64,), 4)),
 )
@@ -64,8 +70,12 @@ def figures(quick: bool) -> Iterator[Figure]:
 
 
 def _text(net: Architecture) -> str:
-    sizes = [f"{net.blocks} blocks of {net.channels[0]}"] if net.blocks else map(str, (*net.channels, *net.hidden))
-    return f"{net.type} {'-'.join(sizes)}"
+    sizes = [str(size) for size in (*net.channels, *net.hidden)]
+    if net.blocks:
+        sizes = [f"{net.blocks} blocks of {net.channels[0]}"]
+    for k, stride in enumerate(net.strides):
+        sizes[k] += f"/{stride}" if stride > 1 else ""
+    return " ".join([net.type, "-".join(sizes), *dict.fromkeys(net.activations)])
 
 
 def _job(kind: AgentKind, game: Game, architecture: Architecture) -> Callable[[], object]:

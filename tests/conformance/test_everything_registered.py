@@ -53,6 +53,16 @@ def test_networks_pass_the_checks_in_every_game(kind: str, name: str) -> None:
     check_kind(KINDS.get(kind), game, matches=3, agents=[AgentSpec("drawn", kind, payload)])
 
 
+@pytest.mark.parametrize("name", GAME_NAMES)
+@pytest.mark.parametrize("kind", NETWORK_KINDS)
+def test_stacks_pass_the_checks_in_every_game(kind: str, name: str) -> None:
+    game = new_game(name)
+    image = kind != "net" and len(game.info.observation) == 3
+    drawn = networks.drawn(networks.CONV_STACK if image else networks.STACK, game)
+    payload = to_onnx(drawn) if kind == "onnx" else dump(drawn)
+    check_kind(KINDS.get(kind), game, matches=3, agents=[AgentSpec("drawn", kind, payload)])
+
+
 @pytest.mark.parametrize("seats", [1, 2, 10])
 def test_a_game_may_have_from_one_to_ten_seats(seats: int) -> None:
     game = new_game("bids", seats=seats)

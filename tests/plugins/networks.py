@@ -13,6 +13,15 @@ from engine.game import Game
 SMALL = Architecture("mlp", (16, 8))
 CONV = Architecture("conv", (32,), (8, 16))
 RESNET = Architecture("resnet", (16,), (8,), 2)
+STACK = Architecture("stack", (16, 12, 9, 16, 8), activations=("relu", "silu", "elu", "leaky_relu", "tanh"))
+CONV_STACK = Architecture(
+    "stack",
+    (20, 9),
+    (8, 16, 5),
+    kernels=(3, 5, 1),
+    strides=(1, 2, 1),
+    activations=("silu", "elu", "tanh", "relu", "elu"),
+)
 
 
 def drawn(architecture: Architecture, game: Game, seed: int = 0, temperature: float = 1.0) -> Network:

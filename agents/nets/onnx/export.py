@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agents.nets.architecture import CONV, MLP
+from agents.nets.architecture import ELU, LEAKY_RELU, RELU, RESNET, SILU, TANH
 from agents.nets.network import Network, load
 from agents.nets.onnx.model import GAME, TEMPERATURE, metadata
 from engine.play.match import AgentSpec
@@ -20,6 +20,7 @@ IR_VERSION, OPSET = 8, 17
 FLOAT = 1  # type of tensors
 BATCH = "batch"  # name of the free size
 INT_ATTRIBUTE, INTS_ATTRIBUTE = 2, 7
+OPERATORS = {RELU: "Relu", LEAKY_RELU: "LeakyRelu", ELU: "Elu", TANH: "Tanh"}  # their default slopes are ours
 
 
 def agent_to_onnx(agent: AgentSpec) -> bytes:
@@ -29,29 +30,36 @@ def agent_to_onnx(agent: AgentSpec) -> bytes:
 def to_onnx(network: Network) -> bytes:
     """The network as the content of an ONNX file."""
     graph = _Graph(network)
-    if network.architecture.type == MLP:
-        hidden = graph.layers("observation", "Tanh")
-        graph.gemm("policy", hidden, "logits")
-    elif network.architecture.type == CONV:
-        x = "observation"
-        for k in range(len(network.architecture.channels)):
-            x = graph.node("Relu", [graph.conv(f"convs.{k}", x)])
-        hidden = graph.layers(x, "Relu")
-        graph.gemm("policy", hidden, "logits")
-    else:
-        x = graph.node("Relu", [graph.conv("stem", "observation")])
-        for k in range(network.architecture.blocks):
-            inner = graph.node("Relu", [graph.conv(f"blocks.{k}.first", x)])
-            x = graph.node("Relu", [graph.node("Add", [x, graph.conv(f"blocks.{k}.second", inner)])])
-        if network.tensors["policy.weight"].ndim == 4:  # actions are planes
-            graph.node("Flatten", [graph.conv("policy", x)], "logits", axis=1)
-        else:
-            graph.gemm("policy", graph.node("Flatten", [x], axis=1), "logits")
-        hidden = graph.layers(graph.node("Relu", [graph.conv("squeeze", x)]), "Relu")
+    hidden = _resnet(graph, network) if network.architecture.type == RESNET else _stack(graph, network)
     graph.gemm("value", hidden, "value")
     entries = metadata(GAME, network.game) + metadata(TEMPERATURE, repr(network.temperature))
     opset = field(8, field(1, "") + field(2, OPSET))
     return field(1, IR_VERSION) + field(2, "Ringside") + field(7, graph.content()) + opset + entries
+
+
+def _stack(graph: _Graph, network: Network) -> str:
+    """Adds everything but the value head; returns the name of its input."""
+    x, activations = "observation", network.architecture.layer_activations
+    strides = network.architecture.conv_strides
+    for k, stride in enumerate(strides):
+        x = graph.activation(activations[k], graph.conv(f"convs.{k}", x, stride))
+    hidden = graph.layers(x, activations[len(strides) :])
+    graph.gemm("policy", hidden, "logits")
+    return hidden
+
+
+def _resnet(graph: _Graph, network: Network) -> str:
+    """Adds everything but the value head; returns the name of its input."""
+    x = graph.node("Relu", [graph.conv("stem", "observation")])
+    for k in range(network.architecture.blocks):
+        inner = graph.node("Relu", [graph.conv(f"blocks.{k}.first", x)])
+        x = graph.node("Relu", [graph.node("Add", [x, graph.conv(f"blocks.{k}.second", inner)])])
+    if network.tensors["policy.weight"].ndim == 4:  # actions are planes
+        graph.node("Flatten", [graph.conv("policy", x)], "logits", axis=1)
+    else:
+        graph.gemm("policy", graph.node("Flatten", [x], axis=1), "logits")
+    squeezed = graph.node("Relu", [graph.conv("squeeze", x)])
+    return graph.layers(squeezed, (RELU,) * len(network.architecture.hidden))
 
 
 class _Graph:
@@ -72,17 +80,25 @@ class _Graph:
         """A fully connected layer; its weights are [outputs, inputs], as torch has them."""
         return self.node("Gemm", [x, f"{layer}.weight", f"{layer}.bias"], output, transB=1)
 
-    def conv(self, layer: str, x: str) -> str:
-        """A convolution that keeps the size of the image."""
+    def activation(self, name: str, x: str) -> str:
+        if name == SILU:  # no operator of this opset
+            return self.node("Mul", [x, self.node("Sigmoid", [x])])
+        return self.node(OPERATORS[name], [x])
+
+    def conv(self, layer: str, x: str, stride: int = 1) -> str:
+        """A convolution; only its stride makes the image smaller."""
         side = self._network.tensors[f"{layer}.weight"].shape[-1]
         inputs = [x, f"{layer}.weight", f"{layer}.bias"]
-        return self.node("Conv", inputs, kernel_shape=[side, side], pads=[side // 2] * 4)
+        attributes = {"kernel_shape": [side, side], "pads": [side // 2] * 4}
+        if stride > 1:
+            attributes["strides"] = [stride, stride]
+        return self.node("Conv", inputs, "", **attributes)
 
-    def layers(self, x: str, activation: str) -> str:
+    def layers(self, x: str, activations: Sequence[str]) -> str:
         """The hidden layers, which see their input as a row of numbers."""
         x = self.node("Flatten", [x], axis=1)
-        for k in range(len(self._network.architecture.hidden)):
-            x = self.node(activation, [self.gemm(f"layers.{k}", x)])
+        for k, name in enumerate(activations):
+            x = self.activation(name, self.gemm(f"layers.{k}", x))
         return x
 
     def content(self) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from agents.nets.architecture import (
     CONV,
@@ -17,6 +17,7 @@ from agents.nets.architecture import (
     has_action_planes,
     parse_sizes,
 )
+from agents.nets.facts import architecture_text
 from agents.nets.network import load
 from agents.training.matchmaking import bot_names, ready_bots
 from agents.training.schedules import SHAPES
@@ -198,14 +199,16 @@ class PpoConfig(Trainer):
             usual = MLP if not image else RESNET if has_action_planes(observation, actions) else CONV
             type = inherited.type if inherited is not None else usual
         base = inherited if inherited is not None and inherited.type == type else SIZES[type]
-        found = replace(
-            base,
-            hidden=parse_sizes("hidden", self.hidden) or base.hidden,
-            channels=parse_sizes("channels", self.channels) or base.channels,
-            blocks=self.blocks or base.blocks,
-        )
-        if inherited is not None and found != inherited:
-            raise BadValue("network", found, f"that of the agent to start from, {inherited}, or left to it")
+        sizes: dict[str, Any] = {
+            "hidden": parse_sizes("hidden", self.hidden) or base.hidden,
+            "channels": parse_sizes("channels", self.channels) or base.channels,
+            "blocks": self.blocks or base.blocks,
+        }
+        wanted: dict[str, Any] = {"type": type} | sizes
+        if inherited is not None and wanted != {name: getattr(inherited, name) for name in wanted}:
+            own = architecture_text(inherited, observation, actions)
+            raise BadValue("network", wanted, f"that of the agent to start from, {own}, or left to it")
+        found = replace(base, **sizes)
         found.shapes(observation, actions)
         return found
 

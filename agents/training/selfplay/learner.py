@@ -65,14 +65,15 @@ class Learner:
     def __init__(self, settings: PpoConfig, game: Game, architecture: Architecture) -> None:
         self._settings, self.game_name, self.architecture = settings, game.spec.name, architecture
         self.device = device_of(settings.device)
-        self._observation, self._flat = tuple(game.info.observation), architecture.type == MLP
+        self._observation, self._flat = tuple(game.info.observation), architecture.is_dense
         self.net = PolicyValueNet(architecture, self._observation, game.info.actions)
         self.net.draw_tensors(torch.Generator().manual_seed(derive(settings.seed, "ppo weights") >> 1))
         self.net.to(self.device)
         self.scale = InputScale(self._observation, self._flat)
         self._inherited = False  # whether the network has played before
-        small = self.device.type == "cpu" and is_small(architecture, self._observation, game.info.actions)
-        self._step: Step = MlpStep(self.net, settings) if small else TorchStep(self.net, settings)
+        small = architecture.type == MLP and is_small(architecture, self._observation, game.info.actions)
+        written_out = small and self.device.type == "cpu"
+        self._step: Step = MlpStep(self.net, settings) if written_out else TorchStep(self.net, settings)
 
     # The network as a player
 
@@ -83,8 +84,8 @@ class Learner:
     def network(self, temperature: float) -> Network:
         """The network as it is now, with the scale of its inputs in its first layer."""
         tensors = self.net.tensors()
-        weight, bias = self._first_layer
-        tensors[weight], tensors[bias] = self._unscaled(tensors[weight], tensors[bias])
+        for weight, bias in self._first_layers:
+            tensors[weight], tensors[bias] = self._unscaled(tensors[weight], tensors[bias])
         return Network(self.game_name, self._observation, self.net.actions, self.architecture, tensors, temperature)
 
     def start_from(self, network: Network) -> None:
@@ -97,19 +98,27 @@ class Learner:
         as before, unless it is new: drawn weights expect scaled inputs."""
         if not self._settings.scale_observations:
             return
-        tensors, (weight, bias) = self.net.tensors(), self._first_layer
-        plain, offset = self._unscaled(tensors[weight], tensors[bias])
+        tensors = self.net.tensors()
+        plain = [self._unscaled(tensors[weight], tensors[bias]) for weight, bias in self._first_layers]
         keep = self._inherited or self.scale.count > 0
         self.scale.add(obs)
         if keep:
-            scaled: NDArray[Any] = plain / self._wide(self.scale.factor, plain.ndim)
-            shifted: NDArray[Any] = offset + scaled @ self.scale.shift if self._flat else offset
-            self.net.set_tensors(tensors | {weight: scaled, bias: shifted})
+            for (weight, bias), (unscaled, offset) in zip(self._first_layers, plain, strict=True):
+                scaled: NDArray[Any] = unscaled / self._wide(self.scale.factor, unscaled.ndim)
+                tensors[weight] = scaled
+                tensors[bias] = offset + scaled @ self.scale.shift if self._flat else offset
+            self.net.set_tensors(tensors)
 
     @property
-    def _first_layer(self) -> tuple[str, str]:
-        name = {MLP: "layers.0", RESNET: "stem"}.get(self.architecture.type, "convs.0")
-        return f"{name}.weight", f"{name}.bias"
+    def _first_layers(self) -> list[tuple[str, str]]:
+        """Weights and bias of each layer that sees the observation."""
+        if self.architecture.type == RESNET:
+            names = ["stem"]
+        elif not self.architecture.is_dense:
+            names = ["convs.0"]
+        else:
+            names = ["layers.0"] if self.architecture.hidden else ["policy", "value"]
+        return [(f"{name}.weight", f"{name}.bias") for name in names]
 
     def _unscaled(self, weight: NDArray[Any], bias: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Weights and bias of the first layer for inputs as the game gives them."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
-from engine.diagram import Diagram
+from engine.diagram import Block, Diagram
 from league_app.gui import theme
 
+TEXT_GAP = 4  # pixels between the names of two layers
 NAMED_HEIGHT, LINE = 90, 18  # pixels: layers of smaller pictures are not named; the height of their names
 
 
@@ -64,7 +67,7 @@ def draw_network(painter: QPainter, rect: QRectF, diagram: Diagram) -> None:
 
 
 def draw_layers(painter: QPainter, rect: QRectF, diagram: Diagram) -> None:
-    """A bar for each layer, a stack of planes for an image; with its text below, if the picture is large enough."""
+    """A bar for each layer, a stack of planes for an image; with its text below, if there is room for it."""
     named = rect.height() >= NAMED_HEIGHT
     room = rect.adjusted(0, 0, 0, -LINE if named else 0)
     step = room.width() / len(diagram.blocks)
@@ -75,6 +78,7 @@ def draw_layers(painter: QPainter, rect: QRectF, diagram: Diagram) -> None:
             QPointF(room.left() + before.x * room.width(), centre),
             QPointF(room.left() + block.x * room.width(), centre),
         )
+    texts = texts_that_fit(painter, room, diagram.blocks) if named else set()
     for block in diagram.blocks:
         x, height = room.left() + block.x * room.width(), block.height * room.height()
         painter.setPen(QPen(theme.colour("surface"), 0.8))
@@ -83,10 +87,23 @@ def draw_layers(painter: QPainter, rect: QRectF, diagram: Diagram) -> None:
         for shift in (-2.0, 0.0, 2.0) if block.image else (0.0,):
             place = QRectF(x - width / 2 + shift, room.center().y() - height / 2 + shift, width, height)
             painter.drawRoundedRect(place, 1.5, 1.5)
-        if named and block.text:
+        if block in texts:
             painter.setPen(theme.colour("muted"))
             below = QRectF(x - 1.5 * step, room.bottom(), 3 * step, LINE)
             painter.drawText(below, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, block.text)
+
+
+def texts_that_fit(painter: QPainter, room: QRectF, blocks: Sequence[Block]) -> set[Block]:
+    """The blocks whose texts are drawn: those of the outputs and, from the inputs on, all that no other text covers."""
+    taken: list[tuple[float, float]] = []
+    found = set()
+    for block in (blocks[-1], *blocks[:-1]):
+        x, width = room.left() + block.x * room.width(), painter.fontMetrics().horizontalAdvance(block.text)
+        left, right = x - width / 2 - TEXT_GAP / 2, x + width / 2 + TEXT_GAP / 2
+        if block.text and all(right <= start or end <= left for start, end in taken):
+            taken.append((left, right))
+            found.add(block)
+    return found
 
 
 def draw_pattern(painter: QPainter, rect: QRectF, content: str) -> None:

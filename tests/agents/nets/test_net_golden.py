@@ -1,4 +1,4 @@
-"""Matches of a small network in Pong whose results must never change, on any machine: compiled code computes it.
+"""Matches of small networks in Pong whose results must never change, on any machine: compiled code computes them.
 
 After a deliberate change raise the version of the kind `net`, then write them anew:
 `python -m tests.agents.nets.test_net_golden`.
@@ -11,8 +11,9 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from agents.nets.architecture import Architecture
+from agents.nets.architecture import ACTIVATIONS, Architecture
 from agents.nets.network import Network
 from agents.nets.pilot import agent
 from engine.game import Game
@@ -21,23 +22,27 @@ from engine.play.match import MatchSpec
 from engine.registry import KINDS, new_game
 from engine.seeding import bits, purpose
 
-FILE = Path(__file__).parents[2] / "golden" / "net.json"
+FOLDER = Path(__file__).parents[2] / "golden"
+Cases = list[tuple[tuple[int, ...], float]]  # hidden and temperature
+MLPS: Cases = [((64, 64), 0.0), ((9, 17), 1.0), ((8,), 0.3)]
+STACKS: Cases = [((16, 24, 8, 9, 16), 1.0), ((7, 8, 9, 10, 11), 0.0)]  # every activation of a stack
+CASES: dict[str, tuple[str, Cases]] = {"net.json": ("mlp", MLPS), "net-stack.json": ("stack", STACKS)}
 WEIGHT = purpose("golden.weight")
 
 
-def network(game: Game, hidden: tuple[int, ...], temperature: float) -> Network:
+def network(game: Game, type: str, hidden: tuple[int, ...], temperature: float) -> Network:
     """Weights from -0.5 to 0.5 that float32 represents exactly, so that they are the same on every machine."""
-    info, architecture, tensors, k = game.info, Architecture("mlp", hidden), {}, 0
+    architecture = Architecture(type, hidden, activations=ACTIVATIONS if type == "stack" else ())
+    info, tensors, k = game.info, {}, 0
     for name, shape in architecture.shapes(info.observation, info.actions).items():
         values = [(bits(1, WEIGHT, ply=k + place) >> 44) / 2**20 - 0.5 for place in range(math.prod(shape))]
         tensors[name], k = np.array(values, np.float32).reshape(shape), k + len(values)
     return Network(game.spec.name, info.observation, info.actions, architecture, tensors, temperature)
 
 
-def records() -> list[dict[str, object]]:
+def records(type: str, cases: Cases) -> list[dict[str, object]]:
     game = new_game("pong")
-    cases = [((64, 64), 0.0), ((9, 17), 1.0), ((8,), 0.3)]
-    nets = [agent(f"net {at}", network(game, hidden, at)) for hidden, at in cases]
+    nets = [agent(f"net {at}", network(game, type, hidden, at)) for hidden, at in cases]
     others = [one for one in KINDS.get("pong-bot").samples(game) if one.id in ("Tracker", "Random")]
     pairs = [(a, b) for a in nets for b in (*nets, *others)]
     specs = [MatchSpec(f"{a.id} - {b.id}", game.spec, (a, b), 1000 + n) for n, (a, b) in enumerate(pairs)]
@@ -48,9 +53,11 @@ def records() -> list[dict[str, object]]:
     ]
 
 
-def test_golden_matches_are_unchanged() -> None:
-    assert records() == json.loads(FILE.read_text())
+@pytest.mark.parametrize("name", CASES)
+def test_golden_matches_are_unchanged(name: str) -> None:
+    assert records(*CASES[name]) == json.loads((FOLDER / name).read_text())
 
 
 if __name__ == "__main__":
-    FILE.write_text("[\n" + ",\n".join(json.dumps(row) for row in records()) + "\n]\n")
+    for name, case in CASES.items():
+        (FOLDER / name).write_text("[\n" + ",\n".join(json.dumps(row) for row in records(*case)) + "\n]\n")

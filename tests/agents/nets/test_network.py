@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
+import tracemalloc
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import save
 
 from agents.nets.architecture import Architecture
 from agents.nets.modules import PolicyValueNet
 from agents.nets.network import Network, dump, load
 from engine.errors import BadValue, RingsideError
 from engine.registry import new_game
+from tests.plugins.networks import CONV_STACK, STACK
 
 MLP = Architecture("mlp", (16, 8))
 CONV = Architecture("conv", (32,), (8, 16))
 RESNET = Architecture("resnet", (16,), (8,), 2)
 CASES = [(MLP, "pong"), (CONV, "treasure-hunt"), (RESNET, "shogi"), (RESNET, "treasure-hunt")]
+CASES += [(STACK, "pong"), (STACK, "shogi"), (CONV_STACK, "treasure-hunt"), (CONV_STACK, "shogi")]
+CASES += [(Architecture("stack", ()), "pong"), (replace(CONV_STACK, hidden=(), activations=("elu",) * 3), "shogi")]
+
+
+ONE_CONV: dict[str, Any] = {
+    "type": "stack", "hidden": (), "channels": (8,), "kernels": (3,), "strides": (1,), "activations": ("relu",),
+}  # fmt: skip
 
 
 def network(architecture: Architecture, name: str, seed: int = 1) -> Network:
@@ -69,6 +81,21 @@ def test_weights_are_drawn_without_the_global_generator() -> None:
         ({"type": "resnet", "channels": (8, 8), "blocks": 1}, "must be 1 to 1 numbers"),
         ({"type": "resnet", "channels": (8,)}, "blocks = 0: must be from 1 to 40"),
         ({"blocks": 1}, "blocks = 1: must be from 0 to 0"),
+        ({"activations": ("relu", "relu")}, "activations = ('relu', 'relu'): must be empty"),
+        ({"type": "conv", "channels": (8,), "kernels": (5,)}, "kernels = (5,): must be empty"),
+        ({"type": "stack"}, "activations = (): must be 2, one for each layer"),
+        ({"type": "stack", "activations": ("relu",)}, "activations = ('relu',): must be 2, one for each layer"),
+        ({"type": "stack", "activations": ("relu", "sign")}, "activations = 'sign': must be one of relu, leaky_relu"),
+        ({"type": "stack", "activations": ["relu", "relu"]}, "must be 2, one for each layer"),
+        ({"type": "stack", "activations": ("relu", 1)}, "activations = 1: must be one of relu"),
+        ({"type": "stack", "hidden": (8,) * 9, "activations": ("relu",) * 9}, "must be 0 to 8 numbers"),
+        ({**ONE_CONV, "kernels": ()}, "kernels = (): must be 1, one for each layer"),
+        ({**ONE_CONV, "kernels": (2,)}, "kernels = 2: must be one of 1, 3, 5, 7"),
+        ({**ONE_CONV, "kernels": (True,)}, "kernels = True: must be one of 1, 3, 5, 7"),
+        ({**ONE_CONV, "strides": (3,)}, "strides = 3: must be one of 1, 2"),
+        ({**ONE_CONV, "strides": (1, 2)}, "strides = (1, 2): must be 1, one for each layer"),
+        ({**ONE_CONV, "channels": (513,)}, "whole numbers from 1 to 512"),
+        ({**ONE_CONV, "blocks": 1}, "blocks = 1: must be from 0 to 0 in a network of type stack"),
     ],
 )
 def test_a_bad_architecture_is_refused_with_the_value(fields: dict[str, Any], text: str) -> None:
@@ -82,6 +109,34 @@ def test_an_architecture_that_does_not_fit_the_game_is_refused() -> None:
         CONV.shapes((8,), 3)
     with pytest.raises(BadValue, match="at most 50,000,000"):
         Architecture("mlp", (4096, 4096, 4096, 4096)).shapes((4096,), 4096)
+    with pytest.raises(BadValue, match=r"observation = \(8,\): must be planes, rows and columns for a .* stack"):
+        CONV_STACK.shapes((8,), 3)
+    with pytest.raises(BadValue, match=r"weights = 4000000000[0-9]+: must be at most 50,000,000"):
+        Architecture("stack", (4,), activations=("relu",)).shapes((10**6, 10**6), 3)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("side", [1, 3, 5, 7])
+@pytest.mark.parametrize("image", [(1, 1), (2, 7), (9, 4)])
+def test_only_a_stride_makes_an_image_smaller(image: tuple[int, int], side: int, stride: int) -> None:
+    one = Architecture("stack", (), (2,), kernels=(side,), strides=(stride,), activations=("relu",))
+    module = PolicyValueNet(one, (3, *image), 4)
+    rows, columns = (math.ceil(size / stride) for size in image)
+    assert module.convs[0](torch.zeros(1, 3, *image)).shape == (1, 2, rows, columns)
+    assert module(torch.zeros(1, 3, *image))[0].shape == (1, 4)
+    assert one.shapes((3, *image), 4)["policy.weight"] == (4, 2 * rows * columns)
+
+
+@pytest.mark.parametrize("activation", ["relu", "leaky_relu", "elu", "silu", "tanh"])
+def test_drawn_weights_neither_amplify_nor_lose_signals(activation: str) -> None:
+    """Through eight layers of each activation; the outputs of tanh shrink faster than those of a single layer."""
+    module = PolicyValueNet(Architecture("stack", (256,) * 8, activations=(activation,) * 8), (256,), 3)
+    module.draw_tensors(torch.Generator().manual_seed(1))
+    x = torch.randn(64, 256, generator=torch.Generator().manual_seed(2))
+    with torch.no_grad():
+        logits, values = module(x)
+    assert 0.2 < float(values.std()) < 5.0
+    assert float(logits.abs().max()) < 0.2
 
 
 def test_a_network_of_another_game_is_refused() -> None:
@@ -110,6 +165,14 @@ def set_about(name: str, value: Any) -> Any:
     return edit
 
 
+def stacked(**changed: Any) -> Any:
+    """Makes the architecture that of a stack, with these fields."""
+    about: dict[str, Any] = {"type": "stack", "hidden": [16, 8], "activations": ["relu", "relu"]}
+    if "channels" in changed:
+        about |= {"kernels": [3], "strides": [1], "activations": ["relu"] * 3}
+    return set_about("architecture", about | changed)
+
+
 @pytest.mark.parametrize(
     ("edit", "text"),
     [
@@ -134,12 +197,55 @@ def set_about(name: str, value: Any) -> Any:
         (set_about("temperature", -1.0), "temperature = -1.0"),
         (set_about("architecture", {"type": "mlp", "hidden": [4096] * 9}), "1 to 8 numbers"),
         (set_about("architecture", {"type": "mlp", "code": "import os"}), "'code'"),
+        (stacked(activations=["relu"]), "activations = ('relu',): must be 2, one for each layer"),
+        (stacked(activations=["relu", "import os"]), "activations = 'import os': must be one of relu"),
+        (stacked(activations="relu"), "architecture.activations = 'relu': must be a list"),
+        (stacked(activations=["relu", 1]), "architecture.activations[1] = 1: must be of type str"),
+        (stacked(activations=["relu", ["relu"]]), "architecture.activations[1] = ['relu']: must be of type str"),
+        (stacked(activations=["relu"] * 10**4), "must be 2, one for each layer"),
+        (stacked(activations=None), "architecture.activations = None: must be a list"),
+        (stacked(kernels=[3]), "kernels = (3,): must be empty"),
+        (stacked(channels=[8], kernels=[2]), "kernels = 2: must be one of 1, 3, 5, 7"),
+        (stacked(channels=[8], kernels=[3.0]), "architecture.kernels[0] = 3.0: must be of type int"),
+        (stacked(channels=[8], kernels=[True]), "architecture.kernels[0] = True: must be of type int"),
+        (stacked(channels=[8], strides=[3]), "strides = 3: must be one of 1, 2"),
+        (stacked(channels=[8], strides=[10**400]), "must be one of 1, 2"),
+        (stacked(channels=[8]), "observation = (8,): must be planes, rows and columns"),
+        (stacked(hidden=[4096] * 8, activations=["relu"] * 8), "weights = 117522436: must be at most 50,000,000"),
+        (stacked(hidden=[10**12, 8]), "whole numbers from 1 to 4096"),
     ],
 )
 def test_a_file_that_contradicts_its_architecture_is_refused(edit: Any, text: str) -> None:
     with pytest.raises(RingsideError) as caught:
         load(edited(dump(network(MLP, "pong")), edit))
     assert text in str(caught.value)
+
+
+def test_sizes_are_refused_before_anything_is_allocated() -> None:
+    """Many times the memory of any computer, which a short file can ask for."""
+    payload = dump(network(STACK, "pong"))
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadValue, match="at most 50,000,000"):
+            load(edited(payload, set_about("observation", [2**31 - 1] * 32)))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+OLDER = (
+    '{"actions":3,"architecture":{"blocks":0,"channels":[],"hidden":[16,8],"type":"mlp"},"format":1,"game":"pong",'
+    '"observation":[8],"temperature":0.0}'
+)
+
+
+def test_files_of_older_versions_are_read_and_written_as_before() -> None:
+    """They had no kernels, strides and activations, and refuse fields that they do not know."""
+    written = network(MLP, "pong")
+    older = save(dict(written.tensors), {"ringside": OLDER})
+    read = load(older)
+    assert read.architecture == MLP
+    assert dump(read) == dump(written) == older
 
 
 def test_bytes_after_the_last_tensor_are_refused() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 
 from agents.nets.architecture import Architecture
+from agents.nets.facts import architecture_diagram
 from agents.nets.network import dump, load
 from agents.nets.onnx.export import to_onnx
 from agents.nets.onnx.model import read_model
@@ -19,14 +23,17 @@ from league_app.gui.context import AppContext
 from league_app.gui.dialogs.add_agents import AddAgentDialog
 from league_app.gui.pages.agent import AgentPage
 from league_app.gui.palette import DARK
-from league_app.gui.training.thumbnail import Thumbnail
-from tests.plugins.networks import drawn
+from league_app.gui.training.thumbnail import Thumbnail, texts_that_fit
+from tests.plugins.networks import STACK, drawn
 
 CASES = {
     "pong": Architecture("mlp", (64, 64)),
     "treasure-hunt": Architecture("conv", (128,), (16, 32)),
     "shogi": Architecture("resnet", (64,), (64,), 10),
 }
+MANY = Architecture(
+    "stack", (256,) * 8, (128,) * 8, kernels=(3,) * 8, strides=(1,) * 8, activations=("silu",) * 16
+)  # more layers than numbers fit below them
 
 
 def shown_page(context: AppContext, qtbot: QtBot, game: str) -> AgentPage:
@@ -87,6 +94,21 @@ def test_a_network_is_drawn_as_layers(qtbot: QtBot) -> None:
         for thumbnail in (picture, empty):
             qtbot.addWidget(thumbnail)
         assert picture.grab().toImage() != empty.grab().toImage()
+
+
+@pytest.mark.parametrize("architecture", [STACK, MANY], ids=["few", "many"])
+def test_texts_of_layers_do_not_cover_each_other(qtbot: QtBot, architecture: Architecture) -> None:
+    hunt = new_game("treasure-hunt").info
+    blocks = architecture_diagram(architecture, hunt.observation, hunt.actions).blocks
+    image = QImage(280, 120, QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    texts = texts_that_fit(painter, QRectF(0, 0, 280, 100), blocks)
+    widths = {block: painter.fontMetrics().horizontalAdvance(block.text) for block in texts}
+    painter.end()
+    assert {blocks[0], blocks[-1]} <= texts
+    assert (len(texts) == len(blocks)) == (architecture is STACK)
+    places = sorted((280 * block.x - width / 2, 280 * block.x + width / 2) for block, width in widths.items())
+    assert all(end < start for (_, end), (start, _) in itertools.pairwise(places))
 
 
 def test_a_network_is_added_from_a_file_at_a_chosen_temperature(

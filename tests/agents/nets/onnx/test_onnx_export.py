@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from agents.nets.architecture import Architecture
+from agents.nets.architecture import SIDES, Architecture
 from agents.nets.modules import PolicyValueNet
 from agents.nets.network import Network
 from agents.nets.onnx.export import to_onnx
 from agents.nets.onnx.model import read_model
 from engine.game import Game
 from engine.registry import new_game
-from tests.plugins.networks import CONV, RESNET, SMALL, drawn
+from tests.plugins.networks import CONV, CONV_STACK, RESNET, SMALL, STACK, drawn
 
 PONG, HUNT, SHOGI = new_game("pong"), new_game("treasure-hunt"), new_game("shogi")
 CASES = [
@@ -24,6 +24,15 @@ CASES = [
     (RESNET, HUNT),
     (RESNET, SHOGI),
     (Architecture("resnet", (), (4,), 1), SHOGI),
+    (STACK, PONG),
+    (STACK, SHOGI),
+    (CONV_STACK, HUNT),
+    (CONV_STACK, SHOGI),
+    (Architecture("stack", ()), PONG),
+    *(
+        (Architecture("stack", (), (6,), kernels=(side,), strides=(stride,), activations=(activation,)), HUNT)
+        for side, stride, activation in zip(SIDES, (2, 1, 2, 1), ("relu", "leaky_relu", "silu", "tanh"), strict=True)
+    ),
 ]
 
 

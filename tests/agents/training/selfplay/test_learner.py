@@ -11,14 +11,22 @@ import pytest
 import torch
 
 from agents.nets.architecture import Architecture
+from agents.nets.network import dump
 from agents.training.selfplay.config import PpoConfig
 from agents.training.selfplay.learner import InputScale, Learner, device_of, explained_variance
 from agents.training.selfplay.loss import Batch, Diverged, ppo_loss
 from engine.errors import BadValue
+from engine.game import Game
 from engine.registry import new_game
+from tests.plugins.networks import CONV_STACK, STACK, drawn
 
 PONG, HUNT = new_game("pong"), new_game("treasure-hunt")
 SMALL = PpoConfig(hidden="8", minibatch=16, epochs=2)
+
+
+CONV = PpoConfig(hidden="8", channels="4").architecture(HUNT)
+LAYERS = [(Architecture("mlp", (8,)), PONG), (CONV, HUNT), (STACK, PONG), (STACK, HUNT), (CONV_STACK, HUNT)]
+LAYERS += [(Architecture("stack", ()), PONG)]  # both heads see the observation
 
 
 @pytest.fixture(autouse=True)
@@ -98,10 +106,9 @@ def test_inputs_are_scaled_as_numpy_says_in_any_portions() -> None:
     assert scale.shift == pytest.approx(obs.mean(axis=0) / obs.std(axis=0), rel=1e-5)
 
 
-@pytest.mark.parametrize("game", [PONG, HUNT], ids=["mlp", "conv"])
-def test_the_published_network_has_the_scale_in_its_first_layer(game) -> None:
-    settings = replace(SMALL, hidden="8", channels="4" if game is HUNT else "")
-    learner, batch = learner_of(settings, game), batch_of(game=game)
+@pytest.mark.parametrize(("architecture", "game"), LAYERS)
+def test_the_published_network_has_the_scale_in_its_first_layer(architecture: Architecture, game: Game) -> None:
+    learner, batch = Learner(SMALL, game, architecture), batch_of(game=game)
     learner.add_to_scale(batch.obs.numpy())
     with torch.no_grad():
         expected = learner.net(learner._scaled(batch.obs))
@@ -111,14 +118,38 @@ def test_the_published_network_has_the_scale_in_its_first_layer(game) -> None:
         assert expected_output.numpy() == pytest.approx(output.numpy(), abs=1e-4)
 
 
-@pytest.mark.parametrize("game", [PONG, HUNT], ids=["mlp", "conv"])
-def test_a_change_of_scale_does_not_change_how_a_network_plays(game) -> None:
-    learner = learner_of(replace(SMALL, channels="4" if game is HUNT else ""), game)
+@pytest.mark.parametrize(("architecture", "game"), LAYERS)
+def test_a_change_of_scale_does_not_change_how_a_network_plays(architecture: Architecture, game: Game) -> None:
+    learner = Learner(SMALL, game, architecture)
     learner.add_to_scale(batch_of(game=game).obs.numpy())
     before = learner.network(1.0).tensors
     learner.add_to_scale(batch_of(seed=9, game=game).obs.numpy() * 5 + 2)
     after = learner.network(1.0).tensors
     assert all(after[name] == pytest.approx(before[name], abs=1e-5) for name in before)
+
+
+@pytest.mark.parametrize(("architecture", "game"), LAYERS[2:])
+def test_a_stack_learns_from_where_another_network_of_its_layers_is(architecture: Architecture, game: Game) -> None:
+    source = drawn(architecture, game, seed=4)
+    settings = PpoConfig(minibatch=64, epochs=4)
+    assert settings.architecture(game, architecture) == architecture
+    learner, batch = Learner(settings, game, architecture), batch_of(200, game=game)
+    learner.start_from(source)
+    learner.add_to_scale(batch.obs.numpy())
+    before = learner.network(0.0).tensors
+    assert all(before[name] == pytest.approx(tensor, abs=1e-5) for name, tensor in source.tensors.items())
+    losses = [learner.update(batch, 5, 3e-3, 0.0, lambda: None)["loss/value"] for _ in range(4)]
+    assert losses[-1] < losses[0]
+    resumed = Learner(settings, game, architecture)
+    resumed.set_tensors(learner.tensors())
+    assert dump(resumed.network(0.0)) == dump(learner.network(0.0))
+
+
+def test_settings_that_contradict_the_stack_to_start_from_are_refused() -> None:
+    own = r"that of the agent to start from, stack: 8, 16 relu, 12 silu, 9 elu, .*, or left to it"
+    for changed in ({"hidden": "16,16"}, {"network": "mlp"}, {"blocks": 2}, {"channels": "4"}):
+        with pytest.raises(BadValue, match=own):
+            PpoConfig(**changed).architecture(PONG, STACK)
 
 
 def test_an_update_lowers_the_loss_and_is_the_same_every_time() -> None:

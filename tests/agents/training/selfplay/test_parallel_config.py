@@ -151,6 +151,9 @@ def test_sizes_of_the_network_are_derived() -> None:
     wanted = Architecture("resnet", (32,), (16,), 2)
     assert ModelConfig.read({"architecture": resnet}, shogi).architecture == wanted
     assert ModelConfig.read({"architecture": wanted}, shogi).architecture == wanted
+    stack = {"type": "stack", "hidden": [8, 8], "activations": ["elu", "silu"]}
+    wanted = Architecture("stack", (8, 8), activations=("elu", "silu"))
+    assert ModelConfig.read({"architecture": stack}, shogi).architecture == wanted
 
 
 def test_sizes_that_contradict_the_game_are_refused_with_the_right_value() -> None:

@@ -29,6 +29,7 @@ from engine.play.match import AgentSpec
 from engine.play.rollout import Trajectories
 from engine.registry import new_game
 from tests.agents.training.fake_context import GAME, last_state, of, stay_in_process, trained
+from tests.plugins.networks import STACK, drawn
 
 QUICK: dict[str, Any] = {
     "updates": 6, "streams": 7, "steps": 24, "hidden": "8", "minibatch": 64, "epochs": 2, "seed": 3,
@@ -242,6 +243,16 @@ def test_training_starts_from_an_ancestor(quick: PpoConfig) -> None:
     tensors = networks.load(of(Champion, events)[0].player.payload).tensors
     for name, tensor in source.network(0.0).tensors.items():
         assert tensors[name] == pytest.approx(tensor, abs=1e-5)
+
+
+def test_a_stack_continues_to_learn(quick: PpoConfig) -> None:
+    settings = PpoConfig(**{**QUICK, "hidden": "", "updates": 4})
+    ancestor = agent("Ancestor", drawn(STACK, GAME, seed=3))
+    settings.check(GAME, ancestor, False)
+    events = trained(settings, ancestor=ancestor)
+    assert networks.load(of(Champion, events)[-1].player.payload).architecture == STACK
+    first, second = of(Checkpoint, events)[0], of(Checkpoint, events)[-1]
+    assert last_state(trained(settings, state=first.state)) == second.state
 
 
 def test_an_ancestor_is_not_changed_by_a_stop_before_the_first_update(quick: PpoConfig) -> None:
