@@ -30,8 +30,8 @@ def option(
     choices: tuple[Value, ...] | None = None,
     bare: str | None = None,
 ) -> Any:
-    """A dataclass field with a default, a help text, and a range or choices. `bare`: the value if the command line names
-    the option alone."""
+    """A dataclass field with a default, a help text, and a range or choices. `bare`: the value if the command line
+    names the option alone."""
     rules = {"help": help, "low": low, "high": high, "choices": choices, "bare": bare}
     return dataclasses.field(default=default, metadata=rules)
 

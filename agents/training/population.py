@@ -1,4 +1,4 @@
-"""The population of an evolutionary search, as tables and pictures show it: every individual so far, and its parents."""
+"""The population of an evolutionary search, as tables and pictures show it: all individuals and their parents."""
 
 from __future__ import annotations
 

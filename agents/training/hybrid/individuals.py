@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
+from agents.nets.facts import architecture_diagram
 from agents.training.hybrid.genome import ConvGene, DenseGene, Genome
 from agents.training.hybrid.members import Member
 from agents.training.hybrid.search import Search
 from agents.training.population import Column, Individual, Population
-from engine.diagram import Block, Diagram, Role
 
 FITNESS = Column("Fitness", "weighted share of correct answers to the examples for selection")
 COLUMNS = (
@@ -24,7 +21,6 @@ COLUMNS = (
     Column("Seconds", "that its training took"),
     Column("Attempts", "how often its training was started"),
 )
-TALLEST = 12.0  # the logarithm to base 2 of the outputs of a layer that is drawn at full height
 
 
 def population_of(state: bytes) -> Population:
@@ -41,7 +37,7 @@ def population_of(state: bytes) -> Population:
             _values(one, search),
             one.number in members,
             one.outcome.error if one.outcome else "",
-            draw(one.genome, shape, outputs),
+            architecture_diagram(one.genome.architecture, shape, outputs),
         )
         for one in search.individuals
     )
@@ -80,22 +76,3 @@ def _dense_text(gene: DenseGene) -> str:
 
 def _function(gene: ConvGene | DenseGene) -> str:
     return f"{gene.activation}, norm" if gene.normalised else gene.activation
-
-
-def draw(genome: Genome, shape: Sequence[int], outputs: int) -> Diagram:
-    """A block for each layer, from inputs to outputs, as networks are drawn."""
-    image = len(shape) == 3 and bool(genome.convs)
-    inputs = shape[0] if image else math.prod(shape)
-    parts: list[tuple[int, bool, Role]] = [(inputs, image, "input")]
-    parts += [(gene.channels, True, "hidden") for gene in genome.convs]
-    parts += [(gene.width, False, "hidden") for gene in genome.dense]
-    parts += [(outputs, False, "output")]
-    blocks = [
-        Block((k + 0.5) / len(parts), _height(size), role, image=plane, text=f"{size:,}")
-        for k, (size, plane, role) in enumerate(parts)
-    ]
-    return Diagram((), (), tuple(blocks))
-
-
-def _height(size: int) -> float:
-    return min(max(math.log2(size + 1) / TALLEST, 0.12), 1.0)

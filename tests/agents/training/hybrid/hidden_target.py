@@ -68,4 +68,3 @@ def run(search: Search, evaluator: HiddenTarget | None = None) -> Search:
             search.tell(outcome)
         search.advance()
     return search
-
