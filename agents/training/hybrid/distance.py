@@ -54,8 +54,8 @@ def _place(rate: float, limits: tuple[float, float]) -> float:
 
 
 def _ratio(first: float, second: float, whole: float) -> float:
-    """The logarithm of a ratio, as a share of `whole`, at most 1."""
-    return min(abs(math.log(first / second)) / whole, 1.0)
+    """The logarithm of a ratio, as a share of `whole`, at most 1; the same to the bit in both directions."""
+    return min(abs(math.log(first) - math.log(second)) / whole, 1.0)
 
 
 def mean_distance(genomes: Sequence[Genome]) -> float:

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, reject
+from hypothesis import assume, example, given, reject
 from hypothesis import strategies as st
 
 from agents.training.hybrid.distance import distance, mean_distance
@@ -189,6 +189,7 @@ def test_the_error_of_a_small_budget_names_the_smallest_one() -> None:
 
 
 @given(SEEDS)
+@example(38331)
 def test_distance_is_symmetric_and_within_0_and_1(seed: int) -> None:
     first, second = (random_genome(IMAGE, Draws(seed, name)) for name in ("first", "second"))
     assert distance(first, first) == 0.0
