@@ -12,7 +12,7 @@ from importlib import import_module
 from rich.console import Console
 from rich.table import Table
 
-TOPICS = ("engine", "executor", "league", "neat", "nets", "ppo", "independent", "gui")
+TOPICS = ("engine", "executor", "league", "neat", "nets", "ppo", "independent", "hybrid", "gui")
 PARTS = ("hunt", "shogi", "plain", "rollout")  # parts of the topic engine that can be run alone
 
 
