@@ -163,4 +163,4 @@ class Fitting:
             if time.monotonic() >= self._next_look:
                 self._look(epoch)
         loss, right, weights = totals.tolist()
-        return loss / weights, right / weights
+        return loss / weights, min(right / weights, 1.0)  # sums of weights are rounded

@@ -12,12 +12,13 @@ import torch
 from safetensors.numpy import load
 from torch.nn import functional
 
-from agents.training.hybrid import fitting
+from agents.training.hybrid import fitting, predictions
 from agents.training.hybrid.arrays import local_arrays, shared_task
 from agents.training.hybrid.data import Task
 from agents.training.hybrid.fitting import Stopped, Watch, fit, tensors_of, torch_threads
 from agents.training.hybrid.genome import SGD, ConvGene, DenseGene, Genome
 from agents.training.hybrid.outcome import LearningPlan, Outcome
+from agents.training.hybrid.search_state import network_of
 from tests.agents.training.hybrid.model_tasks import (
     examples,
     image_genomes,
@@ -58,6 +59,22 @@ def test_an_outcome_says_what_the_network_of_its_best_epoch_answers(genome: Geno
     assert (outcome.fitness or 0) > 0.5
     assert outcome.parameters == genome.parameters(task.shape, task.outputs)
     assert (outcome.key, outcome.epochs, outcome.attempts) == (genome.key, 4, 1)
+
+
+@pytest.mark.parametrize("genome", image_genomes(), ids=lambda genome: genome.key[:6])
+def test_a_trained_network_plays_as_it_was_judged(genome: Genome) -> None:
+    task = stripe_task()
+    outcome = trained(genome, task)
+    network = network_of(genome, outcome.tensors, task.shape, task.outputs)
+    played = predictions.logits_of(network, task.select.inputs)
+    judged = logits_of(load(outcome.tensors), genome, task.select.inputs).numpy()
+    assert np.abs(played - judged).max() < 1e-4
+    first, second = np.sort(judged, 1)[:, -1], np.sort(judged, 1)[:, -2]
+    clear = first - second > 1e-3
+    assert clear.sum() > 90
+    assert np.array_equal(played.argmax(1)[clear], judged.argmax(1)[clear])
+    right = (played.argmax(1) == task.select.targets).mean()
+    assert outcome.fitness == pytest.approx(right, abs=0.011)
 
 
 def test_a_model_depends_on_its_genome_and_the_seed_alone() -> None:
