@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.processes import launcher
 
-ACTIVITY, EPOCH, SINCE, PULSE = range(4)
+ACTIVITY, EPOCH, PULSE = range(3)
 WORDS = 8
 WORD = 8  # bytes
 
@@ -30,10 +30,8 @@ class ModelStatus:
         self._words = memoryview(self.memory).cast("B").cast("Q")
 
     def set_activity(self, activity: Activity, epoch: int = 0) -> None:
-        words, now = self._words, time.monotonic_ns()
-        if words[ACTIVITY] != activity or words[EPOCH] != epoch:
-            words[EPOCH], words[SINCE], words[ACTIVITY] = epoch, now, activity
-        words[PULSE] = now
+        words = self._words
+        words[EPOCH], words[ACTIVITY], words[PULSE] = epoch, activity, time.monotonic_ns()
 
     @property
     def activity(self) -> Activity:
@@ -47,10 +45,3 @@ class ModelStatus:
     def pulse(self) -> int:
         """Changes several times a second while the process runs."""
         return self._words[PULSE]
-
-    def describe(self) -> str:
-        """What it is doing, or was doing when it ended, and for how long."""
-        since = self._words[SINCE]
-        seconds = max(time.monotonic_ns() - since, 0) / 1e9 if since else 0.0
-        names = {Activity.STARTING: "starting", Activity.IDLE: "idle", Activity.TRAINING: f"in epoch {self.epoch}"}
-        return f"{names[self.activity]} for {seconds:.1f} s"

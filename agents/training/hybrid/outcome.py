@@ -16,8 +16,10 @@ class LearningPlan:
 
     seed: int = option(0, low=0, high=2**63 - 1, help="models with the same genome and seed have the same result")
     epochs: int = option(10, low=1, high=10_000, help="most passes over the training examples")
-    batch_size: int = option(128, low=1, high=65_536, help="examples in a minibatch")
-    patience: int = option(3, low=0, high=1000, help="epochs without improvement before a model ends; 0: all epochs")
+    batch_size: int = option(
+        128, low=1, high=65_536, help="most examples in a minibatch; all minibatches are of one size"
+    )
+    patience: int = option(3, low=0, high=1000, help="epochs without a smaller loss before a model ends; 0: all epochs")
     threads: int = option(1, low=1, high=256, help="threads of one model; other numbers give other bits")
 
     def __post_init__(self) -> None:
