@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.training.hybrid.data import Examples, Task
+from agents.training.hybrid.data import SUM_ERROR, Examples, Task
 from engine.errors import BadValue
 
 MOST_EXAMPLES = 1_000_000  # unless the caller says more: a loader may be endless
 MOST_BYTES = 16 << 30  # of inputs
 BATCHES = "batches of (inputs, targets) or (inputs, targets, weights), or such a pair of arrays"
-SUM_ERROR = 1e-3  # by which the sum of probabilities may differ from 1
 
 
 @dataclass(frozen=True, eq=False)

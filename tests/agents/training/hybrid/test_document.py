@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from agents.training.hybrid.genome import Genome
 from agents.training.hybrid.neuroevolution import HybridNeuroevolution
 from engine.errors import BadValue, UnknownName
 from tests.agents.training.hybrid.small_data import images, loader
+from tests.guide import GUIDE
 
 MODULE = "agents.training.hybrid.document_config"
 
@@ -181,6 +183,16 @@ def test_every_key_is_explained() -> None:
         "batch_size",
     ):
         assert key in CONFIG
+
+
+def test_the_guide_has_every_key_with_its_default_and_meaning() -> None:
+    rows = re.findall(r"^\|[^|]*\| `(\w+)` \| ([^|]*) \| (.*) \|$", (GUIDE / "hybrid.md").read_text("utf-8"), re.M)
+    shown = {key: (default, meaning) for key, default, meaning in rows if key in CONFIG}
+    for key, default, meaning in explained():
+        text = (
+            f"{default:,}" if type(default) is int else str(default).lower() if type(default) is bool else str(default)
+        )
+        assert shown[key] == (text, meaning), key
 
 
 def test_the_defaults_are_those_of_the_document() -> None:
