@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 
 from agents.training.hybrid.evaluators import ConcurrencySettings, new_evaluator
 from agents.training.hybrid.individuals import layers_text

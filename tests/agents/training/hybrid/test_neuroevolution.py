@@ -77,7 +77,7 @@ def test_the_number_of_concurrent_models_chooses_the_way(
     count: int, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     neuroevolution = new(concurrent_models=count, mode="threads")
-    modes = []
+    modes: list[str] = []
     monkeypatch.setattr(neuroevolution, "_evaluate", modes.append)
     neuroevolution.evaluate_population()
     assert modes == [expected]
@@ -236,14 +236,10 @@ def test_a_checkpoint_of_other_examples_or_settings_is_refused(whole: HybridNeur
 # Failures
 
 
-def is_normalised(genome: Genome) -> bool:
-    return any(gene.normalised for gene in (*genome.convs, *genome.dense))
-
-
 def seed_of(wanted: int) -> int:
     """A seed with so many models in the first generation that need normalisation."""
     for seed in itertools.count(1):
-        if sum(is_normalised(one.genome) for one in new(seed=seed).population) == wanted:
+        if sum(one.genome.normalised for one in new(seed=seed).population) == wanted:
             return seed
     raise AssertionError
 
@@ -253,7 +249,7 @@ def test_models_that_fail_are_reported_and_the_others_go_on(caplog: pytest.LogCa
     with caplog.at_level(logging.WARNING):
         neuroevolution = new(batch_size=1, num_epochs=1, max_generations=2, seed=seed_of(2))
         neuroevolution.evolve()
-    normalised = {one.number for one in neuroevolution.individuals if is_normalised(one.genome)}
+    normalised = {one.number for one in neuroevolution.individuals if one.genome.normalised}
     assert {one.number for one in neuroevolution.individuals if one.fitness is None} == normalised
     said = [record.getMessage() for record in caplog.records if "failed" in record.getMessage()]
     assert len(said) == len(normalised) == sum(one.failed for one in neuroevolution.history)
@@ -269,9 +265,14 @@ def test_an_error_says_why_all_models_failed() -> None:
 
 
 def test_an_evaluator_is_closed_when_a_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    closed = []
+    closed: list[Evaluator] = []
     close = Evaluator.close
-    monkeypatch.setattr(Evaluator, "close", lambda self: (closed.append(self), close(self)))
+
+    def counted(self: Evaluator) -> None:
+        closed.append(self)
+        close(self)
+
+    monkeypatch.setattr(Evaluator, "close", counted)
 
     def broken(self: Evaluator, genomes: Sequence[Genome], stop: object) -> Iterator[Outcome]:
         yield Outcome("unknown", 1, 0.5)

@@ -199,21 +199,35 @@ def test_members_of_the_elite_keep_their_numbers_and_parents() -> None:
 
 
 def test_a_genome_that_was_met_before_is_not_trained_again() -> None:
-    """Where there are few genomes, children are often known."""
-    settings = {"max_convs": 0, "max_dense": 1, "max_width": 4, "mutation_rate_min": 0.0, "mutation_rate_max": 0.0}
+    """Children are mutated until they are new, so a known one is put among them here."""
+    search = new_search(population_size=5, max_generations=2)
+    for genome in search.pending():
+        search.tell(outcome_of(genome))
+    search.advance()
+    search.pending()
+    *candidates, last = search._course.candidates
+    known = search.individuals[4].genome
+    search._course = replace(search._course, candidates=(*candidates, replace(last, genome=known)))
     evaluator = HiddenTarget()
-    search = new_search(population_size=4, max_generations=2, elite_share=0.0, **settings)
-    first = [one.genome for one in search.members]
-    twice = Candidate(first[0], 1)
-    search._course = replace(
-        search._course, candidates=(search._course.candidates[0], twice, *search._course.candidates[2:])
-    )
-    assert search.pending() == [first[0], first[2], first[3]]
+    assert len(search.pending()) == 3
     run(search, evaluator)
-    assert search.history[0].evaluated == 3
-    assert search.history[0].cached == 1
-    assert search.members[0].outcome is not None
-    assert len(evaluator.trained) == len(set(evaluator.trained))
+    assert known not in evaluator.trained
+    assert len(evaluator.trained) == 3
+    assert search.members[-1].outcome is not None
+    assert search.members[-1].fitness == outcome_of(known).fitness
+    assert (search.history[1].evaluated, search.history[1].cached) == (3, 2)
+    assert Search.load(search.save()).save() == search.save()
+
+
+def test_equal_genomes_of_a_generation_are_trained_once() -> None:
+    search = new_search(population_size=4, max_generations=1)
+    first, _, *others = search._course.candidates
+    search._course = replace(search._course, candidates=(first, first, *others))
+    evaluator = HiddenTarget()
+    run(search, evaluator)
+    assert evaluator.trained == [first.genome, *(one.genome for one in others)]
+    assert (search.history[0].evaluated, search.history[0].cached) == (3, 1)
+    assert search.members[1].fitness == search.members[0].fitness
 
 
 def test_children_are_genomes_that_were_not_tried_before() -> None:
