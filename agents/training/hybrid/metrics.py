@@ -8,14 +8,19 @@ from agents.training.trainer import Metric, Reading
 
 METRICS: Mapping[str, Metric] = {
     "fitness/best": Metric(
-        "share of the selection examples that the best model so far answers as its teacher, by weight",
+        "share of the positions for selection in which the best model so far agrees with its teacher, by weight",
         Reading.SHARE,
         title="Fitness",
         together=True,
+        exact=True,
     ),
-    "fitness/generation": Metric("that share of the best model of the generation", Reading.SHARE, together=True),
-    "fitness/mean": Metric("mean of that share over the generation", Reading.SHARE, together=True),
-    "fitness/spread": Metric("standard deviation of that share over the generation", title="Spread of fitness"),
+    "fitness/generation": Metric(
+        "that share of the best model of the generation", Reading.SHARE, together=True, exact=True
+    ),
+    "fitness/mean": Metric("mean of that share over the generation", Reading.SHARE, together=True, exact=True),
+    "fitness/spread": Metric(
+        "standard deviation of that share over the generation", title="Spread of fitness", exact=True
+    ),
     "validation/share": Metric(
         "share of the points that the best model so far takes from all validation bots",
         Reading.SHARE,
@@ -27,7 +32,7 @@ METRICS: Mapping[str, Metric] = {
     "validation/low": Metric("lower end of its 95 % interval", Reading.SHARE),
     "validation/high": Metric("upper end of its 95 % interval", Reading.SHARE),
     "validation/*": Metric("share of the points that it takes from one of the bots", Reading.SHARE, together=True),
-    "population/diversity": Metric("mean distance of two genomes of the generation, from 0 to 1"),
+    "population/diversity": Metric("mean distance of two genomes of the generation, from 0 to 1", exact=True),
     "population/mutation": Metric(
         "probability that a child is mutated", Reading.SHARE, title="Mutation rate", exact=True
     ),

@@ -81,7 +81,7 @@ class Run:
 
     def player(self, best: Best) -> Player:
         about = f"hybrid, model {best.number} of generation {best.generation}, {best.parameters:,} parameters; "
-        about += f"answers {best.fitness:.1%} of other positions as its teacher"
+        about += f"agrees with its teacher in {best.fitness:.1%} of the positions for selection"
         if best.share is not None:
             about += f", validated at {best.share:.0%} ({best.low:.0%} to {best.high:.0%})"
         return Player(best.kind, best.version, self._payload, about)

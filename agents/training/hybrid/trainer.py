@@ -129,6 +129,7 @@ def _train_models(run: Run, evaluator: Evaluator, console: Console, pace: Pace) 
         if time.monotonic() - saved >= SAVE_EVERY and done < len(pending):
             saved = time.monotonic()
             yield run.checkpoint()
+    console.report(whole=True)  # its workers are idle while the best model is validated
     return not search.pending()
 
 

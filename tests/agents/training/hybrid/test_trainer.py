@@ -108,7 +108,7 @@ def test_a_session_has_metrics_checkpoints_and_a_champion(whole: Sequence[Event]
     [champion] = of(Champion, whole)
     assert champion.player == of(Checkpoint, whole)[-1].players[0]
     networks.load(champion.player.payload).check_game(GAME)
-    assert "of other positions as its teacher, validated at" in champion.player.about
+    assert "of the positions for selection, validated at" in champion.player.about
     assert whole[-1] == Ended(How.FINISHED, "3 generations")
 
 
