@@ -135,7 +135,7 @@ class Teacher(Closing):
     def __init__(self, game: Game, agent: AgentSpec, seed: int, stop: Stop) -> None:
         self._game, self._seed = game, seed
         self.lanes = min(TOGETHER, game.info.lanes or TOGETHER)
-        self._players = Players(game, self.lanes, [agent], "teacher", stop)
+        self._players = Players(game, self.lanes, [agent], ["teacher"], stop)
         if (most := self._players.capacity) is not None:
             self.lanes = max(min(self.lanes, most // game.info.seats), 1)
 

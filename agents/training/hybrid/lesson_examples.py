@@ -28,8 +28,6 @@ def examples_of(game: Game, matches: Sequence[Lesson]) -> Examples:
     places = np.concatenate([first[at] + match.places for at, match in enumerate(matches)])
     labels = np.concatenate([match.labels for match in matches])
     weights = np.array([match.weights for match in matches])
-    if labels.min() < 0 or labels.max() >= info.actions:
-        raise BadValue("lessons", f"an answer {labels.max()}", f"actions from 0 to {info.actions - 1}")
     inputs = np.zeros((len(places), *info.observation), np.float32)
     chosen = np.zeros(len(places), np.float32)
     legal = np.ones((len(places), info.actions), np.uint8) if info.masked else None
@@ -50,7 +48,5 @@ def examples_of(game: Game, matches: Sequence[Lesson]) -> Examples:
             legal[number] = turns.legal[rows]
     if seen < len(places):
         raise BadValue("lessons", f"{seen:,} examples", f"{len(places):,}: matches end before")
-    if legal is not None and not legal[np.arange(len(labels)), labels].all():
-        raise BadValue("lessons", "an answer that is not legal", "legal actions")
     shape = inputs.shape if len(info.observation) == 3 else (len(inputs), -1)  # other shapes are learned as vectors
     return Examples(inputs.reshape(shape), labels, chosen, info.actions, legal)

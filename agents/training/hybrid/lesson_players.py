@@ -84,10 +84,12 @@ class Loaded:
 class Players(Closing):
     """Agents on the lanes of one game; each slot has one agent in a match."""
 
-    def __init__(self, game: Game, lanes: int, agents: Sequence[AgentSpec], setting: str, stop: Stop) -> None:
-        """Raises BadValue that names `setting` if one of them cannot play. `stop` is called several times a second;
-        once it returns True, `ask` raises Stopped."""
-        self._game, self._info, self._setting, self._watch = game, game.info, setting, StopWatch(stop)
+    def __init__(
+        self, game: Game, lanes: int, agents: Sequence[AgentSpec], settings: Sequence[str], stop: Stop
+    ) -> None:
+        """Raises BadValue if one of them cannot play. `settings`: what names each agent, for errors. `stop` is called
+        several times a second; once it returns True, `ask` raises Stopped."""
+        self._game, self._info, self._settings, self._watch = game, game.info, tuple(settings), StopWatch(stop)
         self._agents = tuple(agents)
         self._pilots: dict[str, Loaded] = {}
         self._numbers: Ints = np.zeros(len(agents), np.int64)
@@ -103,9 +105,9 @@ class Players(Closing):
     def _load(self, index: int, agent: AgentSpec, slots: int) -> None:
         kind = kind_of(agent)
         if kind.live:
-            raise BadValue(self._setting, agent.id, "an agent that plays by itself, not a person")
+            raise BadValue(self._settings[index], agent.id, "an agent that plays by itself, not a person")
         if not kind.plays(self._game):
-            raise BadValue(self._setting, agent.id, f"able to play {self._game.spec.name}; {agent.kind} is not")
+            raise BadValue(self._settings[index], agent.id, f"able to play {self._game.spec.name}; {agent.kind} is not")
         if kind.admit is not None:
             kind.admit(agent)
         try:
@@ -206,7 +208,7 @@ class Players(Closing):
             raise self._failed(who, describe_error(error)) from error
 
     def _failed(self, who: int, reason: str) -> BadValue:
-        return BadValue(self._setting, self._agents[who].id, f"an agent that gives an answer: {reason}")
+        return BadValue(self._settings[who], self._agents[who].id, f"an agent that gives an answer: {reason}")
 
     def close(self) -> None:
         """Ends the matches, and releases the pilots."""

@@ -80,7 +80,8 @@ class Practice(Closing):
         self._steps = POSITIONS * spacing * (1 if game.info.simultaneous or game.info.together else game.info.seats)
         self._hold = max(round(game.info.pace / STRETCHES_A_SECOND), 1)
         self.together = min(TOGETHER, game.info.lanes or TOGETHER)
-        self._players = Players(game, self.together, self._agents, setting, stop)
+        named = [setting, *["bots"] * (len(self._agents) - 1)]
+        self._players = Players(game, self.together, self._agents, named, stop)
         if (most := self._players.capacity) is not None:
             self.together = max(min(self.together, most // game.info.seats), 1)
         self._boards = cast(Boards, GuardedBoards(game, self.together))

@@ -68,6 +68,7 @@ def quotas(available: Sequence[int], total: int) -> list[int]:
 def spread(count: int, quota: int, seed: int, match: str) -> Ints:
     """`quota` of `count` turns in ascending order, one at random of each of as many equal parts."""
     own = derive("sample", seed, match)
+    ends: Ints = np.arange(quota + 1) * count // max(quota, 1)
     marks = np.array([chance(own, SAMPLE, 0, k) for k in range(quota)])
-    found: Ints = ((np.arange(quota) + marks) * (count / max(quota, 1))).astype(np.int64)
-    return np.unique(np.minimum(found, count - 1))
+    found: Ints = ends[:-1] + (marks * np.diff(ends)).astype(np.int64)
+    return found
