@@ -273,7 +273,7 @@ def help_text(capsys: pytest.CaptureFixture[str], command: list[str]) -> str:
 
 def training_pages() -> str:
     """The pages that explain the trainers."""
-    return "".join((GUIDE / name).read_text() for name in ("training.md", "independent.md"))
+    return "".join((GUIDE / name).read_text() for name in ("training.md", "independent.md", "hybrid.md"))
 
 
 def test_every_command_and_option_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
