@@ -37,7 +37,7 @@ POPULATIONS: Mapping[str, Sequence[Genome]] = {
         for k in range(12)
     ],
     "convolutional": [
-        Genome((ConvGene(16 + 8 * (k % 3)), ConvGene(32, 3, 1 + k % 2)), (DenseGene(64),)) for k in range(6)
+        Genome((ConvGene(16 + 4 * (k % 6)), ConvGene(32, 3, 1 + k // 6)), (DenseGene(64),)) for k in range(12)
     ],
 }
 DENSE = Genome((), (DenseGene(64), DenseGene(64)))
@@ -113,7 +113,7 @@ def _concurrency(quick: bool) -> Iterator[Figure]:
     """All models of a population, with equal outcomes."""
     task = _task(500 if quick else 4000)
     for what, genomes in POPULATIONS.items():
-        ways = Ways(task, LearningPlan(epochs=1 if quick else 10 if genomes[0].convs else 20, patience=0), genomes)
+        ways = Ways(task, LearningPlan(epochs=1 if quick else 5 if genomes[0].convs else 20, patience=0), genomes)
         taken = ways.measure(1 if quick else 5)
         for name in WAYS:
             seconds, used = statistics.median(taken[name]), statistics.median(ways.used[name])
