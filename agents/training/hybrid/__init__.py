@@ -5,7 +5,7 @@
 - `genome.py` describes a model, `space.py` which models there are, `variation.py` how they are drawn and bred.
 - `search.py` says which models are trained next; it knows neither torch nor processes.
 - `fitting.py` trains one model (`module.py`), `evaluators.py` several at a time, `process_workers.py` in processes.
-- `neuroevolution.py` searches for any two data loaders, with the configuration of `document_config.py`.
+- `neuroevolution.py` searches for any two data loaders, with the configuration of `neuroevolution_config.py`.
 
 To add a gene, add a field in `genome.py`, draw and change it in `variation.py`, and use it in `module.py`. The names
 below are imported at their first use, so that settings can be read without heavy libraries.
@@ -19,16 +19,16 @@ from agents.training.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from agents.training.hybrid.data import Examples, Task
-    from agents.training.hybrid.document_config import CONFIG
     from agents.training.hybrid.genome import Genome
     from agents.training.hybrid.neuroevolution import HybridNeuroevolution
+    from agents.training.hybrid.neuroevolution_config import CONFIG
 
 __all__ = ["CONFIG", "Examples", "Genome", "HybridNeuroevolution", "Task"]
 
 __getattr__ = lazy_names(
     __name__,
     {
-        "CONFIG": "document_config",
+        "CONFIG": "neuroevolution_config",
         "Examples": "data",
         "Genome": "genome",
         "HybridNeuroevolution": "neuroevolution",

@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.nets.network import Network, dump
-from agents.training.hybrid.document_config import NeuroevolutionConfig
 from agents.training.hybrid.evaluation import Evaluator
 from agents.training.hybrid.evaluators import SEQUENTIAL, new_evaluator
 from agents.training.hybrid.genome import Genome
 from agents.training.hybrid.individuals import layers_text
 from agents.training.hybrid.loaders import digest, task_of
 from agents.training.hybrid.members import Generation, Member
+from agents.training.hybrid.neuroevolution_config import NeuroevolutionConfig
 from agents.training.hybrid.outcome import Outcome
 from agents.training.hybrid.predictions import logits_of
 from agents.training.hybrid.search import Search

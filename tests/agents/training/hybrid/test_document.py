@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import torch
 
-from agents.training.hybrid.document_config import CONFIG, NeuroevolutionConfig, default_config, explained
 from agents.training.hybrid.genome import Genome
 from agents.training.hybrid.neuroevolution import HybridNeuroevolution
+from agents.training.hybrid.neuroevolution_config import CONFIG, NeuroevolutionConfig, default_config, explained
 from engine.errors import BadValue, UnknownName
 from tests.agents.training.hybrid.small_data import images, loader
 from tests.guide import GUIDE
 
-MODULE = "agents.training.hybrid.document_config"
+MODULE = "agents.training.hybrid.neuroevolution_config"
 
 
 @pytest.fixture(autouse=True)
