@@ -35,7 +35,9 @@ class Architecture:
     `resnet`: a convolution and residual blocks of two convolutions each. If the actions are planes of the image, as in
     Shogi, the policy head is a convolution of 1 x 1. The hidden layers belong to the value head.
     `stack`: any number of convolutions, each with its own kernel and stride, then fully connected layers; each of them
-    has its own activation. Without convolutions it is for observations of any shape.
+    has its own activation. Without convolutions it is for observations of any shape. The policy head is a convolution
+    of 1 x 1, as in a resnet, if it reads an image of full size whose planes the actions are: if there are convolutions,
+    all with stride 1, and no fully connected layers.
     """
 
     type: str = MLP
@@ -85,6 +87,14 @@ class Architecture:
         """The stride of each of them."""
         return self.strides or (1,) * len(self.channels)
 
+    def policy_planes(self, observation: Sequence[int], actions: int) -> int:
+        """The planes that the policy head computes by a convolution of 1 x 1, numbered as `plane * squares + square`
+        when they are actions; 0 if it is a fully connected layer."""
+        reads_image = self.type == STACK and self.channels and not self.hidden and set(self.strides) == {1}
+        if not (self.type == RESNET or reads_image) or not has_action_planes(observation, actions):
+            return 0
+        return actions // math.prod(observation[1:])
+
     def shapes(self, observation: Sequence[int], actions: int) -> Shapes:
         """The shapes of all tensors by name, in the order of the layers, for a game with such observations and
         actions. Raises BadValue if it does not fit the game, or has too many weights."""
@@ -102,8 +112,8 @@ class Architecture:
         found = _layer("stem", planes, width, SIDE)
         for k in range(self.blocks):
             found |= _layer(f"blocks.{k}.first", width, width, SIDE) | _layer(f"blocks.{k}.second", width, width, SIDE)
-        if has_action_planes(observation, actions):
-            found |= _layer("policy", width, actions // (rows * columns), 1)
+        if plane_count := self.policy_planes(observation, actions):
+            found |= _layer("policy", width, plane_count, 1)
         else:
             found |= _layer("policy", width * rows * columns, actions)
         found |= _layer("squeeze", width, SQUEEZED, 1)
@@ -118,7 +128,9 @@ class Architecture:
             found |= _layer(f"convs.{k}", sizes[0], width, side)
             sizes = (width, *strided(sizes[1:], self.conv_strides[k]))
         dense, last = _connected(math.prod(sizes), self.hidden)
-        return found | dense | _layer("policy", last, actions) | _layer("value", last, 1)
+        planes = self.policy_planes(observation, actions)
+        policy = _layer("policy", sizes[0], planes, 1) if planes else _layer("policy", last, actions)
+        return found | dense | policy | _layer("value", last, 1)
 
 
 def check_temperature(temperature: float) -> None:
@@ -128,7 +140,11 @@ def check_temperature(temperature: float) -> None:
 
 
 def has_action_planes(observation: Sequence[int], actions: int) -> bool:
-    """Whether actions are numbered `plane * squares + square`, as far as their number tells."""
+    """Whether actions are numbered `plane * squares + square`, as far as their number tells: it is a multiple of the
+    squares. By chance it is one too where actions are no squares, most likely for images of a few squares. A
+    convolution of 1 x 1 is then a layer with fewer weights, which sees squares only through the convolutions before it;
+    for a single square it is the fully connected layer itself. A stack with a stride or a fully connected layer has the
+    usual head in such a game."""
     _, rows, columns = observation
     return actions % (rows * columns) == 0
 

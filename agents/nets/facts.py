@@ -61,7 +61,8 @@ def layers_text(network: Network) -> str:
 
 
 def architecture_text(architecture: Architecture, observation: Sequence[int], actions: int) -> str:
-    """The layers in words, such as `stack: 16 channels 3x3/2 relu, 64 silu, 4 + value`; /2 is a stride."""
+    """The layers in words, such as `stack: 16 channels 3x3/2 relu, 64 silu, 4 + value`; /2 is a stride. Actions that
+    are planes of an image are `2,187 in 27 planes`."""
     hidden = [str(size) for size in architecture.hidden]
     if architecture.type == RESNET:
         [width] = architecture.channels
@@ -73,7 +74,9 @@ def architecture_text(architecture: Architecture, observation: Sequence[int], ac
             layers[k] += f" {side}x{side}" + (f"/{stride}" if stride > 1 else "")
         layers = [f"{layer} {name}" for layer, name in zip(layers, architecture.activations, strict=True)]
     inputs = [str(math.prod(observation))] if architecture.is_dense else []
-    return f"{architecture.type}: {', '.join([*inputs, *layers, f'{actions:,} + value'])}"
+    planes = architecture.policy_planes(observation, actions)
+    policy = f"{actions:,} in {planes:,} planes" if planes else f"{actions:,}"
+    return f"{architecture.type}: {', '.join([*inputs, *layers, f'{policy} + value'])}"
 
 
 def draw(agent: AgentSpec) -> Diagram:
@@ -95,7 +98,10 @@ def architecture_diagram(architecture: Architecture, observation: Sequence[int],
         parts += [(width, True, "hidden", texts.get(k, "")) for k in range(shown)]
     else:
         parts += [(size, False, "hidden", f"{size}") for size in architecture.hidden]
-    parts.append((actions, False, "output", f"{actions:,}"))
+    planes = architecture.policy_planes(observation, actions) if architecture.type == STACK else 0
+    parts.append(
+        (planes, True, "output", f"{planes:,} planes") if planes else (actions, False, "output", f"{actions:,}")
+    )
     blocks = [
         Block((k + 0.5) / len(parts), min(max(math.log2(size + 1) / TALLEST, 0.12), 1.0), role, image=image, text=text)
         for k, (size, image, role, text) in enumerate(parts)

@@ -124,7 +124,8 @@ class Inference:
 
 
 class StackInference(Inference):
-    """Convolutions, then fully connected layers, each with an activation: all types but resnets."""
+    """Convolutions, then fully connected layers, each with an activation: all types but resnets. The policy is a
+    convolution if actions are planes of the last image."""
 
     def __init__(self, network: Network) -> None:
         super().__init__(network)
@@ -143,13 +144,21 @@ class StackInference(Inference):
             layer = Linear(network, f"layers.{k}", inputs=inputs, image=image)
             self._layers.append((layer, next(activations)))
             inputs, image = layer.outputs, ()
-        self._heads = Linear(network, "policy", "value", inputs=inputs, image=image)
+        self._planes = architecture.policy_planes(network.observation, network.actions)
+        if self._planes:
+            self._policy = Conv(network, "policy", inputs=inputs)
+            self._value = Linear(network, "value", inputs=inputs, image=image)
+        else:
+            self._heads = Linear(network, "policy", "value", inputs=inputs, image=image)
 
     def _forward(self, x: Tensor) -> tuple[Array, Array]:
         if self._convs:
             x = x.contiguous(memory_format=torch.channels_last)
             for conv, activate in self._convs:
                 x = activate(conv(x))
+            if self._planes:
+                logits = self._policy(x)[:, : self._planes].reshape(CHUNK, -1)
+                return logits.numpy(), self._value(_pixels(x)).numpy()[:, 0]
             x = _pixels(x)
         else:
             x = x.view(CHUNK, -1)

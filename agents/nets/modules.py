@@ -25,7 +25,6 @@ from agents.nets.architecture import (
     STACK,
     TANH,
     Architecture,
-    has_action_planes,
     strided,
 )
 
@@ -68,12 +67,12 @@ class PolicyValueNet(nn.Module):
         sizes = (inputs, *architecture.hidden)
         self.layers = nn.ModuleList(nn.Linear(sizes[k], sizes[k + 1]) for k in range(len(sizes) - 1))
         self.value = nn.Linear(sizes[-1], 1)
-        if architecture.type != RESNET:
-            self.policy: nn.Module = nn.Linear(sizes[-1], actions)
-        elif has_action_planes(observation, actions):
-            self.policy = _conv(width, actions // (rows * columns), 1)
-        else:
+        if plane_count := architecture.policy_planes(observation, actions):
+            self.policy: nn.Module = _conv(architecture.channels[-1], plane_count, 1)
+        elif architecture.type == RESNET:
             self.policy = nn.Linear(width * rows * columns, actions)
+        else:
+            self.policy = nn.Linear(sizes[-1], actions)
 
     def _add_convs(self) -> int:
         """The convolutions of all types but resnets; returns the number of values after them."""
@@ -93,6 +92,8 @@ class PolicyValueNet(nn.Module):
         x = obs
         for k, conv in enumerate(self.convs):
             x = activations[k](conv(x))
+        if isinstance(self.policy, nn.Conv2d):  # there are no other layers
+            return self.policy(x).flatten(1), self.value(x.flatten(1)).squeeze(1)
         x = x.flatten(1)
         for k, layer in enumerate(self.layers, len(self.convs)):
             x = activations[k](layer(x))

@@ -22,6 +22,9 @@ CONV_STACK = Architecture(
     strides=(1, 2, 1),
     activations=("silu", "elu", "tanh", "relu", "elu"),
 )
+PLANE_STACK = Architecture(  # in Shogi, actions are planes of the image
+    "stack", (), (8, 5), kernels=(3, 1), strides=(1, 1), activations=("silu", "elu")
+)
 
 
 def drawn(architecture: Architecture, game: Game, seed: int = 0, temperature: float = 1.0) -> Network:

@@ -44,7 +44,10 @@ def _stack(graph: _Graph, network: Network) -> str:
     for k, stride in enumerate(strides):
         x = graph.activation(activations[k], graph.conv(f"convs.{k}", x, stride))
     hidden = graph.layers(x, activations[len(strides) :])
-    graph.gemm("policy", hidden, "logits")
+    if network.tensors["policy.weight"].ndim == 4:  # actions are planes
+        graph.node("Flatten", [graph.conv("policy", x)], "logits", axis=1)
+    else:
+        graph.gemm("policy", hidden, "logits")
     return hidden
 
 

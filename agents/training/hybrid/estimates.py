@@ -11,6 +11,7 @@ FLOAT = 4  # bytes
 COPIES = 10  # of the parameters: gradient, two moments, the network that plays, the best one, and the file of it
 ACTIVATIONS = 6  # copies of all outputs of a minibatch: gradients, normalisation, dropout, and space for convolutions
 CHUNK = 256  # rows are evaluated at once, if a minibatch is smaller
+IMAGES = 4  # dimensions of the weights of convolutions
 BASE = 48 << 20  # bytes: what torch's libraries allocate at their first use
 
 
@@ -26,7 +27,7 @@ def multiplications(genome: Genome, shape: tuple[int, ...], outputs: int) -> int
     found = 0
     for name, size in genome.architecture.shapes(shape, outputs).items():
         if name.endswith(".weight") and not name.startswith("value."):
-            found += math.prod(size) * _places(genome, shape, name)
+            found += math.prod(size) * (_places(genome, shape, name) if len(size) == IMAGES else 1)
     return found
 
 
@@ -39,10 +40,9 @@ def _outputs(genome: Genome, shape: tuple[int, ...], outputs: int) -> Iterator[i
 
 
 def _places(genome: Genome, shape: tuple[int, ...], name: str) -> int:
-    """At how many places of the image a layer is evaluated."""
-    if not name.startswith("convs."):
-        return 1
+    """At how many places of the image a convolution is evaluated: one of the genome, or the policy after them."""
+    count = int(name.split(".")[1]) + 1 if name.startswith("convs.") else len(genome.convs)
     sizes = shape[1:]
-    for gene in genome.convs[: int(name.split(".")[1]) + 1]:
+    for gene in genome.convs[:count]:
         sizes = tuple(-(-size // gene.stride) for size in sizes)
     return math.prod(sizes)

@@ -202,6 +202,17 @@ class Flatten:
         return slope.view(rows, height, width, channels).permute(0, 3, 1, 2)
 
 
+class Planes:
+    """Images as rows of numbers, one plane after the other: the order of actions that are planes."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        self._sizes = x.shape
+        return x.reshape(len(x), -1)
+
+    def backward(self, slope: Tensor) -> Tensor:
+        return slope.view(self._sizes).contiguous(memory_format=torch.channels_last)
+
+
 class Image:
     """Rows of numbers as images with their channels last."""
 

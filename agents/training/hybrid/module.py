@@ -21,12 +21,14 @@ from agents.training.hybrid.layers import (
     Image,
     Normalisation,
     Parameters,
+    Planes,
     Transform,
 )
 
 GAINS = {TANH: 5 / 3}  # of initial weights, as in torch; of all other activations that of ReLU (He et al. 2015)
 GAIN = math.sqrt(2)
 POLICY = "policy"  # the last layer
+IMAGES = 4  # dimensions of the weights of convolutions
 
 
 class Model:
@@ -51,15 +53,18 @@ class Model:
         self.normalisations: dict[str, Normalisation] = {}
         self._layers: list[Transform] = [Image(shape)] if genome.convs else []
         for k, name in enumerate(self.names):
-            gene = genes.get(name)
-            if genome.convs and k == len(genome.convs):
+            gene, convolved = genes.get(name), len(self._network[f"{name}.weight"]) == IMAGES
+            if genome.convs and k == len(genome.convs) and not convolved:
                 self._layers.append(Flatten())
+            stride = gene.stride if isinstance(gene, ConvGene) else 1
             self._layers.append(
-                Convolution(self.parameters, name, k == 0, gene.stride)
-                if isinstance(gene, ConvGene)
+                Convolution(self.parameters, name, k == 0, stride)
+                if convolved
                 else Dense(self.parameters, name, k == 0)
             )
             if gene is None:
+                if convolved:  # actions are planes
+                    self._layers.append(Planes())
                 continue
             if gene.normalised:
                 self.normalisations[name] = Normalisation(self.parameters, name)
@@ -134,7 +139,7 @@ class Model:
         image = self._last_image()
         for name, values in self.parameters.values.items():
             array = values.cpu().numpy()
-            if name.startswith("convs.") and array.ndim > 1:
+            if array.ndim == IMAGES:
                 array = array.transpose(0, 3, 1, 2)
             elif name == f"{self.names[len(self.genome.convs)]}.weight" and len(image) == 3:
                 channels, height, width = image  # it reads an image, from its rows, columns and channels

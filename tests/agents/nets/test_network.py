@@ -19,13 +19,14 @@ from agents.nets.modules import PolicyValueNet
 from agents.nets.network import Network, dump, load
 from engine.errors import BadValue, RingsideError
 from engine.registry import new_game
-from tests.plugins.networks import CONV_STACK, STACK
+from tests.plugins.networks import CONV_STACK, PLANE_STACK, STACK
 
 MLP = Architecture("mlp", (16, 8))
 CONV = Architecture("conv", (32,), (8, 16))
 RESNET = Architecture("resnet", (16,), (8,), 2)
 CASES = [(MLP, "pong"), (CONV, "treasure-hunt"), (RESNET, "shogi"), (RESNET, "treasure-hunt")]
 CASES += [(STACK, "pong"), (STACK, "shogi"), (CONV_STACK, "treasure-hunt"), (CONV_STACK, "shogi")]
+CASES += [(PLANE_STACK, "shogi"), (PLANE_STACK, "treasure-hunt")]
 CASES += [(Architecture("stack", ()), "pong"), (replace(CONV_STACK, hidden=(), activations=("elu",) * 3), "shogi")]
 
 
@@ -124,7 +125,7 @@ def test_only_a_stride_makes_an_image_smaller(image: tuple[int, int], side: int,
     rows, columns = (math.ceil(size / stride) for size in image)
     assert module.convs[0](torch.zeros(1, 3, *image)).shape == (1, 2, rows, columns)
     assert module(torch.zeros(1, 3, *image))[0].shape == (1, 4)
-    assert one.shapes((3, *image), 4)["policy.weight"] == (4, 2 * rows * columns)
+    assert one.shapes((3, *image), 4)["value.weight"] == (1, 2 * rows * columns)
 
 
 @pytest.mark.parametrize("activation", ["relu", "leaky_relu", "elu", "silu", "tanh"])

@@ -13,7 +13,7 @@ from agents.nets.onnx.export import to_onnx
 from agents.nets.onnx.model import read_model
 from engine.game import Game
 from engine.registry import new_game
-from tests.plugins.networks import CONV, CONV_STACK, RESNET, SMALL, STACK, drawn
+from tests.plugins.networks import CONV, CONV_STACK, PLANE_STACK, RESNET, SMALL, STACK, drawn
 
 PONG, HUNT, SHOGI = new_game("pong"), new_game("treasure-hunt"), new_game("shogi")
 CASES = [
@@ -28,6 +28,7 @@ CASES = [
     (STACK, SHOGI),
     (CONV_STACK, HUNT),
     (CONV_STACK, SHOGI),
+    (PLANE_STACK, SHOGI),
     (Architecture("stack", ()), PONG),
     *(
         (Architecture("stack", (), (6,), kernels=(side,), strides=(stride,), activations=(activation,)), HUNT)

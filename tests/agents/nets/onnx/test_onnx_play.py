@@ -23,7 +23,7 @@ from engine.play.match import AgentSpec, EndingKind, MatchResult, MatchSpec, run
 from engine.registry import KINDS, new_game
 from engine.seeding import derive
 from tests.agents.nets.onnx.files import graph, integer, linear, model, node, port, tensor
-from tests.plugins.networks import CONV, CONV_STACK, RESNET, SMALL, STACK, drawn
+from tests.plugins.networks import CONV, CONV_STACK, PLANE_STACK, RESNET, SMALL, STACK, drawn
 
 pytest.importorskip("onnxruntime")
 
@@ -203,8 +203,16 @@ def test_a_network_that_gives_actions_has_no_temperature() -> None:
 
 @pytest.mark.parametrize(
     ("game", "architecture"),
-    [(PONG, SMALL), (HUNT, CONV), (SHOGI, RESNET), (PONG, STACK), (HUNT, CONV_STACK), (SHOGI, CONV_STACK)],
-    ids=["mlp", "conv", "resnet", "stack", "small-images", "images"],
+    [
+        (PONG, SMALL),
+        (HUNT, CONV),
+        (SHOGI, RESNET),
+        (PONG, STACK),
+        (HUNT, CONV_STACK),
+        (SHOGI, CONV_STACK),
+        (SHOGI, PLANE_STACK),
+    ],
+    ids=["mlp", "conv", "resnet", "stack", "small-images", "images", "planes"],
 )
 def test_an_exported_network_draws_the_actions_of_the_original(game: Game, architecture: object) -> None:
     """Their numbers differ in the last bits, which changes no action here."""

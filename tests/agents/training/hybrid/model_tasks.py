@@ -77,6 +77,14 @@ def image_genomes() -> list[Genome]:
     return [*found, *plain]
 
 
+def plane_genomes() -> list[Genome]:
+    """Models whose last layer is a convolution, if outputs are planes of the image."""
+    return [
+        Genome((ConvGene(4, 3, 1, ELU, True), ConvGene(7, 5, 1, SILU, True))),
+        Genome((ConvGene(9, 1, 1, TANH),), (), 0.2, SGD, 0.1),
+    ]
+
+
 def logits_of(tensors: Mapping[str, NDArray[np.float32]], genome: Genome, inputs: NDArray[np.float32]) -> Tensor:
     """What the network with these tensors answers, written with torch's functions."""
     x = torch.from_numpy(inputs)
@@ -84,6 +92,8 @@ def logits_of(tensors: Mapping[str, NDArray[np.float32]], genome: Genome, inputs
     for k, conv in enumerate(genome.convs):
         x = functional.conv2d(x, parts[f"convs.{k}.weight"], parts[f"convs.{k}.bias"], conv.stride, conv.kernel // 2)
         x = BY_NAME[conv.activation](x)
+    if parts["policy.weight"].ndim == 4:
+        return functional.conv2d(x, parts["policy.weight"], parts["policy.bias"]).flatten(1)
     x = x.flatten(1)
     for k, gene in enumerate(genome.dense):
         x = BY_NAME[gene.activation](functional.linear(x, parts[f"layers.{k}.weight"], parts[f"layers.{k}.bias"]))

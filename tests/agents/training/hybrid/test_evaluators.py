@@ -84,6 +84,8 @@ def test_multiplications_count_every_place_of_an_image() -> None:
     genome = Genome((ConvGene(4, 3, 2), ConvGene(5, 5)), (DenseGene(7),))
     convs = 4 * 2 * 9 * (3 * 3) + 5 * 4 * 25 * (3 * 3)
     assert multiplications(genome, SHAPE, 4) == convs + 7 * 5 * 9 + 4 * 7
+    planes = Genome((ConvGene(4, 3), ConvGene(5, 5)))
+    assert multiplications(planes, SHAPE, 60) == (4 * 2 * 9 + 5 * 4 * 25 + 2 * 5) * 6 * 5
     larger = Genome((ConvGene(40, 3), ConvGene(50, 5)), (DenseGene(7),))
     assert memory_needed(larger, SHAPE, 4, 64) > memory_needed(genome, SHAPE, 4, 64)
     assert memory_needed(genome, SHAPE, 4, 6400) > 6400 * 4 * (4 + 5) * 9

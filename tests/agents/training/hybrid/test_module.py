@@ -14,7 +14,7 @@ from agents.nets.architecture import ACTIVATIONS
 from agents.training.hybrid.genome import ConvGene, DenseGene, Genome
 from agents.training.hybrid.layers import EPSILON, Dropout
 from agents.training.hybrid.module import Model
-from tests.agents.training.hybrid.model_tasks import BY_NAME, image_genomes, logits_of
+from tests.agents.training.hybrid.model_tasks import BY_NAME, image_genomes, logits_of, plane_genomes
 
 CPU = torch.device("cpu")
 ROWS = 13
@@ -44,6 +44,8 @@ def autograd_logits(model: Model, parameters: dict[str, Tensor], inputs: Tensor,
         weight, bias = parameters[f"{name}.weight"], parameters.get(f"{name}.bias")
         if isinstance(gene, ConvGene):
             x = functional.conv2d(x, weight.permute(0, 3, 1, 2), bias, gene.stride, gene.kernel // 2)
+        elif weight.ndim == 4:
+            x = functional.conv2d(x, weight.permute(0, 3, 1, 2), bias).flatten(1)
         else:
             x = functional.linear(x if x.ndim == 2 else x.permute(0, 2, 3, 1).flatten(1), weight, bias)
         if gene is None:
@@ -59,13 +61,16 @@ def autograd_logits(model: Model, parameters: dict[str, Tensor], inputs: Tensor,
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 @pytest.mark.parametrize(
-    ("convs", "dense", "shape"),
+    ("convs", "dense", "shape", "outputs"),
     [
-        ((), ((20, False), (33, True)), (7,)),
-        ((), ((12, False),), (3, 6, 5)),
-        (((6, 3, 1, True), (9, 5, 2, False)), ((12, False),), (3, 6, 5)),
-        (((6, 3, 2, False), (9, 1, 2, True)), (), (1, 7, 5)),
-        ((), (), (4,)),
+        ((), ((20, False), (33, True)), (7,), 5),
+        ((), ((12, False),), (3, 6, 5), 5),
+        (((6, 3, 1, True), (9, 5, 2, False)), ((12, False),), (3, 6, 5), 5),
+        (((6, 3, 2, False), (9, 1, 2, True)), (), (1, 7, 5), 5),
+        (((6, 3, 1, True), (9, 5, 1, False)), (), (3, 6, 5), 60),  # outputs are planes
+        (((7, 1, 1, True),), (), (2, 1, 1), 5),
+        (((6, 3, 1, True), (9, 5, 2, False)), (), (3, 6, 5), 60),
+        ((), (), (4,), 5),
     ],
 )
 def test_gradients_are_those_of_autograd(
@@ -73,13 +78,14 @@ def test_gradients_are_those_of_autograd(
     convs: tuple[tuple[int, int, int, bool], ...],
     dense: tuple[tuple[int, bool], ...],
     shape: tuple[int, ...],
+    outputs: int,
 ) -> None:
     genome = Genome(
         tuple(ConvGene(channels, kernel, stride, name, norm) for channels, kernel, stride, norm in convs),
         tuple(DenseGene(width, name, norm) for width, norm in dense),
     )
-    model, inputs = new_model(genome, shape, 5)
-    slope = torch.randn(ROWS, 5, generator=torch.Generator().manual_seed(1))
+    model, inputs = new_model(genome, shape, outputs)
+    slope = torch.randn(ROWS, outputs, generator=torch.Generator().manual_seed(1))
     with torch.inference_mode():
         logits = model.forward(inputs)
         model.backward(slope.clone())
@@ -93,9 +99,10 @@ def test_gradients_are_those_of_autograd(
         assert float((values.grad - model.parameters.slopes[key]).abs().max()) < 1e-4 * scale, key
 
 
-@pytest.mark.parametrize("genome", image_genomes(), ids=lambda genome: genome.key[:6])
-def test_the_network_that_plays_answers_as_the_model_without_its_normalisation(genome: Genome) -> None:
-    model, inputs = new_model(genome, (2, 6, 5), 4)
+@pytest.mark.parametrize("outputs", [4, 60])  # 60 are planes of the image
+@pytest.mark.parametrize("genome", [*image_genomes(), *plane_genomes()], ids=lambda genome: genome.key[:6])
+def test_the_network_that_plays_answers_as_the_model_without_its_normalisation(genome: Genome, outputs: int) -> None:
+    model, inputs = new_model(genome, (2, 6, 5), outputs)
     with torch.inference_mode():
         for _ in range(3):
             model.forward(inputs)  # the means and variances of minibatches
@@ -107,10 +114,10 @@ def test_the_network_that_plays_answers_as_the_model_without_its_normalisation(g
     assert torch.allclose(answers, expected, atol=1e-5)
     images = inputs.view(-1, 6, 5, 2).permute(0, 3, 1, 2).numpy()
     assert torch.allclose(logits_of(tensors, genome, images), expected.clone(), atol=1e-5)
-    assert {name: tensor.shape for name, tensor in tensors.items()} == genome.architecture.shapes((2, 6, 5), 4)
+    assert {name: tensor.shape for name, tensor in tensors.items()} == genome.architecture.shapes((2, 6, 5), outputs)
     assert not tensors["value.weight"].any() and not tensors["value.bias"].any()  # noqa: PT018
     count = sum(values.numel() for values in model.parameters.values.values())
-    assert count == genome.parameters((2, 6, 5), 4)
+    assert count == genome.parameters((2, 6, 5), outputs)
 
 
 def test_means_and_variances_are_never_those_of_an_untrained_model() -> None:
