@@ -145,7 +145,7 @@ class _Maker:
         """Recorded matches: all, or as many as are needed if a teacher must be asked."""
         if not wanted:
             return [], 0
-        matches = _useful(records, self._game, self._seed)
+        matches = _useful(records, self._game, self._seed, self._note)
         if teacher is None:
             found = played(self._game, matches, self._settings.winners, self._stop)
             return self._counted(found, wanted)
@@ -200,18 +200,16 @@ class _Maker:
                 yield _lesson(match, quota, next(sides), self._seed)
 
 
-def _useful(records: Sequence[MatchRecord], game: Game, seed: int) -> list[MatchRecord]:
+def _useful(records: Sequence[MatchRecord], game: Game, seed: int, note: Note) -> list[MatchRecord]:
     """Matches with something to learn, in a random order, as many as fit into memory."""
     bits = bits_for(game.info.actions)
-    found, turns = [], 0
-    for at in in_random_order([Start(record.seed, record.start) for record in records], seed):
-        record = records[at]
-        turns += len(record.actions) * 8 // bits
-        if turns > MOST_TURNS:
-            break
-        if record.steps and learned_seats(record):
-            found.append(record)
-    return found
+    order = in_random_order([Start(record.seed, record.start) for record in records], seed)
+    useful = [records[at] for at in order if records[at].steps and learned_seats(records[at])]
+    turns: list[int] = [len(record.actions) * 8 // bits for record in useful]
+    count = int(np.searchsorted(np.cumsum(turns), MOST_TURNS, side="right"))
+    if count < len(useful):
+        note(f"{count:,} of {len(useful):,} recorded matches are used: more would not fit into memory", True)
+    return useful[:count]
 
 
 def _lesson(match: Answered, quota: int, selects: bool, seed: int) -> Lesson:

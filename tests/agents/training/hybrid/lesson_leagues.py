@@ -7,14 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from agents.training.records import MatchRecord, RecordQuery
-from engine.game import RESIGN, Game
+from engine.game import PENDING, RESIGN, AgentKind, Game, Indices, Ints, Seeds, Views
 from engine.league.records import RunState
 from engine.league.storage.league import League
 from engine.league.storage.result_columns import PlayedEntry
 from engine.league.storage.tournaments import TournamentStore
 from engine.plain import View, plain_kind
-from engine.play.match import AgentSpec
+from engine.play.match import AgentSpec, MatchResult
 from engine.play.sequential import SequentialMatchExecutor
 from engine.registry import KINDS, agents_for
 from league_app.core.training_records import find_records
@@ -43,11 +45,46 @@ def memory_bot(does: str = "") -> AgentSpec:
     return AgentSpec("Memory", "memory-bot", does.encode())
 
 
+class ThinkingPilot:
+    """Plays up to three slots, and answers each position only when it is asked for the second time: by its seat."""
+
+    capacity = 3
+
+    def __init__(self, game: Game, slots: int) -> None:
+        self._known: set[tuple[int, int]] = set()
+        self.active: set[int] = set()
+
+    def load(self, agent: AgentSpec) -> int:
+        return 0
+
+    def begin(self, slots: Indices, agents: Indices, seeds: Seeds) -> None:
+        assert not self.active & set(slots.tolist())
+        self.active |= set(slots.tolist())
+        assert len(self.active) <= self.capacity
+
+    def act(self, views: Views) -> Ints:
+        each = list(zip(views.slots.tolist(), views.plies.tolist(), views.seats.tolist(), strict=True))
+        assert {slot for slot, _, _ in each} <= self.active
+        answers = [seat if (slot, ply) in self._known else PENDING for slot, ply, seat in each]
+        self._known |= {(slot, ply) for slot, ply, _ in each}
+        return np.array(answers, np.int64)
+
+    def end(self, slots: Indices, results: Sequence[MatchResult] | None) -> None:
+        self.active -= set(slots.tolist())
+        self._known = {(slot, ply) for slot, ply in self._known if slot in self.active}
+
+    def close(self) -> None:
+        assert not self.active
+
+
 @contextmanager
-def memory_bots(*games: str) -> Iterator[None]:
+def registered_kinds(*games: str) -> Iterator[None]:
+    """The kinds of this module are registered within the block."""
     KINDS.add("memory-bot", plain_kind("memory-bot", 1, MemoryBot, games, {"Faulty": b"fails"}))
+    KINDS.add("thinking-bot", AgentKind("thinking-bot", 1, ThinkingPilot, lambda game: True, lambda game: []))
     yield
     KINDS.remove("memory-bot")
+    KINDS.remove("thinking-bot")
 
 
 def bots(game: Game, *names: str) -> list[AgentSpec]:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from agents.training.hybrid import lesson_examples, lesson_format, lesson_players
+from agents.training.hybrid import lessons as lessons_module
 from agents.training.hybrid.data import Examples
 from agents.training.hybrid.lesson_answers import weights_of
 from agents.training.hybrid.lesson_replay import Moves, Replay
@@ -30,9 +31,9 @@ from tests.agents.training.hybrid.lesson_leagues import (
     BROKEN_AT,
     bots,
     memory_bot,
-    memory_bots,
     play_tournament,
     records_of,
+    registered_kinds,
 )
 
 PONG = new_game("pong", points=1, step_limit=400)
@@ -48,8 +49,8 @@ EVERY = {"from_league": "all", "examples": 300, "practice": 0.0, "spacing": 1, "
 
 
 @pytest.fixture(scope="module", autouse=True)
-def memory_kind() -> Iterator[None]:
-    with memory_bots("pong", "shogi"):
+def kinds() -> Iterator[None]:
+    with registered_kinds("pong", "shogi"):
         yield
 
 
@@ -207,6 +208,12 @@ def test_a_teacher_that_resigns_gives_no_example_there(league: Path) -> None:
     assert {len(match.places) for match in lessons.matches} == {BROKEN_AT - 1}
 
 
+def test_a_teacher_may_think_and_play_few_seats_at_once(league: Path) -> None:
+    teacher = AgentSpec("Thinker", "thinking-bot")
+    train = made(records_of(league, PONG), PONG, [teacher], teacher="Thinker", practice=0.5).task(PONG).train
+    assert set(train.targets.tolist()) == {0, 1}, "its seat"
+
+
 def test_a_teacher_that_fails_is_named_with_the_reason(league: Path) -> None:
     records = records_of(league, PONG, "Still")
     with pytest.raises(BadValue, match=r"teacher = 'Memory': must be an agent .*ValueError: it fails on purpose"):
@@ -331,6 +338,18 @@ def test_examples_that_do_not_fit_into_memory_are_left_out(league: Path, monkeyp
     assert found is not None
     assert len(found) <= 250
     assert notes[0] == ("250 examples instead of 300: more would not fit into memory", True)
+    monkeypatch.setattr(lessons_module, "MOST_TURNS", 3000)
+    found = lessons_from(
+        records_of(league, PONG),
+        (),
+        PONG,
+        LessonSettings(**EVERY),
+        seed=1,
+        note=lambda text, warning: notes.append((text, warning)),
+    )
+    assert found is not None
+    used = f"{len(found.matches)} of {len(records_of(league, PONG))} recorded matches are used"
+    assert notes[3] == (f"{used}: more would not fit into memory", True)
     monkeypatch.setattr(lesson_examples, "MOST_BYTES", 4 * 8 * 50)
     with pytest.raises(BadValue, match="at most 50 of this game"):
         found.task(PONG)
