@@ -71,9 +71,9 @@ class Space:
     def smallest(self) -> Genome:
         """A genome with the fewest parameters, or nearly so."""
         dense = [(), (DenseGene(SIZES[0]),)][: self.max_dense + 1]
-        convs = [(ConvGene(SIZES[0], 1, 2),) * count for count in range(self.most_convs + 1)]
+        convs = [(ConvGene(SIZES[0], 1, stride),) * n for stride in STRIDES[::-1] for n in range(self.most_convs + 1)]
         genomes = [Genome(self.fitted(first), second) for first in convs for second in dense if first or second]
-        return min(genomes, key=self.parameters)
+        return min(genomes, key=self._count)
 
     def parameters(self, genome: Genome) -> int:
         """Number of trained parameters; raises BadValue if the network would be far too large."""
@@ -111,14 +111,25 @@ class Space:
             side = -(-side // gene.stride)
         return tuple(one for one in SIDES if one < 2 * side), STRIDES if side > 1 else STRIDES[:1]
 
+    def with_planes(self, genome: Genome) -> Genome:
+        """Its convolutions with stride 1 and no fully connected layers, if actions are planes of the image that they
+        make: the policy head has far fewer parameters then. Else the genome itself."""
+        plain = replace(genome, convs=tuple(replace(gene, stride=1) for gene in genome.convs), dense=())
+        plain = replace(plain, convs=self.fitted(plain.convs))
+        found = plain.convs and plain.architecture.policy_planes(self.shape, self.outputs)
+        return plain if found else genome
+
     def repaired(self, genome: Genome) -> Genome:
         """The genome itself if it fits, else one with smaller layers: until it has few enough parameters, the step
-        that saves most of them is taken."""
+        that saves most of them is taken. Strides, which make most heads smaller, are removed instead if the head would
+        be a convolution without them."""
         genome = replace(
             genome, convs=self.fitted(genome.convs[: self.most_convs]), dense=genome.dense[: self.max_dense]
         )
         if not genome.convs and not genome.dense:
             genome = replace(genome, convs=self.smallest.convs, dense=self.smallest.dense)
+        if not genome.dense and not self._affordable(genome):
+            genome = self.with_planes(genome)
         while not self._affordable(genome):
             options = list(self._smaller(genome))
             if not options:

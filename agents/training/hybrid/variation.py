@@ -22,11 +22,15 @@ RATE_STEP = 3.0  # by which factor a learning rate or weight decay moves at most
 
 
 def random_genome(space: Space, draws: Draws) -> Genome:
-    """Any number of layers that the space allows, at least one; sizes and rates by order of magnitude."""
+    """Any number of layers that the space allows, at least one; sizes and rates by order of magnitude.
+
+    Fully connected heads for the actions of a board game can be larger than the budget: of the genomes that have too
+    many parameters, those with convolutions keep them alone where the head can be a convolution too."""
     genome = _random(space, draws)
     for _ in range(TRIES):
-        if space.fits(genome):
-            return genome
+        for found in (genome, space.with_planes(genome)):
+            if space.fits(found):
+                return found
         genome = _random(space, draws)
     return space.repaired(genome)
 

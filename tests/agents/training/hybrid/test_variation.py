@@ -17,6 +17,7 @@ from agents.training.hybrid.variation import crossover, mutate, random_genome, v
 from engine.errors import BadValue
 
 IMAGE, VECTOR = Space((2, 9, 6), 12), Space((23,), 5)
+SHOGI = Space((46, 9, 9), 2187)  # actions are 27 planes of squares
 SEEDS = st.integers(0, 2**63 - 1)
 
 
@@ -29,6 +30,8 @@ def spaces(draw: st.DrawFn) -> Space:
     assume(most_dense or (most_convs and len(shape) == 3))
     channels, width = draw(st.sampled_from([4, 5, 16, 100, 512])), draw(st.sampled_from([4, 7, 64, 4096]))
     outputs, budget = draw(st.integers(1, 300)), draw(st.integers(1, 2_000_000))
+    if len(shape) == 3 and draw(st.booleans()):
+        outputs = math.prod(shape[1:]) * draw(st.integers(1, 30))  # planes of the image
     try:
         return Space(shape, outputs, budget, most_convs, most_dense, channels, width)
     except BadValue:
@@ -155,6 +158,41 @@ def test_a_genome_that_is_too_large_is_made_smaller() -> None:
     assert space.parameters(repaired) > 300
     assert (repaired.dropout, repaired.optimiser, repaired.learning_rate) == (0.3, SGD, 0.1)
     assert IMAGE.repaired(repaired) == repaired
+
+
+def has_planes(genome: Genome) -> bool:
+    return genome.architecture.policy_planes(SHOGI.shape, SHOGI.outputs) > 0
+
+
+def test_heads_of_many_actions_are_convolutions_where_they_would_be_too_large() -> None:
+    genomes = [random_genome(SHOGI, Draws(index)) for index in range(400)]
+    assert 0.4 < sum(map(has_planes, genomes)) / len(genomes) < 0.6
+    assert len({len(one.convs) for one in genomes if has_planes(one)}) == SHOGI.max_convs
+    assert any(one.dense and one.convs for one in genomes)
+    assert any(not one.convs for one in genomes)
+    rich = replace(SHOGI, max_parameters=20_000_000)  # enough for all heads: nothing is changed
+    genomes = [random_genome(rich, Draws(index)) for index in range(400)]
+    assert 0.05 < sum(map(has_planes, genomes)) / len(genomes) < 0.15
+
+
+def test_mutations_keep_a_convolution_as_head_while_another_would_be_too_large() -> None:
+    genome = Genome((ConvGene(48), ConvGene(48, 5, activation="silu")))
+    changed = [mutate(genome, 0.2, SHOGI, Draws(index)) for index in range(500)]
+    kept = [one for one in changed if has_planes(one)]
+    assert len(kept) > 350
+    assert all(one.dense for one in changed if not has_planes(one))
+    assert {len(one.convs) for one in kept} == {1, 2, 3}
+    dense = replace(genome, convs=(ConvGene(12, stride=2), ConvGene(12)), dense=(DenseGene(24),))
+    assert SHOGI.fits(dense)
+    assert any(has_planes(mutate(dense, 0.2, SHOGI, Draws(index))) for index in range(100)), "one step away"
+
+
+def test_strides_are_removed_where_the_head_is_too_large_with_them() -> None:
+    strided = Genome((ConvGene(48, 3, 2), ConvGene(32, 5)))
+    assert SHOGI.repaired(strided) == Genome((ConvGene(48), ConvGene(32, 5)))
+    assert SHOGI.smallest == Genome((ConvGene(4, 1),))
+    assert Space((1, 200, 200), 500).smallest.convs, "without strides it would have more weights than any network may"
+    assert replace(SHOGI, outputs=2188, max_parameters=1_000_000).repaired(strided).convs[0].stride == 2
 
 
 def test_a_kernel_is_no_larger_than_what_it_can_see() -> None:
