@@ -7,7 +7,7 @@ has the state, `config` the settings.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 
 from agents.training.events import (
     Champion,
@@ -29,6 +29,7 @@ from agents.training.hybrid.lessons import Lessons, lessons_from
 from agents.training.hybrid.members import Generation
 from agents.training.hybrid.run import Run
 from agents.training.hybrid.search import CONVERGED, TARGET
+from agents.training.hybrid.search_settings import SPECIES
 from agents.training.matchmaking import ready_bots
 from agents.training.pace import Pace
 from agents.training.trainer import Context
@@ -50,7 +51,7 @@ def train(settings: HybridConfig, context: Context) -> Iterator[Event]:
             yield Ended(How.STOPPED, "stopped before its examples were complete; it begins again when it is resumed")
             return
         run = Run(settings, game, lessons)
-    first, task = run.search.generation, run.lessons.task(game)
+    task = run.lessons.task(game)
     yield Log(f"models learn from {len(task.train):,} positions, and are compared on {len(task.select):,} others")
     with new_evaluator(
         task,
@@ -68,7 +69,7 @@ def train(settings: HybridConfig, context: Context) -> Iterator[Event]:
     if reason is None:
         yield Ended(How.STOPPED, f"stopped after {_count_of(done)}{run.unfinished}")
         return
-    if run.best is not None and done > first:
+    if run.best is not None:
         yield Champion(done, run.player(run.best))
     yield Ended(How.FINISHED, reason)
 
@@ -107,11 +108,12 @@ def _generations(
             if (reason := _end_reason(run, pace)) is not None:
                 return reason
         resumed = False
-        began = time.monotonic()
+        began, waiting = time.monotonic(), {genome.key for genome in search.pending()}
         if not (yield from _train_models(run, evaluator, console, pace)):
             return None
-        generation = search.advance()
-        yield Metrics(generation.number, tuple(_metrics(run, generation, time.monotonic() - began).items()))
+        seconds, generation = time.monotonic() - began, search.advance()
+        values = _metrics(run, generation) | _speed(run, waiting, seconds)
+        yield Metrics(generation.number, tuple(values.items()))
         yield pace.progress(generation.number, _progress_text(run), generation.best)
 
 
@@ -156,7 +158,7 @@ def _validate(run: Run, context: Context) -> Generator[Event, None, bool]:
 # Reports
 
 
-def _metrics(run: Run, generation: Generation, seconds: float) -> dict[str, float]:
+def _metrics(run: Run, generation: Generation) -> dict[str, float]:
     best, search = run.search.best, run.search
     assert best is not None
     assert best.outcome is not None
@@ -172,12 +174,21 @@ def _metrics(run: Run, generation: Generation, seconds: float) -> dict[str, floa
         "models/known": generation.cached,
         "models/failed": generation.failed,
     }
-    if run.settings.selection == "species":
+    if run.settings.selection == SPECIES:
         values["population/species"] = generation.species
-    if generation.evaluated:
-        values["speed/models"] = 60 * generation.evaluated / max(seconds, 1e-9)
-        values["speed/concurrent"] = generation.seconds / max(seconds, 1e-9)
     return {name: float(value) for name, value in values.items()}
+
+
+def _speed(run: Run, keys: Collection[str], seconds: float) -> dict[str, float]:
+    """Of the models with these keys: a session that is resumed has trained others of the generation earlier."""
+    outcomes = {one.genome.key: one.outcome for one in run.search.members if one.genome.key in keys}
+    if not outcomes:
+        return {}
+    busy = sum(outcome.seconds for outcome in outcomes.values() if outcome is not None)
+    return {
+        "speed/models": 60 * len(outcomes) / max(seconds, 1e-9),
+        "speed/concurrent": busy / max(seconds, 1e-9),
+    }
 
 
 def _progress_text(run: Run) -> str:

@@ -28,10 +28,11 @@ from agents.training.hybrid.config import HybridConfig
 from agents.training.hybrid.run import MODEL
 from agents.training.hybrid.search import Search
 from agents.training.hybrid.state import read
+from agents.training.matchmaking import ready_bots
 from agents.training.trainer import metric_of
+from agents.training.validation import share_of, validate
 from engine.errors import BadValue, UnknownName
-from engine.play.match import AgentSpec, Limits, MatchSpec
-from engine.play.sequential import SequentialMatchExecutor
+from engine.play.match import AgentSpec
 from engine.registry import TRAINERS, new_game
 from tests.agents.training.fake_context import GAME, FakeContext, InProcessEvaluator, of, trained
 
@@ -135,15 +136,13 @@ def test_a_new_best_model_is_validated_once(whole: Sequence[Event]) -> None:
     assert [step for step in values if "validation/share" in values[step]] == improved
 
 
-def test_the_validation_is_what_an_executor_plays(whole: Sequence[Event]) -> None:
-    """The champion, against the same bots."""
-    player = of(Champion, whole)[0].player
+def test_a_champion_takes_the_points_that_its_validation_says(whole: Sequence[Event]) -> None:
+    player, saved = of(Champion, whole)[0].player, read(of(Checkpoint, whole)[-1].state).about.best
     champion = AgentSpec(MODEL, player.kind, player.payload, player.version)
-    lazy = AgentSpec("Lazy", "pong-bot", b'{"style": "lazy"}')
-    spec = MatchSpec("1", GAME.spec, (champion, lazy), 7, None, Limits())
-    with SequentialMatchExecutor() as executor:
-        [result] = list(executor.run([spec]))
-    assert result.ending.kind.rated
+    found = validate([champion], ready_bots(GAME, "Still,Lazy"), 2, 5, GAME, FakeContext())
+    assert found is not None
+    assert saved is not None
+    assert share_of(found[MODEL]) == (saved.share, saved.low, saved.high)
 
 
 def test_a_resumed_session_equals_an_uninterrupted_one(whole: Sequence[Event]) -> None:
@@ -165,6 +164,33 @@ def test_a_session_that_is_stopped_anywhere_continues_as_if_nothing_had_happened
     rest = trained(hybrid(), state=of(Checkpoint, part)[-1].state)
     assert measured([*part, *rest]) == measured(whole)
     assert outcome_of(rest) == outcome_of(whole)
+
+
+def test_a_session_that_is_stopped_in_its_last_validation_has_a_champion_when_it_is_resumed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("agents.training.hybrid.trainer.validate", lambda *_: None)  # as if stopped in it
+        part = session(hybrid(max_generations=1))
+    assert part[-1].how is How.STOPPED
+    assert not of(Champion, part)
+    rest = trained(hybrid(max_generations=1), state=of(Checkpoint, part)[-1].state)
+    assert of(Champion, rest) == of(Champion, session(hybrid(max_generations=1)))
+    assert len(of(Champion, rest)) == 1
+
+
+def test_rates_count_the_models_that_were_trained_since_the_session_was_resumed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agents.training.hybrid.trainer.SAVE_EVERY", 0.0)  # a checkpoint after each model
+    events = session(hybrid(max_generations=1))
+    state = next(one.state for one in reversed(of(Checkpoint, events)) if Search.load(read(one.state).search).pending())
+    [genome] = Search.load(read(state).search).pending()
+    rest = trained(hybrid(max_generations=1), state=state)
+    rates = dict(of(Metrics, rest)[0].values)
+    members = Search.load(read(of(Checkpoint, rest)[-1].state).search).members
+    [seconds] = [one.outcome.seconds for one in members if one.genome == genome and one.outcome]
+    assert 60 * rates["speed/concurrent"] / rates["speed/models"] == pytest.approx(seconds), "of one model"
 
 
 def test_a_session_that_is_stopped_among_its_lessons_has_no_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
