@@ -62,7 +62,7 @@ class _Maker:
 
     def make(self, mode: str) -> Workers:
         if mode == PROCESSES:
-            self._shared = self._shared or shared_task(self._task)
+            self._shared, self._local = self._shared or shared_task(self._task), None  # `auto` stays with processes
             return ProcessWorkers(self._shared, self._plan, self._devices, self._limits, self._fit)
         from agents.training.hybrid.fitting import tensors_of
 
