@@ -123,7 +123,7 @@ class _Maker:
             sources.append(self._practised(agent, teacher, wanted))
         found = Lessons(self._game.spec, self._game.info.seats, tuple(self._chosen(sources)))
         self._progress(len(found), len(found))
-        self._note(_described(found, teacher, practising), False)
+        self._note(_described(found, teacher, practising, "some" if records else "all"), False)
         return found
 
     def _can_practise(self, agent: AgentSpec) -> bool:
@@ -228,11 +228,11 @@ def _lesson(match: Answered, quota: int, selects: bool, seed: int) -> Lesson:
     )
 
 
-def _described(lessons: Lessons, teacher: AgentSpec | None, practising: Sequence[AgentSpec]) -> str:
+def _described(lessons: Lessons, teacher: AgentSpec | None, practising: Sequence[AgentSpec], share: str) -> str:
     kept = [match for match in lessons.matches if match.selects]
     selecting = sum(len(match.places) for match in kept)
     text = f"{len(lessons):,} positions of {len(lessons.matches):,} matches"
     if practising:
-        text += f", some of them played for practice by {joined_names(one.id for one in practising)}"
+        text += f", {share} of them played for practice by {joined_names(one.id for one in practising)}"
     by = "" if teacher is None else f", with the answers of {teacher.id}"
     return f"{text}{by}; {selecting:,} positions of {len(kept):,} matches are kept for selection"
