@@ -1,12 +1,9 @@
-"""How one model is trained, and what came of it: what crosses processes between the search and those that train."""
+"""How a model is trained, and its result: both cross between the process of a search and those of its models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from agents.training.hybrid.genome import Genome
 from engine.options import option, validate
 
 
@@ -41,14 +38,3 @@ class Outcome:
     seconds: float = field(default=0.0, compare=False)
     attempts: int = field(default=1, compare=False)
     peak_bytes: int = field(default=0, compare=False)  # memory of its process above what that had before; 0: unknown
-
-
-class ModelEvaluator(Protocol):
-    """Trains models; sequential, in processes, in threads or stacked, with the same outcomes to the bit."""
-
-    def evaluate(self, genomes: Sequence[Genome], stop: Callable[[], bool]) -> Iterator[Outcome]:
-        """The outcomes of different genomes, in the order in which they finish. Ends early once `stop` returns True;
-        models that have not finished are not reported then. `stop` is called several times a second."""
-
-    def close(self) -> None:
-        """Idempotent: ends processes and frees shared memory."""

@@ -11,8 +11,7 @@ from agents.nets.architecture import MOST_CHANNELS, MOST_LAYERS, SIDES, STRIDES,
 from agents.training.hybrid.genome import ADAM, ADAMW, SGD, ConvGene, DenseGene, Genome
 from engine.errors import BadValue
 
-# Sizes of layers, each about 1.4 times the one before: smaller steps are rarely worth a training, and models whose
-# shapes agree can be trained in one stack.
+# Sizes of layers, each about 1.4 times the one before: smaller steps rarely change a result by more than chance.
 SIZES = tuple(size for power in range(2, 13) for size in (2**power, 3 * 2 ** (power - 1)) if size <= WIDEST)
 DROPOUTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 LEARNING_RATES = {ADAM: (1e-4, 3e-2), ADAMW: (1e-4, 3e-2), SGD: (1e-3, 0.5)}
