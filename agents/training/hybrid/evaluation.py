@@ -1,4 +1,4 @@
-"""Distributes the models of a search over workers, and trains those that fail once more.
+"""Distributes the models of a search over workers, and trains a model that failed a second time.
 
 Those that take longest begin first, so that none of them is left alone at the end. A model that fails is trained once
 more, alone if others could have been the cause, and then has an outcome with an error.
@@ -49,7 +49,7 @@ class Evaluator(Closing):
         self._lock = threading.RLock()  # held while this process is busy with workers
         self._closing = False
 
-    # The protocol
+    # For the search
 
     def evaluate(self, genomes: Sequence[Genome], stop: Stop) -> Iterator[Outcome]:
         """The outcomes of different genomes, in the order in which they finish. Ends early once `stop` returns True, or
@@ -85,7 +85,7 @@ class Evaluator(Closing):
         return tuple(worker.state(self._plan.epochs) for worker in tuple(workers))
 
     def set_cores(self, cores: int) -> None:
-        """Models may use so many cores together from now on; those that train go on."""
+        """The cores that models may use together from now on; models in training continue."""
         self._capacity.set_cores(cores)
 
     def close(self) -> None:

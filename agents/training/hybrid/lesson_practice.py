@@ -1,7 +1,7 @@
 """Matches that a teacher plays for its lessons, with some random actions.
 
-A network that has learned from flawless play meets positions that its teacher never came to, as soon as it makes its
-first mistake. So the teacher's hand is disturbed while its answers are recorded (Laskey and others 2017, DART).
+A network that has learned from flawless play reaches unknown positions with its first mistake. So some of the teacher's
+actions are replaced by random ones, while its own answers are recorded (Laskey and others 2017, DART).
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Practice(Closing):
             if lane in resigned:
                 continue
             match = matches[lane]
-            action = answer if player != TEACHER else self._disturbed(answer, match.seed, seat, ply, legal, row)
+            action = answer if player != TEACHER else self._with_noise(answer, match.seed, seat, ply, legal, row)
             match.actions.append(action)
             match.seats.append(seat)
             match.answers.append(answer if player == TEACHER else -1)
@@ -151,7 +151,7 @@ class Practice(Closing):
         left: Indices = moved[self._boards.over()[moved] == 0]
         return left
 
-    def _disturbed(self, answer: int, seed: int, seat: int, ply: int, legal: Bools | None, row: int) -> int:
+    def _with_noise(self, answer: int, seed: int, seat: int, ply: int, legal: Bools | None, row: int) -> int:
         """The answer, or a random action: for a stretch, because single actions of a fast game change little."""
         stretch = ply // self._hold
         if chance(seed, NOISE, seat, stretch) >= self._noise:

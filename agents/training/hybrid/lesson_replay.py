@@ -51,9 +51,9 @@ class Replay:
     def __init__(self, game: Game, matches: Sequence[Moves], lanes: int = LANES) -> None:
         """Raises BadValue if a match cannot be dealt. `lanes`: matches at once, if memory allows as many."""
         self._game, self._info, self._matches = game, game.info, matches
-        nobody = (AgentSpec("", ""),) * game.info.seats
+        players = (AgentSpec("", ""),) * game.info.seats  # the rules need none
         for match in matches:
-            check_match(MatchSpec(match.name, game.spec, nobody, match.seed, match.start), game)
+            check_match(MatchSpec(match.name, game.spec, players, match.seed, match.start), game)
         longest = max((len(match.actions) for match in matches), default=1)
         most = min(len(matches), lanes, game.info.lanes or lanes, ROOM // max(longest, 1))
         self.lanes = max(most, 1)

@@ -22,7 +22,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Member:
-    """A candidate with its number, and what came of its training."""
+    """A candidate with its number and the outcome of its training."""
 
     number: int  # in the order in which candidates were made, from 1
     candidate: Candidate

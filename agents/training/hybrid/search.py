@@ -1,4 +1,4 @@
-"""The search for architectures: which genomes are to be trained next, given what came of those before.
+"""The search for architectures: which genomes are to be trained next, given the results of earlier ones.
 
     search = Search(SearchSettings(), shape, outputs, LearningPlan())
     while search.end_reason() is None:
@@ -45,7 +45,7 @@ class Search:
     def __init__(
         self, settings: SearchSettings, shape: tuple[int, ...], outputs: int, plan: LearningPlan, data: str = ""
     ) -> None:
-        """`shape`: of one input. `data`: names the examples, for those who compare it when a search is resumed."""
+        """`shape`: of one input. `data`: names the examples; a caller may compare it when a search is resumed."""
         self.settings, self.plan, self.data = settings, plan, data
         self.space = settings.space(shape, outputs)
         candidates = tuple(first_generation(settings, self.space))

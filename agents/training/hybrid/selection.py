@@ -1,4 +1,4 @@
-"""Chooses who is kept and who has children, and how strongly children are mutated."""
+"""Selects the elite and the parents of a generation, and sets the mutation rate of its children."""
 
 from __future__ import annotations
 

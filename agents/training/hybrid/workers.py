@@ -1,4 +1,4 @@
-"""Those that train models, each one at a time: this process itself, or threads of it; `process_workers` has processes.
+"""Workers, each of which trains one model at a time: this process or its threads; `process_workers` has processes.
 
 A group of workers (`Workers`) has the same methods whatever they are, so there is one loop that distributes models.
 """
@@ -113,7 +113,7 @@ class Workers(Closing):
 
     @abstractmethod
     def resize(self, count: int) -> None:
-        """Have so many workers; those that train go on."""
+        """Have so many workers; models in training continue."""
 
     @abstractmethod
     def wait(self, seconds: float, stop: Stop) -> None:
@@ -259,5 +259,5 @@ def attempt(
         return fit(genome, task, plan, watch)
     except Stopped:
         return None
-    except Exception as error:  # the boundary of what a genome can cause: the others go on
+    except Exception as error:  # the boundary of what a genome can cause: other models continue
         return failure_of(error)
