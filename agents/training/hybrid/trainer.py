@@ -23,6 +23,7 @@ from agents.training.events import (
     Workers,
 )
 from agents.training.hybrid.config import LEARNING_KINDS, HybridConfig
+from agents.training.hybrid.devices import check_available, device_names
 from agents.training.hybrid.evaluation import Evaluator
 from agents.training.hybrid.evaluators import new_evaluator
 from agents.training.hybrid.lessons import Lessons, lessons_from
@@ -46,11 +47,13 @@ def train(settings: HybridConfig, context: Context) -> Iterator[Event]:
     if context.state is not None:
         run = Run.resumed(settings, game, context.state)
     else:
+        check_available(device_names(settings.devices))  # before lessons, which may take long
         lessons = _lessons(settings, context, game, console)
         if lessons is None:
             yield Ended(How.STOPPED, "stopped before its examples were complete; it begins again when it is resumed")
             return
         run = Run(settings, game, lessons)
+        yield run.checkpoint()
     task = run.lessons.task(game)
     yield Log(f"models learn from {len(task.train):,} positions, and are compared on {len(task.select):,} others")
     with new_evaluator(
@@ -101,8 +104,11 @@ def _generations(
     resumed = search.generation > 0
     while True:
         if search.completed:
-            if run.unvalidated is not None and not (yield from _validate(run, context)):
-                return None
+            if run.unvalidated is not None:
+                if settings.validate_pairs and not resumed:
+                    yield run.checkpoint()  # matches may take longer than the generation
+                if not (yield from _validate(run, context)):
+                    return None
             if not resumed:
                 yield run.checkpoint()
             if (reason := _end_reason(run, pace)) is not None:

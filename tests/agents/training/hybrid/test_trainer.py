@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import fields
 from typing import Any
 
@@ -105,7 +106,7 @@ def test_a_session_has_metrics_checkpoints_and_a_champion(whole: Sequence[Event]
     best = [values[step]["fitness/best"] for step in values]
     assert best == sorted(best)
     assert values[1]["models/trained"] == 4
-    assert [one.step for one in of(Checkpoint, whole)] == [1, 2, 3, 3]
+    assert list(dict.fromkeys(one.step for one in of(Checkpoint, whole))) == [0, 1, 2, 3]
     [champion] = of(Champion, whole)
     assert champion.player == of(Checkpoint, whole)[-1].players[0]
     networks.load(champion.player.payload).check_game(GAME)
@@ -191,6 +192,34 @@ def test_rates_count_the_models_that_were_trained_since_the_session_was_resumed(
     members = Search.load(read(of(Checkpoint, rest)[-1].state).search).members
     [seconds] = [one.outcome.seconds for one in members if one.genome == genome and one.outcome]
     assert 60 * rates["speed/concurrent"] / rates["speed/models"] == pytest.approx(seconds), "of one model"
+
+
+@pytest.mark.parametrize(("killed", "done"), [("new_evaluator", 0), ("validate", 1)])
+def test_a_killed_session_keeps_its_lessons_and_complete_generations(
+    killed: str, done: int, whole: Sequence[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`killed`: the function in which it ends."""
+
+    def kill(*_: Any, **__: Any) -> None:
+        raise InterruptedError
+
+    events: list[Event] = []
+    with monkeypatch.context() as patch, closing(FakeContext(agents=(TEACHER,))) as context:
+        patch.setattr(f"agents.training.hybrid.trainer.{killed}", kill)
+        with pytest.raises(InterruptedError):
+            events.extend(hybrid().train(context))
+    checkpoint = of(Checkpoint, events)[-1]
+    assert checkpoint.step == done
+    rest = trained(hybrid(), state=checkpoint.state)
+    assert measured([*events, *rest]) == measured(whole)
+    assert outcome_of(rest) == outcome_of(whole)
+
+
+def test_a_missing_device_is_refused_before_lessons_are_made() -> None:
+    context = FakeContext(agents=(TEACHER,))
+    with pytest.raises(BadValue, match="a device of this machine"):
+        list(hybrid(devices="cuda:63").train(context))
+    assert not of(Progress, context.events)
 
 
 def test_a_session_that_is_stopped_among_its_lessons_has_no_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
