@@ -94,6 +94,7 @@ def test_refused_and_lost_batches_are_counted_by_update(monkeypatch: pytest.Monk
 
 def test_batches_that_are_left_at_the_end_are_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     stay_in_process(monkeypatch)
+    look_at_the_end(monkeypatch, lambda collector: wait_for(lambda: waiting_batches(collector) > 0))
     events = trained(PpoConfig(**{**QUICK, "updates": 2, "max_staleness": 1000}), workers=3)
     [text] = [event.text for event in of(Log, events) if "not learned from" in event.text]
     assert text.startswith("played, but not learned from, because training ended: ")
@@ -124,6 +125,12 @@ def test_a_stopped_session_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
     first = trained(PpoConfig(**{**QUICK, "updates": 2}), workers=2)
     rest = trained(PpoConfig(**QUICK), workers=2, state=last_state(first))
     assert [event.step for event in of(Checkpoint, rest)] == [4, 6]
+
+
+def waiting_batches(collector: AsynchronousCollector) -> int:
+    """That workers have sent, and nothing has learned from."""
+    found: int = collector._manager.get_status()["queue_info"]["experience_total"]
+    return found
 
 
 def look_at_the_end(monkeypatch: pytest.MonkeyPatch, look: Callable[[AsynchronousCollector], None]) -> None:
