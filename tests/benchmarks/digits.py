@@ -4,8 +4,8 @@ For each seed, three models are compared on images that neither training nor sel
 search, the best one of its first generation, and the best one of as many models as the search has trained, drawn at
 random. All are trained by the same plan, and chosen by the same examples.
 
-The last third of the images is the test, the same for all seeds: in the order of the data set, its images are probably by
-other writers than the first ones. The rest is divided into images for training and for selection by each seed.
+The last third of the images is the test, the same for all seeds: in the order of the data set, its images are probably
+by other writers than the first ones. The rest is divided into images for training and for selection by each seed.
 """
 
 from __future__ import annotations

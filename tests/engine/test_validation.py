@@ -190,7 +190,7 @@ def test_a_broken_plug_in_is_reported_by_name_and_the_rest_works(plugin: Path, m
     assert any("'pong' is registered twice" in problem for problem in games.problems.values())
     with pytest.raises(BrokenPlugin, match="'explodes' of a-plugin cannot be loaded: RuntimeError: boom"):
         Registry("agent kind", "ringside.agents").get("explodes")
-    assert Registry("trainer", "ringside.trainers").names() == ["independent", "neat", "patience", "ppo"]
+    assert Registry("trainer", "ringside.trainers").names() == ["hybrid", "independent", "neat", "patience", "ppo"]
     kinds: Registry[object] = Registry("agent kind", "ringside.agents", KINDS._check)
     assert {"pong-bot", "dice"} <= set(kinds.working())
     reasons = {name: kinds.problems[name].partition("loaded: ")[2] for name in ("leaves", "a-class", "misnamed")}

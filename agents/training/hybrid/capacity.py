@@ -53,7 +53,7 @@ class Capacity:
             text = f"{models(self.limit)} at a time, of {self._wanted} wanted: each uses {each}"
             self._note(f"{text}, and there {_cores(cores)}", self.limit < self._wanted)
         if self._threads > cores and not before:
-            self._note(f"a model uses {self._threads} threads, but there {_cores(cores)}: that is slower", True)
+            self._note(f"a model uses {self._threads} threads, but there {_cores(cores)}: training is slower", True)
 
     @property
     def models(self) -> int:

@@ -40,12 +40,20 @@ class HybridConfig(ConcurrencySettings, SearchSettings, LessonSettings, Trainer)
     ends: ClassVar[Ends] = Ends("max_generations", "minutes", "target_fitness", "fitness/best")
     fixed: ClassVar[tuple[str, ...]] = (
         *(field.name for kind in (LessonSettings, SearchSettings) for field in fields(kind) if field.name not in ENDS),
-        "epochs", "batch_size", "patience", "threads", "validate_bots", "validate_pairs",
+        "epochs", "batch_size", "patience", "threads", "temperature", "validate_bots", "validate_pairs",
     )  # fmt: skip
     agent_settings: ClassVar[tuple[str, ...]] = ("teacher",)
     ready_settings: ClassVar[tuple[str, ...]] = ("teacher",)
-    presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {}
-    preset_games: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
+        "Pong": {
+            "population_size": 8, "max_generations": 4, "validate_bots": "Lazy,Tracker,Predictor", "validate_pairs": 25,
+        },
+        "Shogi": {
+            "teacher": "Master", "examples": 15_000, "epochs": 12, "population_size": 6, "max_generations": 2,
+            "max_convs": 6, "max_parameters": 300_000, "validate_bots": "Pebble,Magpie",
+        },
+    }  # fmt: skip
+    preset_games: ClassVar[Mapping[str, tuple[str, ...]]] = {"Pong": ("pong",), "Shogi": ("shogi",)}
     starts_from_agent: ClassVar[bool] = False
     guide: ClassVar[str] = "hybrid"
     loop: ClassVar[str] = "agents.training.hybrid.trainer:train"
@@ -112,7 +120,7 @@ class HybridConfig(ConcurrencySettings, SearchSettings, LessonSettings, Trainer)
         known = self.validate_bots
         if self.validate_pairs:
             known = bot_names(game, known, LEARNING_KINDS)
-        bots = joined_names(bot.id for bot in practice_bots(game, self.bots))
+        bots = self.bots or joined_names(bot.id for bot in practice_bots(game, ""))  # at a resume they may be gone
         return replace(self, bots=bots, validate_bots=known)
 
     @classmethod

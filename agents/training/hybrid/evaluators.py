@@ -41,10 +41,10 @@ class ConcurrencySettings:
         help="where models are trained: processes use all cores, threads and sequential no memory of their own; auto: "
         "processes, unless models take less time than starting them",
     )  # fmt: skip
-    devices: str = option(CPU, help="for models in turns: cpu, cuda:0, cuda:1 and so on, separated by commas")
+    devices: str = option(CPU, help="assigned to models in turn: cpu, cuda:0, cuda:1 and so on, separated by commas")
     dynamic: bool = option(False, help="train fewer models at a time while other programs use the cores")
     model_memory: int = option(
-        0, low=0, high=1 << 20, help="megabytes that a process may use for its model; 0: what there is"
+        0, low=0, high=1 << 20, help="megabytes that a process may use for its model; 0: no limit"
     )
 
     def __post_init__(self) -> None:

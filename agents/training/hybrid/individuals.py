@@ -13,7 +13,7 @@ COLUMNS = (
     Column("Layers", "in the order of computation; a convolution is described by channels, kernel and stride"),
     Column("Parameters", "numbers that are trained"),
     Column("Loss", "mean cross-entropy of the examples for selection, in the best epoch"),
-    Column("Epochs", "passes over the training examples until it learned no more"),
+    Column("Epochs", "passes over the training examples until training ended"),
     Column("Optimiser", "by which it is trained"),
     Column("Learning rate", "of the optimiser"),
     Column("Dropout", "share of the outputs of fully connected layers that are left out in training"),

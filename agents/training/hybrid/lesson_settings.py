@@ -29,8 +29,8 @@ class LessonSettings:
     strongest: int = option(1, low=1, high=100, help="how many agents `from_league=strongest` takes")
     teacher: str = option(
         "",
-        help="an agent of the league or a ready-made agent that says the action for each position; empty: the actions "
-        "that were played",
+        help="an agent of the league or a ready-made agent whose action is learned in each position; empty: the "
+        "actions that were played",
     )
     matches: int = option(1000, low=2, high=MOST_MATCHES, help="most matches to learn from")
     examples: int = option(40_000, low=100, high=MOST_EXAMPLES, help="most positions to learn from and select by")
@@ -57,6 +57,9 @@ class LessonSettings:
 
     def __post_init__(self) -> None:
         validate(self)
+        if any(name.endswith(".league") for name in split_names(self.from_league)):
+            needed = f"{STRONGEST}, {ALL} or names of agents; the league file is named before the options"
+            raise BadValue("from_league", self.from_league, needed)
         if len(split_names(self.teacher)) > 1:
             raise BadValue("teacher", self.teacher, "the name of one agent")
 

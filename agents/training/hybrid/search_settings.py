@@ -40,8 +40,8 @@ class SearchSettings:
         choices=SELECTIONS,
         help="how parents are chosen: by fitness, within species of similar genomes, or by fitness and novelty",
     )
-    species_count: int = option(3, low=1, high=100, help="species: at most so many")
-    novelty_weight: float = option(0.3, low=0.0, high=1.0, help="novelty: its share in the choice of parents")
+    species_count: int = option(3, low=1, high=100, help="species: most species")
+    novelty_weight: float = option(0.3, low=0.0, high=1.0, help="novelty: share of novelty in the choice of parents")
     max_parameters: int = option(200_000, low=1, high=MOST_WEIGHTS, help="most trained parameters of a model")
     max_convs: int = option(3, low=0, high=MOST_LAYERS, help="most convolutions of a model, for images")
     max_dense: int = option(3, low=0, high=MOST_LAYERS, help="most fully connected layers of a model")

@@ -175,7 +175,8 @@ def test_every_setting_of_a_trainer_is_an_option_with_its_help(name: str, capsys
     assert kind.about in text
     for field in dataclasses.fields(kind):
         help = " ".join(field.metadata["help"].split()).replace("- ", "-")
-        assert f"--{field.name.replace('_', '-')} VALUE {help}" in text
+        value = "VALUE" if field.metadata.get("bare") is None else "[VALUE]"
+        assert f"--{field.name.replace('_', '-')} {value} {help}" in text
         for choice in field.metadata["choices"] or ():
             assert str(choice) in text
     for preset in kind.presets:
