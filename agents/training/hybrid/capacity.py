@@ -51,9 +51,9 @@ class Capacity:
         if self.limit not in (before, self._wanted) or (before and self.limit != before):
             each = "one thread" if self._threads == 1 else f"{self._threads} threads"
             text = f"{models(self.limit)} at a time, of {self._wanted} wanted: each uses {each}"
-            self._note(f"{text}, and there {_cores(cores)}", self.limit < self._wanted)
+            self._note(f"{text}, and {_cores(cores)}", self.limit < self._wanted)
         if self._threads > cores and not before:
-            self._note(f"a model uses {self._threads} threads, but there {_cores(cores)}: training is slower", True)
+            self._note(f"a model uses {self._threads} threads, but {_cores(cores)}: training is slower", True)
 
     @property
     def models(self) -> int:
@@ -98,7 +98,7 @@ def models(count: int) -> str:
 
 
 def _cores(count: int) -> str:
-    return "is one core" if count == 1 else f"are {count} cores"
+    return "one core may be used" if count == 1 else f"{count} cores may be used"
 
 
 def _size(size: int) -> str:

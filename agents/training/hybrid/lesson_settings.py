@@ -26,7 +26,7 @@ class LessonSettings:
         help="learn from recorded matches of the league: strongest, all, or names of agents separated by commas; "
         "empty: from matches of the teacher",
     )
-    strongest: int = option(1, low=1, high=100, help="how many agents `from_league=strongest` takes")
+    strongest: int = option(1, low=1, high=100, help="how many agents count as the strongest")
     teacher: str = option(
         "",
         help="an agent of the league or a ready-made agent whose action is learned in each position; empty: the "

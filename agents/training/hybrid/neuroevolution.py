@@ -39,6 +39,7 @@ from engine.closing import Closing
 from engine.errors import BadValue, RingsideError
 from engine.files import check_writable, write_file
 from engine.game import Game
+from engine.registry import new_game
 
 logger = logging.getLogger(__name__)
 
@@ -233,9 +234,10 @@ class HybridNeuroevolution(Closing):
 
     # The best network
 
-    def best_network(self, game: Game | None = None) -> Network:
-        """The best model as a network; with a game one that plays it, as an agent of kind `net` or `torch-net`
-        (`agents.nets.pilot.agent`)."""
+    def best_network(self, game: Game | str | None = None) -> Network:
+        """The best model as a network; with a game, or its name, one that plays it, as an agent of kind `net` or
+        `torch-net` (`agents.nets.pilot.agent`)."""
+        game = new_game(game) if isinstance(game, str) else game
         best = self._best_or_error()
         assert best.outcome is not None
         name = game.spec.name if game else NO_GAME
@@ -248,7 +250,7 @@ class HybridNeuroevolution(Closing):
         """The best model's logits of all classes or actions, a row for each input: `argmax(axis=1)` is its answer."""
         return logits_of(self.best_network(), inputs)
 
-    def save_best(self, path: Path | str, game: Game | None = None, *, overwrite: bool = False) -> Path:
+    def save_best(self, path: Path | str, game: Game | str | None = None, *, overwrite: bool = False) -> Path:
         """Writes the best network to a file: its architecture as JSON and its weights, in safetensors. Refuses to
         replace a file unless `overwrite` is set."""
         path = check_writable(path, overwrite)
@@ -259,7 +261,9 @@ class HybridNeuroevolution(Closing):
     def _best_or_error(self) -> Member:
         best = self.best
         if best is None:
-            raise RingsideError("no model has been trained yet: call `evolve`, and let it run until one is")
+            raise RingsideError(
+                "no model has been trained: `evolve` was not called, or was stopped before the first one"
+            )
         return best
 
 

@@ -14,7 +14,7 @@ def logits_of(network: Network, inputs: NDArray[np.float32]) -> NDArray[np.float
     from agents.nets.inference import CHUNK, evaluating, inference_of  # here, because it imports torch
 
     if inputs.shape[1:] != network.observation:
-        raise BadValue("inputs", inputs.shape, f"rows of {network.observation}")
+        raise BadValue("inputs", inputs.shape, f"[rows, {', '.join(map(str, network.observation))}]")
     obs = np.ascontiguousarray(inputs, np.float32)
     logits, values = np.zeros((len(obs), network.actions), np.float32), np.zeros(len(obs), np.float32)
     with evaluating():

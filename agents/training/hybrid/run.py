@@ -48,9 +48,9 @@ class Run:
     @property
     def unfinished(self) -> str:
         """How much of the generation in progress is done, in words; empty if nothing is."""
-        members = self.search.members
-        done = sum(one.outcome is not None for one in members)
-        return "" if self.search.completed or not done else f", and {done} of {len(members)} models of the next one"
+        new = [one for one in self.search.members if one.candidate.generation > self.search.generation]
+        done = sum(one.outcome is not None for one in new)
+        return "" if self.search.completed or not done else f", and {done} of {len(new)} models of the next one"
 
     # The best player
 

@@ -30,7 +30,7 @@ class SearchSettings:
     )
     mutation_rate_max: float = option(0.8, low=0.0, high=1.0, help="that probability, if all models are equal")
     search_patience: int = option(
-        5, low=0, high=10_000, help="generations without a better model after which the search ends; 0: never"
+        5, low=0, high=10_000, help="generations without a higher fitness after which the search ends; 0: never"
     )
     target_fitness: float = option(
         0.0, low=0.0, high=1.0, help="share of correct answers at which the search ends; 0: none"

@@ -39,16 +39,19 @@ from engine.game import Game
 from engine.registry import game_of
 
 EVERY = 1.0  # seconds between two reports of workers and spans
+TRAINER = "trainer"  # the row of the timeline for what it does itself
 SAVE_EVERY = 60.0  # seconds between two checkpoints in a generation
 
 
 def train(settings: HybridConfig, context: Context) -> Iterator[Event]:
     game, console = game_of(context.game), Console(context)
+    console.begin_span()
     if context.state is not None:
         run = Run.resumed(settings, game, context.state)
     else:
         check_available(device_names(settings.devices))  # before lessons, which may take long
         lessons = _lessons(settings, context, game, console)
+        console.end_span("lessons")
         if lessons is None:
             yield Ended(How.STOPPED, "stopped before its examples were complete; it begins again when it is resumed")
             return
@@ -107,12 +110,16 @@ def _generations(
             if run.unvalidated is not None:
                 if settings.validate_pairs and not resumed:
                     yield run.checkpoint()  # matches may take longer than the generation
+                console.begin_span()
                 if not (yield from _validate(run, context)):
                     return None
+                console.end_span("validate")
             if not resumed:
                 yield run.checkpoint()
             if (reason := _end_reason(run, pace)) is not None:
                 return reason
+        elif search.end_reason() is not None:  # the limit was lowered at a resume
+            return _end_reason(run, pace)
         resumed = False
         began, waiting = time.monotonic(), {genome.key for genome in search.pending()}
         if not (yield from _train_models(run, evaluator, console, pace)):
@@ -207,9 +214,16 @@ class Console:
     """Sends notes at once, and states of workers and spans about once a second: each time that `attend` is called."""
 
     def __init__(self, context: Context) -> None:
-        self._context, self._reported = context, time.monotonic()
+        self._context, self._reported, self._began = context, time.monotonic(), 0.0
         self.evaluator: Evaluator | None = None  # as soon as there is one
         self.spans: list[Span] = []
+
+    def begin_span(self) -> None:
+        """What the trainer does itself begins now."""
+        self._began = time.time()
+
+    def end_span(self, name: str) -> None:
+        self.spans.append(Span(TRAINER, name, self._began, max(time.time() - self._began, 0.0)))
 
     def attend(self) -> bool:
         """Whether training should stop."""

@@ -183,7 +183,7 @@ def test_changes_by_load_are_noted_and_limited_by_the_settings() -> None:
         f"one model at a time instead of 2: other programs use {load}",
     ]
     capacity.set_cores(1)
-    assert machine.texts() == ["one model at a time, of 3 wanted: each uses one thread, and there is one core"]
+    assert machine.texts() == ["one model at a time, of 3 wanted: each uses one thread, and one core may be used"]
     machine.load = -100.0
     for _ in range(12):
         machine.now += INTERVAL

@@ -110,8 +110,8 @@ def test_a_genome_that_does_not_fit_the_inputs_has_an_error() -> None:
         (6, 4, 8, 1, 4, ["concurrent_models = 6: 4 models at a time, from 1 to max_concurrent_models"]),
         (0, 4, 8, 1, 1, ["concurrent_models = 0: one model at a time, from 1 to max_concurrent_models"]),
         (-3, 1, 8, 1, 1, ["concurrent_models = -3: one model at a time, from 1 to max_concurrent_models"]),
-        (4, 4, 2, 1, 2, ["2 models at a time, of 4 wanted: each uses one thread, and there are 2 cores"]),
-        (3, 4, 4, 2, 2, ["2 models at a time, of 3 wanted: each uses 2 threads, and there are 4 cores"]),
+        (4, 4, 2, 1, 2, ["2 models at a time, of 4 wanted: each uses one thread, and 2 cores may be used"]),
+        (3, 4, 4, 2, 2, ["2 models at a time, of 3 wanted: each uses 2 threads, and 4 cores may be used"]),
         (
             2,
             4,
@@ -119,8 +119,8 @@ def test_a_genome_that_does_not_fit_the_inputs_has_an_error() -> None:
             2,
             1,
             [
-                "one model at a time, of 2 wanted: each uses 2 threads, and there is one core",
-                "a model uses 2 threads, but there is one core: that is slower",
+                "one model at a time, of 2 wanted: each uses 2 threads, and one core may be used",
+                "a model uses 2 threads, but one core may be used: training is slower",
             ],
         ),
     ],
@@ -147,9 +147,9 @@ def test_more_cores_allow_more_models_and_fewer_cores_fewer() -> None:
         setting.outcomes(GENOMES[:3])
         assert len(setting.evaluator.states()) == 2
     assert [text for text, _ in setting.notes] == [
-        "one model at a time, of 3 wanted: each uses one thread, and there is one core",
-        "3 models at a time, of 3 wanted: each uses one thread, and there are 3 cores",
-        "2 models at a time, of 3 wanted: each uses one thread, and there are 2 cores",
+        "one model at a time, of 3 wanted: each uses one thread, and one core may be used",
+        "3 models at a time, of 3 wanted: each uses one thread, and 3 cores may be used",
+        "2 models at a time, of 3 wanted: each uses one thread, and 2 cores may be used",
     ]
 
 

@@ -209,7 +209,7 @@ def test_a_search_stops_on_request_and_continues(whole: HybridNeuroevolution) ->
 def test_a_stop_before_the_first_model_is_an_error_that_says_so() -> None:
     neuroevolution = new()
     neuroevolution.stop()
-    with pytest.raises(RingsideError, match="no model has been trained yet"):
+    with pytest.raises(RingsideError, match="no model has been trained"):
         neuroevolution.evolve()
     assert new(neuroevolution.save()).fitness is None
 

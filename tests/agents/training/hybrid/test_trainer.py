@@ -153,7 +153,7 @@ def test_a_resumed_session_equals_an_uninterrupted_one(whole: Sequence[Event]) -
     assert outcome_of(rest) == outcome_of(whole)
 
 
-@pytest.mark.parametrize("calls", [2, 9, 16, 23, 30, 40])
+@pytest.mark.parametrize("calls", [2, 16, 40, 80, 130, 160])
 def test_a_session_that_is_stopped_anywhere_continues_as_if_nothing_had_happened(
     whole: Sequence[Event], calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -321,3 +321,17 @@ def test_a_checkpoint_of_another_game_or_search_is_refused(whole: Sequence[Event
         trained(hybrid(), state=state, game=new_game("treasure-hunt").spec)
     with pytest.raises(BadValue, match="population_size"):
         trained(hybrid(population_size=6), state=state)
+
+
+def test_a_limit_that_is_lowered_ends_a_session_without_another_generation(
+    whole: Sequence[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agents.training.hybrid.fitting.INTERVAL", -1.0)  # look after each minibatch
+    part = session(hybrid(), stop_after=130)
+    state = of(Checkpoint, part)[-1].state
+    done = Search.load(read(state).search).generation
+    assert done == 1
+    assert part[-1].how is How.STOPPED
+    rest = trained(hybrid(max_generations=done), state=state)
+    assert not [one for one in of(Metrics, rest) if one.step > done]
+    assert rest[-1].how is How.FINISHED
