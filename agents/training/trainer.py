@@ -171,7 +171,7 @@ class Trainer(Protocol):
         return None
 
     @classmethod
-    def population(cls, state: bytes) -> Population | None:
+    def population_of(cls, state: bytes) -> Population | None:
         """What the state of a checkpoint has of a population, for a table and a picture of its lineage; None if the
         trainer has none. Runs in the window's process, so it imports no heavy library."""
         return None

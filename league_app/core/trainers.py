@@ -28,7 +28,7 @@ class TrainerFacts:
     shows_current: bool = False
     starts_from_agent: bool = True
     guide: str = "training"
-    has_population: bool = False  # whether its checkpoints have one, see `Trainer.population`
+    has_population: bool = False  # whether its checkpoints have one, see `Trainer.population_of`
 
     @property
     def reading(self) -> Reading:
@@ -72,9 +72,9 @@ def trainer_facts(name: str) -> TrainerFacts:
 
 
 def _has_population(kind: type) -> bool:
-    """Whether it overrides `Trainer.population`. A setting may have that name too."""
-    method, inherited = getattr(kind, "population", None), vars(Trainer)["population"].__func__
-    return callable(method) and getattr(method, "__func__", method) is not inherited
+    """Whether it overrides `Trainer.population_of`."""
+    method, inherited = getattr(kind, "population_of", None), vars(Trainer)["population_of"].__func__
+    return method is not None and getattr(method, "__func__", method) is not inherited
 
 
 def reading_text(value: float, reading: Reading) -> str:

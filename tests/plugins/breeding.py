@@ -76,7 +76,7 @@ class Breeding(Trainer):
         validate(self)
 
     @classmethod
-    def population(cls, state: bytes) -> Population | None:
+    def population_of(cls, state: bytes) -> Population | None:
         candidates, generation, members = read(state)
         return population_of(candidates, generation, members)
 

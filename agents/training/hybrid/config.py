@@ -124,5 +124,5 @@ class HybridConfig(ConcurrencySettings, SearchSettings, LessonSettings, Trainer)
         return replace(self, bots=bots, validate_bots=known)
 
     @classmethod
-    def population(cls, state: bytes) -> Population | None:
+    def population_of(cls, state: bytes) -> Population | None:
         return population_in(state)

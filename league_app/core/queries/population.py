@@ -86,7 +86,7 @@ def _with_state(sessions: SessionStore, number: int) -> list[SavedCheckpoint]:
 def _population_of(trainer: str, state: bytes, step: int) -> Population:
     kind: Any = TRAINERS.get(trainer)
     try:
-        found = kind.population(state)
+        found = kind.population_of(state)
         if found is not None:
             return checked(found)
     except Exception as error:  # code of a plug-in, and a state that may be from elsewhere

@@ -138,7 +138,7 @@ class Hostile(Breeding):
     name: ClassVar[str] = "breeding"
 
     @classmethod
-    def population(cls, state: bytes) -> Population | None:
+    def population_of(cls, state: bytes) -> Population | None:
         texts = [*ACCEPTED.values(), *(text for text in REJECTED.values() if text)]
         some = [
             individual(number, None, error=f"failed: {text}", values=(text, number, text, 0.1, True))

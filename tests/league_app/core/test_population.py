@@ -65,7 +65,7 @@ class Odd(Breeding):
     returns: ClassVar[object] = None
 
     @classmethod
-    def population(cls, state: bytes) -> Population | None:
+    def population_of(cls, state: bytes) -> Population | None:
         if isinstance(cls.returns, Exception):
             raise cls.returns
         return cls.returns  # type: ignore[return-value]
@@ -74,7 +74,7 @@ class Odd(Breeding):
 @dataclass(frozen=True)
 class Static(Breeding):
     @staticmethod
-    def population(state: bytes) -> Population | None:  # type: ignore[override]
+    def population_of(state: bytes) -> Population | None:  # type: ignore[override]
         return None
 
 
@@ -99,7 +99,7 @@ class Unrelated:
 
 def test_a_trainer_has_a_population_if_it_defines_one() -> None:
     assert trainer_facts("breeding").has_population
-    assert not trainer_facts("neat").has_population, "a setting of that name"
+    assert not trainer_facts("neat").has_population
     assert not trainer_facts("not-installed").has_population
     with registered(Static):
         assert trainer_facts("breeding").has_population, "as a static method"

@@ -378,7 +378,7 @@ class Hostile(Breeding):
     name: ClassVar[str] = "breeding"
 
     @classmethod
-    def population(cls, state: bytes) -> Population | None:
+    def population_of(cls, state: bytes) -> Population | None:
         texts = [*ACCEPTED.values(), "x" * 100_000, "a\udcffb\0\u202e", "שלום " * 50]
         some = [
             individual(number, None if number % 2 else 1e308, parents=(number, 10**9, number - 1),
@@ -422,7 +422,7 @@ class Losing(Breeding):
     metrics: ClassVar[dict[str, Metric]] = {"fitness/best": Metric("", Reading.LOSS)}
 
     @classmethod
-    def population(cls, state: bytes) -> Population | None:
+    def population_of(cls, state: bytes) -> Population | None:
         some = tuple(Individual(n, 0, (), n / 10, (n,), True) for n in range(1, 4))
         return Population(0, Column("Loss", "lower is better"), (Column("Depth", ""),), some, 1)
 

@@ -268,14 +268,14 @@ def test_a_model_that_fails_is_logged_and_counted(monkeypatch: pytest.MonkeyPatc
     ]
     assert failed > 0, "models with batch normalisation need more than one example in a batch"
     assert len(warnings) == failed
-    population = HybridConfig.population(of(Checkpoint, events)[-1].state)
+    population = HybridConfig.population_of(of(Checkpoint, events)[-1].state)
     assert population is not None
     assert sum(bool(one.error) for one in population.individuals) == failed
     assert all(one.fitness is None for one in population.individuals if one.error)
 
 
 def test_the_population_is_read_from_a_checkpoint(whole: Sequence[Event]) -> None:
-    population = HybridConfig.population(of(Checkpoint, whole)[-1].state)
+    population = HybridConfig.population_of(of(Checkpoint, whole)[-1].state)
     assert population is not None
     assert population.generation == 3
     assert [one.number for one in population.individuals] == list(range(1, len(population.individuals) + 1))
