@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from agents.training.independent.evaluation import Evaluator
+from agents.training.independent.experiment import ExperimentSettings
+from agents.training.independent.parallel import ParallelSettings
+from agents.training.independent.population import Population
+from agents.training.independent.reports import Tally
 from agents.training.independent.state import FORMAT, VERSION, Saved, SavedAgent, dump, read
 from engine.errors import BadValue
+from engine.game import Game
 from engine.play.match import AgentSpec
 
-if TYPE_CHECKING:
-    from agents.training.independent.environment import ParallelEnvironment
+
+class Experiment(Protocol):
+    """What is saved of a `ParallelEnvironment`."""
+
+    game: Game
+    settings: ExperimentSettings
+    parallel: ParallelSettings
+    population: Population
+    evaluator: Evaluator
+    epoch: int
+    rows: int
+    partial: int
+    updates: int
+    skipped: dict[int, int]
+    tally: Tally
+
+    @property
+    def learning_seats(self) -> list[int]: ...
 
 
-def save_experiment(environment: ParallelEnvironment) -> bytes:
+def save_experiment(environment: Experiment) -> bytes:
     """The checkpoint. The turns of an epoch that is being played are left out."""
     population, settings, best = environment.population, environment.settings, environment.evaluator.best
     updates, free = environment.updates, environment.parallel.asynchronous
@@ -42,7 +64,7 @@ def save_experiment(environment: ParallelEnvironment) -> bytes:
     return dump(about, population.states(), population.buffer_tensors(environment.partial), others, payload)
 
 
-def restore_experiment(environment: ParallelEnvironment, data: bytes) -> None:
+def restore_experiment(environment: Experiment, data: bytes) -> None:
     """Continues with a checkpoint; raises BadValue if it is of another experiment."""
     contents = read(data, environment.game.spec.name)
     about, population = contents.about, environment.population

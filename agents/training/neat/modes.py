@@ -1,6 +1,6 @@
 """The three ways to evaluate a generation: each draws the matches of its genomes and turns results into fitness.
 
-To add one, write a class like those below, and add its name to `config.MODE_NAMES` and the class to `MODES`.
+To add one, write a class like those below, and add its name to `settings.MODE_NAMES` and the class to `MODES`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from agents.neat.pilot import KIND
 from agents.training.matchmaking import Encounter, curriculum, encounter_of, groups, ready_bots, share_of
-from agents.training.neat.config import NeatConfig
+from agents.training.neat.settings import NeatSettings
 from agents.training.neat.state import HALL, Evaluation, EvolutionRun
 from agents.training.novelty import Archive, behaviour_of
 from agents.training.scoring import NO_REWARDS, Merits, parse_rewards, weighted_rewards
@@ -42,7 +42,7 @@ def fill_missing(fitness: Mapping[int, float], keys: Iterable[int]) -> dict[int,
 class AgainstBots:
     """Points and rewards against bots that get stronger as the genomes master them."""
 
-    def __init__(self, settings: NeatConfig, game: Game, advice: Mapping[str, str]) -> None:
+    def __init__(self, settings: NeatSettings, game: Game, advice: Mapping[str, str]) -> None:
         self._settings, self._game = settings, game
         self._curriculum = curriculum(game, ready_bots(game, settings.bots, (KIND.name,)), settings.ramp)
         self._rewards = rewards_of(settings.rewards.strip() or advice.get("rewards", NO_REWARDS), game)
@@ -93,7 +93,7 @@ class Rated:
     """Elo among the genomes of a generation, with a mean of 1200. It compares genomes of one generation only.
     Progress is measured by validation and, in self-play, by the share of points won against earlier champions."""
 
-    def __init__(self, settings: NeatConfig, game: Game, advice: Mapping[str, str]) -> None:
+    def __init__(self, settings: NeatSettings, game: Game, advice: Mapping[str, str]) -> None:
         self._settings, self._game = settings, game
         self._behaviour = behaviour_of(settings.behaviour.strip() or advice.get("behaviour", ""), game)
 
@@ -189,7 +189,7 @@ class SelfPlay(Rated):
         return Evaluation(fitness, metrics, failed=failed, enters_hall=True)
 
 
-MODES: Mapping[str, Callable[[NeatConfig, Game, Mapping[str, str]], Mode]] = {
+MODES: Mapping[str, Callable[[NeatSettings, Game, Mapping[str, str]], Mode]] = {
     "self-play": SelfPlay,
     "competitive": Competitive,
     "against-bots": AgainstBots,

@@ -11,7 +11,7 @@ from agents.neat.genome import Genome
 from agents.neat.payload import dump, load
 from agents.neat.pilot import KIND, inputs_of
 from agents.training.events import Checkpoint, Player
-from agents.training.neat.config import NeatConfig
+from agents.training.neat.settings import NeatSettings
 from agents.training.novelty import behaviour_of
 from engine import codec
 from engine.errors import BadValue
@@ -92,7 +92,7 @@ class EvolutionRun:
         self._specs: dict[int, AgentSpec] = {}
 
     @classmethod
-    def start(cls, settings: NeatConfig, game: Game, ancestor: AgentSpec | None) -> EvolutionRun:
+    def start(cls, settings: NeatSettings, game: Game, ancestor: AgentSpec | None) -> EvolutionRun:
         text = config_text(settings.neat_config, game)
         genome = None
         if ancestor is not None:
@@ -114,7 +114,7 @@ class EvolutionRun:
         """The hall of fame as agents."""
         return [AgentSpec(f"{HALL}{entry.key}", KIND.name, dump(entry.genome), KIND.version) for entry in self.hall]
 
-    def advance(self, evaluation: Evaluation, settings: NeatConfig) -> bool:
+    def advance(self, evaluation: Evaluation, settings: NeatSettings) -> bool:
         """Stores the evaluation and breeds the next generation; False if all species died out."""
         generation = self.evolution.generation
         self.behaviours, self.level = evaluation.behaviours, evaluation.level
@@ -145,7 +145,7 @@ class EvolutionRun:
         return codec.dump(state).encode()
 
     @classmethod
-    def from_checkpoint(cls, data: bytes, settings: NeatConfig, game: Game) -> EvolutionRun:
+    def from_checkpoint(cls, data: bytes, settings: NeatSettings, game: Game) -> EvolutionRun:
         """Restores a run; raises BadValue if the checkpoint is invalid."""
         state = codec.load(EvolutionCheckpoint, data, LARGEST, format=FORMAT, version=VERSION)
         config = read_config(state.evolution.config, game, settings.population)

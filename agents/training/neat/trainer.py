@@ -1,7 +1,7 @@
 """Trains networks by NEAT for any game that is small enough: against bots, in competition, or in self-play.
 
 The loop of `train` is the whole method: play, evaluate, validate, breed. `modes` draws the matches of a generation
-and turns results into fitness; `config` has the settings.
+and turns results into fitness; `settings` has the settings.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from agents.neat.config import advice, config_text, read_config
-from agents.neat.pilot import KIND, MOST_LINKS, inputs_of
+from agents.neat.config import advice
+from agents.neat.pilot import KIND
 from agents.training.events import Champion, Current, Ended, Event, How, Level, Log, Metrics, Player, Progress
 from agents.training.matchmaking import matches, ready_bots
 from agents.training.neat.config import NeatConfig
@@ -21,27 +21,11 @@ from agents.training.neat.state import Best, Evaluation, EvolutionRun
 from agents.training.pace import Pace
 from agents.training.trainer import Context
 from agents.training.validation import share_metrics, share_of, validate
-from engine.errors import BadValue
 from engine.game import Game
 from engine.play.match import AgentSpec, Limits
 from engine.registry import game_of
 
 FINALISTS = 3  # genomes of a generation that are validated
-
-
-def check(settings: NeatConfig, game: Game, ancestor: AgentSpec | None, resuming: bool) -> None:
-    seats, links = game.info.seats, inputs_of(game) * game.info.actions
-    if not KIND.plays(game) or seats < 2:
-        most = f"two or more seats and at most {MOST_LINKS:,} links from inputs to actions"
-        raise BadValue("game", game.spec.name, f"a game with {most}; it has {seats} and {links:,}")
-    text = config_text("" if resuming else settings.neat_config, game)
-    config = read_config(text, game, settings.population)
-    if config.pop_size < seats:
-        raise BadValue("population", config.pop_size, f"at least {seats}, one for each seat")
-    MODES[settings.mode](settings, game, advice(text))
-    ready_bots(game, settings.validate_bots, (KIND.name,))
-    if ancestor is not None:
-        EvolutionRun.start(settings, game, ancestor)
 
 
 def train(settings: NeatConfig, context: Context) -> Iterator[Event]:
