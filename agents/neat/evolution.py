@@ -24,7 +24,7 @@ from engine.errors import BadValue, RingsideError
 
 
 @dataclass(frozen=True)
-class Individual:
+class SavedGenome:
     """A genome of a population."""
 
     key: int
@@ -53,7 +53,7 @@ class EvolutionState:
 
     config: str  # the text of the configuration file
     generation: int
-    individuals: tuple[Individual, ...]
+    individuals: tuple[SavedGenome, ...]
     species: tuple[SpeciesState, ...]
     next_genome: int
     next_node: int | None
@@ -188,7 +188,7 @@ class Evolution:
             self.text,
             self.generation,
             tuple(
-                Individual(key, genome.fitness, self.parents(key), self.genome(key))
+                SavedGenome(key, genome.fitness, self.parents(key), self.genome(key))
                 for key, genome in self.genomes.items()
             ),
             tuple(_species_state(each) for each in species.species.values()),

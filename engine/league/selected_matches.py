@@ -21,7 +21,7 @@ FEWEST = 4  # matches that an agent should have played to count as strong
 CHUNK = 500  # rows that are read at once
 
 
-class Candidate(NamedTuple):
+class MatchCandidate(NamedTuple):
     """A match that may be selected."""
 
     number: int
@@ -68,9 +68,9 @@ def select_matches(
     return Selection(tuple(_read(league, sorted(chosen, reverse=True))), len(candidates), too_large)
 
 
-def _candidates(league: League, game: GameSpec, agents: Collection[str] | None) -> list[Candidate]:
+def _candidates(league: League, game: GameSpec, agents: Collection[str] | None) -> list[MatchCandidate]:
     """Newest first."""
-    found: list[Candidate] = []
+    found: list[MatchCandidate] = []
     games: set[int] = set()
     wanted = None if agents is None else [league.number(agent) for agent in agents]
     unrated = [kind.value for kind in UNRATED]
@@ -87,12 +87,12 @@ def _candidates(league: League, game: GameSpec, agents: Collection[str] | None) 
         for number, players, same, size in league.file.read(sql, *values):
             if same == 0 or same not in games:
                 games.add(same)
-                found.append(Candidate(number, unpack_players(players), size))
+                found.append(MatchCandidate(number, unpack_players(players), size))
     return found
 
 
-def _in_turns(candidates: Sequence[Candidate]) -> list[Candidate]:
-    lineups: dict[frozenset[int], list[Candidate]] = {}
+def _in_turns(candidates: Sequence[MatchCandidate]) -> list[MatchCandidate]:
+    lineups: dict[frozenset[int], list[MatchCandidate]] = {}
     for candidate in candidates:
         lineups.setdefault(frozenset(candidate.players), []).append(candidate)
     return [one for one in chain.from_iterable(zip_longest(*lineups.values())) if one is not None]

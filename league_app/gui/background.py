@@ -21,7 +21,7 @@ Question = Callable[[], Any]
 Answer = Callable[[Any], None]
 
 
-class Worker(QObject):
+class BackgroundWorker(QObject):
     """Runs one job in a QThread."""
 
     done = Signal()
@@ -47,10 +47,10 @@ class JobThreads(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._lock = threading.Lock()
-        self._running: dict[QThread, Worker] = {}
+        self._running: dict[QThread, BackgroundWorker] = {}
 
     def start(self, body: Callable[[], None]) -> None:
-        thread, worker = QThread(), Worker(body)
+        thread, worker = QThread(), BackgroundWorker(body)
         worker.moveToThread(thread)
         thread.started.connect(worker.work)
         worker.done.connect(thread.quit, Qt.ConnectionType.DirectConnection)  # `thread` may belong to a blocked thread

@@ -33,7 +33,7 @@ from agents.training.events import Metrics
 from agents.training.matchmaking import matches
 from agents.training.neat.config import NeatConfig
 from agents.training.neat.modes import MODES, Mode
-from agents.training.neat.state import Evaluation, EvolutionRun
+from agents.training.neat.state import EvolutionRun, GenerationEvaluation
 from agents.training.scoring import merits_of
 from engine.games.pong.game import Pong, PongOptions
 from engine.play.executors import SequentialMatchExecutor
@@ -75,7 +75,7 @@ def mode_of(trainer: NeatConfig, run: EvolutionRun) -> Mode:
     return MODES[trainer.mode](trainer, GAME, advice(run.evolution.text))
 
 
-def evaluated(run: EvolutionRun, trainer: NeatConfig, executor: ConcurrentTrainingExecutor) -> Evaluation:
+def evaluated(run: EvolutionRun, trainer: NeatConfig, executor: ConcurrentTrainingExecutor) -> GenerationEvaluation:
     mode = mode_of(trainer, run)
     encounters = mode.encounters(run)
     results = executor.play(matches(encounters, Limits(trainer.steps)))

@@ -17,10 +17,10 @@ import pytest
 from agents.training.independent import learner_processes, learner_records
 from agents.training.independent.asynchronous import AsynchronousLearners
 from agents.training.independent.learner_processes import LearnerProcesses, LearnersFailed, TrainingInterrupted
-from agents.training.independent.learner_records import ProcessLimits
+from agents.training.independent.learner_records import LearnerLimits
 from agents.training.independent.learner_settings import LearnerSettings
 from agents.training.independent.learner_specs import UpdateBounds
-from agents.training.independent.learner_status import Activity
+from agents.training.independent.learner_status import LearnerActivity
 from engine.processes.bootstrap import ChildSetup
 from engine.processes.channel import Channel
 from engine.processes.child import ChildProcess
@@ -37,7 +37,7 @@ from tests.agents.training.independent.stand_in import (
 )
 from tests.waiting import until
 
-PATIENT = ProcessLimits(timeout=300.0, restarts=1000)
+PATIENT = LearnerLimits(timeout=300.0, restarts=1000)
 ANY_NUMBER = UpdateBounds(turns_per_update=1, burst=10**9, max_lag=10**9)
 
 
@@ -66,10 +66,10 @@ def pumped(processes: Any) -> bool:
     return True
 
 
-def kill_when(processes: Any, index: int, activity: Activity | None) -> None:
+def kill_when(processes: Any, index: int, activity: LearnerActivity | None) -> None:
     """Kills a process as soon as it is seen doing this, or at once, and waits until that is noticed."""
     record = processes.records[index]
-    wanted = list(Activity) if activity is None else [activity]
+    wanted = list(LearnerActivity) if activity is None else [activity]
     until(lambda: pumped(processes) and record.link is not None and record.link.status.activity in wanted, 0.001)
     restarts = record.restarts
     os.kill(pid_of(processes, index), signal.SIGKILL)
@@ -79,14 +79,16 @@ def kill_when(processes: Any, index: int, activity: Activity | None) -> None:
 # Kills
 
 
-@pytest.mark.parametrize("activity", [None, Activity.LEARNING, Activity.PUBLISHING, Activity.AHEAD])
+@pytest.mark.parametrize(
+    "activity", [None, LearnerActivity.LEARNING, LearnerActivity.PUBLISHING, LearnerActivity.AHEAD]
+)
 def test_a_learner_that_is_killed_continues_from_its_last_published_state(
-    activity: Activity | None, monkeypatch: pytest.MonkeyPatch
+    activity: LearnerActivity | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learner_records, "FIRST_DELAY", 0.001)
     buffers = new_buffers([0, 1], turns=40)
     references = {agent: References(agent, buffers) for agent in (0, 1)}
-    bounds = UpdateBounds(turns_per_update=2) if activity is Activity.AHEAD else ANY_NUMBER
+    bounds = UpdateBounds(turns_per_update=2) if activity is LearnerActivity.AHEAD else ANY_NUMBER
     group = new_group([0, 1], seconds=0.002, publishing=0.002)
     options: Any = {"publish_every": 4, "limits": PATIENT, **STAND_IN}
     with AsynchronousLearners([group], buffers, 2, bounds, **options) as learners:
@@ -97,7 +99,7 @@ def test_a_learner_that_is_killed_continues_from_its_last_published_state(
             for agent, (version, numbers) in learners.take_weights().items():
                 assert np.array_equal(numbers, references[agent][version])
         made = processes.updates(1)
-        wanted = 80 if activity is Activity.AHEAD else made + 20
+        wanted = 80 if activity is LearnerActivity.AHEAD else made + 20
         until(lambda: pumped(processes) and min(processes.updates(agent) for agent in (0, 1)) >= wanted)
         learners.save_states()
         assert [record.restarts for record in processes.records] == [6, 0]
@@ -249,7 +251,7 @@ def run_trainer(end: socket.socket) -> None:
 
 def test_a_learner_that_stalls_is_named_ended_and_started_again() -> None:
     buffers = new_buffers([0, 1], turns=40)
-    limits = ProcessLimits(timeout=2.0, restarts=1000)
+    limits = LearnerLimits(timeout=2.0, restarts=1000)
     with AsynchronousLearners(
         [new_group([0, 1], seconds=0.01)], buffers, 2, ANY_NUMBER, limits=limits, **STAND_IN
     ) as all_:
@@ -309,7 +311,7 @@ def test_a_learner_that_fails_again_and_again_is_given_up_and_the_others_go_on()
     buffers = new_buffers([0, 1, 2], turns=40)
     groups = [new_group([0, 2]), new_group([1], fails_at=7)]
     bounds = UpdateBounds(turns_per_update=1, max_lag=20)
-    limits = ProcessLimits(timeout=300.0, restarts=2)
+    limits = LearnerLimits(timeout=300.0, restarts=2)
     options: Any = {"publish_every": 4, "limits": limits, **STAND_IN}
     with AsynchronousLearners(groups, buffers, 3, bounds, **options) as learners:
         processes = learners.processes
@@ -329,7 +331,7 @@ def test_a_learner_that_fails_again_and_again_is_given_up_and_the_others_go_on()
 
 def test_an_error_says_so_if_no_learner_is_left() -> None:
     buffers = new_buffers([0], turns=40)
-    with new_processes([new_group([0], fails_at=0)], buffers, 1, limits=ProcessLimits(300.0, restarts=1)) as processes:
+    with new_processes([new_group([0], fails_at=0)], buffers, 1, limits=LearnerLimits(300.0, restarts=1)) as processes:
         processes.start()
         with pytest.raises(LearnersFailed, match=r"no learner process is left: each ended 2 times.*the update failed"):
             processes.train(1)
@@ -346,7 +348,7 @@ def test_a_loss_that_is_not_finite_stops_one_agent_also_after_a_kill() -> None:
         until(lambda: pumped(processes) and processes.stopped)
         last, made = learners.take_weights()[1], processes.updates(0)
         assert np.isfinite(last[1]).all()
-        kill_when(processes, 0, Activity.LEARNING)
+        kill_when(processes, 0, LearnerActivity.LEARNING)
         until(lambda: pumped(processes) and processes.updates(0) > made + 50)
         assert processes.stopped == {1: "its loss was not finite"}
         assert 1 not in learners.take_weights()
@@ -390,7 +392,7 @@ def test_stopping_kills_a_learner_that_does_not_finish_its_update(monkeypatch: p
         processes = learners.processes
         learners.start()
         status = processes.records[0].link.status  # type: ignore[union-attr]
-        until(lambda: pumped(processes) and status.activity is Activity.LEARNING and processes.updates(1) > 10)
+        until(lambda: pumped(processes) and status.activity is LearnerActivity.LEARNING and processes.updates(1) > 10)
         pids = [state.pid for state in processes.workers()]
     assert not any(_runs(pid) for pid in pids if pid is not None)
     notes = processes.take_notes()

@@ -19,7 +19,7 @@ import pytest
 
 from agents.nets import network as networks
 from agents.training.independent import LearnerSettings, ParallelEnvironment, learner_processes, learner_records
-from agents.training.independent.learner_status import Activity
+from agents.training.independent.learner_status import LearnerActivity
 from agents.training.independent.state import read
 from engine.processes.bootstrap import ChildSetup
 from engine.processes.channel import Channel
@@ -56,7 +56,7 @@ class Killer:
         while not self.done and not self._stop.is_set():
             processes: Any = getattr(self._environment.learning, "processes", None)
             link: Any = self._random.choice(processes.records).link if processes else None
-            pid = link.child.pid if link is not None and link.status.activity is Activity.LEARNING else None
+            pid = link.child.pid if link is not None and link.status.activity is LearnerActivity.LEARNING else None
             if pid is None:
                 self._stop.wait(0.0005)
                 continue

@@ -13,7 +13,7 @@ from agents.training.independent.actor import Actor
 from agents.training.independent.evaluation import match_seeds
 from agents.training.independent.experiment import ExperimentSettings
 from agents.training.independent.learning import FreeLearning, Learning, stack_gain
-from agents.training.independent.population import Population
+from agents.training.independent.population import AgentPopulation
 from agents.training.independent.speedup import Costs, Resources, measured, predicted
 from agents.training.independent.timeline import ACT, COLLECT
 from engine.processes import bootstrap
@@ -72,7 +72,7 @@ class Calibration:
         return measured(self._reference, now), predicted(self._reference, self._resources)
 
 
-def resources_of(learning: Learning, population: Population, acting: float, stop: Callable[[], bool]) -> Resources:
+def resources_of(learning: Learning, population: AgentPopulation, acting: float, stop: Callable[[], bool]) -> Resources:
     """What makes a mode faster, with the gain of acting that was measured before learning began. It raises
     TrainingInterrupted if `stop` returns True while that of learning is measured."""
     learned = stack_gain(population, learning.choice, stop) if learning.stacks else 1.0
@@ -80,7 +80,7 @@ def resources_of(learning: Learning, population: Population, acting: float, stop
     return Resources(acting, learned, min(learning.workers, cores), cores, free)
 
 
-def acting_gain(population: Population, settings: ExperimentSettings) -> float:
+def acting_gain(population: AgentPopulation, settings: ExperimentSettings) -> float:
     """How much faster agents are observed and asked all at once than one by one; measured in matches of their own."""
     seeds, seconds = match_seeds(settings.seed, "calibration", 0, settings.lanes), []
     for together in (False, True):

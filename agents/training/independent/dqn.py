@@ -11,7 +11,7 @@ import torch
 from agents.training.independent.kernels import best_actions, dqn_slopes
 from agents.training.independent.learner_settings import LearnerSettings
 from agents.training.independent.minibatch import StackedMinibatch
-from agents.training.independent.networks import HiddenLayers, Parameters, product
+from agents.training.independent.networks import HiddenLayers, StackParameters, product
 from engine.game import Floats, Seeds
 
 WEIGHT, BIAS = "heads.weight", "heads.bias"
@@ -34,11 +34,11 @@ class DqnLoss:
 
     def run(
         self,
-        online: Parameters,
-        target: Parameters,
+        online: StackParameters,
+        target: StackParameters,
         batch: StackedMinibatch,
         seeds: Seeds,
-        gradient: Parameters,
+        gradient: StackParameters,
         losses: Floats,
     ) -> None:
         """Sets the losses and their gradients, which are zeros before. DQN draws nothing."""

@@ -18,15 +18,15 @@ from typing import Any
 from agents.training.events import Span
 from agents.training.independent.actor import Actor
 from agents.training.independent.calibration import Calibration, acting_gain, resources_of
-from agents.training.independent.evaluation import Evaluation, Evaluator, match_seeds
+from agents.training.independent.evaluation import AgentEvaluator, Evaluation, match_seeds
 from agents.training.independent.experiment import ExperimentSettings, check_arguments
 from agents.training.independent.learner_processes import TrainingInterrupted
 from agents.training.independent.learner_settings import check_game
 from agents.training.independent.learning import FreeLearning, Learning, StepLearning, new_learning
 from agents.training.independent.learning_log import LearningLog, chosen_mode, switched_off
 from agents.training.independent.parallel import PROCESSES, ParallelSettings
-from agents.training.independent.population import Population
-from agents.training.independent.reports import ExperimentResult, Note, Report, Tally
+from agents.training.independent.population import AgentPopulation
+from agents.training.independent.reports import EpochTally, ExperimentResult, Note, Report
 from agents.training.independent.roster import Agents, members_of
 from agents.training.independent.saving import restore_experiment, save_experiment
 from agents.training.independent.speedup import Costs
@@ -67,16 +67,16 @@ class ParallelEnvironment(Closing):
         self._stopping, self._stopped, self._looked = stopping, False, time.monotonic()
         self._cores = cores or bootstrap.cores()
         shared = self.parallel.asynchronous or PROCESSES in self.parallel.candidates
-        self.population = Population(self.game, members, self.settings, shared=shared)
+        self.population = AgentPopulation(self.game, members, self.settings, shared=shared)
         self.roles = tuple(one.role for one in self.population.learners)
         self.timeline = Timeline()
         self.log = LearningLog({one.seat: one.role for one in members})
         self.notes = self.log.notes  # for a log, such as agents that learn no more
         self.notes += switched_off(self.parallel)
-        self.evaluator = Evaluator(self.game, self.population.seats, self.roles, self.settings)
+        self.evaluator = AgentEvaluator(self.game, self.population.seats, self.roles, self.settings)
         self.epoch = self.rows = self.updates = 0
         self.skipped = dict.fromkeys(self.population.seats, 0)  # updates that were due while an agent did not learn
-        self.tally, self.partial = Tally(), 0  # since the last report; turns of the epoch that is being played
+        self.tally, self.partial = EpochTally(), 0  # since the last report; turns of the epoch that is being played
         if saved is not None:
             restore_experiment(self, saved)
         self._actor: Actor | None = None
@@ -323,7 +323,7 @@ class ParallelEnvironment(Closing):
         return sum(map(self.updates_of, self.population.active))
 
     def _report(self) -> Report:
-        tally, self.tally = self.tally, Tally()
+        tally, self.tally = self.tally, EpochTally()
         seats, (rows, made) = self.population.seats, self._reported
         costs = Costs.of(self.timeline.restart(), tally.epochs)
         self._reported = _, total = self.rows, self._made()

@@ -32,7 +32,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Best:
+class BestAgent:
     """The agent with the best evaluation so far."""
 
     epoch: int
@@ -42,13 +42,13 @@ class Best:
     version: int
 
 
-class Evaluator:
+class AgentEvaluator:
     """Evaluates the agents at some seats, and the bots that they are compared with."""
 
     def __init__(self, game: Game, seats: Sequence[int], roles: Sequence[str], settings: ExperimentSettings) -> None:
         self._game, self._seats, self._roles, self._settings = game, list(seats), tuple(roles), settings
         self.references: dict[str, float] = {}  # mean scores of bots
-        self.best: tuple[Best, AgentSpec] | None = None  # the agent with the best evaluation so far
+        self.best: tuple[BestAgent, AgentSpec] | None = None  # the agent with the best evaluation so far
         self.epoch = 0  # of the last evaluation
         self.last: float | None = None  # its mean, in this run
         self._scores: tuple[float, ...] = ()  # of each agent in it
@@ -62,7 +62,7 @@ class Evaluator:
         score, k = max((score, -k) for k, score in enumerate(found.scores))  # of equal ones, the first
         if self.best is None or score > self.best[0].score:
             spec = players[self._seats[-k]]
-            self.best = Best(epoch, self._roles[-k], score, spec.kind, spec.version), spec
+            self.best = BestAgent(epoch, self._roles[-k], score, spec.kind, spec.version), spec
         return found
 
     @property

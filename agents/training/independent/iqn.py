@@ -25,7 +25,7 @@ from agents.training.independent.kernels import (
 )
 from agents.training.independent.learner_settings import LearnerSettings
 from agents.training.independent.minibatch import StackedMinibatch
-from agents.training.independent.networks import COSINES, LINE, HiddenLayers, Parameters, product
+from agents.training.independent.networks import COSINES, LINE, HiddenLayers, StackParameters, product
 from agents.training.independent.published import Numbers
 from agents.training.independent.shared_words import padded
 from engine.game import Floats, Seeds
@@ -46,11 +46,11 @@ class Embedding:
         self.cosines, self.phi = self._cosines[:, drawn], self._phi[:, drawn]
         self.cosine_array, self.array = self._cosines.numpy(), self._phi.numpy()
 
-    def forward(self, weights: Parameters) -> None:
+    def forward(self, weights: StackParameters) -> None:
         product(self._cosines, weights.transposed["fractions.weight"], self._phi)
         relu_layer(self.array, weights.array, weights.at["fractions.bias"])
 
-    def fold(self, weights: Parameters, out: Numbers) -> None:
+    def fold(self, weights: StackParameters, out: Numbers) -> None:
         """The weights of a layer whose outputs are the means of Z over the midpoints: W times the mean of phi."""
         fold_quantiles(self.array, MIDPOINTS, weights.array, weights.at[WEIGHT], out)
 
@@ -77,11 +77,11 @@ class IqnLoss:
 
     def run(
         self,
-        online: Parameters,
-        target: Parameters,
+        online: StackParameters,
+        target: StackParameters,
         batch: StackedMinibatch,
         seeds: Seeds,
-        gradient: Parameters,
+        gradient: StackParameters,
         losses: Floats,
     ) -> None:
         """Sets the losses and their gradients, which are zeros before; `seeds` draw the fractions of each agent."""
@@ -118,13 +118,13 @@ class IqnLoss:
         back_through_products(self._online.slope_array, x, batch.actions, online.array, gradient.array, weight)
         self._online.backward(online, batch.obs, gradient)
 
-    def _choose(self, weights: Parameters, embedding: Embedding, features: torch.Tensor) -> None:
+    def _choose(self, weights: StackParameters, embedding: Embedding, features: torch.Tensor) -> None:
         """Sets the best next actions."""
         embedding.fold(weights, self._folded.numpy())
         product(features, self._folded.transpose(1, 2), self._q)
         best_actions(self._q.numpy(), 0, self._choices, weights.array, weights.at[BIAS], self._best)
 
-    def folded(self, online: Parameters) -> Numbers:
+    def folded(self, online: StackParameters) -> Numbers:
         """The weights of the heads of the networks that play: [agents, actions, features]."""
         self._embedding.forward(online)
         self._embedding.fold(online, self._folded.numpy())

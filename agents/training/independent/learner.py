@@ -17,7 +17,7 @@ from agents.training.independent.iqn import IqnLoss
 from agents.training.independent.kernels import LANES, adam, norms
 from agents.training.independent.learner_settings import IQN, LearnerSettings
 from agents.training.independent.minibatch import Minibatch, StackedMinibatch
-from agents.training.independent.networks import Parameters, draw_weights, shapes_of
+from agents.training.independent.networks import StackParameters, draw_weights, shapes_of
 from agents.training.independent.published import Numbers
 from engine.errors import BadValue
 from engine.game import Seeds
@@ -44,10 +44,10 @@ class LearnerGroup:
         self.observation, self.actions = tuple(observation), actions
         self._shapes = shapes_of(settings, observation, actions)
         self._playing = settings.architecture.shapes(settings.stacked(observation), actions)
-        self._size, count = Parameters.size(self._shapes), len(self.agents)
+        self._size, count = StackParameters.size(self._shapes), len(self.agents)
         self._state = torch.zeros(4, count, self._size)
-        self._online, self._target = (Parameters(self._shapes, flat) for flat in self._state[:2])
-        self._gradient = Parameters(self._shapes, torch.zeros(count, self._size))
+        self._online, self._target = (StackParameters(self._shapes, flat) for flat in self._state[:2])
+        self._gradient = StackParameters(self._shapes, torch.zeros(count, self._size))
         self._batch = StackedMinibatch(settings, observation, count)
         self._loss = (IqnLoss if settings.method == IQN else DqnLoss)(settings, actions, count)
         self._seeds: Seeds = np.zeros(count, np.uint64)

@@ -19,7 +19,7 @@ from engine.processes.channel import Disconnected, ProtocolError
 from engine.processes.child import ChildProcess
 
 
-class Pending(NamedTuple):
+class PendingMessage(NamedTuple):
     """A control message that was not answered yet."""
 
     name: str
@@ -39,7 +39,7 @@ class LearnerLink(Closing):
     def __init__(self, index: int, spec: LearnerSpec, memories: Mapping[int, AgentMemory], setup: ChildSetup) -> None:
         self.index, self.spec = index, spec
         self.status = LearnerStatus(len(spec.agents))
-        self.pending: dict[int, Pending] = {}
+        self.pending: dict[int, PendingMessage] = {}
         self.answers: dict[int, Answer] = {}  # to "train", until they are taken
         self.spans: list[Span] = []
         self.losses = [[0.0, 0] for _ in spec.agents]  # by agent: sum and count since they were taken
@@ -58,7 +58,7 @@ class LearnerLink(Closing):
         """Send a control message; returns its number."""
         self._control += 1
         if not self.ended:
-            self.pending[self._control] = Pending(name, time.monotonic())
+            self.pending[self._control] = PendingMessage(name, time.monotonic())
             self.child.send(["control", self._control, name, *fields])
         return self._control
 

@@ -19,7 +19,7 @@ from numba.core import event
 
 from agents.training.independent.buffer import NothingToSample, Transitions
 from agents.training.independent.learner_specs import AgentMemory, LearnerSpec
-from agents.training.independent.learner_status import Activity, LearnerStatus
+from agents.training.independent.learner_status import LearnerActivity, LearnerStatus
 from agents.training.independent.learning_agent import LearningAgent
 from agents.training.independent.sampling import note_compiled
 from engine.play.heartbeat import Heartbeat
@@ -42,7 +42,7 @@ MOST_MISSES = 3  # minibatches in a row; one may be missed because the buffer ch
 def serve(end: socket.socket, spec: LearnerSpec, memories: Mapping[int, AgentMemory], status_memory: Any) -> int:
     """The main function of a learner process; returns its exit status."""
     status = LearnerStatus(len(spec.agents), status_memory)
-    status.set_activity(Activity.STARTING, 0)
+    status.set_activity(LearnerActivity.STARTING, 0)
     event.register("numba:compiler_lock", CompilerListener(cast(Heartbeat, status)))  # type: ignore[no-untyped-call]
     try:
         LearnerProcess(Channel(end), spec, memories, status).run()
@@ -119,7 +119,7 @@ class LearnerProcess:
             self._publish([agent for agent in self._agents if self._free and agent.should_publish])
         else:
             self._publish([agent for agent in self._agents if agent.unpublished])
-            self._note(Activity.AHEAD if self._free else Activity.IDLE)
+            self._note(LearnerActivity.AHEAD if self._free else LearnerActivity.IDLE)
         self._answer_train()
         return updated
 
@@ -136,16 +136,16 @@ class LearnerProcess:
                 batches.append(None)
         if all(batch is None for batch in batches):
             return False
-        self._note(Activity.LEARNING)
+        self._note(LearnerActivity.LEARNING)
         for k, loss in enumerate(group.update(batches)):
             if batches[k] is not None and not agents[k].diverged:
                 agents[k].reported.append(loss)
                 if self._train is not None:
                     agents[k].losses.append(loss)
-        self._note(Activity.LEARNING)
+        self._note(LearnerActivity.LEARNING)
         return True
 
-    def _note(self, activity: Activity) -> None:
+    def _note(self, activity: LearnerActivity) -> None:
         for k, agent in enumerate(self._agents):
             self._status.set_agent(k, agent.updates, agent.diverged)
         self._status.set_activity(activity, max(agent.updates for agent in self._agents))
@@ -153,7 +153,7 @@ class LearnerProcess:
     def _publish(self, agents: Sequence[LearningAgent]) -> None:
         if agents:
             began = time.perf_counter()
-            self._note(Activity.PUBLISHING)
+            self._note(LearnerActivity.PUBLISHING)
             for agent in agents:
                 agent.publish()
             self._spans.add("publish", began, time.perf_counter())

@@ -19,7 +19,7 @@ from agents.training.events import Span, WorkerState
 from agents.training.independent.buffer import ReplayBuffer
 from agents.training.independent.config import role_of
 from agents.training.independent.learner_link import LearnerLink
-from agents.training.independent.learner_records import ProcessLimits, ProcessRecord
+from agents.training.independent.learner_records import LearnerLimits, ProcessRecord
 from agents.training.independent.learner_specs import (
     GROUP,
     NOT_FINITE,
@@ -68,7 +68,7 @@ class LearnerProcesses(Closing):
         bounds: UpdateBounds | None = None,
         publish_every: int = 10,
         skipped: Mapping[int, int] | None = None,
-        limits: ProcessLimits | None = None,
+        limits: LearnerLimits | None = None,
         plugins: Sequence[str] = (),
         group: str = GROUP,
         libraries: Sequence[str] = LIBRARIES,
@@ -76,7 +76,7 @@ class LearnerProcesses(Closing):
         """`buffers`: by agent, in memory of `engine.processes.launcher.shared_memory`. `workers`: how many processes.
         `bounds`, `publish_every` and `skipped` concern processes that are `free`. They start with the states of the
         groups."""
-        self._groups, self._buffers, self._limits = list(groups), dict(buffers), limits or ProcessLimits()
+        self._groups, self._buffers, self._limits = list(groups), dict(buffers), limits or LearnerLimits()
         self._bounds, self._every, self._group = bounds or UpdateBounds(), publish_every, group
         self._skipped = dict(skipped or {})
         self._setup = ChildSetup(

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from agents.training.events import WorkerState
 from agents.training.independent.learner_link import LearnerLink
 from agents.training.independent.learner_specs import GroupSpec
-from agents.training.independent.learner_status import Activity
+from agents.training.independent.learner_status import LearnerActivity
 from agents.training.independent.timeline import learner_track
 
 FIRST_DELAY, LONGEST_DELAY = 0.05, 10.0  # seconds before a process is started again; doubled in a row of failures
 STATES = {
-    Activity.STARTING: "starting",
-    Activity.LEARNING: "learning",
-    Activity.PUBLISHING: "learning",
-    Activity.AHEAD: "waiting",
-    Activity.IDLE: "idle",
+    LearnerActivity.STARTING: "starting",
+    LearnerActivity.LEARNING: "learning",
+    LearnerActivity.PUBLISHING: "learning",
+    LearnerActivity.AHEAD: "waiting",
+    LearnerActivity.IDLE: "idle",
 }
 
 
 @dataclass(frozen=True)
-class ProcessLimits:
+class LearnerLimits:
     """When a learner process counts as stalled and is ended, and how often it is started again."""
 
     timeout: float = 60.0  # seconds without a heartbeat, at most

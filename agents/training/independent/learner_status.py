@@ -15,7 +15,7 @@ UPDATES, DIVERGED = range(2)  # words of an agent
 AGENT_WORDS = 2
 
 
-class Activity(IntEnum):
+class LearnerActivity(IntEnum):
     """What a learner process is doing."""
 
     STARTING = 0
@@ -26,11 +26,11 @@ class Activity(IntEnum):
 
 
 DESCRIBED = {
-    Activity.STARTING: "starting",
-    Activity.LEARNING: "learning (update {update})",
-    Activity.PUBLISHING: "publishing its weights after update {update}",
-    Activity.AHEAD: "waiting for turns to learn from",
-    Activity.IDLE: "waiting for a message",
+    LearnerActivity.STARTING: "starting",
+    LearnerActivity.LEARNING: "learning (update {update})",
+    LearnerActivity.PUBLISHING: "publishing its weights after update {update}",
+    LearnerActivity.AHEAD: "waiting for turns to learn from",
+    LearnerActivity.IDLE: "waiting for a message",
 }
 
 
@@ -45,7 +45,7 @@ class LearnerStatus:
 
     # The process itself
 
-    def set_activity(self, activity: Activity, update: int) -> None:
+    def set_activity(self, activity: LearnerActivity, update: int) -> None:
         """`update`: the largest number of updates of its agents."""
         words, now = self._words, time.monotonic_ns()
         if words[ACTIVITY] != activity or words[UPDATE] != update:
@@ -61,8 +61,8 @@ class LearnerStatus:
         return bool(self._words[COMPILING])
 
     @property
-    def activity(self) -> Activity:
-        return Activity(min(self._words[ACTIVITY], max(Activity)))
+    def activity(self) -> LearnerActivity:
+        return LearnerActivity(min(self._words[ACTIVITY], max(LearnerActivity)))
 
     @property
     def pulse(self) -> int:

@@ -11,7 +11,7 @@ from agents.training.independent.experiment import ExperimentSettings
 from agents.training.independent.learner_processes import LearnerProcesses
 from agents.training.independent.learner_specs import NOT_FINITE
 from agents.training.independent.parallel import SEQUENTIAL, STACKED, ParallelSettings
-from agents.training.independent.population import Population
+from agents.training.independent.population import AgentPopulation
 from agents.training.independent.published import Numbers
 from agents.training.independent.training import Choice, Stop, Training, choose, copied, stacks_of
 from engine.closing import Closing
@@ -23,7 +23,7 @@ class StepLearning(Closing):
     """Agents learn when `train` is called, in the way that `mode` names; its choice is measured if there are several.
     `workers` learn at the same time."""
 
-    def __init__(self, parallel: ParallelSettings, population: Population, workers: int, stop: Stop) -> None:
+    def __init__(self, parallel: ParallelSettings, population: AgentPopulation, workers: int, stop: Stop) -> None:
         self._population = population
         buffers, modes = population.learning_buffers, parallel.candidates
         self._training = Training(population.learning_groups, buffers, modes, workers, stop=stop)
@@ -82,7 +82,7 @@ class FreeLearning(Closing):
     def __init__(
         self,
         parallel: ParallelSettings,
-        population: Population,
+        population: AgentPopulation,
         settings: ExperimentSettings,
         cores: int,
         skipped: Mapping[int, int],
@@ -153,7 +153,7 @@ Learning = StepLearning | FreeLearning
 
 def new_learning(
     parallel: ParallelSettings,
-    population: Population,
+    population: AgentPopulation,
     settings: ExperimentSettings,
     cores: int,
     skipped: Mapping[int, int],
@@ -166,7 +166,7 @@ def new_learning(
     return StepLearning(parallel, population, parallel.workers(len(population.active), cores), stop)
 
 
-def stack_gain(population: Population, choice: Choice | None, stop: Stop) -> float:
+def stack_gain(population: AgentPopulation, choice: Choice | None, stop: Stop) -> float:
     """How much faster all agents are updated in stacks than one after the other, on one core. It is measured unless it
     was for `choice`; this raises TrainingInterrupted if `stop` returns True meanwhile."""
     if choice is None or not {SEQUENTIAL, STACKED} <= choice.seconds.keys():

@@ -51,7 +51,7 @@ def draw_weights(shapes: Shapes, seed: int, agent: int) -> dict[str, Numbers]:
     return weights
 
 
-class Parameters:
+class StackParameters:
     """Parameters of a stack of agents, or their gradients: `flat` has a row for each agent."""
 
     def __init__(self, shapes: Shapes, flat: Tensor) -> None:
@@ -85,7 +85,7 @@ class HiddenLayers:
         self.features, self.feature_array = self._outputs[-1], self._arrays[-1]
         self.slope, self.slope_array = self._slopes[-1], self._slope_arrays[-1]  # the gradient by the features
 
-    def forward(self, weights: Parameters, obs: Tensor) -> Tensor:
+    def forward(self, weights: StackParameters, obs: Tensor) -> Tensor:
         """The outputs of the last layer, `features`; `obs` is [agents, rows, inputs]."""
         x = obs
         for name, outputs, array in zip(self._names, self._outputs, self._arrays, strict=True):
@@ -94,7 +94,7 @@ class HiddenLayers:
             x = outputs
         return x
 
-    def backward(self, weights: Parameters, obs: Tensor, gradient: Parameters) -> None:
+    def backward(self, weights: StackParameters, obs: Tensor, gradient: StackParameters) -> None:
         """Sets the gradients of the layers, given that by the features, `slope`, which changes. `obs` are the learning
         rows."""
         for k in range(len(self._names) - 1, -1, -1):

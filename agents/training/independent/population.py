@@ -21,17 +21,19 @@ from agents.training.independent.experiment import ExperimentSettings
 from agents.training.independent.learner import LearnerGroup, network_of
 from agents.training.independent.learner_settings import LearnerSettings
 from agents.training.independent.published import Numbers
-from agents.training.independent.roster import Member
+from agents.training.independent.roster import SeatedAgent
 from engine.errors import BadValue
 from engine.game import Game
 from engine.play.match import AgentSpec
 from engine.processes.launcher import shared_memory
 
 
-class Population:
+class AgentPopulation:
     """The agents by seat."""
 
-    def __init__(self, game: Game, members: Sequence[Member], settings: ExperimentSettings, *, shared: bool) -> None:
+    def __init__(
+        self, game: Game, members: Sequence[SeatedAgent], settings: ExperimentSettings, *, shared: bool
+    ) -> None:
         """`shared`: whether buffers are in memory that processes share."""
         self.game, self.members, self._settings = game, tuple(members), settings
         self.learners = [one for one in members if one.settings is not None]  # frozen ones too

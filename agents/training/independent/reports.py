@@ -11,7 +11,7 @@ from agents.training.independent.speedup import Costs
 
 
 @dataclass(frozen=True)
-class Tally:
+class EpochTally:
     """Sums since the last report; part of a checkpoint, so that the report after a resume is the same."""
 
     epochs: int = 0
@@ -19,11 +19,11 @@ class Tally:
     losses: tuple[float, ...] = ()
     updates: tuple[int, ...] = ()
 
-    def with_scores(self, scores: Sequence[float]) -> Tally:
+    def with_scores(self, scores: Sequence[float]) -> EpochTally:
         before = self.scores or (0.0,) * len(scores)
         return replace(self, epochs=self.epochs + 1, scores=_sum(before, scores))
 
-    def with_losses(self, losses: Sequence[Sequence[float]]) -> Tally:
+    def with_losses(self, losses: Sequence[Sequence[float]]) -> EpochTally:
         """`losses`: of the updates of each agent. They are added one by one, so the sum does not depend on how many
         updates were made at once."""
         sums, counts = list(self.losses or (0.0,) * len(losses)), list(self.updates or (0,) * len(losses))

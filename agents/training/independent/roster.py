@@ -16,7 +16,7 @@ Agents = int | Sequence[LearnerSettings | AgentSpec]
 
 
 @dataclass(frozen=True)
-class Member:
+class SeatedAgent:
     """An agent at its seat."""
 
     role: str  # its name in metrics and checkpoints
@@ -30,7 +30,7 @@ class Member:
         return self.settings is not None and not self.frozen
 
 
-def members_of(game: Game, agents: Agents, settings: ExperimentSettings) -> tuple[Member, ...]:
+def members_of(game: Game, agents: Agents, settings: ExperimentSettings) -> tuple[SeatedAgent, ...]:
     """The agents by seat; raises BadValue if they do not fit the game. A number stands for so many learners."""
     number = isinstance(agents, int) and not isinstance(agents, bool)
     if not number and (not isinstance(agents, Sequence) or isinstance(agents, str | bytes)):
@@ -54,13 +54,13 @@ def members_of(game: Game, agents: Agents, settings: ExperimentSettings) -> tupl
     return tuple(replace(one, frozen=one.role in frozen) for one in members)
 
 
-def _member(game: Game, seat: int, one: object) -> Member:
+def _member(game: Game, seat: int, one: object) -> SeatedAgent:
     if isinstance(one, AgentSpec):
-        return Member(one.id, seat, player=one)
+        return SeatedAgent(one.id, seat, player=one)
     if not isinstance(one, LearnerSettings):
         raise BadValue(f"agents[{seat}]", one, "LearnerSettings, or the AgentSpec of an agent that does not learn")
     own = stacked_frames(game)
     if one.frames not in (1, own):
         needed = "1" if own == 1 else f"1 or {own}, as the game stacks them"
         raise BadValue("frames", one.frames, f"{needed}: the network must play what the game shows")
-    return Member(role_of(seat), seat, one)
+    return SeatedAgent(role_of(seat), seat, one)

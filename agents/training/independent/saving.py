@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from agents.training.independent.evaluation import Evaluator
+from agents.training.independent.evaluation import AgentEvaluator
 from agents.training.independent.experiment import ExperimentSettings
 from agents.training.independent.parallel import ParallelSettings
-from agents.training.independent.population import Population
-from agents.training.independent.reports import Tally
-from agents.training.independent.state import FORMAT, VERSION, Saved, SavedAgent, dump, read
+from agents.training.independent.population import AgentPopulation
+from agents.training.independent.reports import EpochTally
+from agents.training.independent.state import FORMAT, VERSION, SavedAgent, SavedExperiment, dump, read
 from engine.errors import BadValue
 from engine.game import Game
 from engine.play.match import AgentSpec
@@ -21,14 +21,14 @@ class Experiment(Protocol):
     game: Game
     settings: ExperimentSettings
     parallel: ParallelSettings
-    population: Population
-    evaluator: Evaluator
+    population: AgentPopulation
+    evaluator: AgentEvaluator
     epoch: int
     rows: int
     partial: int
     updates: int
     skipped: dict[int, int]
-    tally: Tally
+    tally: EpochTally
 
     @property
     def learning_seats(self) -> list[int]: ...
@@ -43,7 +43,7 @@ def save_experiment(environment: Experiment) -> bytes:
     skipped = {seat: max(updates - population.updates(seat), 0) for seat in population.seats}
     if free:  # an agent that is behind makes these updates later, unless it learns no more
         skipped |= {seat: environment.skipped[seat] for seat in environment.learning_seats}
-    about = Saved(
+    about = SavedExperiment(
         FORMAT,
         VERSION,
         environment.game.spec.name,

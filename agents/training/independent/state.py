@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from agents.training.independent.evaluation import Best
-from agents.training.independent.reports import Tally
+from agents.training.independent.evaluation import BestAgent
+from agents.training.independent.reports import EpochTally
 from engine import codec
 from engine.errors import BadValue
 from engine.play.match import AgentSpec
@@ -54,7 +54,7 @@ class SavedAgent:
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedExperiment:
     """What a checkpoint holds besides tensors."""
 
     format: str
@@ -68,16 +68,16 @@ class Saved:
     skipped: tuple[int, ...]  # of each learning agent: updates that were due while it did not learn
     evaluated: int
     agents: tuple[SavedAgent, ...]
-    tally: Tally
+    tally: EpochTally
     references: tuple[tuple[str, float], ...]
-    best: Best | None
+    best: BestAgent | None
 
 
 @dataclass(frozen=True, eq=False)
-class Contents:
+class ExperimentContents:
     """A checkpoint that was read."""
 
-    about: Saved
+    about: SavedExperiment
     states: dict[int, NDArray[np.float32]]  # of learners, by seat
     buffers: dict[int, Arrays]
     players: dict[int, AgentSpec]  # of all other seats
@@ -85,7 +85,7 @@ class Contents:
 
 
 def dump(
-    about: Saved,
+    about: SavedExperiment,
     states: Mapping[int, NDArray[np.float32]],
     buffers: Mapping[int, Arrays],
     players: Mapping[int, AgentSpec],
@@ -108,20 +108,20 @@ def dump(
             arrays.append(SavedArray(name, array.dtype.str, array.shape, packing))
         agents.append(SavedAgent(agent.role, arrays=tuple(arrays)))
     fields = {**vars(about), "agents": tuple(agents)}
-    tensors[ABOUT] = np.frombuffer(codec.dump(Saved(**fields)).encode(), np.uint8)
+    tensors[ABOUT] = np.frombuffer(codec.dump(SavedExperiment(**fields)).encode(), np.uint8)
     return save(tensors)
 
 
-def read(data: bytes, game: str) -> Contents:
+def read(data: bytes, game: str) -> ExperimentContents:
     """Reads what `dump` wrote; raises BadValue for anything else."""
     try:
         tensors = load(data)
     except (SafetensorError, ValueError) as error:
         raise BadValue("checkpoint", str(error), "safetensors") from None
-    about = codec.load(Saved, _bytes(tensors, ABOUT), LARGEST, format=FORMAT, version=VERSION)
+    about = codec.load(SavedExperiment, _bytes(tensors, ABOUT), LARGEST, format=FORMAT, version=VERSION)
     if about.game != game:
         raise BadValue("checkpoint.game", about.game, game)
-    contents = Contents(about, {}, {}, {}, _bytes(tensors, BEST))
+    contents = ExperimentContents(about, {}, {}, {}, _bytes(tensors, BEST))
     for seat, agent in enumerate(about.agents):
         if agent.kind:
             payload = _bytes(tensors, f"payload.{seat}")
@@ -137,7 +137,7 @@ def read(data: bytes, game: str) -> Contents:
     return contents
 
 
-def _check_counters(contents: Contents) -> None:
+def _check_counters(contents: ExperimentContents) -> None:
     """Raises BadValue for counters that would ask for endless updates or do not fit the agents."""
     about, learners = contents.about, len(contents.states)
     for name in ("epoch", "rows", "updates", "evaluated"):

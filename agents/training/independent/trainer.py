@@ -53,8 +53,8 @@ EVERY = 1.0  # seconds between two reports of spans and workers
 def train(settings: IndependentConfig, context: Context) -> Iterator[Event]:
     torch.set_num_threads(1)  # another number gives other bits, and small networks gain nothing
     game, reason = game_of(context.game), None
-    with Console(context) as console, _environment(settings, context, game, console.attend) as environment:
-        console.environment = environment
+    with EventSender(context) as sender, _environment(settings, context, game, sender.attend) as environment:
+        sender.environment = environment
         first = environment.epoch
         try:
             if (yield from _measure_references(environment)):
@@ -64,7 +64,7 @@ def train(settings: IndependentConfig, context: Context) -> Iterator[Event]:
             environment.close_learning()
             yield _checkpoint(environment)  # of the states that were published last
             raise
-        console.report(whole=True)
+        sender.report(whole=True)
         done = environment.epoch
     if reason is None:
         yield Ended(How.STOPPED, f"stopped after {_epochs(done)}{_up_to(environment)}")
@@ -202,7 +202,7 @@ def _progress(environment: ParallelEnvironment, report: Report, pace: Pace) -> P
     return pace.progress(report.epoch, text, score)
 
 
-class Console(Closing):
+class EventSender(Closing):
     """Sends notes at once and spans and worker states about once a second, also while the loop waits for learners: each
     time that `attend` is called."""
 

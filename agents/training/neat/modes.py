@@ -13,7 +13,7 @@ import numpy as np
 from agents.neat.pilot import KIND
 from agents.training.matchmaking import Encounter, curriculum, encounter_of, groups, ready_bots, share_of
 from agents.training.neat.settings import NeatSettings
-from agents.training.neat.state import HALL, Evaluation, EvolutionRun
+from agents.training.neat.state import HALL, EvolutionRun, GenerationEvaluation
 from agents.training.novelty import Archive, behaviour_of
 from agents.training.scoring import NO_REWARDS, Merits, parse_rewards, weighted_rewards
 from engine.errors import BadValue
@@ -30,7 +30,9 @@ class Mode(Protocol):
     """A way to evaluate a generation."""
 
     def encounters(self, run: EvolutionRun) -> list[Encounter]: ...
-    def evaluate(self, run: EvolutionRun, encounters: Sequence[Encounter], results: ResultBatch) -> Evaluation: ...
+    def evaluate(
+        self, run: EvolutionRun, encounters: Sequence[Encounter], results: ResultBatch
+    ) -> GenerationEvaluation: ...
 
 
 def fill_missing(fitness: Mapping[int, float], keys: Iterable[int]) -> dict[int, float]:
@@ -57,7 +59,9 @@ class AgainstBots:
                 encounters += [Encounter((player, *rest), seed, game) for player in run.specs().values()]
         return encounters
 
-    def evaluate(self, run: EvolutionRun, encounters: Sequence[Encounter], results: ResultBatch) -> Evaluation:
+    def evaluate(
+        self, run: EvolutionRun, encounters: Sequence[Encounter], results: ResultBatch
+    ) -> GenerationEvaluation:
         level = min(run.level, self._curriculum.top)
         newest = self._curriculum.bot(level).id
         merits: dict[int, list[float]] = {}
@@ -76,7 +80,7 @@ class AgainstBots:
             if bot.id == newest:
                 points.setdefault(key, []).append(outcomes[place][seat])
         fitness = {key: level + sum(own) / len(own) for key, own in merits.items()}
-        evaluation = Evaluation(fill_missing(fitness, run.evolution.genomes), level=level, failed=failed)
+        evaluation = GenerationEvaluation(fill_missing(fitness, run.evolution.genomes), level=level, failed=failed)
         best = points.get(evaluation.fittest, [0.0])
         share = sum(best) / len(best)
         evaluation.metrics["population/level"] = float(level)
@@ -137,7 +141,9 @@ class Competitive(Rated):
     def encounters(self, run: EvolutionRun) -> list[Encounter]:
         return self._within_generation(run, self._settings.opponents)
 
-    def evaluate(self, run: EvolutionRun, encounters: Sequence[Encounter], results: ResultBatch) -> Evaluation:
+    def evaluate(
+        self, run: EvolutionRun, encounters: Sequence[Encounter], results: ResultBatch
+    ) -> GenerationEvaluation:
         settings, keys = self._settings, list(run.evolution.genomes)
         ratings, failed = self._rate(run, results)
         archive = Archive(settings.archive, settings.neighbours, run.behaviours)
@@ -145,7 +151,7 @@ class Competitive(Rated):
         bonus = dict(zip(ratings, novelty.tolist(), strict=True))
         fitness = fill_missing({key: ratings[key] + settings.novelty * bonus[key] for key in ratings}, keys)
         mean = float(novelty.mean()) if ratings else 0.0
-        return Evaluation(fitness, {"population/novelty": mean}, archive.rows, failed=failed)
+        return GenerationEvaluation(fitness, {"population/novelty": mean}, archive.rows, failed=failed)
 
     def _behaviours(self, keys: Sequence[int], results: ResultBatch) -> Floats:
         """Mean statistics of each genome over its matches without a failure."""
@@ -174,7 +180,9 @@ class SelfPlay(Rated):
                 encounters.append(Encounter((player, *drawn), derive(seed, "hall", turn), self._game.spec))
         return encounters
 
-    def evaluate(self, run: EvolutionRun, encounters: Sequence[Encounter], results: ResultBatch) -> Evaluation:
+    def evaluate(
+        self, run: EvolutionRun, encounters: Sequence[Encounter], results: ResultBatch
+    ) -> GenerationEvaluation:
         ratings, failed = self._rate(run, results)
         metrics = {"population/hall": float(len(run.hall))}
         points, scored = [], Merits(results)
@@ -186,7 +194,7 @@ class SelfPlay(Rated):
         if points:
             metrics["hall/share"] = sum(points) / len(points)
         fitness = fill_missing(ratings, run.evolution.genomes)
-        return Evaluation(fitness, metrics, failed=failed, enters_hall=True)
+        return GenerationEvaluation(fitness, metrics, failed=failed, enters_hall=True)
 
 
 MODES: Mapping[str, Callable[[NeatSettings, Game, Mapping[str, str]], Mode]] = {

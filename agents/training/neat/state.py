@@ -24,7 +24,7 @@ HALL = "hall "  # prefix of the ids of agents in the hall of fame
 
 
 @dataclass(frozen=True)
-class Best:
+class BestGenome:
     """The genome with the best validation so far."""
 
     genome: Genome
@@ -46,7 +46,7 @@ class HallOfFameEntry:
 
 
 @dataclass
-class Evaluation:
+class GenerationEvaluation:
     """How well a generation did. Takes effect when it is passed to `EvolutionRun.advance`."""
 
     fitness: dict[int, float]  # by genome key
@@ -55,7 +55,7 @@ class Evaluation:
     level: int = 0
     failed: int = 0  # matches
     enters_hall: bool = False
-    best: Best | None = None
+    best: BestGenome | None = None
     messages: list[str] = field(default_factory=list)
 
     @property
@@ -74,7 +74,7 @@ class EvolutionCheckpoint:
     hall: tuple[HallOfFameEntry, ...]
     behaviours: tuple[tuple[float, ...], ...]
     level: int
-    best: Best | None
+    best: BestGenome | None
     stale: int
 
 
@@ -87,7 +87,7 @@ class EvolutionRun:
         self.hall: list[HallOfFameEntry] = []
         self.behaviours: list[tuple[float, ...]] = []  # the archive of novelty search
         self.level = 0  # of the curriculum
-        self.best: Best | None = None
+        self.best: BestGenome | None = None
         self.stale = 0  # generations since the best validation
         self._specs: dict[int, AgentSpec] = {}
 
@@ -114,7 +114,7 @@ class EvolutionRun:
         """The hall of fame as agents."""
         return [AgentSpec(f"{HALL}{entry.key}", KIND.name, dump(entry.genome), KIND.version) for entry in self.hall]
 
-    def advance(self, evaluation: Evaluation, settings: NeatSettings) -> bool:
+    def advance(self, evaluation: GenerationEvaluation, settings: NeatSettings) -> bool:
         """Stores the evaluation and breeds the next generation; False if all species died out."""
         generation = self.evolution.generation
         self.behaviours, self.level = evaluation.behaviours, evaluation.level

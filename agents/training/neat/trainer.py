@@ -17,7 +17,7 @@ from agents.training.events import Champion, Current, Ended, Event, How, Level, 
 from agents.training.matchmaking import matches, ready_bots
 from agents.training.neat.config import NeatConfig
 from agents.training.neat.modes import MODES
-from agents.training.neat.state import Best, Evaluation, EvolutionRun
+from agents.training.neat.state import BestGenome, EvolutionRun, GenerationEvaluation
 from agents.training.pace import Pace
 from agents.training.trainer import Context
 from agents.training.validation import share_metrics, share_of, validate
@@ -78,7 +78,9 @@ def train(settings: NeatConfig, context: Context) -> Iterator[Event]:
     yield Ended(How.FINISHED, reason or "")
 
 
-def _end_reason(settings: NeatConfig, run: EvolutionRun, evaluation: Evaluation | None, pace: Pace) -> str | None:
+def _end_reason(
+    settings: NeatConfig, run: EvolutionRun, evaluation: GenerationEvaluation | None, pace: Pace
+) -> str | None:
     """Why training ends after this generation, or before the first one if `evaluation` is None; else None."""
     done = run.evolution.generation + (evaluation is not None)
     if done >= settings.generations:
@@ -99,7 +101,7 @@ def _end_reason(settings: NeatConfig, run: EvolutionRun, evaluation: Evaluation 
     return None
 
 
-def _out_of_patience(settings: NeatConfig, run: EvolutionRun, evaluation: Evaluation) -> str | None:
+def _out_of_patience(settings: NeatConfig, run: EvolutionRun, evaluation: GenerationEvaluation) -> str | None:
     if settings.patience and evaluation.best is None and run.stale + 1 >= settings.patience:
         return f"no better validation in {run.stale + 1} generations"
     return None
@@ -108,7 +110,7 @@ def _out_of_patience(settings: NeatConfig, run: EvolutionRun, evaluation: Evalua
 def _validate(
     settings: NeatConfig,
     run: EvolutionRun,
-    evaluation: Evaluation,
+    evaluation: GenerationEvaluation,
     bots: list[AgentSpec],
     game: Game,
     context: Context,
@@ -128,15 +130,15 @@ def _validate(
     return values
 
 
-def _best(settings: NeatConfig, run: EvolutionRun, key: int, share: float, low: float, high: float) -> Best:
+def _best(settings: NeatConfig, run: EvolutionRun, key: int, share: float, low: float, high: float) -> BestGenome:
     parents = " and ".join(str(parent) for parent in dict.fromkeys(run.evolution.parents(key)))
     origin = f"genome {key}, from {parents}" if parents else f"genome {key}"
     generation = run.evolution.generation + 1
     about = f"{settings.mode}, generation {generation}, {origin}; validated at {share:.0%} ({low:.0%} to {high:.0%})"
-    return Best(run.evolution.genome(key), generation, share, about)
+    return BestGenome(run.evolution.genome(key), generation, share, about)
 
 
-def _current(settings: NeatConfig, run: EvolutionRun, evaluation: Evaluation) -> Current:
+def _current(settings: NeatConfig, run: EvolutionRun, evaluation: GenerationEvaluation) -> Current:
     """The fittest genome of the generation."""
     key, generation = evaluation.fittest, run.evolution.generation + 1
     about = f"{settings.mode}, generation {generation}, genome {key}, fitness {evaluation.fitness[key]:.4g}"
@@ -152,7 +154,7 @@ def _progress(run: EvolutionRun, values: Mapping[str, float], pace: Pace) -> Pro
     return pace.progress(run.evolution.generation, text, values["fitness/best"])
 
 
-def _generation_metrics(run: EvolutionRun, evaluation: Evaluation) -> dict[str, float]:
+def _generation_metrics(run: EvolutionRun, evaluation: GenerationEvaluation) -> dict[str, float]:
     fitness = np.array(list(evaluation.fitness.values()))
     best = run.evolution.genome(evaluation.fittest)
     return {

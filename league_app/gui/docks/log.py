@@ -23,7 +23,7 @@ from league_app.core.training_job import TrainingJob
 from league_app.gui import theme
 from league_app.gui.context import AppContext
 from league_app.gui.widgets.basics import IconButton, column
-from league_app.gui.widgets.table.model import Column, Index, TableModel
+from league_app.gui.widgets.table.model import Index, TableColumn, TableModel
 from league_app.gui.widgets.table.view import FilteredTable, TableView
 
 MAX_ENTRIES = 2000
@@ -108,9 +108,9 @@ class LogModel(TableModel):
 
     def __init__(self) -> None:
         columns = [
-            Column("time", "Time", _time, sort=_number),
-            Column("kind", "Kind", _kind, min_width=50),
-            Column("message", "Message", _text, cell_tip=_text, grow=1, min_width=200),
+            TableColumn("time", "Time", _time, sort=_number),
+            TableColumn("kind", "Kind", _kind, min_width=50),
+            TableColumn("message", "Message", _text, cell_tip=_text, grow=1, min_width=200),
         ]
         super().__init__(columns, _number)
 

@@ -16,7 +16,7 @@ from league_app.gui import theme
 from league_app.gui.widgets.basics import Card, label
 from league_app.gui.widgets.meters import draw_area
 from league_app.gui.widgets.table.delegates import draw_elided
-from league_app.gui.widgets.table.model import VALUE, Column, TableModel
+from league_app.gui.widgets.table.model import VALUE, TableColumn, TableModel
 from league_app.gui.widgets.table.view import TableView
 
 Index = QModelIndex | QPersistentModelIndex
@@ -81,7 +81,7 @@ class WorkersCard(Card):
         self._loads: dict[tuple[str, int], deque[float]] = {}
         self.nodes = label("", "caption", wrap=True)
         self.model = TableModel(
-            [Column("worker", "Worker", _text, sort=_key, value=_itself, cell_tip=_tip, grow=1)], _key, self
+            [TableColumn("worker", "Worker", _text, sort=_key, value=_itself, cell_tip=_tip, grow=1)], _key, self
         )
         self.table = TableView(self.model, "workers")
         self.table.setItemDelegateForColumn(0, _Painter(self.table))

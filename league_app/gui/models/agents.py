@@ -11,7 +11,7 @@ from league_app.core.queries.matches import ending_text
 from league_app.gui.widgets.agent_colours import colour_of
 from league_app.gui.widgets.key_figures import AgentFigures
 from league_app.gui.widgets.table.delegates import NOTHING, AgentCell, BarCell, NotedCell
-from league_app.gui.widgets.table.model import Column
+from league_app.gui.widgets.table.model import TableColumn
 
 
 def _cell(agent: AgentRow) -> AgentCell:
@@ -39,9 +39,9 @@ def _tip(agent: AgentRow) -> str:
     return f"{agent.name}\n{agent.kind}, {rating}{archived}{warning}"
 
 
-def agent_columns() -> tuple[Column, ...]:
+def agent_columns() -> tuple[TableColumn, ...]:
     return (
-        Column(
+        TableColumn(
             "agent",
             "Agent",
             lambda agent: agent.name,
@@ -52,7 +52,7 @@ def agent_columns() -> tuple[Column, ...]:
             min_width=60,
             grow=1,
         ),
-        Column(
+        TableColumn(
             "rating",
             "Rating",
             _rating,
@@ -67,9 +67,9 @@ def agent_columns() -> tuple[Column, ...]:
     )
 
 
-def opponent_columns() -> tuple[Column, ...]:
+def opponent_columns() -> tuple[TableColumn, ...]:
     return (
-        Column(
+        TableColumn(
             "opponent",
             "Opponent",
             lambda opponent: opponent.name,
@@ -80,7 +80,7 @@ def opponent_columns() -> tuple[Column, ...]:
             min_width=70,
             grow=2,
         ),
-        Column(
+        TableColumn(
             "score",
             "Score",
             lambda opponent: percent(opponent.score),
@@ -93,7 +93,7 @@ def opponent_columns() -> tuple[Column, ...]:
             descending=True,
             tip="Points won as a share of the possible points",
         ),
-        Column(
+        TableColumn(
             "record",
             "W / D / L",
             lambda opponent: f"{opponent.wins:,} / {opponent.draws:,} / {opponent.losses:,}",

@@ -17,7 +17,7 @@ from league_app.core.queries.matches import AgentLabel, FailureRow, MatchRows, R
 from league_app.gui.widgets.agent_colours import colour_of
 from league_app.gui.widgets.players_delegate import PlayerResult, PlayersCell
 from league_app.gui.widgets.table.delegates import AgentCell, BarCell, FitCell
-from league_app.gui.widgets.table.model import Column, TableModel
+from league_app.gui.widgets.table.model import TableColumn, TableModel
 
 Index = QModelIndex | QPersistentModelIndex
 SORTS = ("match", "when", "players", "ending", "steps", "tournament")  # by column, as in `MatchFilter`
@@ -37,15 +37,15 @@ class MatchModel(TableModel):
         self.loading = False
         self._known_ids: set[int] = set()
         columns = (
-            Column("match", "Match", _reference, tip="Number of the tournament and of the match in it"),
-            Column(
+            TableColumn("match", "Match", _reference, tip="Number of the tournament and of the match in it"),
+            TableColumn(
                 "time",
                 "When",
                 lambda row: matches.short_time(row[1]),
                 cell_tip=lambda row: full_time(row[1]),
                 descending=True,
             ),
-            Column(
+            TableColumn(
                 "players",
                 "Players",
                 lambda row: self.players(row).text,
@@ -55,9 +55,9 @@ class MatchModel(TableModel):
                 min_width=250,
                 grow=3,
             ),
-            Column("ending", "Ending", lambda row: matches.ending_text(row[6]), cell_tip=self._ending_tip),
-            Column("steps", "Steps", lambda row: f"{row[5]:,}", right=True),
-            Column(
+            TableColumn("ending", "Ending", lambda row: matches.ending_text(row[6]), cell_tip=self._ending_tip),
+            TableColumn("steps", "Steps", lambda row: f"{row[5]:,}", right=True),
+            TableColumn(
                 "tournament", "Tournament", self._tournament_name, cell_tip=self._tournament_name, min_width=90, grow=1
             ),
         )
@@ -200,9 +200,9 @@ def _played_cell(row: TournamentRow) -> FitCell:
     return FitCell((_played(row), " / ".join(shown)))
 
 
-def tournament_columns() -> tuple[Column, ...]:
+def tournament_columns() -> tuple[TableColumn, ...]:
     return (
-        Column(
+        TableColumn(
             "number",
             "#",
             lambda row: str(row.number),
@@ -211,10 +211,12 @@ def tournament_columns() -> tuple[Column, ...]:
             width=36,
             descending=True,
         ),
-        Column("name", "Name", lambda row: row.name, cell_tip=lambda row: row.name, width=150, min_width=120, grow=2),
-        Column("format", "Format", _format, cell_tip=_format, min_width=70),
-        Column("state", "State", lambda row: row.state.value),
-        Column(
+        TableColumn(
+            "name", "Name", lambda row: row.name, cell_tip=lambda row: row.name, width=150, min_width=120, grow=2
+        ),
+        TableColumn("format", "Format", _format, cell_tip=_format, min_width=70),
+        TableColumn("state", "State", lambda row: row.state.value),
+        TableColumn(
             "played",
             "Played",
             _played,
@@ -225,7 +227,7 @@ def tournament_columns() -> tuple[Column, ...]:
             cell_tip=_played,
             min_width=92,
         ),
-        Column(
+        TableColumn(
             "progress",
             "Progress",
             lambda row: percent(row.share),
@@ -236,8 +238,10 @@ def tournament_columns() -> tuple[Column, ...]:
             min_width=84,
             grow=1,
         ),
-        Column("agents", "Agents", lambda row: str(len(row.entrants)), sort=lambda row: len(row.entrants), right=True),
-        Column(
+        TableColumn(
+            "agents", "Agents", lambda row: str(len(row.entrants)), sort=lambda row: len(row.entrants), right=True
+        ),
+        TableColumn(
             "started",
             "Started",
             lambda row: matches.short_time(row.created),
@@ -245,16 +249,16 @@ def tournament_columns() -> tuple[Column, ...]:
             cell_tip=lambda row: full_time(row.created),
             descending=True,
         ),
-        Column("note", "Note", lambda row: row.note, cell_tip=lambda row: row.note, min_width=40, grow=2),
+        TableColumn("note", "Note", lambda row: row.note, cell_tip=lambda row: row.note, min_width=40, grow=2),
     )
 
 
 # Failures
 
 
-def failure_columns() -> tuple[Column, ...]:
+def failure_columns() -> tuple[TableColumn, ...]:
     return (
-        Column(
+        TableColumn(
             "agent",
             "Agent",
             lambda row: row.name,
@@ -265,16 +269,18 @@ def failure_columns() -> tuple[Column, ...]:
             min_width=130,
             grow=1,
         ),
-        Column("ending", "Ending", lambda row: matches.ending_text(row.ending)),
-        Column("count", "Count", lambda row: f"{row.times:,}", sort=lambda row: row.times, right=True, descending=True),
-        Column(
+        TableColumn("ending", "Ending", lambda row: matches.ending_text(row.ending)),
+        TableColumn(
+            "count", "Count", lambda row: f"{row.times:,}", sort=lambda row: row.times, right=True, descending=True
+        ),
+        TableColumn(
             "latest",
             "Latest match",
             lambda row: matches.reference(row.number),
             sort=lambda row: row.number,
             descending=True,
         ),
-        Column("reason", "Reason", _reason, cell_tip=_reason, min_width=160, grow=3),
+        TableColumn("reason", "Reason", _reason, cell_tip=_reason, min_width=160, grow=3),
     )
 
 

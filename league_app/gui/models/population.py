@@ -13,7 +13,7 @@ from league_app.core.state import LeagueState
 from league_app.gui.garbage_collection import gc_paused
 from league_app.gui.widgets.lineage.dots import Lineage, LineageDot
 from league_app.gui.widgets.table.delegates import MarkedCell
-from league_app.gui.widgets.table.model import Column
+from league_app.gui.widgets.table.model import TableColumn
 
 TEXT_WIDTH, VALUE_WIDTH = 90, 150  # pixels: least width of a column of texts, and of those of the trainer
 DESCRIBED = (FITNESS, "generation", "parents", STATUS)  # columns, in the box beside a dot
@@ -51,18 +51,18 @@ def load_view(known: PopulationView, shown: bool, reading: Reading, state: Leagu
         return PopulationView(loaded, True, reading, columns, lineage_of(population, columns, reading))
 
 
-def table_columns(columns: Sequence[PopulationColumn], best: Callable[[], int | None]) -> tuple[Column, ...]:
+def table_columns(columns: Sequence[PopulationColumn], best: Callable[[], int | None]) -> tuple[TableColumn, ...]:
     """`best` returns the number of the best one."""
     return tuple(_column(column, best) for column in columns)
 
 
-def _column(column: PopulationColumn, best: Callable[[], int | None]) -> Column:
+def _column(column: PopulationColumn, best: Callable[[], int | None]) -> TableColumn:
     marked = column.name in (NUMBER, FITNESS, STATUS)
 
     def value(one: Individual) -> MarkedCell:
         return _marked(column, one, one.number == best())
 
-    return Column(
+    return TableColumn(
         column.name,
         column.title,
         column.text,

@@ -32,7 +32,7 @@ from league_app.gui.widgets.table.delegates import (
     RecordCell,
     ToneCell,
 )
-from league_app.gui.widgets.table.model import Column
+from league_app.gui.widgets.table.model import TableColumn
 
 MAX_SCOPES = 300  # the newest tournaments, in the list of scopes
 RECORD_TIP = "Games won, drawn and lost. In a game of more than two seats, each opponent counts as one game"
@@ -203,7 +203,7 @@ class RankChanges:
         return mark[0] - self._ranks[agent] if mark is not None else 0
 
 
-def columns(changes: RankChanges) -> tuple[Column, ...]:
+def columns(changes: RankChanges) -> tuple[TableColumn, ...]:
     """Columns of the standings table."""
 
     def rank(line: StandingsRow) -> RankCell:
@@ -215,9 +215,9 @@ def columns(changes: RankChanges) -> tuple[Column, ...]:
         return f"moved {word} {plural(abs(gained), 'place')}" if gained else ""
 
     return (
-        Column("rank", "#", _rank, _by_rank, True, "Rank by rating", "rank", rank, moved, 52),
-        Column("agent", "Agent", _name, None, False, "", "agent", _agent, _name_tip, 150, min_width=92, grow=3),
-        Column(
+        TableColumn("rank", "#", _rank, _by_rank, True, "Rank by rating", "rank", rank, moved, 52),
+        TableColumn("agent", "Agent", _name, None, False, "", "agent", _agent, _name_tip, 150, min_width=92, grow=3),
+        TableColumn(
             "rating", "Rating",
             _rating,
             _by_rating,
@@ -231,16 +231,16 @@ def columns(changes: RankChanges) -> tuple[Column, ...]:
             96,
             3,
         ),
-        Column("score", "Score", _score, _by_score, True, "Points won as a share of the possible points",
-               cell_tip=_score_tip, width=74, descending=True),
-        Column("record", "W / D / L", _record, _by_wins, False, RECORD_TIP, "record", _record_cell,
-               record_tip, 170, True, 140, 2),
-        Column("points", "Points", _points, _by_points, True, "Average score per game, for and against", "tone",
-               _points_cell, _points_tip, 80, True),
-        Column("forfeits", "Forfeits", _forfeits, _by_forfeits, True, "Games lost by resignation or failure", "fit",
-               _forfeit_cell, forfeits_tip, 68, True, 62),
-        Column("games", "Games", _games, _by_games, True, "Matches played", "fit",
-               _games_cell, _games_tip, 74, True, 58),
+        TableColumn("score", "Score", _score, _by_score, True, "Points won as a share of the possible points",
+                    cell_tip=_score_tip, width=74, descending=True),
+        TableColumn("record", "W / D / L", _record, _by_wins, False, RECORD_TIP, "record", _record_cell,
+                    record_tip, 170, True, 140, 2),
+        TableColumn("points", "Points", _points, _by_points, True, "Average score per game, for and against", "tone",
+                    _points_cell, _points_tip, 80, True),
+        TableColumn("forfeits", "Forfeits", _forfeits, _by_forfeits, True, "Games lost by resignation or failure",
+                    "fit", _forfeit_cell, forfeits_tip, 68, True, 62),
+        TableColumn("games", "Games", _games, _by_games, True, "Matches played", "fit",
+                    _games_cell, _games_tip, 74, True, 58),
     )  # fmt: skip
 
 

@@ -45,7 +45,7 @@ from league_app.gui.widgets.basics import (
 from league_app.gui.widgets.chart.chart import Chart, ChartLine
 from league_app.gui.widgets.key_figures import Chips, Dot, KeyFigures
 from league_app.gui.widgets.lineage_tree import LineageTree
-from league_app.gui.widgets.table.model import Column, TableModel
+from league_app.gui.widgets.table.model import TableColumn, TableModel
 from league_app.gui.widgets.table.view import TableView
 
 PICTURE = QSize(300, 130)  # pixels
@@ -367,11 +367,13 @@ def _agent_row(profile: AgentProfile) -> AgentRow:
     return AgentRow(agent.id, agent.name, agent.game, agent.kind, agent.colour, agent.archived is not None)
 
 
-def _statistics() -> tuple[Column, ...]:
+def _statistics() -> tuple[TableColumn, ...]:
     return (
-        Column("statistic", "Statistic", lambda mean: mean.name.replace("_", " ").capitalize(), min_width=80, grow=2),
-        Column("own", "Own", lambda mean: _figure(mean.own), sort=lambda mean: mean.own, right=True, grow=1),
-        Column(
+        TableColumn(
+            "statistic", "Statistic", lambda mean: mean.name.replace("_", " ").capitalize(), min_width=80, grow=2
+        ),
+        TableColumn("own", "Own", lambda mean: _figure(mean.own), sort=lambda mean: mean.own, right=True, grow=1),
+        TableColumn(
             "opponents",
             "Opponents",
             lambda mean: _figure(mean.others),
@@ -389,7 +391,7 @@ def _figure(value: float) -> str:
 class _SmallTable(TableView):
     """As tall as its rows, up to TALLEST of them."""
 
-    def __init__(self, columns: tuple[Column, ...], name: str, key: Any, context: AppContext) -> None:
+    def __init__(self, columns: tuple[TableColumn, ...], name: str, key: Any, context: AppContext) -> None:
         self._model = TableModel(columns, key)
         super().__init__(self._model, name, context.settings)
         self._model.setParent(self)

@@ -124,7 +124,7 @@ class PlayerCard(Card):
         signal.emit(self.player)
 
 
-class Players(QWidget):
+class PlayersTab(QWidget):
     """The Players tab: a card for each player, newest first, and the opponent to watch them against."""
 
     watch = Signal(object)

@@ -31,7 +31,7 @@ from league_app.core.training_job import TrainingJob
 from league_app.gui.context import AppContext
 from league_app.gui.placement_matches import Placed, PlacementQueue
 from league_app.gui.training.chart_specs import MetricCurve
-from league_app.gui.training.player_cards import PlayerCard, Players, league_status
+from league_app.gui.training.player_cards import PlayerCard, PlayersTab, league_status
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class TrainedPlayers(QObject):
 
     def __init__(self, context: AppContext, page: QWidget, newest: PlayerCard) -> None:
         super().__init__(page)
-        self._context, self.view, self.newest = context, Players(), newest
+        self._context, self.view, self.newest = context, PlayersTab(), newest
         self.placements = PlacementQueue(context, self)
         self.placements.changed.connect(self._show)
         self.placements.placed.connect(self._on_placed)

@@ -14,7 +14,7 @@ from engine.registry import KINDS
 from league_app.gui.widgets.agent_colours import colour_of
 from league_app.gui.widgets.basics import button, column, label, row
 from league_app.gui.widgets.table.delegates import NOTHING, AgentCell
-from league_app.gui.widgets.table.model import Column, Index, TableModel
+from league_app.gui.widgets.table.model import Index, TableColumn, TableModel
 from league_app.gui.widgets.table.view import FilteredTable, TableView
 
 TICK_COLUMN = 0  # the column
@@ -58,7 +58,7 @@ class PickModel(TableModel):
 
     def __init__(self) -> None:
         columns = [
-            Column(
+            TableColumn(
                 "order",
                 "#",
                 self._position_text,
@@ -66,8 +66,10 @@ class PickModel(TableModel):
                 width=64,
                 tip="Checked agents take part, in this order",
             ),
-            Column("agent", "Agent", _name, paint="agent", value=_cell, cell_tip=_tip, width=210, min_width=90, grow=1),
-            Column(
+            TableColumn(
+                "agent", "Agent", _name, paint="agent", value=_cell, cell_tip=_tip, width=210, min_width=90, grow=1
+            ),
+            TableColumn(
                 "rating",
                 "Rating",
                 _rating,

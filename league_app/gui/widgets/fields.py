@@ -113,7 +113,7 @@ class ChoiceBox(Combo):
             event.ignore()
 
 
-class Field:
+class FieldControl:
     """The control of one dataclass field; reads and checks its value."""
 
     def __init__(

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QGridLayout, QLineEdit, QSizePolicy, QWidget
 from engine.errors import BadValue, RingsideError, UnknownName
 from engine.options import Value, build
 from league_app.gui.widgets.basics import IconButton, button, column, label, row
-from league_app.gui.widgets.fields import ChoiceBox, Field
+from league_app.gui.widgets.fields import ChoiceBox, FieldControl
 
 NARROW_WIDTH = 560  # pixels; in a narrower form help texts are below their controls
 SEARCH_FROM = 12  # fields; longer forms have a search field
@@ -179,7 +179,7 @@ class Form(QWidget):
     def control(self, name: str) -> QWidget:
         return self._by_name[name].field.control
 
-    def field(self, name: str) -> Field:
+    def field(self, name: str) -> FieldControl:
         return self._by_name[name].field
 
     def problem(self, name: str) -> str:
@@ -284,7 +284,7 @@ class _Row:
     """The widgets of one field: title, control, reset button, help and error."""
 
     def __init__(self, form: Form, field: dataclasses.Field[Any], kind: type, default_override: Value | None) -> None:
-        self.field = Field(field, kind, form.on_edited, default_override)
+        self.field = FieldControl(field, kind, form.on_edited, default_override)
         self.title = label(self.field.title)
         self.title.setFixedWidth(LABEL)
         self.title.setBuddy(self.field.control)

@@ -22,7 +22,7 @@ from league_app.gui.pages.standings import StandingsPage
 from league_app.gui.widgets import basics
 from league_app.gui.widgets.basics import Combo, ElidedLabel, button
 from league_app.gui.widgets.table.delegates import BarCell
-from league_app.gui.widgets.table.model import Column, TableModel
+from league_app.gui.widgets.table.model import TableColumn, TableModel
 from league_app.gui.widgets.table.view import TableView
 from league_app.gui.widgets.toasts import Toasts
 from tests.league_app.gui.conftest import BOTS
@@ -195,8 +195,8 @@ def test_names_keep_their_ampersands_and_scores_their_place(context: AppContext,
 
 def test_narrow_columns_hide_bars_before_names(qtbot: QtBot) -> None:
     columns = (
-        Column("name", "Name", lambda row: row, width=200, min_width=60, grow=1),
-        Column(
+        TableColumn("name", "Name", lambda row: row, width=200, min_width=60, grow=1),
+        TableColumn(
             "share",
             "Share",
             lambda row: "50 %",

@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 from league_app.core.preferences import Preferences
 from league_app.gui import theme
 from league_app.gui.widgets.table.delegates import AgentCell, BarCell, RankCell, RatingCell, RecordCell, ToneCell
-from league_app.gui.widgets.table.model import Column, TableModel
+from league_app.gui.widgets.table.model import TableColumn, TableModel
 from league_app.gui.widgets.table.view import FilteredTable, TableView
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")  # no screen, so no keyboard to grab either
@@ -42,9 +42,9 @@ class One:
 
 
 COLUMNS = (
-    Column("number", "Number", lambda row: str(row.number), lambda row: row.number, True, "What it is called"),
-    Column("name", "Name", lambda row: row.name, cell_tip=lambda row: row.name),
-    Column("value", "Value", lambda row: f"{row.value:.2f}", lambda row: row.value, True, descending=True),
+    TableColumn("number", "Number", lambda row: str(row.number), lambda row: row.number, True, "What it is called"),
+    TableColumn("name", "Name", lambda row: row.name, cell_tip=lambda row: row.name),
+    TableColumn("value", "Value", lambda row: f"{row.value:.2f}", lambda row: row.value, True, descending=True),
 )
 
 
@@ -63,7 +63,7 @@ def model() -> TableModel:
     return filled(COLUMNS)
 
 
-def filled(columns: Sequence[Column]) -> TableModel:
+def filled(columns: Sequence[TableColumn]) -> TableModel:
     model = TableModel(columns, key)
     model.set_rows([One(n, f"Agent {n}", value) for n, value in enumerate((0.5, 0.25, 2.0, -1.0, 0.75))])
     return model
@@ -225,8 +225,8 @@ def test_damaged_settings_are_ignored(model: TableModel, qtbot: QtBot, tmp_path:
 
 def test_columns_fill_the_table(qtbot: QtBot) -> None:
     columns = (
-        Column("name", "Name", lambda row: row.name, width=150, min_width=90, grow=1),
-        Column("value", "Value", lambda row: "0.25", right=True, width=60),
+        TableColumn("name", "Name", lambda row: row.name, width=150, min_width=90, grow=1),
+        TableColumn("value", "Value", lambda row: "0.25", right=True, width=60),
     )
     model = TableModel(columns, key)
     model.set_rows([One(1, "agent", 0)])
@@ -315,16 +315,16 @@ def test_the_last_column_cannot_be_hidden(model: TableModel, qtbot: QtBot) -> No
 
 def test_hostile_names_are_plain_text_and_do_not_widen_columns(qtbot: QtBot) -> None:
     columns = (
-        Column("number", "#", lambda row: str(row.number), paint="rank",
+        TableColumn("number", "#", lambda row: str(row.number), paint="rank",
                value=lambda row: RankCell(str(row.number), 2)),
-        Column("who", "Who", lambda row: row.name, cell_tip=lambda row: row.name, paint="agent",
+        TableColumn("who", "Who", lambda row: row.name, cell_tip=lambda row: row.name, paint="agent",
                value=lambda row: AgentCell(row.name, row.name, "1F5FD6")),
-        Column("r", "R", lambda row: "1", paint="rating",
+        TableColumn("r", "R", lambda row: "1", paint="rating",
                value=lambda row: RatingCell(1200 + row.value, 40, 1100, 1300)),
-        Column("w", "W", lambda row: "1", paint="record", value=lambda row: RecordCell(row.number, 1, 10**6)),
-        Column("b", "B", lambda row: "1", paint="bar", value=lambda row: BarCell(row.value, row.name)),
-        Column("t", "T", lambda row: row.name, paint="tone", value=lambda row: ToneCell(row.name, "warn")),
-        Column("plain", "Plain", lambda row: row.name),
+        TableColumn("w", "W", lambda row: "1", paint="record", value=lambda row: RecordCell(row.number, 1, 10**6)),
+        TableColumn("b", "B", lambda row: "1", paint="bar", value=lambda row: BarCell(row.value, row.name)),
+        TableColumn("t", "T", lambda row: row.name, paint="tone", value=lambda row: ToneCell(row.name, "warn")),
+        TableColumn("plain", "Plain", lambda row: row.name),
     )  # fmt: skip
     model = TableModel(columns, key)
     model.set_rows([One(n, name, n / 5) for n, name in enumerate(HOSTILE)])

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHeaderView
 SAMPLED_ROWS = 100  # for measuring the width of a column
 
 
-class Header(QHeaderView):
+class TableHeader(QHeaderView):
     """Knows whether the user is dragging it: only then its widths are saved."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ VALUE = Qt.ItemDataRole.UserRole + 1  # what a delegate paints
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """How a column shows a row."""
 
     name: str  # unique in its table, and stable: saved widths are stored under it
@@ -43,7 +43,7 @@ class TableModel(QAbstractTableModel):
     """`key` identifies a row, so that selections and animations can follow it."""
 
     def __init__(
-        self, columns: Sequence[Column], key: Callable[[Any], Hashable], parent: QObject | None = None
+        self, columns: Sequence[TableColumn], key: Callable[[Any], Hashable], parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
         self.columns, self._key = tuple(columns), key

@@ -24,7 +24,7 @@ from league_app.gui import theme
 from league_app.gui.widgets.basics import column, label, row
 from league_app.gui.widgets.settings_store import SettingsStore
 from league_app.gui.widgets.table.delegates import PAD, CellDelegate, create_delegate, draw_elided
-from league_app.gui.widgets.table.header import Header, column_state
+from league_app.gui.widgets.table.header import TableHeader, column_state
 from league_app.gui.widgets.table.model import TableModel
 
 ROW_HEIGHT = 32
@@ -45,7 +45,7 @@ class TableView(QTableView):
         self._sized = False
         self._sized_for: Hashable = None  # see `resize_on_change`
         self._ideal_widths: dict[int, int] = {}  # by column; empty once the user has resized any
-        self._header = Header()
+        self._header = TableHeader()
         self.setHorizontalHeader(self._header)
         self.setModel(model)
         self.setAccessibleName(name)

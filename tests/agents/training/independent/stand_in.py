@@ -12,7 +12,7 @@ import numpy as np
 
 from agents.training.independent.buffer import ReplayBuffer, Transitions
 from agents.training.independent.learner_processes import LearnerProcesses
-from agents.training.independent.learner_records import ProcessLimits
+from agents.training.independent.learner_records import LearnerLimits
 from agents.training.independent.learner_specs import batch_seed
 from engine.processes import launcher
 from engine.seeding import derive
@@ -112,7 +112,7 @@ STAND_IN: dict[str, Any] = {"group": f"{__name__}:StandInGroup", "libraries": ()
 
 
 def new_processes(groups: Sequence[Any], buffers: dict[int, ReplayBuffer], workers: int, **options: Any) -> Any:
-    options.setdefault("limits", ProcessLimits(timeout=120.0))
+    options.setdefault("limits", LearnerLimits(timeout=120.0))
     return LearnerProcesses(groups, buffers, workers, **STAND_IN, **options)
 
 

@@ -15,7 +15,7 @@ from agents.training.independent.asynchronous import AsynchronousLearners
 from agents.training.independent.buffer import IDLE, ReplayBuffer
 from agents.training.independent.ends import End
 from agents.training.independent.learner_processes import LearnersFailed
-from agents.training.independent.learner_records import ProcessLimits
+from agents.training.independent.learner_records import LearnerLimits
 from agents.training.independent.learner_specs import UpdateBounds
 from engine.processes import launcher
 from tests.agents.training.independent.stand_in import (
@@ -138,7 +138,7 @@ def test_the_lower_bound_holds_after_a_death_that_a_checkpoint_notices(buffers: 
 def test_a_checkpoint_does_not_wait_for_learners_that_are_starting(buffers: Any) -> None:
     """They may import torch and compile: a session that is stopped meanwhile ends at once."""
     options: Any = STAND_IN | {"group": f"{EndlessStart.__module__}:{EndlessStart.__name__}"}
-    limits = ProcessLimits(timeout=30.0, first=30.0, restarts=0)
+    limits = LearnerLimits(timeout=30.0, first=30.0, restarts=0)
     with AsynchronousLearners([new_group([0, 1])], buffers, 2, BOUNDS, limits=limits, **options) as learners:
         learners.start()
         learners.save_states()
@@ -200,7 +200,7 @@ def test_the_actor_does_not_wait_for_ever_if_turns_are_too_rare_to_be_found() ->
     buffer = ReplayBuffer(*size, launcher.shared_memory(ReplayBuffer.bytes_needed(*size)))
     for number in range(2000):
         buffer.add(np.zeros((LANES, WIDTH), np.float32), 0 if number < 2 else IDLE, 1.0, End.TERMINATED)
-    options: Any = {"limits": ProcessLimits(timeout=120.0, restarts=1), **STAND_IN}
+    options: Any = {"limits": LearnerLimits(timeout=120.0, restarts=1), **STAND_IN}
     with AsynchronousLearners([new_group([0])], {0: buffer}, 1, BOUNDS, **options) as learners:
         learners.start()
         with pytest.raises(LearnersFailed, match=r"found only \d of 8 turns to learn from"):

@@ -11,7 +11,7 @@ from agents.training.independent.dqn import DqnLoss
 from agents.training.independent.iqn import IqnLoss
 from agents.training.independent.learner_settings import DQN, IQN, LearnerSettings
 from agents.training.independent.minibatch import StackedMinibatch
-from agents.training.independent.networks import Parameters, draw_weights, shapes_of
+from agents.training.independent.networks import StackParameters, draw_weights, shapes_of
 from tests.agents.training.independent.loss_reference import Rows, draw_rows, reference_loss
 
 INPUTS, ACTIONS, AGENTS = 5, 3, 2
@@ -37,7 +37,7 @@ class Stack:
     def __init__(self, settings: LearnerSettings) -> None:
         shapes = shapes_of(settings, (INPUTS,), ACTIONS)
         self.online, self.target, self.gradient = (
-            Parameters(shapes, torch.zeros(AGENTS, Parameters.size(shapes))) for _ in range(3)
+            StackParameters(shapes, torch.zeros(AGENTS, StackParameters.size(shapes))) for _ in range(3)
         )
         batch = StackedMinibatch(settings, (INPUTS,), AGENTS)
         self.rows: list[Rows] = []

@@ -18,7 +18,7 @@ from agents.training.independent import learner_processes
 from agents.training.independent.asynchronous import AsynchronousLearners
 from agents.training.independent.config import IndependentConfig
 from agents.training.independent.learner_processes import LearnersFailed
-from agents.training.independent.learner_records import ProcessLimits
+from agents.training.independent.learner_records import LearnerLimits
 from agents.training.independent.learning import FreeLearning, StepLearning
 from agents.training.independent.state import read
 from tests.agents.training.fake_context import FakeContext, of
@@ -191,8 +191,8 @@ def test_a_learner_that_dies_while_the_actor_waits_is_shown_at_once(monkeypatch:
 
 def test_learners_that_fail_for_good_leave_a_checkpoint_of_what_they_published(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents.training.independent.trainer.EVERY", 0.0)
-    limits = partial(ProcessLimits, restarts=0)
-    monkeypatch.setattr("agents.training.independent.learner_processes.ProcessLimits", limits)
+    limits = partial(LearnerLimits, restarts=0)
+    monkeypatch.setattr("agents.training.independent.learner_processes.LearnerLimits", limits)
     context = Session(HUNT.spec)
     settings = independent(
         async_learning=True, training_mode="auto", max_lag=4, epochs=1_000_000, references="none",

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from agents.training.matchmaking import curriculum, groups, matches, ready_bots, share_of, shuffled
 from agents.training.neat.config import NeatConfig
 from agents.training.neat.modes import MODES
-from agents.training.neat.state import Evaluation, EvolutionRun
+from agents.training.neat.state import EvolutionRun, GenerationEvaluation
 from agents.training.novelty import Archive
 from agents.training.scoring import merits_of, outcomes_of
 from engine.errors import BadValue, UnknownName
@@ -57,7 +57,7 @@ def evaluated(
     config: NeatConfig,
     play: Callable[[MatchSpec], MatchResult],
     prepare: Callable[[EvolutionRun], None] = lambda run: None,
-) -> tuple[EvolutionRun, Evaluation]:
+) -> tuple[EvolutionRun, GenerationEvaluation]:
     """A first generation evaluated with fabricated results."""
     run, mode = EvolutionRun.start(config, GAME, None), mode_of(config)
     prepare(run)
