@@ -91,9 +91,9 @@ def _address(context: Any, builder: Any, signature: Any, arguments: Any, eight: 
 
 def _eight_times(builder: Any, byte: Any) -> Any:
     """A vector of this byte."""
-    one = builder.insert_element(ir.Constant(EIGHT_BYTES, ir.Undefined), byte, ir.Constant(ir.IntType(32), 0))
+    first = builder.insert_element(ir.Constant(EIGHT_BYTES, ir.Undefined), byte, ir.Constant(ir.IntType(32), 0))
     everywhere = ir.Constant(ir.VectorType(ir.IntType(32), 8), [0] * 8)
-    return builder.shuffle_vector(one, ir.Constant(EIGHT_BYTES, ir.Undefined), everywhere)
+    return builder.shuffle_vector(first, ir.Constant(EIGHT_BYTES, ir.Undefined), everywhere)
 
 
 int64 = cast(Compiled, numba_int64)  # a conversion, in a form that mypy understands

@@ -92,21 +92,25 @@ def check_kind(kind: AgentKind, game: Game, *, matches: int = 6, agents: Sequenc
     together = _run_matches(specs, lanes=len(specs))
     if hasattr(kind.pilot(game, 1), "act_row") and hasattr(game.boards(1), "rows"):
         marched = _run_marched(specs, lanes=len(specs))
-        for one, other in zip(together, marched, strict=True):
-            assert one.digest() == other.digest(), f"{one.players}: act_row and act answer differently (match {one.id})"
+        for result, other in zip(together, marched, strict=True):
+            assert result.digest() == other.digest(), (
+                f"{result.players}: act_row and act answer differently (match {result.id})"
+            )
     for result in together:
         assert not result.ending.kind.failure, f"{result.players} failed: {result.ending.reason}"
         assert not result.ending.seats, f"{result.players} forfeited: {result.ending.kind.value}"
     if all(kind.repeats(agent) for agent in agents):
         alone = _run_matches(specs, lanes=1)
-        for spec, one, other in zip(specs, together, alone, strict=True):
-            assert one.digest() == other.digest(), f"{one.players} play differently in other lanes (match {spec.id})"
+        for spec, result, other in zip(specs, together, alone, strict=True):
+            assert result.digest() == other.digest(), (
+                f"{result.players} play differently in other lanes (match {spec.id})"
+            )
         shuffled = random.Random(1).sample(specs, len(specs))
         assert run_digest(_run_matches(shuffled, lanes=2)) == run_digest(together), (
             f"{kind.name}: results depend on the order of matches"
         )
-        for spec, one in zip(specs, together, strict=True):
-            verified(spec, one)
+        for spec, result in zip(specs, together, strict=True):
+            verified(spec, result)
         if hasattr(kind.pilot(game, 1), "decide"):
             check_policy(game, specs, together)
 
@@ -168,8 +172,8 @@ def _check_rows(game: Game, matches: int) -> None:
             for n in range(matches)
         ]
         ticked, marched = _run_matches(specs, lanes=3), _run_marched(specs, lanes=3)
-    for spec, one, other in zip(specs, ticked, marched, strict=True):
-        assert one.digest() == other.digest(), f"seed {spec.seed}: row functions and batch kernels play differently"
+    for spec, result, other in zip(specs, ticked, marched, strict=True):
+        assert result.digest() == other.digest(), f"seed {spec.seed}: row functions and batch kernels play differently"
     boards = cast(CompiledBoards, game.boards(1))
     score_row, lane = boards.rows.score_row, np.array([0], np.uint32)
     if score_row is not None:

@@ -65,7 +65,7 @@ def _plain(value: object) -> object:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value
 
 
@@ -108,10 +108,10 @@ def _tuple(kinds: tuple[Any, ...], raw: Any, where: str) -> object:
     if type(raw) is not list:
         raise BadValue(where, raw, "a list")
     if len(kinds) == 2 and kinds[1] is Ellipsis:
-        return tuple(_typed(kinds[0], one, f"{where}[{i}]") for i, one in enumerate(raw))
+        return tuple(_typed(kinds[0], item, f"{where}[{i}]") for i, item in enumerate(raw))
     if len(raw) != len(kinds):
         raise BadValue(where, raw, f"a list of {len(kinds)}")
-    return tuple(_typed(kind, one, f"{where}[{i}]") for i, (kind, one) in enumerate(zip(kinds, raw, strict=True)))
+    return tuple(_typed(kind, item, f"{where}[{i}]") for i, (kind, item) in enumerate(zip(kinds, raw, strict=True)))
 
 
 def _dataclass(kind: type, raw: Any, where: str) -> object:

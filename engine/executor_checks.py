@@ -66,7 +66,7 @@ def _settings(workers: int = 2, lanes: int = FEW_LANES, watchdog: float = 10.0) 
 def _players(*behaviours: str) -> tuple[AgentSpec, ...]:
     from engine.play.check_agents import check_agent
 
-    return tuple(check_agent(one, f"{one} {seat}") for seat, one in enumerate(behaviours))
+    return tuple(check_agent(behaviour, f"{behaviour} {seat}") for seat, behaviour in enumerate(behaviours))
 
 
 def _matches(count: int, *behaviours: str, name: str = "m", first: int = 0) -> list[MatchSpec]:
@@ -165,7 +165,7 @@ def _check_recall(factory: Factory) -> None:
         results += stream
         taken = len(results) + len(back)
         assert back, "recall() returns no match, although many wait"
-        assert {one.id for one in results} | {spec.id for spec in back} == {spec.id for spec in specs[:taken]}, (
+        assert {result.id for result in results} | {spec.id for spec in back} == {spec.id for spec in specs[:taken]}, (
             "after recall(), a match is both played and recalled, or neither"
         )
         again = [*back, *specs[taken : taken + 10]]
@@ -221,7 +221,7 @@ def _check_a_condition_to_stop(factory: Factory) -> None:
     with factory(settings=_settings()) as executor:
         asked = itertools.count()
         results = list(executor.run(_endless(10), lambda: next(asked) >= 3))
-        assert not [one for one in results if one.ending.kind is not EndingKind.CANCELLED], "an endless match has ended"
+        assert all(result.ending.kind is EndingKind.CANCELLED for result in results), "an endless match has ended"
 
 
 def _check_workers(factory: Factory) -> None:

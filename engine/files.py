@@ -93,7 +93,7 @@ def write_file(path: Path | str, data: bytes | Iterable[bytes], overwrite: bool 
 
 def _is_league(path: Path) -> bool:
     """By its name, existing or not, or by its content."""
-    if any(LEAGUE_NAME.fullmatch(one.suffix) for one in (path, Path(os.path.realpath(path)))):
+    if any(LEAGUE_NAME.fullmatch(file.suffix) for file in (path, Path(os.path.realpath(path)))):
         return True
     try:
         if not os.path.isfile(path):

@@ -185,5 +185,5 @@ def plain_kind(
         version=version,
         pilot=lambda game, slots: PlainPilot(make),
         plays=lambda game: game.spec.name in games,
-        samples=lambda game: [AgentSpec(one, name, payload, version) for one, payload in samples.items()],
+        samples=lambda game: [AgentSpec(sample, name, payload, version) for sample, payload in samples.items()],
     )

@@ -29,15 +29,15 @@ def check_policy(game: Game, specs: Sequence[MatchSpec], played: Sequence[MatchR
         _compare(ticked, _collect(game, specs, [stream], compiled=False), stream, specs[stream])
     marched = _collect(game, specs, streams, compiled=True)
     for name in Trajectories._fields[:-1]:
-        one, other = getattr(ticked, name), getattr(marched, name)
-        assert one is other is None or np.array_equal(one, other), f"`{name}`: policy_row and decide() differ"
+        expected, other = getattr(ticked, name), getattr(marched, name)
+        assert expected is other is None or np.array_equal(expected, other), f"`{name}`: policy_row and decide() differ"
 
 
 def _compare(whole: Trajectories, alone: Trajectories, stream: int, spec: MatchSpec) -> None:
     own = whole.part(slice(stream, stream + 1))
     for name in Trajectories._fields[:-1]:
-        one, other = getattr(own, name), getattr(alone, name)
-        if one is not None and not np.array_equal(one, other):
+        expected, other = getattr(own, name), getattr(alone, name)
+        if expected is not None and not np.array_equal(expected, other):
             names = tuple(player.id for player in spec.players)
             raise AssertionError(f"{names}: `{name}` depends on the other rows of a call, or on their order")
 

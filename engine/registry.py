@@ -111,8 +111,10 @@ class Registry(Generic[T]):
     def _found(self) -> dict[str, EntryPoint]:
         if self._points is None:
             self._points = {}
-            points = entry_points(group=self.group)
-            for point in sorted(points, key=lambda one: one.dist is None or one.dist.name != "ringside"):  # ours first
+            ours_first = sorted(
+                entry_points(group=self.group), key=lambda point: point.dist is None or point.dist.name != "ringside"
+            )
+            for point in ours_first:
                 first = self._points.setdefault(point.name, point)
                 if first.value != point.value:
                     used = f"{first.value} is used, {point.value} is ignored"
@@ -122,7 +124,7 @@ class Registry(Generic[T]):
 
 
 def _check_game(name: str, value: object) -> None:
-    missing = [one for one in ("name", "version", "Options", "__call__") if not hasattr(value, one)]
+    missing = [attribute for attribute in ("name", "version", "Options", "__call__") if not hasattr(value, attribute)]
     if missing or not isinstance(value, type) or getattr(value, "__abstractmethods__", None):
         raise TypeError(f"{value!r} is not a game class: it needs name, version, Options and no abstract methods")
     _check_name(name, value.name)  # type: ignore[attr-defined]
@@ -135,7 +137,7 @@ def _check_kind(name: str, value: object) -> None:
 
 
 def _check_format(name: str, value: object) -> None:
-    missing = [one for one in ("name", "about", "Options", "rounds") if not hasattr(value, one)]
+    missing = [attribute for attribute in ("name", "about", "Options", "rounds") if not hasattr(value, attribute)]
     if missing:
         raise TypeError(f"{value!r} is not a Format: it has no {', '.join(missing)}")
     _check_name(name, value.name)  # type: ignore[attr-defined]
@@ -143,7 +145,7 @@ def _check_format(name: str, value: object) -> None:
 
 def _check_trainer(name: str, value: object) -> None:
     attributes = ("name", "about", "metrics", "headline", "unit", "ends", "fixed", "presets", "check", "train")
-    missing = [one for one in attributes if not hasattr(value, one)]
+    missing = [attribute for attribute in attributes if not hasattr(value, attribute)]
     if missing or not isinstance(value, type) or not is_dataclass(value):
         lack = f"it has no {', '.join(missing)}" if missing else "it is not a dataclass"
         raise TypeError(f"{value!r} is not a trainer: {lack}")
@@ -152,7 +154,7 @@ def _check_trainer(name: str, value: object) -> None:
 
 def _check_executor(name: str, value: object) -> None:
     attributes = ("name", "about", "isolated", "most_workers", "Options", "create")
-    missing = [one for one in attributes if not hasattr(value, one)]
+    missing = [attribute for attribute in attributes if not hasattr(value, attribute)]
     if missing or not isinstance(value, type):
         lack = f"it has no {', '.join(missing)}" if missing else "it is not a class"
         raise TypeError(f"{value!r} is not an executor: {lack}")
@@ -169,14 +171,14 @@ def _check_name(name: str, own: str) -> None:
 
 
 def _check_family(name: str, value: object) -> None:
-    missing = [one for one in ("name", "get", "members") if not hasattr(value, one)]
+    missing = [attribute for attribute in ("name", "get", "members") if not hasattr(value, attribute)]
     if missing:
         raise TypeError(f"{value!r} is not a family of games: it has no {', '.join(missing)}")
     _check_name(name, value.name)  # type: ignore[attr-defined]
 
 
 def _check_painter(name: str, value: object) -> None:
-    missing = [one for one in ("picture", "show", "close") if not hasattr(value, one)]
+    missing = [attribute for attribute in ("picture", "show", "close") if not hasattr(value, attribute)]
     if missing:
         raise TypeError(f"{value!r} is not a painter: it has no {', '.join(missing)}")
 

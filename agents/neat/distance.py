@@ -135,10 +135,10 @@ def _forget(start: int, end: int, key: Integers, row: Integers) -> None:
 
 
 @inline
-def _total(start: Integers, one: int, other: int, part: Floats, common: int, disjoint: float) -> float:
+def _total(start: Integers, genome: int, other: int, part: Floats, common: int, disjoint: float) -> float:
     """Adds up the parts in the first genome's order and clears them. A gene that only one genome has adds 0.0, which
     changes no sum, and is counted as disjoint."""
-    size, size_other = start[one + 1] - start[one], start[other + 1] - start[other]
+    size, size_other = start[genome + 1] - start[genome], start[other + 1] - start[other]
     if size == 0 and size_other == 0:
         return 0.0
     total = 0.0
@@ -155,10 +155,10 @@ def _measure(
     disjoint: float, weight: float, out: Floats,
 ) -> None:  # fmt: skip
     for i in range(len(first)):
-        one, other = first[i], second[i]
-        if i == 0 or one != first[i - 1]:
-            _register(nodes.start[one], nodes.start[one + 1], nodes.key, node.row)
-            _register(links.start[one], links.start[one + 1], links.key, link.row)
+        genome, other = first[i], second[i]
+        if i == 0 or genome != first[i - 1]:
+            _register(nodes.start[genome], nodes.start[genome + 1], nodes.key, node.row)
+            _register(links.start[genome], links.start[genome + 1], links.key, link.row)
         common = 0
         for at in range(nodes.start[other], nodes.start[other + 1]):
             own = node.row[nodes.key[at]]
@@ -169,9 +169,9 @@ def _measure(
                     d += 1.0
                 if nodes.aggregation[own] != nodes.aggregation[at]:
                     d += 1.0
-                node.part[own - nodes.start[one]] = d * weight
+                node.part[own - nodes.start[genome]] = d * weight
                 common += 1
-        by_nodes = _total(nodes.start, one, other, node.part, common, disjoint)
+        by_nodes = _total(nodes.start, genome, other, node.part, common, disjoint)
         common = 0
         for at in range(links.start[other], links.start[other + 1]):
             own = link.row[links.key[at]]
@@ -179,9 +179,9 @@ def _measure(
                 d = abs(links.weight[own] - links.weight[at])
                 if links.enabled[own] != links.enabled[at]:
                     d += 1.0
-                link.part[own - links.start[one]] = d * weight
+                link.part[own - links.start[genome]] = d * weight
                 common += 1
-        out[i] = by_nodes + _total(links.start, one, other, link.part, common, disjoint)
-        if i == len(first) - 1 or one != first[i + 1]:
-            _forget(nodes.start[one], nodes.start[one + 1], nodes.key, node.row)
-            _forget(links.start[one], links.start[one + 1], links.key, link.row)
+        out[i] = by_nodes + _total(links.start, genome, other, link.part, common, disjoint)
+        if i == len(first) - 1 or genome != first[i + 1]:
+            _forget(nodes.start[genome], nodes.start[genome + 1], nodes.key, node.row)
+            _forget(links.start[genome], links.start[genome + 1], links.key, link.row)

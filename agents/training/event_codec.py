@@ -65,9 +65,9 @@ def encode(event: object) -> tuple[list[object], bytes]:
         case Resolved(settings):
             return ["resolved", [[_text_of("setting", name), value] for name, value in settings]], b""
         case Workers(workers):
-            return ["workers", [_worker_row(one) for one in _tuple("Workers.workers", workers)]], b""
+            return ["workers", [_worker_row(state) for state in _tuple("Workers.workers", workers)]], b""
         case Spans(spans):
-            return ["spans", [_span_row(one) for one in _tuple("Spans.spans", spans)]], b""
+            return ["spans", [_span_row(span) for span in _tuple("Spans.spans", spans)]], b""
         case Log(text, Level() as level):
             return ["log", _text_of("Log.text", text), level.value], b""
         case Ended(How() as how, reason):
@@ -91,21 +91,21 @@ def _row(field: str, player: object) -> tuple[list[object], bytes]:
     return row, _bytes(f"{field}.payload", player.payload)
 
 
-def _worker_row(one: object) -> list[object]:
-    if not isinstance(one, WorkerState):
-        raise BadValue("Workers.workers", one, "a WorkerState")
-    texts = [_text_of(f"WorkerState.{name}", getattr(one, name)) for name in ("name", "state", "task", "done")]
-    pid = None if one.pid is None else _index("WorkerState.pid", one.pid)
-    return [*texts, _index("WorkerState.restarts", one.restarts), pid]
+def _worker_row(state: object) -> list[object]:
+    if not isinstance(state, WorkerState):
+        raise BadValue("Workers.workers", state, "a WorkerState")
+    texts = [_text_of(f"WorkerState.{name}", getattr(state, name)) for name in ("name", "state", "task", "done")]
+    pid = None if state.pid is None else _index("WorkerState.pid", state.pid)
+    return [*texts, _index("WorkerState.restarts", state.restarts), pid]
 
 
-def _span_row(one: object) -> list[object]:
-    if not isinstance(one, Span):
-        raise BadValue("Spans.spans", one, "a Span")
-    numbers = [_real("Span.start", one.start), _real("Span.seconds", one.seconds)]
+def _span_row(span: object) -> list[object]:
+    if not isinstance(span, Span):
+        raise BadValue("Spans.spans", span, "a Span")
+    numbers = [_real("Span.start", span.start), _real("Span.seconds", span.seconds)]
     if not all(map(math.isfinite, numbers)):
         raise BadValue("Span", numbers, "finite numbers of seconds")
-    return [_text_of("Span.track", one.track), _text_of("Span.name", one.name), *numbers]
+    return [_text_of("Span.track", span.track), _text_of("Span.name", span.name), *numbers]
 
 
 def _tuple(field: str, value: object) -> tuple[object, ...]:
@@ -165,7 +165,7 @@ def decode(words: Sequence[Any], body: bytes) -> Event:
         case ["metrics", step, [*pairs]]:
             return Metrics(_int(step), tuple([_pair(pair) for pair in pairs]))
         case ["progress", step, total, text, left, done]:
-            if any(one is not None and not math.isfinite(_float(one)) for one in (left, done)):
+            if any(value is not None and not math.isfinite(_float(value)) for value in (left, done)):
                 raise ProtocolError("sent an invalid time or share")
             return Progress(_int(step), _int(total), _text(text), left, done)
         case ["resolved", [*rows]]:

@@ -42,7 +42,8 @@ class Population:
 
     def ancestors(self, number: int) -> set[int]:
         """The numbers of all its ancestors, and its own."""
-        parents, found, left = {one.number: one.parents for one in self.individuals}, {number}, [number]
+        parents = {individual.number: individual.parents for individual in self.individuals}
+        found, left = {number}, [number]
         while left:
             new = set(parents.get(left.pop(), ())) - found
             found |= new

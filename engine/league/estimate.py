@@ -162,7 +162,7 @@ def _width(league: League, plan: Schedule, played: Sequence[MatchResult]) -> tup
     if plan.game.info.seats != 2:
         return None, 0
     groups = [group for _, group in plan.pairings()]
-    places = {agent: place for place, agent in enumerate(dict.fromkeys(one for group in groups for one in group))}
+    places = {agent: place for place, agent in enumerate(dict.fromkeys(member for group in groups for member in group))}
     if len(places) > MOST_AGENTS:
         return None, 0
     games = np.zeros((len(places), len(places)))

@@ -27,7 +27,7 @@ def add_games(sums: Sums, batch: ResultBatch, agents: Agents) -> None:
         pairs, place = distinct_pairs(agents[:, i], agents[:, j])
         outcome = np.where(above < below, 0, np.where(above == below, 1, 2))
         games = np.bincount(3 * place + outcome, minlength=3 * len(pairs)).reshape(-1, 3).tolist()
-        scored, conceded = (np.bincount(place, one, len(pairs)).tolist() for one in (own, other))
+        scored, conceded = (np.bincount(place, points, len(pairs)).tolist() for points in (own, other))
         for pair, counts, *points in zip(pairs, games, scored, conceded, strict=True):
             tally = sums.setdefault(pair, [0] * FIGURES)
             tally[:5] = [a + b for a, b in zip(tally[:5], [*counts, *points], strict=True)]

@@ -111,7 +111,7 @@ def digest(league: League, tournament: int) -> tuple[str, int]:
     """The joint digest of a tournament's matches, and how many of them are not repeatable."""
     sql = "SELECT id, digest, repeatable FROM matches WHERE number BETWEEN ? AND ?"
     rows = league.file.read(sql, *span(tournament))
-    return joint_digest((id.hex(), one) for id, one, _ in rows), sum(not repeatable for *_, repeatable in rows)
+    return joint_digest((id.hex(), own) for id, own, _ in rows), sum(not repeatable for *_, repeatable in rows)
 
 
 def identical_games(league: League, tournament: int) -> int:

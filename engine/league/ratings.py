@@ -133,7 +133,7 @@ def _fewest(agents: Sequence[str], label: Ints, points: Floats) -> tuple[str, ..
         return ()
     without = np.flatnonzero(taken.sum(1) == 0)  # at least one: the graph of components has no cycle
     fewest = without[member.sum(0)[without].argmin()]
-    return tuple(agent for agent, one in zip(agents, label, strict=True) if one == fewest)
+    return tuple(agent for agent, component in zip(agents, label, strict=True) if component == fewest)
 
 
 def errors_to_expect(games: Floats, elo: Floats) -> Floats:

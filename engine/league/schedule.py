@@ -184,7 +184,7 @@ def check_settings(settings: TournamentSettings, game: Game) -> None:
 
 def check_entrants(entrants: Sequence[str], game: Game) -> None:
     if len(set(entrants)) != len(entrants):
-        twice = next(one for place, one in enumerate(entrants) if one in entrants[:place])
+        twice = next(entrant for place, entrant in enumerate(entrants) if entrant in entrants[:place])
         raise BadValue("entrants", twice, "entered once; to let an agent play itself, add a copy under another name")
     if len(entrants) < game.info.seats:
         raise BadValue(

@@ -95,7 +95,7 @@ def _in_turns(candidates: Sequence[MatchCandidate]) -> list[MatchCandidate]:
     lineups: dict[frozenset[int], list[MatchCandidate]] = {}
     for candidate in candidates:
         lineups.setdefault(frozenset(candidate.players), []).append(candidate)
-    return [one for one in chain.from_iterable(zip_longest(*lineups.values())) if one is not None]
+    return [candidate for candidate in chain.from_iterable(zip_longest(*lineups.values())) if candidate is not None]
 
 
 def _read(league: League, numbers: Sequence[int]) -> list[PlayedMatch]:

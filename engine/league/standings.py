@@ -199,7 +199,7 @@ def _notes(rated: Ratings, names: Mapping[str, str]) -> list[str]:
     extreme = min(rated.losers, rated.winners, key=len)
     text = "some have only lost to, or only won against, all of the others"
     if len(extreme) <= NAMED:
-        *first, last = (names[one] for one in extreme)
+        *first, last = (names[agent] for agent in extreme)
         several = f"{', '.join(first)} and {last} have" if first else f"{last} has"
         text = f"{several} {'lost' if extreme == rated.losers else 'won'} every game against the others"
     return [f"{text}: a virtual draw with the mean bounds the ratings"]

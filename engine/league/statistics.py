@@ -136,7 +136,7 @@ def sprt(
     if sum(counts):
         values, shares = _shares(counts, NOTHING)
         n = sum(count or NOTHING for count in counts)
-        fits = [_fit(values, shares, one, model) for one in (elo0, elo1)]
+        fits = [_fit(values, shares, elo, model) for elo in (elo0, elo1)]
         llr = n * float(np.sum(shares * np.log(fits[1] / fits[0])))
     return Sprt(elo0, elo1, model, unit, llr, lower, upper)
 

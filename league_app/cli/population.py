@@ -67,7 +67,8 @@ def show(options: argparse.Namespace) -> CommandResult:
         step, population, note = read_population(sessions, session)
     reading = trainer_facts(session.trainer).reading
     columns = population_columns(population, reading)
-    shown = best_first([one for one in population.individuals if one.member or options.all], reading)
+    found = population.individuals
+    shown = best_first([individual for individual in found if individual.member or options.all], reading)
     order = find_column(columns, options.sort if options.sort is not None else FITNESS)
     if options.sort is not None:
         shown = in_order(shown, order.key, order.largest_first)
@@ -78,7 +79,7 @@ def show(options: argparse.Namespace) -> CommandResult:
         population.fitness,
         population.columns,
         population.best,
-        [individual_data(one, population) for one in shown],
+        [individual_data(individual, population) for individual in shown],
     )
 
     def show_table() -> None:
@@ -87,8 +88,8 @@ def show(options: argparse.Namespace) -> CommandResult:
         print_line(f"{session.number}: {session.name}, {', '.join(summary(population, reading))}")
         visible = fitting(shown, columns, order.name, console.width + 2)
         console.print(table_of(shown, visible, population.best))
-        for one in [one for one in shown if one.error][:MAX_ERRORS]:
-            print_line(f"{one.number} failed: {one.error}", "red")
+        for failed in [individual for individual in shown if individual.error][:MAX_ERRORS]:
+            print_line(f"{failed.number} failed: {failed.error}", "red")
         left_out = [column.title for column in columns if column not in visible]
         if left_out:
             print_line(f"not shown for lack of space: {', '.join(left_out)}; --json has them", "dim")
@@ -109,21 +110,21 @@ def find_column(columns: Sequence[PopulationColumn], name: str) -> PopulationCol
     raise UnknownName("column of the population", name, titles)
 
 
-def individual_data(one: Individual, population: Population) -> dict[str, Any]:
+def individual_data(individual: Individual, population: Population) -> dict[str, Any]:
     names = [column.title for column in population.columns]
     return {
-        "number": one.number,
-        "generation": one.generation,
-        "parents": one.parents,
-        "fitness": one.fitness,
-        "member": one.member,
-        "error": one.error,
-        "values": dict(zip(names, one.values, strict=True)),
+        "number": individual.number,
+        "generation": individual.generation,
+        "parents": individual.parents,
+        "fitness": individual.fitness,
+        "member": individual.member,
+        "error": individual.error,
+        "values": dict(zip(names, individual.values, strict=True)),
     }
 
 
-def cell(one: Individual, column: PopulationColumn) -> str:
-    text = "Failed" if one.error and column.name == STATUS else column.text(one)
+def cell(individual: Individual, column: PopulationColumn) -> str:
+    text = "Failed" if individual.error and column.name == STATUS else column.text(individual)
     return shorten(text, LONGEST) or "-"
 
 
@@ -135,7 +136,7 @@ def fitting(
     kept, left = set[str](), room
     ahead = (NUMBER, FITNESS, first, STATUS)
     for column in sorted(columns, key=lambda column: ahead.index(column.name) if column.name in ahead else len(ahead)):
-        texts = [column.title, *(cell(one, column) for one in individuals)]
+        texts = [column.title, *(cell(individual, column) for individual in individuals)]
         width = max(cell_len(plain(text)) for text in texts) + 2
         if width <= left or column.name in ahead:
             kept.add(column.name)
@@ -148,7 +149,7 @@ def table_of(individuals: Sequence[Individual], columns: Sequence[PopulationColu
     for column in columns:  # titles come from the trainer: they are no markup
         side: JustifyMethod = "right" if column.numbers else "left"
         shown.add_column(safe_text(column.title), justify=side, no_wrap=True)
-    for one in individuals:
-        style = "bold" if one.number == best else "red" if one.error else ""
-        shown.add_row(*(safe_text(cell(one, column), style) for column in columns))
+    for individual in individuals:
+        style = "bold" if individual.number == best else "red" if individual.error else ""
+        shown.add_row(*(safe_text(cell(individual, column), style) for column in columns))
     return shown

@@ -75,8 +75,8 @@ def listing(options: argparse.Namespace) -> CommandResult:
         all_sessions = sessions.all()
         facts = {session.number: trainer_facts(session.trainer) for session in all_sessions}
         headlines = {
-            number: sessions.metrics(number, [one.headline]).get(one.headline) if one.headline else None
-            for number, one in facts.items()
+            number: sessions.metrics(number, [known.headline]).get(known.headline) if known.headline else None
+            for number, known in facts.items()
         }
         steps = {session.number: sessions.steps(session.number) for session in all_sessions}
 

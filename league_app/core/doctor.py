@@ -256,14 +256,14 @@ def _sqlite() -> Iterator[Finding]:
     with contextlib.suppress(TrialFailed, OSError):
         here = _check_writable(Path.cwd())
     with tempfile.TemporaryDirectory(prefix=".ringside-", dir=here) as folder:
-        one, two = (sqlite3.connect(Path(folder, "trial"), isolation_level=None) for _ in range(2))
-        with contextlib.closing(one), contextlib.closing(two):
-            mode = one.execute("PRAGMA journal_mode=WAL").fetchone()[0]
-            one.executescript(
+        first, second = (sqlite3.connect(Path(folder, "trial"), isolation_level=None) for _ in range(2))
+        with contextlib.closing(first), contextlib.closing(second):
+            mode = first.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+            first.executescript(
                 "PRAGMA synchronous=FULL; BEGIN IMMEDIATE; CREATE TABLE t (x); INSERT INTO t VALUES (7); COMMIT"
             )
-            full = one.execute("PRAGMA synchronous").fetchone()[0] == 2
-            if mode != "wal" or not full or two.execute("SELECT x FROM t").fetchall() != [(7,)]:
+            full = first.execute("PRAGMA synchronous").fetchone()[0] == 2
+            if mode != "wal" or not full or second.execute("SELECT x FROM t").fetchall() != [(7,)]:
                 raise TrialFailed(f"in {folder} the journal mode is {mode}, so written data may be lost")
     yield Finding("SQLite", "good", f"{sqlite3.sqlite_version} with WAL, tried in {here or tempfile.gettempdir()}")
 

@@ -41,9 +41,9 @@ class PopulationColumn:
     text: Callable[[Individual], str]
     largest_first: bool = False
 
-    def key(self, one: Individual) -> Any:
+    def key(self, individual: Individual) -> Any:
         """By what it is sorted, numbers before texts; None if the value is unknown."""
-        value = self.value(one)
+        value = self.value(individual)
         if value is None or value == "":
             return None
         return (1, natural_key(value)) if isinstance(value, str) else (0, value)
@@ -58,16 +58,16 @@ def population_columns(population: Population, reading: Reading) -> tuple[Popula
             "#",
             "In the order in which they were made",
             True,
-            lambda one: one.number,
-            lambda one: str(one.number),
+            lambda individual: individual.number,
+            lambda individual: str(individual.number),
         ),
         PopulationColumn(
             FITNESS,
             population.fitness.title or "Fitness",
             population.fitness.about,
             True,
-            lambda one: one.fitness,
-            lambda one: fitness_text(one.fitness, reading),
+            lambda individual: individual.fitness,
+            lambda individual: fitness_text(individual.fitness, reading),
             not reading.lower_is_better,
         ),
         PopulationColumn(
@@ -75,8 +75,8 @@ def population_columns(population: Population, reading: Reading) -> tuple[Popula
             "Generation",
             "The first generation that it was a member of",
             True,
-            lambda one: one.generation,
-            lambda one: f"{one.generation:,}",
+            lambda individual: individual.generation,
+            lambda individual: f"{individual.generation:,}",
             True,
         ),
         PopulationColumn(
@@ -84,17 +84,19 @@ def population_columns(population: Population, reading: Reading) -> tuple[Popula
             "Parents",
             "The individuals that it was made from",
             False,
-            lambda one: ", ".join(map(str, one.parents)),
-            lambda one: ", ".join(map(str, one.parents)),
+            lambda individual: ", ".join(map(str, individual.parents)),
+            lambda individual: ", ".join(map(str, individual.parents)),
         ),
     ]
     taken = {column.name for column in columns} | {STATUS, *OUTCOME}
     for place, declared in enumerate(population.columns):
         columns.append(_value_column(population, place, declared, taken))
     about = "Best: of all so far. Current: a member of the current generation. Or why it has no fitness"
-    columns.append(
-        PopulationColumn(STATUS, "Status", about, False, lambda one: status(one, best), lambda one: status(one, best))
-    )
+
+    def text(individual: Individual) -> str:
+        return status(individual, best)
+
+    columns.append(PopulationColumn(STATUS, "Status", about, False, text, text))
     return tuple(columns)
 
 
@@ -103,14 +105,14 @@ def _value_column(population: Population, place: int, declared: Column, taken: s
     while name in taken:
         name = f"{name} ({place + 1})"
     taken.add(name)
-    known = [one.values[place] for one in population.individuals if one.values[place] is not None]
+    known = [individual.values[place] for individual in population.individuals if individual.values[place] is not None]
     numbers = bool(known) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
 
-    def value(one: Individual) -> Value | None:
-        return one.values[place]
+    def value(individual: Individual) -> Value | None:
+        return individual.values[place]
 
-    def text(one: Individual) -> str:
-        return value_text(one.values[place])
+    def text(individual: Individual) -> str:
+        return value_text(individual.values[place])
 
     return PopulationColumn(name, declared.title, declared.about, numbers, value, text)
 
@@ -131,33 +133,33 @@ def value_text(value: Value | None) -> str:
     return f"{value:.4g}" if isinstance(value, float) else value
 
 
-def status(one: Individual, best: int | None) -> str:
+def status(individual: Individual, best: int | None) -> str:
     """What became of an individual; empty for one of the past."""
-    if one.error:
-        return f"Failed: {one.error}"
-    if one.fitness is None:
-        return "Not evaluated yet" if one.member else "Not evaluated"
-    return ", ".join(["best"] * (one.number == best) + ["current"] * one.member).capitalize()
+    if individual.error:
+        return f"Failed: {individual.error}"
+    if individual.fitness is None:
+        return "Not evaluated yet" if individual.member else "Not evaluated"
+    return ", ".join(["best"] * (individual.number == best) + ["current"] * individual.member).capitalize()
 
 
 def in_order(
     individuals: Sequence[Individual], key: Callable[[Individual], Any], largest_first: bool = False
 ) -> list[Individual]:
     """Sorted by this key; those without a value are last in both directions."""
-    keys = {one.number: key(one) for one in individuals}
-    known = [one for one in individuals if keys[one.number] is not None]
-    known.sort(key=lambda one: keys[one.number], reverse=largest_first)
-    return known + [one for one in individuals if keys[one.number] is None]
+    keys = {individual.number: key(individual) for individual in individuals}
+    known = [individual for individual in individuals if keys[individual.number] is not None]
+    known.sort(key=lambda individual: keys[individual.number], reverse=largest_first)
+    return known + [individual for individual in individuals if keys[individual.number] is None]
 
 
 def best_first(individuals: Sequence[Individual], reading: Reading) -> list[Individual]:
-    return in_order(individuals, lambda one: one.fitness, not reading.lower_is_better)
+    return in_order(individuals, lambda individual: individual.fitness, not reading.lower_is_better)
 
 
 def summary(population: Population, reading: Reading) -> list[str]:
     """Where the search is, in parts of a sentence."""
-    failed = sum(bool(one.error) for one in population.individuals)
-    best = next((one for one in population.individuals if one.number == population.best), None)
+    failed = sum(bool(individual.error) for individual in population.individuals)
+    best = next((individual for individual in population.individuals if individual.number == population.best), None)
     parts = [
         f"generation {population.generation:,}",
         plural(len(population.individuals), "individual"),
@@ -174,9 +176,9 @@ def file_columns(columns: Sequence[PopulationColumn]) -> list[str]:
 
 def file_rows(individuals: Sequence[Individual], columns: Sequence[PopulationColumn]) -> Iterator[dict[str, Any]]:
     """A row for each individual, by column."""
-    for one in individuals:
-        row = {column.name: column.value(one) for column in columns if column.name != STATUS}
-        yield row | dict(zip(OUTCOME, (one.member, one.error), strict=True))
+    for individual in individuals:
+        row = {column.name: column.value(individual) for column in columns if column.name != STATUS}
+        yield row | dict(zip(OUTCOME, (individual.member, individual.error), strict=True))
 
 
 def export_population(population: Population, columns: Sequence[PopulationColumn], reading: Reading, path: str) -> Path:
@@ -193,8 +195,10 @@ def checked(found: object) -> Population:
     itself."""
     if not isinstance(found, Population):
         raise BadValue("population", found, "a Population")
-    individuals = sorted((_checked_individual(one, len(found.columns)) for one in found.individuals), key=_number)
-    numbers = {one.number for one in individuals}
+    individuals = sorted(
+        (_checked_individual(individual, len(found.columns)) for individual in found.individuals), key=_number
+    )
+    numbers = {individual.number for individual in individuals}
     if len(numbers) != len(individuals):
         raise BadValue("individuals", f"{len(individuals)} with {len(numbers)} numbers", "a number for each")
     return dataclasses.replace(
@@ -206,24 +210,24 @@ def checked(found: object) -> Population:
     )
 
 
-def _number(one: Individual) -> int:
-    return one.number
+def _number(individual: Individual) -> int:
+    return individual.number
 
 
-def _checked_individual(one: Individual, columns: int) -> Individual:
-    for name, whole in (("number", one.number), ("generation", one.generation)):
+def _checked_individual(individual: Individual, columns: int) -> Individual:
+    for name, whole in (("number", individual.number), ("generation", individual.generation)):
         if type(whole) is not int or abs(whole) >= 2**53:
             raise BadValue(name, whole, "a whole number")
-    if len(one.values) != columns:
-        raise BadValue("values", one.values, f"one for each of the {columns} columns")
-    fitness = one.fitness if one.fitness is not None and math.isfinite(one.fitness) else None
+    if len(individual.values) != columns:
+        raise BadValue("values", individual.values, f"one for each of the {columns} columns")
+    fitness = individual.fitness if individual.fitness is not None and math.isfinite(individual.fitness) else None
     return dataclasses.replace(
-        one,
-        parents=tuple(parent for parent in one.parents if type(parent) is int),
+        individual,
+        parents=tuple(parent for parent in individual.parents if type(parent) is int),
         fitness=fitness,
-        values=tuple(map(_clean_value, one.values)),
-        error=clean_text(one.error),
-        diagram=one.diagram if one.diagram is not None and _drawable(one.diagram) else None,
+        values=tuple(map(_clean_value, individual.values)),
+        error=clean_text(individual.error),
+        diagram=individual.diagram if individual.diagram is not None and _drawable(individual.diagram) else None,
     )
 
 

@@ -117,11 +117,9 @@ class TrainingManager:
                 raise NotNow(f"session {session.number} ({session.name}) cannot be resumed: {reason}")
             settings = dict(session.config)
             ancestor = settings.pop(ANCESTOR, None)
-            for one in set(changes or ()) & set(TRAINERS.get(session.trainer).fixed):
-                if changes and changes[one] != settings.get(one):
-                    raise BadValue(
-                        one, changes[one], f"{settings.get(one)!r}, as at its start: start a new session to change it"
-                    )
+            for name in set(changes or ()) & set(TRAINERS.get(session.trainer).fixed):
+                if changes and changes[name] != (first := settings.get(name)):
+                    raise BadValue(name, changes[name], f"{first!r}, as at its start: start a new session to change it")
             saved, damaged = self._newest_state(session.number)
             spec = self._context.league.spec(str(ancestor)) if ancestor is not None and saved is None else None
             given = {**settings, **(changes or {})}
@@ -185,7 +183,8 @@ class TrainingManager:
         try:
             agent = league.agent(name, game.name)
         except UnknownName:
-            offered = {one.id: one for agents in agents_for(game_of(game)).values() for one in agents} if ready else {}
+            found = agents_for(game_of(game)) if ready else {}
+            offered = {agent.id: agent for agents in found.values() for agent in agents}
             if name in offered:
                 return offered[name]
             if ready:

@@ -133,12 +133,12 @@ def check(boards: int = 4) -> None:
     """Checks that both give the same observations, rewards and ends, up to the first end."""
     batched, exported = BatchedPong(boards), ExportedPong(boards)
     draws = np.random.default_rng(1)
-    one, other = batched.reset(), exported.reset()
+    obs, other = batched.reset(), exported.reset()
     for step in range(100_000):
-        if not np.array_equal(one, other):
+        if not np.array_equal(obs, other):
             raise AssertionError(f"batched boards and PettingZoo differ in observations at step {step}")
         actions = draws.integers(0, 3, batched.num_envs)
-        one, rewards, dones, infos = batched.step(actions)
+        obs, rewards, dones, infos = batched.step(actions)
         other, *rest = exported.step(actions)
         if not (np.array_equal(rewards, rest[0]) and np.array_equal(dones, rest[1])):
             raise AssertionError(f"batched boards and PettingZoo differ in rewards or ends at step {step}")

@@ -17,8 +17,8 @@ TYPES = {1: (VARINT,), 2: (BYTES,), 3: (FIXED32,)}
 @given(st.integers(-(2**63), 2**63 - 1), st.text(), st.floats(width=32, allow_nan=False))
 def test_fields_are_read_as_they_were_written(integer: int, text: str, number: float) -> None:
     data = field(1, integer) + field(9, b"not asked for") + field(2, text) + field(3, number)
-    one, two, three = Reader("a test").fields(data, TYPES)
-    assert (one.integer(), two.text(), bytes(three.content)) == (integer, text, field(3, number)[1:])
+    first, two, three = Reader("a test").fields(data, TYPES)
+    assert (first.integer(), two.text(), bytes(three.content)) == (integer, text, field(3, number)[1:])
     assert data[two.start : two.end] == field(2, text)
 
 

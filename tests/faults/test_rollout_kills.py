@@ -60,8 +60,8 @@ def collected(pool: RolloutPool) -> list[Trajectories]:
     return [pool.collect(steps) for steps in STEPS]
 
 
-def assert_equal(one: list[Trajectories], other: list[Trajectories]) -> None:
-    for left, right in zip(one, other, strict=True):
+def assert_equal(first: list[Trajectories], other: list[Trajectories]) -> None:
+    for left, right in zip(first, other, strict=True):
         for name, a, b in zip(left._fields[:-1], left, right, strict=False):
             assert a is b is None or np.array_equal(a, b), name
         assert [result.digest() for result in left.results] == [result.digest() for result in right.results]

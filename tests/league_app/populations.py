@@ -61,8 +61,8 @@ def add_checkpoint(league: League, number: int, generations: int, size: int = 10
 
 def individual(number: int, fitness: float | None = 0.5, **changed: object) -> Individual:
     """An individual with the columns of the trainer."""
-    one = Individual(number, 0, (), fitness, ("8-8", 100, "relu", 0.001, False), True)
-    return dataclasses.replace(one, **changed)  # type: ignore[arg-type]
+    made = Individual(number, 0, (), fitness, ("8-8", 100, "relu", 0.001, False), True)
+    return dataclasses.replace(made, **changed)  # type: ignore[arg-type]
 
 
 def of(*individuals: Individual, best: int | None = None) -> Population:

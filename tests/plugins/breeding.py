@@ -104,8 +104,8 @@ class Breeding(Trainer):
         """Adds the candidates of a generation, and returns its members: the fittest two stay."""
         draws = np.random.default_rng(derive(self.seed, step))
         fittest = sorted(
-            (one for one in candidates if one.number in members and one.fitness is not None),
-            key=lambda one: (-(one.fitness or 0.0), one.number),
+            (candidate for candidate in candidates if candidate.number in members and candidate.fitness is not None),
+            key=lambda candidate: (-(candidate.fitness or 0.0), candidate.number),
         )
         elite = fittest[:2]
         new = set[int]()
@@ -118,7 +118,7 @@ class Breeding(Trainer):
                 made = child(number, step, two, draws)
             candidates.append(evaluated(made, draws))
             new.add(number)
-        return {one.number for one in elite} | new
+        return {candidate.number for candidate in elite} | new
 
     def _player(self, candidates: list[Candidate]) -> Player:
         return Player("dice", 1, b"\x00%d" % (best_of(candidates) or 0), "the best so far")
@@ -146,24 +146,28 @@ def child(number: int, step: int, parents: list[Candidate], draws: np.random.Gen
     return Candidate(number, step, tuple(made), tuple(layers), first.activation, rate, second.dropout)
 
 
-def evaluated(one: Candidate, draws: np.random.Generator) -> Candidate:
+def evaluated(candidate: Candidate, draws: np.random.Generator) -> Candidate:
     """Fitness is highest for about 3,000 parameters and a rate of 0.003; large networks may fail."""
-    if one.rate > 0.03 and draws.random() < 0.5:
-        return replace(one, error="loss is not finite after 12 steps: the learning rate is too high")
-    size, rate = math.log(one.parameters / 3000), math.log(one.rate / 0.003)
-    return replace(one, fitness=float(0.98 * math.exp(-0.05 * size**2 - 0.02 * rate**2) - 0.02 * draws.random()))
+    if candidate.rate > 0.03 and draws.random() < 0.5:
+        return replace(candidate, error="loss is not finite after 12 steps: the learning rate is too high")
+    size, rate = math.log(candidate.parameters / 3000), math.log(candidate.rate / 0.003)
+    return replace(candidate, fitness=float(0.98 * math.exp(-0.05 * size**2 - 0.02 * rate**2) - 0.02 * draws.random()))
 
 
 def best_of(candidates: list[Candidate]) -> int | None:
-    known = [one for one in candidates if one.fitness is not None]
-    return max(known, key=lambda one: (one.fitness or 0.0, -one.number)).number if known else None
+    known = [candidate for candidate in candidates if candidate.fitness is not None]
+    return max(known, key=lambda candidate: (candidate.fitness or 0.0, -candidate.number)).number if known else None
 
 
 # State
 
 
 def write(candidates: list[Candidate], generation: int, members: set[int]) -> bytes:
-    saved = {"generation": generation, "members": sorted(members), "candidates": [asdict(one) for one in candidates]}
+    saved = {
+        "generation": generation,
+        "members": sorted(members),
+        "candidates": [asdict(candidate) for candidate in candidates],
+    }
     return json.dumps(saved).encode()
 
 
@@ -171,8 +175,8 @@ def read(state: bytes) -> tuple[list[Candidate], int, set[int]]:
     try:
         saved = json.loads(state)
         candidates = [
-            Candidate(**{**one, "parents": tuple(one["parents"]), "layers": tuple(one["layers"])})
-            for one in saved["candidates"]
+            Candidate(**{**candidate, "parents": tuple(candidate["parents"]), "layers": tuple(candidate["layers"])})
+            for candidate in saved["candidates"]
         ]
     except (ValueError, KeyError, TypeError):
         raise BadValue("state", state[:40], "the JSON of a population") from None
@@ -182,23 +186,29 @@ def read(state: bytes) -> tuple[list[Candidate], int, set[int]]:
 def population_of(candidates: list[Candidate], generation: int, members: set[int]) -> Population:
     individuals = tuple(
         Individual(
-            one.number,
-            one.generation,
-            one.parents,
-            one.fitness,
-            values_of(one),
-            one.number in members,
-            one.error,
-            diagram_of(one.layers),
+            candidate.number,
+            candidate.generation,
+            candidate.parents,
+            candidate.fitness,
+            values_of(candidate),
+            candidate.number in members,
+            candidate.error,
+            diagram_of(candidate.layers),
         )
-        for one in candidates
+        for candidate in candidates
     )
     about = Column("Accuracy", "Share of the answers that are right")
     return Population(generation, about, COLUMNS, individuals, best_of(candidates))
 
 
-def values_of(one: Candidate) -> tuple[Value | None, ...]:
-    return "-".join(map(str, one.layers)), one.parameters, one.activation, one.rate, one.dropout
+def values_of(candidate: Candidate) -> tuple[Value | None, ...]:
+    return (
+        "-".join(map(str, candidate.layers)),
+        candidate.parameters,
+        candidate.activation,
+        candidate.rate,
+        candidate.dropout,
+    )
 
 
 def diagram_of(layers: tuple[int, ...]) -> Diagram:

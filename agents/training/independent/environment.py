@@ -68,9 +68,9 @@ class ParallelEnvironment(Closing):
         self._cores = cores or bootstrap.cores()
         shared = self.parallel.asynchronous or PROCESSES in self.parallel.candidates
         self.population = AgentPopulation(self.game, members, self.settings, shared=shared)
-        self.roles = tuple(one.role for one in self.population.learners)
+        self.roles = tuple(learner.role for learner in self.population.learners)
         self.timeline = Timeline()
-        self.log = LearningLog({one.seat: one.role for one in members})
+        self.log = LearningLog({member.seat: member.role for member in members})
         self.notes = self.log.notes  # for a log, such as agents that learn no more
         self.notes += switched_off(self.parallel)
         self.evaluator = AgentEvaluator(self.game, self.population.seats, self.roles, self.settings)
@@ -112,7 +112,7 @@ class ParallelEnvironment(Closing):
     def epsilons(self, epoch: int) -> tuple[float, ...]:
         """The share of random actions of each learner; one that is frozen does not explore."""
         value = self.settings.epsilon_at(epoch)
-        return tuple(value if one.learns else 0.0 for one in self.population.learners)
+        return tuple(value if learner.learns else 0.0 for learner in self.population.learners)
 
     def take_turn(self) -> bool:
         """Plays one turn on all lanes; it is the first one of the next epoch if none is being played. Returns whether

@@ -71,7 +71,7 @@ class AgentEvaluator:
         resume the agent with the best evaluation so far is first, until there is another evaluation."""
         best = self.best[0].role if self.best is not None else ""
         scores = self._scores or tuple(float(role == best) for role in self._roles)
-        return [role for _, role in sorted(zip(scores, self._roles, strict=True), key=lambda one: -one[0])]
+        return [role for _, role in sorted(zip(scores, self._roles, strict=True), key=lambda pair: -pair[0])]
 
     def missing_references(self) -> list[AgentSpec]:
         """The bots that have no score yet."""

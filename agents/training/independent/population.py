@@ -36,13 +36,14 @@ class AgentPopulation:
     ) -> None:
         """`shared`: whether buffers are in memory that processes share."""
         self.game, self.members, self._settings = game, tuple(members), settings
-        self.learners = [one for one in members if one.settings is not None]  # frozen ones too
-        self.seats = [one.seat for one in self.learners]
-        self.active = [one.seat for one in self.learners if one.learns]
+        self.learners = [member for member in members if member.settings is not None]  # frozen ones too
+        self.seats = [learner.seat for learner in self.learners]
+        self.active = [learner.seat for learner in self.learners if learner.learns]
         self._check_memory()
-        self.buffers = {one.seat: self._buffer(one.settings, shared) for one in self.learners if one.settings}
+        learners = [(learner.seat, learner.settings) for learner in self.learners if learner.settings]
+        self.buffers = {seat: self._buffer(own, shared) for seat, own in learners}
         self.groups = [self._group([seat]) for seat in self.seats]
-        self.players = {one.seat: one.player for one in members if one.player is not None}
+        self.players = {member.seat: member.player for member in members if member.player is not None}
         self.versions = dict.fromkeys(self.seats, 0)  # updates of the weights that play
         for seat in self.seats:
             self.publish(seat)
@@ -156,6 +157,6 @@ class AgentPopulation:
         for seat, buffer in self.buffers.items():
             tensors = buffer.tensors()
             kept = max(len(tensors["actions"]) - without, 0)
-            found[seat] = {name: one if name == "added" else one[:kept] for name, one in tensors.items()}
+            found[seat] = {name: tensor if name == "added" else tensor[:kept] for name, tensor in tensors.items()}
             found[seat]["added"] = tensors["added"] - without
         return found

@@ -35,16 +35,16 @@ class EpochTally:
 
     def mean_scores(self, agents: int) -> tuple[float, ...]:
         """Of each agent; nan if no epoch was played, as after a resume that begins with a training."""
-        return tuple(one / self.epochs for one in self.scores) if self.epochs else (math.nan,) * agents
+        return tuple(score / self.epochs for score in self.scores) if self.epochs else (math.nan,) * agents
 
     def mean_losses(self, agents: int) -> tuple[float, ...]:
         """Of each agent; nan if it made no update."""
         sums, counts = self.losses or (0.0,) * agents, self.updates or (0,) * agents
-        return tuple(one / count if count else math.nan for one, count in zip(sums, counts, strict=True))
+        return tuple(total / count if count else math.nan for total, count in zip(sums, counts, strict=True))
 
 
-def _sum(one: Sequence[float], other: Sequence[float]) -> tuple[float, ...]:
-    return tuple(a + b for a, b in zip(one, other, strict=True))
+def _sum(first: Sequence[float], other: Sequence[float]) -> tuple[float, ...]:
+    return tuple(a + b for a, b in zip(first, other, strict=True))
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class ExperimentResult:
     @property
     def losses(self) -> list[tuple[float, ...]]:
         """Of each training: the mean loss of its updates; nan if there was none."""
-        return [one.losses for one in self.reports]
+        return [report.losses for report in self.reports]
 
     @property
     def updates(self) -> tuple[int, ...]:

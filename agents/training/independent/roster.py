@@ -41,26 +41,26 @@ def members_of(game: Game, agents: Agents, settings: ExperimentSettings) -> tupl
         raise BadValue("agents", count, f"{game.info.seats}, one for each seat of {game.spec.name}{hint}")
     if isinstance(agents, int):
         agents = [LearnerSettings()] * count
-    members = [_member(game, seat, one) for seat, one in enumerate(agents)]
-    roles = [one.role for one in members if one.settings is not None]
+    members = [_member(game, seat, agent) for seat, agent in enumerate(agents)]
+    roles = [member.role for member in members if member.settings is not None]
     if not roles:
-        raise BadValue("agents", [one.role for one in members], "at least one learner")
-    if len(frames := {one.settings.frames for one in members if one.settings is not None}) > 1:
+        raise BadValue("agents", [member.role for member in members], "at least one learner")
+    if len(frames := {member.settings.frames for member in members if member.settings is not None}) > 1:
         raise BadValue("frames", sorted(frames), "the same for all learners")
-    for one in members:
-        if one.settings is not None:
-            settings.check_learner(one.settings)
+    for member in members:
+        if member.settings is not None:
+            settings.check_learner(member.settings)
     frozen = settings.check_frozen(roles)
-    return tuple(replace(one, frozen=one.role in frozen) for one in members)
+    return tuple(replace(member, frozen=member.role in frozen) for member in members)
 
 
-def _member(game: Game, seat: int, one: object) -> SeatedAgent:
-    if isinstance(one, AgentSpec):
-        return SeatedAgent(one.id, seat, player=one)
-    if not isinstance(one, LearnerSettings):
-        raise BadValue(f"agents[{seat}]", one, "LearnerSettings, or the AgentSpec of an agent that does not learn")
+def _member(game: Game, seat: int, agent: object) -> SeatedAgent:
+    if isinstance(agent, AgentSpec):
+        return SeatedAgent(agent.id, seat, player=agent)
+    if not isinstance(agent, LearnerSettings):
+        raise BadValue(f"agents[{seat}]", agent, "LearnerSettings, or the AgentSpec of an agent that does not learn")
     own = stacked_frames(game)
-    if one.frames not in (1, own):
+    if agent.frames not in (1, own):
         needed = "1" if own == 1 else f"1 or {own}, as the game stacks them"
-        raise BadValue("frames", one.frames, f"{needed}: the network must play what the game shows")
-    return SeatedAgent(role_of(seat), seat, one)
+        raise BadValue("frames", agent.frames, f"{needed}: the network must play what the game shows")
+    return SeatedAgent(role_of(seat), seat, agent)

@@ -54,12 +54,12 @@ def save_experiment(environment: Experiment) -> bytes:
         updates,
         tuple(skipped.values()),
         environment.evaluator.epoch,
-        tuple(SavedAgent(one.role) for one in population.members),
+        tuple(SavedAgent(member.role) for member in population.members),
         environment.tally,
         tuple(environment.evaluator.references.items()),
         best[0] if best else None,
     )
-    others = {one.seat: one.player for one in population.members if one.player is not None}
+    others = {member.seat: member.player for member in population.members if member.player is not None}
     payload = best[1].payload if best else b""
     return dump(about, population.states(), population.buffer_tensors(environment.partial), others, payload)
 
@@ -71,9 +71,9 @@ def restore_experiment(environment: Experiment, data: bytes) -> None:
     for field, mine in (("lanes", environment.settings.lanes), ("seed", environment.settings.seed)):
         if getattr(about, field) != mine:
             raise BadValue(field, mine, f"{getattr(about, field)}, as in the checkpoint")
-    roles = [one.role for one in about.agents]
-    if roles != [one.role for one in population.members]:
-        raise BadValue("agents", [one.role for one in population.members], f"{roles}, as in the checkpoint")
+    roles = [agent.role for agent in about.agents]
+    if roles != [member.role for member in population.members]:
+        raise BadValue("agents", [member.role for member in population.members], f"{roles}, as in the checkpoint")
     population.set_states(contents.states)
     for seat, tensors in contents.buffers.items():
         population.buffers[seat].set_tensors(tensors)
@@ -84,5 +84,5 @@ def restore_experiment(environment: Experiment, data: bytes) -> None:
     environment.tally = about.tally
     evaluator = environment.evaluator
     evaluator.epoch, evaluator.references = about.evaluated, dict(about.references)
-    if (one := about.best) is not None:
-        evaluator.best = one, AgentSpec(one.role, one.kind, contents.best, one.version)
+    if (best := about.best) is not None:
+        evaluator.best = best, AgentSpec(best.role, best.kind, contents.best, best.version)

@@ -127,11 +127,11 @@ def read(data: bytes, game: str) -> ExperimentContents:
             payload = _bytes(tensors, f"payload.{seat}")
             contents.players[seat] = AgentSpec(agent.role, agent.kind, payload, agent.version)
             continue
-        if (names := {one.name for one in agent.arrays}) != ARRAYS:
+        if (names := {array.name for array in agent.arrays}) != ARRAYS:
             raise BadValue(f"checkpoint.agents[{seat}].arrays", sorted(names), f"{sorted(ARRAYS)}")
         contents.states[seat] = _tensor(tensors, f"state.{seat}", np.float32)
         contents.buffers[seat] = {
-            one.name: unpack(one, _bytes(tensors, f"buffer.{seat}.{one.name}")) for one in agent.arrays
+            array.name: unpack(array, _bytes(tensors, f"buffer.{seat}.{array.name}")) for array in agent.arrays
         }
     _check_counters(contents)
     return contents

@@ -252,7 +252,7 @@ def _player(spec: AgentSpec, about: str) -> Player:
 def _players(environment: ParallelEnvironment) -> list[Player]:
     """The current networks, that of the best agent first: the command line and the window offer the first one."""
     found, population = [], environment.population
-    seats = {one.role: one.seat for one in population.learners}
+    seats = {learner.role: learner.seat for learner in population.learners}
     for role in environment.evaluator.ranking:
         about = f"independent, {role}, epoch {environment.epoch}, {population.versions[seats[role]]:,} updates"
         found.append(_player(population.players[seats[role]], about))

@@ -122,11 +122,11 @@ class Rated:
         number = {id: place for place, id in enumerate(players)}
         scored = Merits(results)
         seated = np.array([[number[agent.id] for agent in spec.players] for spec in results.specs], np.int64)
-        one, other = np.tril_indices(results.shape[0], -1)  # all pairs of seats
-        both = scored.valid[:, one] & scored.valid[:, other]
-        points = np.clip(0.5 + 0.5 * (scored.merits[:, one] - scored.merits[:, other]), 0.0, 1.0)
+        left, right = np.tril_indices(results.shape[0], -1)  # all pairs of seats
+        both = scored.valid[:, left] & scored.valid[:, right]
+        points = np.clip(0.5 + 0.5 * (scored.merits[:, left] - scored.merits[:, right]), 0.0, 1.0)
         seated = seated.reshape(-1, results.shape[0])
-        first, second = seated[:, one][both], seated[:, other][both]
+        first, second = seated[:, left][both], seated[:, right][both]
         own = len(run.evolution.genomes)
         elo = rerate(np.full(len(players), START), first, second, points[both], SPREAD)[:own]
         elo += START - elo.mean()

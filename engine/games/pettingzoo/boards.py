@@ -36,7 +36,7 @@ class ZooGame(PlainGame):
     def __init__(self, options: Any) -> None:
         super().__init__(options)
         self._probe = EnvProbe(self.name, self.environment, self.title)
-        self._key = type(self), tuple(one for one in self.spec.options if one[0] != "step_limit")
+        self._key = type(self), tuple(option for option in self.spec.options if option[0] != "step_limit")
         if self._key not in self.probe_results:
             self._measure()
         found = self.probe_results[self._key]
@@ -59,7 +59,7 @@ class ZooGame(PlainGame):
 
     def environment(self, render_mode: str | None = None) -> Any:
         """A new environment of the module, preferably a parallel one."""
-        values = {one.name: getattr(self.options, one.name) for one in dataclasses.fields(self.options)}
+        values = {field.name: getattr(self.options, field.name) for field in dataclasses.fields(self.options)}
         del values["step_limit"]
         make = getattr(self.module, "parallel_env", None) or self.module.env
         return make(**values, render_mode=render_mode)
@@ -117,7 +117,7 @@ class ZooGame(PlainGame):
     def _changed_options(self) -> dict[str, object]:
         """Options that differ from their defaults, except step_limit, which the environment does not see."""
         defaults = self.Options()
-        names = [one.name for one in dataclasses.fields(self.options) if one.name != "step_limit"]
+        names = [field.name for field in dataclasses.fields(self.options) if field.name != "step_limit"]
         values = {name: getattr(self.options, name) for name in names}
         return {name: value for name, value in values.items() if value != getattr(defaults, name)}
 
@@ -147,7 +147,7 @@ class ZooBoard(PlainBoard):
                 self._keyframes.add(self._table)
         other = object.__new__(ZooBoard)
         vars(other).update(vars(self), _table=None, _render_table=None, _scene=None)
-        other._scores, other._stats = self._scores[:], [one[:] for one in self._stats]
+        other._scores, other._stats = self._scores[:], [stats[:] for stats in self._stats]
         return other
 
     def __getstate__(self) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def without_mask(space: spaces.Space[Any]) -> tuple[spaces.Space[Any], bool]:
     """The observation space without the action mask, and whether there is a mask."""
     if not isinstance(space, spaces.Dict) or "action_mask" not in space.spaces:
         return space, False
-    rest = {name: one for name, one in space.spaces.items() if name != "action_mask"}
+    rest = {name: part for name, part in space.spaces.items() if name != "action_mask"}
     return rest["observation"] if list(rest) == ["observation"] else spaces.Dict(rest), True
 
 
@@ -154,7 +154,7 @@ def to_array(space: spaces.Space[Any], observation: Any, agent: str) -> Observat
     if observation is None:
         return np.zeros(shape, np.float32)  # an agent that has not joined yet
     if isinstance(observation, Mapping) and "action_mask" in observation:
-        observation = {name: one for name, one in observation.items() if name != "action_mask"}
+        observation = {name: part for name, part in observation.items() if name != "action_mask"}
         observation = observation if isinstance(space, spaces.Dict) else observation["observation"]
     flat = observation if isinstance(space, spaces.Box) else spaces.flatten(space, observation)
     given = np.asarray(flat)

@@ -44,7 +44,7 @@ class PettingZoo:
             if not modules:
                 raise BrokenPlugin(f"{NAME}:{member[:100]} cannot be played: {MISSING}")
             if member not in modules:
-                raise UnknownName("game", f"{NAME}:{member}", [f"{NAME}:{one}" for one in modules])
+                raise UnknownName("game", f"{NAME}:{member}", [f"{NAME}:{module}" for module in modules])
             name = f"{NAME}:{member}"
             module = load(name, modules[member])
             try:
@@ -82,9 +82,13 @@ def _parameters(module: Any) -> dict[str, Any]:
     """Parameter names and defaults; those of the class if the functions around it pass on any arguments."""
     makers = [getattr(module, maker, None) for maker in ("parallel_env", "raw_env", "env")]
     for maker in (*makers, *_wrapped_classes(getattr(module, "raw_env", None))):
-        named = [one for one in _signature(maker).values() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+        named = [
+            parameter
+            for parameter in _signature(maker).values()
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        ]
         if named:
-            defaults = {one.name: _default(one) for one in named if one.name not in EXCLUDED}
+            defaults = {parameter.name: _default(parameter) for parameter in named if parameter.name not in EXCLUDED}
             return {name: default for name, default in defaults.items() if type(default) in (bool, int, float, str)}
     return {}
 
@@ -93,9 +97,9 @@ def _wrapped_classes(wrapper: Any) -> Iterator[type]:
     """Environment classes that the methods of a wrapper class mention: it passes its arguments to one of them."""
     for method in filter(inspect.isfunction, vars(wrapper).values() if inspect.isclass(wrapper) else ()):
         for name in method.__code__.co_names:
-            one = method.__globals__.get(name)
-            if inspect.isclass(one) and one is not wrapper and "render_mode" in _signature(one):
-                yield one
+            wrapped = method.__globals__.get(name)
+            if inspect.isclass(wrapped) and wrapped is not wrapper and "render_mode" in _signature(wrapped):
+                yield wrapped
 
 
 def _signature(maker: Any) -> Mapping[str, inspect.Parameter]:
@@ -106,7 +110,7 @@ def _signature(maker: Any) -> Mapping[str, inspect.Parameter]:
         return {}
 
 
-def _default(one: inspect.Parameter) -> Any:
+def _default(parameter: inspect.Parameter) -> Any:
     """The default; an int is converted if the parameter is annotated as float."""
-    fraction = str(getattr(one.annotation, "__name__", one.annotation)).startswith("float")
-    return float(one.default) if fraction and type(one.default) is int else one.default
+    fraction = str(getattr(parameter.annotation, "__name__", parameter.annotation)).startswith("float")
+    return float(parameter.default) if fraction and type(parameter.default) is int else parameter.default

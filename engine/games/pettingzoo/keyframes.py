@@ -71,6 +71,6 @@ def _ez_pickled(table: EnvTable) -> Iterator[Any]:
         env = waiting.pop()
         if id(env) not in known:
             known.add(id(env))
-            waiting += [one for one in vars(env).values() if isinstance(one, (EzPickle, AECEnv, ParallelEnv))]
+            waiting += [inner for inner in vars(env).values() if isinstance(inner, (EzPickle, AECEnv, ParallelEnv))]
             if isinstance(env, EzPickle) and not hasattr(env, "__deepcopy__"):
                 yield env

@@ -72,7 +72,7 @@ def write_csa(
 
 
 def _one_line(text: str) -> str:
-    return " ".join("".join(one if one.isprintable() else " " for one in text).split())
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
 
 
 def _piece(code: int) -> str:

@@ -42,7 +42,10 @@ def _glyphs() -> dict[str, list[tuple[Point, ...]]]:
     if file is None:
         return {}
     found = json.loads(file.read_text(encoding="utf-8"))
-    return {name: [tuple((x / 1000, y / 1000) for x, y in outline) for outline in one] for name, one in found.items()}
+    return {
+        name: [tuple((x / 1000, y / 1000) for x, y in outline) for outline in outlines]
+        for name, outlines in found.items()
+    }
 
 
 @functools.cache

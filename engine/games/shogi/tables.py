@@ -89,10 +89,10 @@ SLIDES = np.zeros((2, TYPES, 5), np.int64)  # number of directions, then the dir
 for _side in range(2):
     for _square in range(81):
         for _type, _ways in STEPS_OF.items():
-            STEP[_side, _type, _square] = words([one for way in _ways for one in _step(_side, _square, way)])
+            STEP[_side, _type, _square] = words([target for way in _ways for target in _step(_side, _square, way)])
         for _type, _ways in SLIDES_OF.items():
             _turns = [_turned(_side, way) for way in _ways]
-            REACH[_side, _type, _square] = words([one for way in _turns for one in _ray(_square, way)])
+            REACH[_side, _type, _square] = words([target for way in _turns for target in _ray(_square, way)])
             SLIDES[_side, _type, : len(_ways) + 1] = [len(_ways), *_turns]
 SLIDER = np.array([kind in SLIDES_OF for kind in range(TYPES)] + [False], np.bool_)
 PROMOTES = np.array([PAWN <= kind <= ROOK for kind in range(TYPES)] + [False], np.bool_)

@@ -39,7 +39,7 @@ def rounds(entrants: Sequence[str], played: Sequence[Round], board: Board, optio
         [(challenger, *others) for others in itertools.combinations(field, seats - 1)] for challenger in challengers
     ]
     turns = [
-        [[turned(group, turn + one + place) for place, group in enumerate(groups)] for one, groups in enumerate(boards)]
+        [[turned(group, turn + i + place) for place, group in enumerate(groups)] for i, groups in enumerate(boards)]
         for turn in range(seats)
     ]
     for cycle in range(options.rounds):

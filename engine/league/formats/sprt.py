@@ -44,7 +44,7 @@ def rounds(entrants: Sequence[str], played: Sequence[Round], board: Board, optio
 
 def stand(played: Sequence[Round], options: Options) -> Sprt:
     """The state of the test, from the first entrant's view; in pairs if sides were swapped."""
-    meetings = [meeting for one in played for meeting in one]
+    meetings = [meeting for same_round in played for meeting in same_round]
     games = meetings[0].games if meetings else 2
     counts = [0] * (2 * games + 1)
     for meeting in meetings:

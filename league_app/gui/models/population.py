@@ -59,8 +59,8 @@ def table_columns(columns: Sequence[PopulationColumn], best: Callable[[], int | 
 def _column(column: PopulationColumn, best: Callable[[], int | None]) -> TableColumn:
     marked = column.name in (NUMBER, FITNESS, STATUS)
 
-    def value(one: Individual) -> MarkedCell:
-        return _marked(column, one, one.number == best())
+    def value(individual: Individual) -> MarkedCell:
+        return _marked(column, individual, individual.number == best())
 
     return TableColumn(
         column.name,
@@ -78,8 +78,8 @@ def _column(column: PopulationColumn, best: Callable[[], int | None]) -> TableCo
     )
 
 
-def _marked(column: PopulationColumn, one: Individual, best: bool) -> MarkedCell:
-    text, failed = column.text(one), bool(one.error)
+def _marked(column: PopulationColumn, individual: Individual, best: bool) -> MarkedCell:
+    text, failed = column.text(individual), bool(individual.error)
     if column.name == FITNESS and failed:
         return MarkedCell("failed", "failure", "bad", right=True)
     if column.name == NUMBER:
@@ -93,20 +93,20 @@ def lineage_of(population: Population, columns: Sequence[PopulationColumn], read
     sign = -1.0 if reading.lower_is_better else 1.0
     dots = [
         LineageDot(
-            one.number,
-            one.generation,
-            one.parents,
-            one.fitness * sign if one.fitness is not None else None,
-            one.member,
-            bool(one.error),
+            individual.number,
+            individual.generation,
+            individual.parents,
+            individual.fitness * sign if individual.fitness is not None else None,
+            individual.member,
+            bool(individual.error),
         )
-        for one in population.individuals
+        for individual in population.individuals
     ]
-    individuals = {one.number: one for one in population.individuals}
+    individuals = {individual.number: individual for individual in population.individuals}
     shown = [column for column in columns if column.name in DESCRIBED]
 
     def describe(number: int) -> tuple[tuple[str, str], ...]:
-        one = individuals[number]
-        return tuple((column.title, column.text(one)) for column in shown)
+        individual = individuals[number]
+        return tuple((column.title, column.text(individual)) for column in shown)
 
     return Lineage(dots, population.best, describe, lambda value: fitness_text(value * sign, reading))

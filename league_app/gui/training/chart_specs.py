@@ -104,7 +104,9 @@ def _chart_spec(metrics: tuple[str, ...], known: set[str], declared: Mapping[str
     group, _, short = metrics[0].partition("/")
     found = [metric_of(name, declared)[0] or Metric("") for name in metrics]
     first = found[0]
-    bands = tuple(one.interval if one.interval and known.issuperset(one.interval) else None for one in found)
+    bands = tuple(
+        metric.interval if metric.interval and known.issuperset(metric.interval) else None for metric in found
+    )
     return ChartSpec(
         group,
         _title(metrics, found),
@@ -132,7 +134,7 @@ def _help(metrics: Sequence[str], declared: Sequence[Metric]) -> str:
     if len({metric.about for metric in declared}) == 1:
         return declared[0].about
     names = (name.partition("/")[2] for name in metrics)
-    return "\n".join(f"{name}: {one.about}" for name, one in zip(names, declared, strict=True))
+    return "\n".join(f"{name}: {metric.about}" for name, metric in zip(names, declared, strict=True))
 
 
 def sort_key(declared: Mapping[str, Metric], headline: str) -> Callable[[str], tuple[bool, int, str, int, bool, str]]:

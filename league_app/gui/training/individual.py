@@ -64,21 +64,22 @@ class IndividualCard(Card):
         self._beside: bool | None = None
         self._arrange(False)
 
-    def show_individual(self, one: Individual, columns: Sequence[PopulationColumn], best: bool) -> None:
-        rows = [(shown.title, shown.text(one), shown.about) for shown in columns if shown.name not in (NUMBER, STATUS)]
-        status = next((shown.text(one) for shown in columns if shown.name == STATUS), "")
-        shown = (one.number, rows, status, best, one.diagram)
+    def show_individual(self, individual: Individual, columns: Sequence[PopulationColumn], best: bool) -> None:
+        listed = [column for column in columns if column.name not in (NUMBER, STATUS)]
+        rows = [(column.title, column.text(individual), column.about) for column in listed]
+        status = next((column.text(individual) for column in columns if column.name == STATUS), "")
+        shown = (individual.number, rows, status, best, individual.diagram)
         if shown == self._shown:
             return
         self._shown = shown
         self.crown.setVisible(best)
-        self.title.setText(f"Individual {one.number}")
-        self.picture.show_player("", one.diagram)
-        self.picture.setVisible(one.diagram is not None)
-        self.picture.setAccessibleName(f"Drawing of individual {one.number}")
-        self.error.setText(breakable(status) if one.error else "")
-        self.error.setVisible(bool(one.error))
-        self._show_values([*rows, ("Status", "Failed" if one.error else status, "")])
+        self.title.setText(f"Individual {individual.number}")
+        self.picture.show_player("", individual.diagram)
+        self.picture.setVisible(individual.diagram is not None)
+        self.picture.setAccessibleName(f"Drawing of individual {individual.number}")
+        self.error.setText(breakable(status) if individual.error else "")
+        self.error.setVisible(bool(individual.error))
+        self._show_values([*rows, ("Status", "Failed" if individual.error else status, "")])
 
     def _show_values(self, rows: Sequence[tuple[str, str, str]]) -> None:
         titles = [(title, about) for title, _, about in rows]

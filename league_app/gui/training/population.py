@@ -195,8 +195,8 @@ class SessionPopulation(QWidget):
         if number is None or population is None:
             return
         self.lineage.choose(number)
-        one = population.individuals[self._view.lineage.places[number]]
-        self.card.show_individual(one, self._view.columns, number == population.best)
+        individual = population.individuals[self._view.lineage.places[number]]
+        self.card.show_individual(individual, self._view.columns, number == population.best)
         self._set_heights()
         self.rows.select(number, scroll)
 

@@ -17,8 +17,8 @@ MEMBERS = "training/members"  # a preference: only members are in the table
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
 
 
-def _key(one: Individual) -> int:
-    return one.number
+def _key(individual: Individual) -> int:
+    return individual.number
 
 
 class PopulationTable(Card):
@@ -93,15 +93,15 @@ class PopulationTable(Card):
         if population is not None:
             only = self.members.currentIndex() == 1
             self._filling = True
-            self.model.set_rows([one for one in population.individuals if one.member or not only])
+            self.model.set_rows([individual for individual in population.individuals if individual.member or not only])
             self._filling = False
 
     def select(self, number: int, scroll: bool = False) -> None:
         """Selects the row of this individual, or none if it is not among the rows; emits nothing."""
         table = self.table
-        if table is None or [one.number for one in table.selected_rows()] == [number]:
+        if table is None or [individual.number for individual in table.selected_rows()] == [number]:
             return
-        place = next((place for place, one in enumerate(self.model.rows) if one.number == number), None)
+        place = next((place for place, individual in enumerate(self.model.rows) if individual.number == number), None)
         flags, bar = QItemSelectionModel.SelectionFlag, table.verticalScrollBar()
         before = bar.value()
         self._filling = True
@@ -117,9 +117,9 @@ class PopulationTable(Card):
         self._filling = False
 
     @Slot(object)
-    def _on_row_selected(self, one: object) -> None:
-        if isinstance(one, Individual) and not self._filling:
-            self.selected.emit(one.number)
+    def _on_row_selected(self, individual: object) -> None:
+        if isinstance(individual, Individual) and not self._filling:
+            self.selected.emit(individual.number)
 
     @Slot()
     def _on_members_changed(self) -> None:

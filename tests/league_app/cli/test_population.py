@@ -53,14 +53,14 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_current_members_are_listed_best_first(league: str, capsys: Capture) -> None:
     expected = population(5)
-    members = best_first([one for one in expected.individuals if one.member], Reading.SHARE)
+    members = best_first([individual for individual in expected.individuals if individual.member], Reading.SHARE)
     shown = lines(capsys, "train", "population", league)
     assert shown[0].startswith(f"1: Architectures, generation 4, {len(expected.individuals)} individuals, ")
     assert shown[0].endswith(f"best {(members[0].fitness or 0) * 100:.1f} % (#{expected.best})")
     assert shown[1].split() == [
         *("#", "Accuracy", "Generation", "Parents", "Layers", "Parameters", "Activation", "Rate", "Dropout", "Status")
     ]
-    assert numbers(shown[2:12]) == [one.number for one in members]
+    assert numbers(shown[2:12]) == [individual.number for individual in members]
     assert "Best, current" in shown[2]
     assert f"{len(expected.individuals) - 10} individuals of earlier generations: --all shows them too" in shown[-1]
 
@@ -68,10 +68,11 @@ def test_the_current_members_are_listed_best_first(league: str, capsys: Capture)
 def test_every_individual_is_listed_with_the_reasons_of_failures(league: str, capsys: Capture) -> None:
     expected = population(5).individuals
     shown = lines(capsys, "train", "population", league, "--all")
-    failed = [one for one in expected if one.error]
+    failed = [individual for individual in expected if individual.error]
     assert failed
-    assert sorted(numbers(shown[2 : 2 + len(expected)])) == [one.number for one in expected]
-    assert numbers(shown[2 : 2 + len(expected)])[-len(failed) :] == [one.number for one in failed], "without fitness"
+    assert sorted(numbers(shown[2 : 2 + len(expected)])) == [individual.number for individual in expected]
+    last = numbers(shown[2 : 2 + len(expected)])[-len(failed) :]
+    assert last == [individual.number for individual in failed], "without fitness"
     assert f"{failed[0].number} failed: loss is not finite after 12 steps: the learning rate is too high" in shown
 
 
@@ -80,13 +81,14 @@ def test_the_table_is_sorted_by_any_column(league: str, column: str, capsys: Cap
     shown = run_json(capsys, "train", "population", league, "--all", "--sort", column)["individuals"]
     assert len(shown) == len(population(5).individuals)
     if column.casefold() == "parameters":
-        values = [one["values"]["Parameters"] for one in shown]
+        values = [individual["values"]["Parameters"] for individual in shown]
         assert values == sorted(values)
     elif column == "generation":
-        values = [one["generation"] for one in shown]
+        values = [individual["generation"] for individual in shown]
         assert values == sorted(values, reverse=True), "the newest first"
     elif column == "parents":
-        assert [bool(one["parents"]) for one in shown] == sorted((bool(one["parents"]) for one in shown), reverse=True)
+        values = [bool(individual["parents"]) for individual in shown]
+        assert values == sorted(values, reverse=True)
 
 
 def test_an_unknown_column_is_an_error_that_names_the_nearest(league: str, capsys: Capture) -> None:
@@ -98,7 +100,7 @@ def test_json_has_all_values(league: str, capsys: Capture) -> None:
     found, expected = run_json(capsys, "train", "population", league, "Architectures"), population(5)
     assert (found["session"]["name"], found["step"], found["generation"]) == ("Architectures", 4, 4)
     assert (found["best"], found["fitness"]["title"], len(found["columns"])) == (expected.best, "Accuracy", 5)
-    best = next(one for one in expected.individuals if one.number == expected.best)
+    best = next(individual for individual in expected.individuals if individual.number == expected.best)
     first = found["individuals"][0]
     assert first["fitness"] == best.fitness
     assert first["parents"] == list(best.parents)

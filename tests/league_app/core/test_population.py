@@ -222,8 +222,8 @@ def test_the_columns_are_those_of_the_trainer_between_descent_and_status() -> No
     assert [column.title for column in columns if column.numbers] == [
         *("#", "Accuracy", "Generation", "Parameters", "Rate")
     ]
-    one = individual(1234, 0.97251, generation=1000, parents=(3, 17))
-    assert [column.text(one) for column in columns] == [
+    shown = individual(1234, 0.97251, generation=1000, parents=(3, 17))
+    assert [column.text(shown) for column in columns] == [
         *("1234", "97.3 %", "1,000", "3, 17", "8-8", "100", "relu", "0.001", "no", "Current")
     ]
 
@@ -236,7 +236,7 @@ def test_fitness_is_read_as_the_headline_of_the_trainer(reading: Reading, text: 
     assert fitness.text(individual(1, 0.97251)) == text
     assert fitness.text(individual(1, None)) == ""
     three = (individual(1, 0.1), individual(2, 0.9), individual(3, None))
-    best = [one.number for one in best_first(three, reading)]
+    best = [ranked.number for ranked in best_first(three, reading)]
     assert best == ([1, 2, 3] if reading is Reading.LOSS else [2, 1, 3])
 
 
@@ -253,10 +253,10 @@ def test_values_of_any_type_can_be_sorted_together_and_unknown_ones_are_last() -
     values = ("b10", "b9", 7, 2.5, True, None, math.nan, math.inf, 10**400, -3)
     some = checked(of(*(individual(n, values=(value, 0, "", 0.0, False)) for n, value in enumerate(values))))
     column = population_columns(some, Reading.SCORE)[4]
-    found = [values[one.number] for one in in_order(some.individuals, column.key)]
+    found = [values[ranked.number] for ranked in in_order(some.individuals, column.key)]
     assert found[:7] == [-3, True, 2.5, 7, 10**400, "b9", "b10"]
     assert len(found) == 10
-    backwards = [values[one.number] for one in in_order(some.individuals, column.key, True)]
+    backwards = [values[ranked.number] for ranked in in_order(some.individuals, column.key, True)]
     assert backwards[:7] == found[:7][::-1]
     assert backwards[7:] == found[7:]
     assert column.text(some.individuals[8]) == "very large"

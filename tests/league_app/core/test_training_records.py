@@ -230,13 +230,13 @@ def test_matches_that_were_not_played_are_left_out_and_failures_are_marked(tmp_p
         planned = list(store.missing())
         kinds = (EndingKind.VOID, EndingKind.EXCEPTION, EndingKind.RESIGNED, EndingKind.ILLEGAL_ACTION)
         entries = []
-        for one, kind in zip(planned, kinds, strict=False):
-            result = unplayed_result(one.spec, kind, "why", ())
+        for match, kind in zip(planned, kinds, strict=False):
+            result = unplayed_result(match.spec, kind, "why", ())
             if kind.rated:
-                ids_by_seat = tuple(player.id for player in one.spec.players)
-                example = played_matches.match(league, f"1.{one.place}").result
-                result = replace(example, id=one.spec.id, players=ids_by_seat, ending=Ending(kind, (1,), "why"))
-            entries.append(PlayedEntry(one.place, one.spec, result))
+                ids_by_seat = tuple(player.id for player in match.spec.players)
+                example = played_matches.match(league, f"1.{match.place}").result
+                result = replace(example, id=match.spec.id, players=ids_by_seat, ending=Ending(kind, (1,), "why"))
+            entries.append(PlayedEntry(match.place, match.spec, result))
         store.record(entries)
     found = {record.name: record.failed for record in records_of(path, PONG) if record.name.startswith("2.")}
     assert found == {"2.2": (1,), "2.3": (), "2.4": (1,)}, "who resigns has not failed"

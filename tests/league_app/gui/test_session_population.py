@@ -77,7 +77,7 @@ def table_of(own: SessionPopulation) -> TableView:
 
 def numbers(own: SessionPopulation) -> list[int]:
     """Of the rows, in the order shown."""
-    return [one.number for one in own.rows.model.rows]
+    return [individual.number for individual in own.rows.model.rows]
 
 
 def column(own: SessionPopulation, name: str) -> int:
@@ -86,7 +86,7 @@ def column(own: SessionPopulation, name: str) -> int:
 
 def selected(own: SessionPopulation) -> tuple[list[int], int | None, str]:
     """What the three views show as selected."""
-    return [one.number for one in table_of(own).selected_rows()], own.lineage.chosen, own.card.title.text()
+    return [row.number for row in table_of(own).selected_rows()], own.lineage.chosen, own.card.title.text()
 
 
 # When it is there
@@ -153,9 +153,9 @@ def test_the_table_shows_every_individual_best_first(context: AppContext, qtbot:
     table, rows = table_of(own), own.rows.model.rows
     assert len(rows) == len(expected.individuals)
     assert rows[0].number == expected.best
-    fitness = [one.fitness for one in rows if one.fitness is not None]
+    fitness = [individual.fitness for individual in rows if individual.fitness is not None]
     assert fitness == sorted(fitness, reverse=True)
-    assert [one.fitness for one in rows[len(fitness) :]] == [None] * (len(rows) - len(fitness))
+    assert [individual.fitness for individual in rows[len(fitness) :]] == [None] * (len(rows) - len(fitness))
     assert table.rowHeight(0) == 32
     assert f"{len(rows)} individuals" in own.summary.text()
     right = Qt.ItemDataRole.TextAlignmentRole
@@ -179,7 +179,7 @@ def test_every_column_sorts_in_both_directions_with_unknown_values_last(
     table_of(own).sortByColumn(place, order)
     key = own.rows.model.columns[place].sort
     assert key is not None
-    keys = [key(one) for one in own.rows.model.rows]
+    keys = [key(individual) for individual in own.rows.model.rows]
     known = [key for key in keys if key is not None]
     assert known == sorted(known, reverse=order == DESCENDING)
     assert keys[len(known) :] == [None] * (len(keys) - len(known))
@@ -194,7 +194,7 @@ def test_the_best_and_the_failed_are_marked_by_icon_and_text(context: AppContext
     assert (best.icon, best.bold) == ("crown", True)
     assert model.index(0, status).data() == "Best, current"
     assert model.index(1, number).data(VALUE).icon == ""
-    failed = next(place for place, one in enumerate(model.rows) if one.error)
+    failed = next(place for place, individual in enumerate(model.rows) if individual.error)
     cell = model.index(failed, fitness).data(VALUE)
     assert (cell.text, cell.icon, cell.tone) == ("failed", "failure", "bad")
     reason = "loss is not finite after 12 steps: the learning rate is too high"
@@ -209,8 +209,8 @@ def test_the_table_can_be_limited_to_the_current_members(context: AppContext, qt
     record(context.league.league)
     page = opened(context, qtbot)
     own, expected = page.population, population()
-    members = {one.number for one in expected.individuals if one.member}
-    past = next(one.number for one in expected.individuals if not one.member)
+    members = {individual.number for individual in expected.individuals if individual.member}
+    past = next(individual.number for individual in expected.individuals if not individual.member)
     own.choose(past)
     own.rows.members.setCurrentIndex(1)
     own.rows.members.edited.emit()
@@ -230,9 +230,9 @@ def test_a_filter_finds_individuals_by_any_text(context: AppContext, qtbot: QtBo
     own, expected = opened(context, qtbot).population, population()
     assert own.rows.filtered is not None
     own.rows.filtered.field.setText("failed")
-    assert set(numbers(own)) == {one.number for one in expected.individuals if one.error}
+    assert set(numbers(own)) == {individual.number for individual in expected.individuals if individual.error}
     own.rows.filtered.field.setText("current")
-    assert set(numbers(own)) == {one.number for one in expected.individuals if one.member}
+    assert set(numbers(own)) == {individual.number for individual in expected.individuals if individual.member}
     own.rows.filtered.field.setText("there is no such thing")
     assert numbers(own) == []
     own.rows.filtered.field.setText("")
@@ -283,12 +283,12 @@ def test_table_lineage_and_drawing_show_the_same_individual(context: AppContext,
 def test_the_drawing_is_that_of_the_individual_with_its_values(context: AppContext, qtbot: QtBot) -> None:
     record(context.league.league)
     own = opened(context, qtbot).population
-    for one in (own.rows.model.rows[0], own.rows.model.rows[7]):
-        own.choose(one.number)
-        assert own.card.picture.diagram == one.diagram
+    for row in (own.rows.model.rows[0], own.rows.model.rows[7]):
+        own.choose(row.number)
+        assert own.card.picture.diagram == row.diagram
         texts = [label.text() for label in own.card.texts]
-        assert f"{(one.fitness or 0) * 100:.1f} %" in texts
-        assert one.values[0] in texts
+        assert f"{(row.fitness or 0) * 100:.1f} %" in texts
+        assert row.values[0] in texts
 
 
 # While a session runs
@@ -312,7 +312,7 @@ def test_a_new_checkpoint_changes_neither_order_selection_nor_place(context: App
     until(qtbot, lambda: len(numbers(own)) == len(population(12).individuals))
     assert own.rows.table is table, "the same table"
     assert (bar.value(), header.sortIndicatorSection()) == (place, column(own, "Parameters"))
-    values = [one.values[1] for one in own.rows.model.rows]
+    values = [individual.values[1] for individual in own.rows.model.rows]
     assert values == sorted(values)
     assert selected(own) == ([chosen], chosen, f"Individual {chosen}")
     assert not hidden, "no empty state in between"

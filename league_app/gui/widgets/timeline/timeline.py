@@ -287,7 +287,7 @@ class TimelineWidget(QAbstractScrollArea):
 
     def _change_row(self, by: int) -> None:
         place = self._place or BarPlace(0 if by > 0 else len(self._rows) - 1, 0, None, self.view.left)
-        targets = [(row, lane) for row, one in enumerate(self._rows) for lane in range(len(one.bars))]
+        targets = [(row, lane) for row, track in enumerate(self._rows) for lane in range(len(track.bars))]
         at = targets.index((place.row, place.lane)) + (by if self._place is not None else 0)
         row, number = targets[min(max(at, 0), len(targets) - 1)]
         lane = self._rows[row].track.lanes[number]

@@ -70,10 +70,10 @@ def test_one_call_for_all_agents_gives_the_same_turns_as_one_for_each(game: Game
     for together in (False, True):
         with Actor(game, players, range(game.info.seats), 4, together=together) as actor:
             runs.append([played(actor, [0.3] * game.info.seats), actor.scores.tolist()])
-    (one, scores), (other, others) = runs
+    (first, scores), (other, others) = runs
     assert scores == others
-    assert len(one) == len(other) > 5
-    for mine, theirs in zip(one, other, strict=True):
+    assert len(first) == len(other) > 5
+    for mine, theirs in zip(first, other, strict=True):
         for left, right in zip(mine, theirs, strict=True):
             np.testing.assert_array_equal(left, right)
 

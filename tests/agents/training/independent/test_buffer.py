@@ -112,14 +112,14 @@ def test_every_turn_that_can_be_sampled_is_sampled_about_equally_often() -> None
 
 def test_a_minibatch_depends_on_seed_and_contents_only() -> None:
     rng = np.random.default_rng(3)
-    one, other = ReplayBuffer(20, 3, (5,)), ReplayBuffer(20, 3, (5,))
+    buffer, other = ReplayBuffer(20, 3, (5,)), ReplayBuffer(20, 3, (5,))
     for _ in range(33):
         row = rng.random((3, 5), np.float32), rng.integers(0, 4, 3), rng.random(3), rng.integers(0, 2, 3)
-        one.add(*row)
+        buffer.add(*row)
         other.add(*row)
-    first, same = (buffer.sample(64, 5, steps=3, discount=0.97) for buffer in (one, other))
+    first, same = (each.sample(64, 5, steps=3, discount=0.97) for each in (buffer, other))
     assert all(np.array_equal(getattr(first, name), getattr(same, name)) for name in vars(first))
-    assert not np.array_equal(first.obs, one.sample(64, 6, steps=3, discount=0.97).obs)
+    assert not np.array_equal(first.obs, buffer.sample(64, 6, steps=3, discount=0.97).obs)
 
 
 def test_frames_of_pictures_are_stacked_in_their_first_dimension() -> None:
@@ -160,8 +160,8 @@ def test_a_buffer_that_is_restored_samples_and_continues_as_before(count: int) -
         buffer.add(*row)
         restored.add(*row)
     assert restored.added == buffer.added == count + 8
-    one, other = (each.sample(32, 1, steps=3, discount=0.9) for each in (buffer, restored))
-    assert all(np.array_equal(getattr(one, name), getattr(other, name)) for name in vars(one))
+    expected, other = (each.sample(32, 1, steps=3, discount=0.9) for each in (buffer, restored))
+    assert all(np.array_equal(getattr(expected, name), getattr(other, name)) for name in vars(expected))
 
 
 def test_a_buffer_that_is_restored_in_part_has_no_other_rows() -> None:

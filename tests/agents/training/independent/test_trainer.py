@@ -244,7 +244,7 @@ def test_frozen_agents_keep_their_networks_after_a_resume(whole: list[Event]) ->
         [player.payload for player in sorted(checkpoint.players, key=lambda player: player.role)]
         for checkpoint in (first, of(Checkpoint, rest)[-1])
     )
-    assert [one == other for one, other in zip(before, after, strict=True)] == [True, False, True]
+    assert [old == other for old, other in zip(before, after, strict=True)] == [True, False, True]
 
 
 @pytest.mark.parametrize(
