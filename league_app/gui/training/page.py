@@ -8,11 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QCheckBox, QSlider, QStackedWidget, QTabBar, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QStackedWidget, QTabBar, QWidget
 
 from league_app.core.changes import Change
-from league_app.core.formatting import percent
 from league_app.core.queries.sessions import (
     KnownPoints,
     SessionEnd,
@@ -28,6 +27,7 @@ from league_app.core.trainers import TrainerFacts
 from league_app.gui.context import AppContext
 from league_app.gui.page import Page
 from league_app.gui.training.chart_specs import MetricCurve, SessionCurves
+from league_app.gui.training.chart_toolbar import ChartToolbar
 from league_app.gui.training.charts import MetricCharts
 from league_app.gui.training.players import TrainedPlayers
 from league_app.gui.training.population import SessionPopulation
@@ -36,8 +36,7 @@ from league_app.gui.training.session_header import SessionHeader
 from league_app.gui.training.session_list import SessionList
 from league_app.gui.training.sessions_model import SessionsModel
 from league_app.gui.training.timeline import SessionTimeline
-from league_app.gui.widgets.basics import Card, ElidedLabel, EmptyState, button, column, label, row
-from league_app.gui.widgets.fields import ChoiceBox
+from league_app.gui.widgets.basics import Card, EmptyState, button, column, label, row
 from league_app.gui.widgets.file_dialogs import open_folder, save_file
 
 PERIOD = 500  # milliseconds; at most one refresh in each
@@ -66,7 +65,9 @@ class TrainingPage(Page):
         self.new = button("New session", self.new_session, primary=True, icon="plus")
         self.header = SessionHeader()
         self.header.command.connect(self.run_command)
-        self.charts, self.log_view, self.settings_view = MetricCharts(), SessionLog(), SettingsView()
+        self.toolbar, self.charts = ChartToolbar(context.settings), MetricCharts()
+        self.toolbar.changed.connect(self._on_view_changed)
+        self.log_view, self.settings_view = SessionLog(), SettingsView()
         self.charts.saved.connect(self._on_saved)
         self.charts.failed.connect(context.failed)
         self.charts.folded.connect(self._save_folded)
@@ -94,7 +95,7 @@ class TrainingPage(Page):
         self.tabs.setExpanding(False)
         self.tabs.setAccessibleName("Session view")
         charts = QWidget()
-        charts.setLayout(column(self._build_toolbar(), self.charts, gap=8))
+        charts.setLayout(column(self.toolbar, self.charts, gap=8))
         views = {"Charts": charts, "Players": self.players.view, "Timeline": self.timeline}
         views |= {"Population": self.population, "Log": self.log_view, "Settings": self.settings_view}
         for name, view in views.items():
@@ -114,32 +115,6 @@ class TrainingPage(Page):
         self.pages.addWidget(self.empty)
         self.pages.addWidget(body)
         self.setLayout(column(self.pages, margin=12))
-
-    def _build_toolbar(self) -> QWidget:
-        settings = self.context.settings
-        self.smoothing = QSlider(Qt.Orientation.Horizontal)
-        self.smoothing.setRange(0, 99)
-        self.smoothing.setFixedWidth(90)
-        self.smoothing.setValue(settings.get("training/smoothing", 60))
-        self.smoothing.setAccessibleName("Smoothing")
-        self.log = QCheckBox("Log scale")
-        self.log.setChecked(settings.get("training/log", False))
-        self.axis = ChoiceBox()
-        self.axis.setAccessibleName("Horizontal axis")
-        self.axis.addItems(["Steps", "Time"])
-        self.axis.setFixedSize(128, 30)
-        self.axis.setCurrentIndex(1 if settings.get("training/axis", "step") == "elapsed" else 0)
-        self.smoothing.valueChanged.connect(self._on_view_changed)
-        self.log.toggled.connect(self._on_view_changed)
-        self.axis.edited.connect(self._on_view_changed)
-        self.comparison = ElidedLabel("", "caption")  # elided, so that it never widens the page
-        self.comparison.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.comparison.setMinimumWidth(0)
-        bar = QWidget()
-        inner = row(label("Smoothing", "muted"), self.smoothing, self.log, self.axis, self.comparison)
-        inner.setStretch(4, 1)
-        bar.setLayout(inner)
-        return bar
 
     # Display
 
@@ -256,9 +231,7 @@ class TrainingPage(Page):
                 )
             )
         self.charts.show_sessions(shown)
-        units = {view.unit for view in shown}
-        self.axis.setItemText(0, f"{units.pop().capitalize()}s" if len(units) == 1 else "Steps")
-        self.comparison.setText(f"Comparing {len(shown)} sessions" if len(shown) > 1 else "")
+        self.toolbar.show_sessions({view.unit for view in shown}, len(shown))
         summary = self.summary
         if summary is not None:
             self._show_settings(summary)
@@ -266,12 +239,7 @@ class TrainingPage(Page):
 
     @Slot()
     def _on_view_changed(self) -> None:
-        smoothing, log = self.smoothing.value() / 100, self.log.isChecked()
-        axis = "elapsed" if self.axis.currentIndex() == 1 else "step"
-        self.smoothing.setToolTip(percent(smoothing))
-        self.charts.set_view(smoothing, log, axis)  # type: ignore[arg-type]
-        for name, value in (("smoothing", self.smoothing.value()), ("log", log), ("axis", axis)):
-            self.context.settings.set(f"training/{name}", value)
+        self.charts.set_view(*self.toolbar.view)
 
     @Slot(object)
     def _save_folded(self, groups: object) -> None:

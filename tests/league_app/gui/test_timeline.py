@@ -21,7 +21,7 @@ from league_app.gui.widgets.timeline.spans import (
     ticks,
 )
 from league_app.gui.widgets.timeline.timeline import TimelineWidget
-from league_app.gui.widgets.timeline.visible import VisibleTime
+from league_app.gui.widgets.visible_time import VisibleTime
 
 CYCLE = (("learn", 0.71), ("wait", 0.2), ("publish", 0.09))
 

@@ -168,7 +168,7 @@ def test_the_form_charts_and_players_are_those_of_the_trainer(context: AppContex
     until(qtbot, lambda: chart_of(page, "Both").shown)
     [line] = chart_of(page, "Both")._references
     assert (line.value, line.text) == (0.0, "exact")
-    assert page.axis.itemText(0) == "Updates"
+    assert page.toolbar.axis.itemText(0) == "Updates"
     assert "3 updates" in page.header.progress.text()
     [summary] = load_sessions(SessionPreviews(), context.league)
     assert summary.best == min(summary.curve), "a loss: the lowest value"

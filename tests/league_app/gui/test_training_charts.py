@@ -53,13 +53,13 @@ def test_charts_are_grouped_and_validation_comes_first(context: AppContext, qtbo
     assert whole._references[0].text == "even"
     assert whole.lines[0].low is not None
     assert [line.name for line in chart_of(page, "Best and mean").lines] == ["best", "mean"]
-    page.smoothing.setValue(0)
+    page.toolbar.smoothing.setValue(0)
     until(qtbot, lambda: whole.shown[0].smooth is None)
-    page.smoothing.setValue(80)
+    page.toolbar.smoothing.setValue(80)
     until(qtbot, lambda: whole.shown[0].smooth is not None)
-    page.log.setChecked(True)
+    page.toolbar.log.setChecked(True)
     until(qtbot, lambda: whole.plot.left.log)
-    page.axis.setCurrentIndex(1)
+    page.toolbar.axis.setCurrentIndex(1)
     until(qtbot, lambda: whole.plot.bottom.kind == "elapsed")
     assert context.settings.get("training/axis") == "elapsed"
 
@@ -85,7 +85,7 @@ def test_checked_sessions_share_the_charts(context: AppContext, qtbot: QtBot) ->
     colours = [line.colour for line in chart_of(page, "Best and mean").lines]
     assert [line.name for line in chart_of(page, "Best and mean").lines][:2] == ["one, best", "one, mean"]
     assert colours == [0, 6, 1, 7], "a colour for each session, dashes for its other metrics"
-    assert page.comparison.text() == "Comparing 2 sessions"
+    assert page.toolbar.comparison.text() == "Comparing 2 sessions"
     qtbot.keyClick(page.list, Qt.Key.Key_Space)
     until(qtbot, lambda: [line.name for line in chart_of(page, "Matches").lines] == [""])
 

@@ -36,7 +36,7 @@ from league_app.gui.widgets.lineage.picture import (
     draw_marks,
     radii,
 )
-from league_app.gui.widgets.timeline.visible import VisibleTime
+from league_app.gui.widgets.visible_time import VisibleTime
 
 REACH = 8  # pixels from a dot at which the mouse still finds it
 ZOOM = 1.25  # for one step of the wheel

@@ -34,7 +34,7 @@ from league_app.gui.widgets.timeline.picture import (
     rows_of,
 )
 from league_app.gui.widgets.timeline.spans import Description, Lane, TimelineSpans, describe_range, describe_span
-from league_app.gui.widgets.timeline.visible import VisibleTime
+from league_app.gui.widgets.visible_time import VisibleTime
 
 SCROLL = 1_000_000  # steps of the horizontal scroll bar for all spans
 DRAG = 6  # pixels that the mouse must move to choose a range
