@@ -117,6 +117,16 @@ def add_agents(under: Any) -> None:
     add_agent_arguments(parser)
     parser.add_argument("--name", dest="new_name", metavar="NAME", help="new name")
     add_detail_arguments(parser)
+    add_file_commands(under)
+    parser = command(
+        under, "archive", "archive an agent; its matches stay", archive, ["agents archive my.league Old --undo"]
+    )
+    add_agent_arguments(parser)
+    parser.add_argument("--undo", action="store_true", help="restore an archived agent")
+    engines.add(under)
+
+
+def add_file_commands(under: Any) -> None:
     parser = command(
         under, "import", "add the agent of an .agent file", import_agent, ["agents import my.league champion.agent"]
     )
@@ -136,12 +146,6 @@ def add_agents(under: Any) -> None:
     )
     parser.add_argument("--onnx", action="store_true", help="write a network for other programs, in ONNX")
     add_overwrite_option(parser)
-    parser = command(
-        under, "archive", "archive an agent; its matches stay", archive, ["agents archive my.league Old --undo"]
-    )
-    add_agent_arguments(parser)
-    parser.add_argument("--undo", action="store_true", help="restore an archived agent")
-    engines.add(under)
 
 
 def add_agent_arguments(parser: argparse.ArgumentParser) -> None:

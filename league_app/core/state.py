@@ -20,7 +20,7 @@ from engine.league.tournament_runner import clear_quarantine
 from engine.play.arena import DEFAULT_LANES
 from engine.play.executors import DEFAULT, Executor, check_executor_name
 from engine.play.live import LiveMatch
-from engine.play.match import SEED_LIMIT, AgentSpec, GameSpec, MatchSpec
+from engine.play.match import AgentSpec, GameSpec, MatchSpec
 from engine.registry import KINDS, game_of, new_game
 from engine.telemetry import Status
 from league_app.core import exhibitions, validation
@@ -29,6 +29,7 @@ from league_app.core.context import LeagueContext
 from league_app.core.cpu_budget import CpuBudget
 from league_app.core.league_executor import IN_PROCESS, LeagueExecutor
 from league_app.core.tournament_job import TournamentJob
+from league_app.core.tournament_plan import make_plan
 from league_app.core.training_manager import TrainingManager
 
 
@@ -268,26 +269,13 @@ class LeagueState(Closing):
         """Create a tournament without playing it. Without `agents` all agents of the game take part; without `game` it
         is the one played last, or the only one; without any argument, the last tournament with a new seed. `play` is
         for a tournament that starts at once: then NotNow is raised if it needs a person and there is none."""
-        before = self.league.tournaments()
-        repeat = bool(before) and game is None and agents is None and format is None and not options and not more
-        if repeat:
-            settings = replace(before[-1].settings, seed=(before[-1].settings.seed + 1) % SEED_LIMIT)
-        else:
-            more.setdefault("seed", len(before) + 1)  # the same seed would count the same games twice
-            settings = validation.make_settings(self.game_of(game), format or "round-robin", options or {}, **more)
-        spec, format = settings.game, settings.format
-        if agents is not None:
-            entrants = [self.league.agent(agent, spec.name).id for agent in agents]
-        else:
-            available = [agent.id for agent in self.agents(spec.name)]
-            entrants = [entrant for entrant in before[-1].entrants if entrant in available] if repeat else available
-        default = f"{game_of(spec).info.title} {format.replace('-', ' ')} {len(before) + 1}"
-        validation.check_not_played(settings, entrants, before)
+        plan = make_plan(self.league, game, agents, format, options, more)
+        name = plan.name if name is None else name
         if play:
-            validation.check_admitted(self.league, map(self.league.spec, entrants))
+            validation.check_admitted(self.league, map(self.league.spec, plan.entrants))
         if play and not self.person:
-            exhibitions.check_entrants(self.league, default if name is None else name, entrants)
-        created = self.league.add_tournament(default if name is None else name, settings, entrants)
+            exhibitions.check_entrants(self.league, name, plan.entrants)
+        created = self.league.add_tournament(name, plan.settings, plan.entrants)
         self.notices.add(Change(ChangeKind.TOURNAMENTS, created.number))
         return created
 
