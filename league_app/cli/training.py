@@ -39,7 +39,7 @@ from league_app.cli.output import (
 )
 from league_app.cli.training_sessions import add_session_arguments, metric_names, summary
 from league_app.core.state import LeagueState
-from league_app.core.trainers import trainer_facts
+from league_app.core.trainers import SEED, trainer_facts
 from league_app.core.training_job import ANCESTOR, TrainingJob
 from league_app.core.validation import rename_ancestor, resolve_game_name
 
@@ -127,6 +127,7 @@ def add_trainer_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         rules = field.metadata
         choices = f" ({', '.join(map(str, rules['choices']))})" if rules.get("choices") else ""
         usual = f" (default {field.default})" if field.default != "" else ""
+        usual = " (default: the number of the session)" if field.name == SEED else usual
         help_text = f"{rules.get('help', '')}{choices}{usual}".replace("%", "%%")
         bare: Any = {} if rules.get("bare") is None else {"nargs": "?", "const": rules["bare"]}
         name_of = f"--{field.name.replace('_', '-')}"

@@ -17,7 +17,7 @@ from league_app.core.chrome_trace import write_trace
 from league_app.core.export import write_csv
 from league_app.core.state import LeagueState
 from league_app.core.tensorboard import export
-from league_app.core.trainers import trainer_facts
+from league_app.core.trainers import SEED, trainer_facts
 
 
 def add(under: Any) -> None:
@@ -114,7 +114,7 @@ def show(options: argparse.Namespace) -> CommandResult:
         if session.note:
             print_line(session.note, "yellow" if session.failed else "")
         facts = trainer_facts(session.trainer)
-        kept = (*facts.fixed, "seed")  # shown even if they have their default
+        kept = (*facts.fixed, SEED)  # shown even if they have their default
         changed = [
             (name, value)
             for name, value in session.config

@@ -14,6 +14,8 @@ from engine.game import Floats
 from engine.league.storage.session_rows import Session
 from engine.registry import TRAINERS
 
+SEED = "seed"  # a setting; by default the number of the session, so that no session repeats an earlier one
+
 
 @dataclass(frozen=True)
 class TrainerFacts:

@@ -20,7 +20,7 @@ from engine.play.match import AgentSpec, GameSpec
 from engine.registry import TRAINERS, agents_for, game_of
 from league_app.core.changes import Change, ChangeKind
 from league_app.core.context import LeagueContext
-from league_app.core.trainers import trainer_facts
+from league_app.core.trainers import SEED, trainer_facts
 from league_app.core.training_job import ANCESTOR, TrainingJob, player_name
 from league_app.core.training_records import FoundRecords, find_records
 from league_app.core.validation import resolve_game
@@ -70,8 +70,8 @@ class TrainingManager:
         league to start from. Without a name the session gets the title of its settings, and a number."""
         self._check_writable()
         given = dict(settings or {})
-        if any(field.name == "seed" for field in fields(TRAINERS.get(trainer))):
-            given.setdefault("seed", len(self.sessions.all()) + 1)  # the same seed would repeat an earlier session
+        if any(field.name == SEED for field in fields(TRAINERS.get(trainer))):
+            given.setdefault(SEED, len(self.sessions.all()) + 1)
         spec = resolve_game(self._context.league, game)
         agent = self._context.league.agent(ancestor, spec.name) if ancestor is not None else None
         found = self._find_records(trainer, given, spec)

@@ -21,7 +21,7 @@ from engine.play.play_settings import MOST_WORKERS
 from engine.registry import GAMES, TRAINERS, all_games, new_game
 from league_app.core.formatting import error_text
 from league_app.core.state import LeagueState
-from league_app.core.trainers import trainer_facts
+from league_app.core.trainers import SEED, trainer_facts
 from league_app.core.training_job import ANCESTOR
 from league_app.core.validation import rename_ancestor
 from league_app.gui.context import AppContext
@@ -33,7 +33,6 @@ from league_app.gui.widgets.form import LABEL, Form
 FIRST = 7  # settings that are visible at first
 START_FROM = "Start from"  # title of the field with the agent to start from
 REMEMBERED = "session"  # key of the preferences
-SEED = "seed"  # not remembered: with the same seed two sessions would be identical
 
 
 @dataclass(frozen=True)

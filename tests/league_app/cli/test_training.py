@@ -167,6 +167,21 @@ def test_a_named_league_must_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 # Help and errors
 
 
+@pytest.mark.parametrize("name", ["neat", "ppo", "independent", "hybrid"])
+def test_help_says_which_seed_a_session_has_by_default(name: str, capsys: Capture) -> None:
+    run_until_exit(0, "train", name, "--help")
+    text = " ".join(capsys.readouterr().out.split())
+    shown = text.partition("--seed VALUE ")[2].partition(" --")[0]
+    assert shown.endswith("(default: the number of the session)")
+
+
+def test_the_seed_of_a_session_is_its_number(league: str, capsys: Capture) -> None:
+    main(["train", "neat", league, "--generations", "1", *SMALL, *GAME])
+    with League(Path(league), read_only=True) as saved:
+        seeds = {session.number: dict(session.config)["seed"] for session in SessionStore(saved).all()}
+    assert seeds == {1: 1, 2: 2}
+
+
 @pytest.mark.parametrize("name", TRAINERS.names())
 def test_every_setting_of_a_trainer_is_an_option_with_its_help(name: str, capsys: Capture) -> None:
     run_until_exit(0, "train", name, "--help")
