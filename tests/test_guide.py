@@ -311,6 +311,14 @@ def test_every_option_of_a_game_is_listed() -> None:
             assert f"`{option}`" in text, (name, option)
 
 
+def test_every_kind_of_agent_is_listed() -> None:
+    text = (
+        (GUIDE / "agents.md").read_text().partition("## The kinds that come with Ringside\n")[2].partition("\n## ")[0]
+    )
+    listed = [name for row in re.findall(r"^\| (`.*?) \|", text, re.M) for name in re.findall(r"`([\w-]+)`", row)]
+    assert sorted(listed) == sorted(KINDS.own())
+
+
 def test_every_shortcut_is_listed() -> None:
     text = re.sub(r"Ctrl\+1 to Ctrl\+5", "Ctrl+1, Ctrl+2, Ctrl+3, Ctrl+4, Ctrl+5", (GUIDE / "window.md").read_text())
     for action in ACTIONS:
