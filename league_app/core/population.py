@@ -50,7 +50,7 @@ class PopulationColumn:
 
 
 def population_columns(population: Population, reading: Reading) -> tuple[PopulationColumn, ...]:
-    """Number, fitness and descent, then what the trainer says of each individual, then what became of it."""
+    """Number, fitness and descent, then what the trainer says of each individual, then its status."""
     best = population.best
     columns = [
         PopulationColumn(
@@ -134,7 +134,7 @@ def value_text(value: Value | None) -> str:
 
 
 def status(individual: Individual, best: int | None) -> str:
-    """What became of an individual; empty for one of the past."""
+    """The status of an individual; empty for one of the past."""
     if individual.error:
         return f"Failed: {individual.error}"
     if individual.fitness is None:

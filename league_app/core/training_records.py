@@ -85,7 +85,7 @@ def _warning(found: Selection, query: RecordQuery) -> str:
     if not found.too_large or len(found.matches) == query.matches:
         return ""
     left = f"{found.too_large:,} matches are left out"
-    return f"{left}: the actions of all matches together may take {MOST_BYTES >> 20} MiB"
+    return f"{left}: the actions of all matches may take at most {MOST_BYTES >> 20} MiB"
 
 
 def _needed(league: League, query: RecordQuery, game: GameSpec, found: Selection) -> str:

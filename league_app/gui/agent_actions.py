@@ -145,7 +145,7 @@ class AgentActions(QObject):
         if not self.writable:
             self._context.notify("This league is open read-only: agents cannot be imported", "warn")
             return
-        self._context.notify(f"Importing {plural(len(paths), 'agent file')} ...")
+        self._context.notify(f"Importing {plural(len(paths), 'agent file')}...")
         task = partial(agent_files.import_agents, self._context.league, list(paths))
         self._context.slow_queue.run(task, self._imported)
 

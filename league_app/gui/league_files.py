@@ -63,7 +63,7 @@ class LeagueFileActions(QObject):
     @Slot(str)
     def open_path(self, path: str | Path) -> None:
         if not self._is_open(Path(path)):
-            self._load(f"Opening {Path(path).name}", _Loader(open_league, Path(path)))
+            self._load(f"Opening {Path(path).name}...", _Loader(open_league, Path(path)))
 
     def _is_open(self, path: Path) -> bool:
         """Whether this league is open; then its dashboard is shown. One that is open read-only is opened again, because
@@ -93,7 +93,7 @@ class LeagueFileActions(QObject):
 
     @Slot(str)
     def _new(self, path: str) -> None:
-        self._load(f"Creating {Path(path).name}", _Loader(LeagueState.new, Path(path), "created"))
+        self._load(f"Creating {Path(path).name}...", _Loader(LeagueState.new, Path(path), "created"))
 
     @property
     def switching(self) -> bool:
@@ -205,7 +205,7 @@ class LeagueFileActions(QObject):
             then()
             return
         if state is not None:
-            self.busy.emit(f"Saving {state.league.path.name}")
+            self.busy.emit(f"Saving {state.league.path.name}...")
         self._closing = True
         after = partial(self._after_close, then)
         # In the queue that loads leagues: it runs after a pending load, and after an earlier close.
@@ -235,7 +235,7 @@ class LeagueFileActions(QObject):
 
     @Slot(str)
     def _backup(self, path: str) -> None:
-        self.busy.emit("Backing up the league")
+        self.busy.emit("Backing up the league...")
         task = partial(_back_up, self._context.league, Path(path))
         self._context.slow_queue.run(task, self._written, partial(self._not_backed_up, Path(path)))
 
@@ -255,13 +255,13 @@ class LeagueFileActions(QObject):
 
     @Slot(str)
     def _export(self, path: str) -> None:
-        self.busy.emit("Exporting matches")
+        self.busy.emit("Exporting matches...")
         task = partial(_export, self._context.league, Path(path))
         self._context.slow_queue.run(task, self._written, self._failed)
 
     @Slot()
     def check(self) -> None:
-        self.busy.emit("Checking the file")
+        self.busy.emit("Checking the file...")
         self._context.slow_queue.run(partial(_check, self._context.league), self._checked, self._failed)
 
     def _checked(self, problem: str) -> None:

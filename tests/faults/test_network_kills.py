@@ -195,6 +195,6 @@ def test_a_network_whose_loss_is_not_finite_keeps_its_last_good_weights_and_the_
             tensors = networks.load(population.players[seat].payload).tensors
             assert all(np.isfinite(numbers).all() for numbers in tensors.values())
         [note] = [note.text for note in environment.log.take_notes(environment.learning) if "agent 2" in note.text]
-        assert note == "agent 2 learns no more and keeps its last good weights: its loss was not finite"
+        assert note == "agent 2 has stopped learning; it keeps its last good weights: its loss was not finite"
         assert [report.updates for report in [environment.advance()] if report] != [(going, stopped)]
         assert environment.updates_of(1) == stopped

@@ -36,7 +36,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Candidate:
-    """A genome, and what became of it."""
+    """A genome and the outcome of its training."""
 
     number: int
     generation: int

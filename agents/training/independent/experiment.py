@@ -46,7 +46,7 @@ class ExperimentSettings:
         50, low=1, high=1_000_000, help="asynchronous: updates after which an agent plays with new weights"
     )
     epsilon: float = option(1.0, low=0.0, high=1.0, help="share of random actions in the first epoch")
-    last_epsilon: float = option(0.05, low=0.0, high=1.0, help="that share after `epsilon_epochs`")
+    last_epsilon: float = option(0.05, low=0.0, high=1.0, help="share of random actions after `epsilon_epochs`")
     epsilon_epochs: int = option(200, low=0, high=10_000_000, help="epochs until epsilon reaches its last value")
     epsilon_schedule: str = option(LINEAR, choices=SHAPES, help="how epsilon changes")
     frozen: str = option("", help="agents that do not learn, by role, such as agent 2; separated by commas")
@@ -55,7 +55,8 @@ class ExperimentSettings:
     )
     evaluate_matches: int = option(32, low=2, high=4096, help="matches of an evaluation, always the same")
     references: str = option(
-        "", help="names of bots whose score in these matches is shown beside; empty: all ready-made ones; or none"
+        "",
+        help="names of bots whose score in these matches is shown for comparison; empty: all ready-made ones; or none",
     )
     calibrate: bool = option(
         True, help="whether the first training is made one agent after the other, to measure the speed-up"

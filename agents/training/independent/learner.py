@@ -33,7 +33,7 @@ PART = 1 << 24  # of a counter: float32 has all whole numbers up to it
 
 class LearnerGroup:
     """Agents of one method and architecture. The initial weights and draws of an agent depend on `seed` and its number
-    alone. An agent whose loss or gradient is not finite keeps its last good weights and learns no more (`diverged`)."""
+    alone. An agent whose loss or gradient is not finite stops learning and keeps its last good weights (`diverged`)."""
 
     def __init__(
         self, settings: LearnerSettings, observation: Sequence[int], actions: int, agents: Sequence[int], seed: int

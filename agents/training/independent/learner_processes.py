@@ -1,7 +1,7 @@
 """The learner processes of all agents: starts and supervises them, and starts those again that ended.
 
 A process that ends is started again from the states that it has published last. One that ends too often without any
-progress is given up: its agents keep their last weights, and the others go on.
+progress is not restarted: its agents keep their last weights, and the others go on.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class LearnerProcesses(Closing):
         if unpublished:
             text += f"; {unpublished:,} updates were not published"
         if record.given_up:
-            text += f". It ended {record.in_a_row} times in a row without progress and is given up: its agents "
+            text += f". It ended {record.in_a_row} times in a row without progress and is not restarted: its agents "
             text += f"({', '.join(map(role_of, record.agents))}) keep their last weights"
         elif self._started:
             text += "; it is started again"

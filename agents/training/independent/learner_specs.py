@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agents.training.independent.learner_settings import LearnerSettings
 
 GROUP = "agents.training.independent.learner:LearnerGroup"
-NOT_FINITE = "its loss was not finite"  # why an agent learns no more
+NOT_FINITE = "its loss was not finite"  # why an agent has stopped learning
 
 
 @dataclass(frozen=True)

@@ -87,5 +87,5 @@ class LearnerStatus:
         return self._words[HEAD + k * AGENT_WORDS + UPDATES]
 
     def diverged(self, k: int) -> bool:
-        """Whether its loss was not finite: it keeps its last good weights and learns no more."""
+        """Whether its loss was not finite: it has stopped learning and keeps its last good weights."""
         return bool(self._words[HEAD + k * AGENT_WORDS + DIVERGED])

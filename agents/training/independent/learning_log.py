@@ -30,7 +30,7 @@ class LearningLog:
         for seat, why in learning.stopped().items():
             if seat not in self.stopped:
                 self.stopped.add(seat)
-                text = f"{self._roles[seat]} learns no more and keeps its last good weights: {why}"
+                text = f"{self._roles[seat]} has stopped learning; it keeps its last good weights: {why}"
                 self.notes.append(Note(text, True))
 
     def take_notes(self, learning: Learning | None) -> list[Note]:

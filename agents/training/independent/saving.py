@@ -41,7 +41,7 @@ def save_experiment(environment: Experiment) -> bytes:
     if free:  # of the agent that is ahead
         updates = max(updates, *(population.updates(seat) + environment.skipped[seat] for seat in population.active), 0)
     skipped = {seat: max(updates - population.updates(seat), 0) for seat in population.seats}
-    if free:  # an agent that is behind makes these updates later, unless it learns no more
+    if free:  # an agent that is behind makes these updates later, unless it has stopped learning
         skipped |= {seat: environment.skipped[seat] for seat in environment.learning_seats}
     about = SavedExperiment(
         FORMAT,

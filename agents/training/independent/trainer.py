@@ -282,7 +282,7 @@ def _end_reason(settings: IndependentConfig, environment: ParallelEnvironment, p
         done = _epochs(environment.epoch)
         return done if environment.epoch == settings.epochs else f"it already has {done}"
     if not environment.still_learning:
-        return "no agent learns any more"
+        return "all agents have stopped learning"
     return f"{settings.minutes:.3g} min" if pace.out_of_time else None
 
 

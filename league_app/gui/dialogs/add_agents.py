@@ -73,7 +73,7 @@ class ReadyMadeDialog(QDialog):
     @Slot()
     def _load(self) -> None:
         self.list.set_choices([])
-        self.list.show_message(f"Loading {self.game.currentText()} ...")
+        self.list.show_message(f"Loading {self.game.currentText()}...")
         self.error.hide()
         load = partial(load_ready_made, self._context.league, self.game.chosen)
         self._context.slow_queue.submit("ready-made", load, self._show, self._on_failed)

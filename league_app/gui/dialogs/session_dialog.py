@@ -94,7 +94,7 @@ class SessionDialog(QDialog):
             return
         self.show_error("")
         self.start.setEnabled(False)
-        self.start.setText("Checking ...")
+        self.start.setText("Checking...")
         self.context.slow_queue.run(task, self._on_started, self._on_failed)
 
     def start_task(self, state: LeagueState) -> Any:

@@ -136,7 +136,7 @@ class AddEngineDialog(QDialog):
         if arguments == self._arguments_used:
             return
         self._arguments_used, self._identity = arguments, None
-        self.status.setText("Starting the engine to read its options ...")
+        self.status.setText("Starting the engine to read its options...")
         self._validate()
         load = partial(load_engine, self._context.league, self._path, arguments)
         self._context.slow_queue.submit("engine", load, self._show, self._on_load_failed)

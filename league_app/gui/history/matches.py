@@ -174,7 +174,7 @@ class MatchesView(QWidget):
     def read(self) -> None:
         """Read the first page."""
         if self._context.state is not None and self._context.pool is not None:
-            self.count.setText("Loading ...")
+            self.count.setText("Loading...")
             self._load(partial(load_matches, pool=self._context.pool, query=self.query))
 
     def refresh(self) -> None:
@@ -221,7 +221,7 @@ class MatchesView(QWidget):
     def _read_next_page(self) -> None:
         rows, pool = self.model.rows, self._context.pool
         if pool is not None and rows:
-            self.count.setText("Loading more ...")
+            self.count.setText("Loading more...")
             self._load(partial(load_matches, pool=pool, query=self.query, after=rows[-1], skip=len(rows)))
 
     def _load(self, load: Callable[[LeagueState], MatchRows]) -> None:
@@ -298,7 +298,7 @@ class MatchesView(QWidget):
     @Slot()
     def reproduce(self) -> None:
         for picked in self._picked()[:1]:
-            self._context.notify(f"Playing {picked} again ...")
+            self._context.notify(f"Playing {picked} again...")
             self._context.slow_queue.run(partial(reproduce, self._context.league, picked), self._notify)
 
     def _notify(self, message: tuple[str, str]) -> None:

@@ -38,7 +38,7 @@ class SessionHeader(Card):
             "Stop", self._on_stop_clicked, icon="stop", tip="Save a last checkpoint; the session can be resumed"
         )
         self.watch_button = button(
-            "Watch", self._on_watch_clicked, icon="eye", tip="Watch an unrated match of the player as it is now"
+            "Watch", self._on_watch_clicked, icon="eye", tip="Watch an unrated match of the current player"
         )
         self.watch_button.setAccessibleName("Watch the current player")
         self.more_button = IconButton("more", "More actions for this session", self._show_menu)

@@ -19,9 +19,8 @@ from league_app.gui.context import AppContext
 from league_app.gui.widgets.basics import Card, ElidedLabel, button, column, row, tooltip_html
 from league_app.gui.widgets.file_dialogs import save_file
 from league_app.gui.widgets.timeline.spans import TimelineSpans
-from league_app.gui.widgets.timeline.timeline import TimelineWidget
+from league_app.gui.widgets.timeline.timeline import NO_DATA, TimelineWidget
 
-EMPTY = "This session has reported no spans of time yet."
 LOADING = "Loading the timeline..."
 
 
@@ -61,7 +60,7 @@ class SessionTimeline(QWidget):
         self._context = context
         self._session: SessionSummary | None = None
         self._known, self._waiting = LoadedTimeline(), False
-        self.timeline = TimelineWidget("Timeline of the session", EMPTY)
+        self.timeline = TimelineWidget("Timeline of the session")
         self.follow = QCheckBox("Follow")
         self.follow.setToolTip(tooltip_html("Keep the newest spans in view while the session runs"))
         self.follow.toggled.connect(self.timeline.set_follow)
@@ -128,7 +127,7 @@ class SessionTimeline(QWidget):
         self._known = loaded
         if changed:
             self.timeline.set_spans(loaded.spans)
-        self.timeline.set_empty(loaded.error or (LOADING if loaded.more else EMPTY))
+        self.timeline.set_empty(loaded.error or (LOADING if loaded.more else NO_DATA))
         self.count.setText(plural(loaded.spans.count, "span") if loaded.spans.count else "")
         for control in (self.export_button, self.all_button):
             control.setEnabled(loaded.found)

@@ -125,7 +125,7 @@ def test_what_is_left_out_because_of_its_size_is_said(path: Path, monkeypatch: p
     with LeagueState(path, plugins=PLUGINS) as state:
         job, log = studied(state, strongest=0)
         assert log[0].startswith(f"{int(log[2].split()[0])} of {len(sizes)} recorded matches to learn from")
-        assert "matches are left out: the actions of all matches together may take 0 MiB" in log[1]
+        assert "matches are left out: the actions of all matches may take at most 0 MiB" in log[1]
         assert 4 <= int(log[2].split()[0]) < len(sizes)
         assert dict(job.session.config)["source"] == "", "no agents were chosen"
 

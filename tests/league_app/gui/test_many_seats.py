@@ -262,6 +262,6 @@ def test_the_list_says_that_a_game_is_being_loaded(hunting: AppContext, qtbot: Q
     dialog = ReadyMadeDialog(hunting, "treasure-hunt")
     qtbot.addWidget(dialog)
     dialog.show()
-    assert dialog.list.message.text() == "Loading Treasure Hunt ..."
+    assert dialog.list.message.text() == "Loading Treasure Hunt..."
     qtbot.waitUntil(lambda: dialog.list.list.count() > 0)
     assert not dialog.list.message.isVisible()

@@ -1,6 +1,6 @@
 """What a lineage shows, and where: a column of dots for each group of individuals, the best one at its top.
 
-A column with more dots than fit below each other is as wide as it needs to be: then its rows have several.
+A column with too many dots for its height is wider, with several dots in a row.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def layout(lineage: Lineage, left: float, top: float, column: float, height: flo
 
 
 def _dots_in_a_row(count: int, width: float, height: float) -> int:
-    """As few that dots are far enough apart, or else as many that they are as far apart as possible."""
+    """The smallest number of dots in a row that keeps them `APART`, else the one with the largest distance."""
     best, widest = 1, 0.0
     for across in range(1, count + 1):
         pitch = min(width / across, height / math.ceil(count / across))

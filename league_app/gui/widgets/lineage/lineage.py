@@ -311,8 +311,8 @@ class LineageWidget(QAbstractScrollArea):
             painter.drawRect(self.viewport().rect().adjusted(0, 0, -1, -1))
 
     def _content(self) -> QPixmap:
-        """The picture of everything but what is under the mouse, drawn again only if it changes. All dots together are
-        kept apart: another dot is chosen more often than they change."""
+        """The cached picture without the highlight. Dots are cached separately, because the selection changes more
+        often."""
         size, ratio, left = self.viewport().size(), self.devicePixelRatioF(), self.visible_columns.left
         key = (self._lineage, self._layout, size.toTuple(), ratio, theme.current())
         if (*key, self._chosen) == self._key:

@@ -39,6 +39,7 @@ from league_app.gui.widgets.visible_time import VisibleTime
 SCROLL = 1_000_000  # steps of the horizontal scroll bar for all spans
 DRAG = 6  # pixels that the mouse must move to choose a range
 ZOOM = 1.25  # for one step of the wheel
+NO_DATA = "No timeline data yet"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class TimelineWidget(QAbstractScrollArea):
 
     follow_changed = Signal(bool)
 
-    def __init__(self, name: str = "Timeline", empty: str = "No spans of time yet", icon: str = "clock") -> None:
+    def __init__(self, name: str = "Timeline", empty: str = NO_DATA, icon: str = "clock") -> None:
         super().__init__()
         self._spans, self.visible_time, self._follow = TimelineSpans(), VisibleTime(), False
         self._rows: list[TimelineRow] = []

@@ -282,7 +282,7 @@ def test_an_agent_whose_loss_is_not_finite_stops_and_the_others_go_on(
         assert report is not None
         assert environment.population.players[1].payload == kept
         assert report.updates[0] == report.updates[2] > report.updates[1]
-        assert "agent 2 learns no more" in environment.notes[-1].text
+        assert "agent 2 has stopped learning" in environment.notes[-1].text
         assert environment.still_learning
 
 

@@ -250,4 +250,4 @@ def test_a_session_with_free_learners_reports_its_processes_and_can_be_resumed(
     )
     [end] = of(Ended, rest)
     assert (end.how, end.reason.partition(";")[0]) == (How.FINISHED, "12 epochs")
-    assert not [event for event in of(Log, rest) if "learns no more" in event.text]
+    assert not [event for event in of(Log, rest) if "has stopped learning" in event.text]
