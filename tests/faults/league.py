@@ -19,7 +19,7 @@ from engine.seeding import derive
 GAME = new_game("pong", points=1, step_limit=60)
 WELL = [AgentSpec(f"well{n}", "fault") for n in range(3)] + [AgentSpec(f"shared{n}", "shared-fault") for n in range(3)]
 WATCHDOG = 60.0  # seconds: enough for healthy players on a busy machine
-SHORT_WATCHDOG = 3.0  # seconds, for players that never answer
+SHORT_WATCHDOG = 10.0  # seconds, as by default, for players that never answer
 MEMORY = 300  # MB
 
 

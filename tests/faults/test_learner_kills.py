@@ -251,16 +251,16 @@ def run_trainer(end: socket.socket) -> None:
 
 def test_a_learner_that_stalls_is_named_ended_and_started_again() -> None:
     buffers = new_buffers([0, 1], turns=40)
-    limits = LearnerLimits(timeout=2.0, restarts=1000)
-    with AsynchronousLearners(
-        [new_group([0, 1], seconds=0.01)], buffers, 2, ANY_NUMBER, limits=limits, **STAND_IN
-    ) as all_:
+    options: Any = {"limits": PATIENT, **STAND_IN}
+    with AsynchronousLearners([new_group([0, 1], seconds=0.01)], buffers, 2, ANY_NUMBER, **options) as all_:
         processes = all_.processes
         all_.start()
         until(lambda: pumped(processes) and processes.updates(0) > 3)
         stalled = pid_of(processes)
         os.kill(stalled, signal.SIGSTOP)
+        processes._limits = LearnerLimits(timeout=2.0, restarts=1000)  # not before: a healthy one may need longer
         until(lambda: pumped(processes) and not _runs(stalled))
+        processes._limits = PATIENT
         notes = processes.take_notes()
         assert any(n.startswith("learner 1 did not react for 2 s, so it was ended; it was") for n in notes)
         made = processes.updates(0)
@@ -299,7 +299,7 @@ def test_a_checkpoint_of_a_stopped_session_does_not_wait_for_a_stalled_learner(m
         stalled = pid_of(processes)
         os.kill(stalled, signal.SIGSTOP)
         add_rows(buffers, 20)
-        until(lambda: pumped(processes) and processes.updates(1) == 120)
+        until(lambda: pumped(processes) and processes.states[1].version == 120)
         learners.save_states(lambda: True)
         assert group.updates == [80, 120]
         assert [record.restarts for record in processes.records] == [0, 0]
@@ -395,8 +395,7 @@ def test_stopping_kills_a_learner_that_does_not_finish_its_update(monkeypatch: p
         until(lambda: pumped(processes) and status.activity is LearnerActivity.LEARNING and processes.updates(1) > 10)
         pids = [state.pid for state in processes.workers()]
     assert not any(_runs(pid) for pid in pids if pid is not None)
-    notes = processes.take_notes()
-    assert len(notes) == 1
-    assert notes[0].startswith("learner 1 did not stop in time, so it was killed; it was learning (update 0)")
+    [note] = [note for note in processes.take_notes() if note.startswith("learner 1")]  # the other one may be slow
+    assert note.startswith("learner 1 did not stop in time, so it was killed; it was learning (update 0)")
     assert processes.states[1].version > 10
     assert processes.states[0].read()[1].shape == (SIZE + 2,)  # type: ignore[index]

@@ -120,7 +120,7 @@ FAULTS = {
     "flood": _flood,
     "crumbs": _crumbs,
     "reseed": _reseed,
-    "slow": lambda: time.sleep(0.2),
+    "slow": lambda: time.sleep(1.5),
     "children": _children,
     "interrupt": _interrupt,
     "garbage": _garbage,

@@ -86,8 +86,9 @@ def test_an_agent_that_learned_no_more_is_not_trained_too_much_after_a_resume(mo
     assert run(FREE, saved=saved, epochs=10, evaluate_every=0)[0].updates == (50, 22, 50)
 
 
+@pytest.mark.slow
 def test_free_learners_make_the_updates_later_that_were_due_at_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learner_processes, "STOP", 0.1)  # the checkpoint is made while a learner does not react
+    monkeypatch.setattr(learner_processes, "STOP", 2.0)  # the other learner must have published its states by then
     stopping: list[bool] = []
     with experiment(FREE, epochs=10**6, evaluate_every=0, stopping=lambda: bool(stopping)) as environment:
         while not min(map(environment.updates_of, range(3))):
