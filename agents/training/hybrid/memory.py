@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import sys
 from contextlib import suppress
@@ -11,6 +12,8 @@ from types import TracebackType
 from typing import Self
 
 import psutil
+
+from engine.processes.process_tree import resident_memory
 
 LINUX = sys.platform == "linux"
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
@@ -64,6 +67,18 @@ def _resident() -> dict[str, int]:
     """Bytes of the resident memory of this process, by kind."""
     found = {name: int(size) << 10 for name, size in ENTRY.findall(STATUS.read_text())}
     return found if len(found) == 4 else {}
+
+
+def own_memory(pid: int) -> int | None:
+    """Bytes of memory that a process holds besides pages of files and shared memory: these exist once, whatever the
+    number of processes. Elsewhere than on Linux they are included. None if it has ended."""
+    if LINUX:
+        try:
+            _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
+            return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, ValueError):
+            return None
+    return resident_memory(pid)
 
 
 def available_memory() -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 from agents.training.hybrid.arrays import SharedTask
 from agents.training.hybrid.failures import Failure
+from agents.training.hybrid.memory import own_memory
 from agents.training.hybrid.model_process import FIT, RUN
 from agents.training.hybrid.model_status import Activity, ModelStatus
 from agents.training.hybrid.outcome import LearningPlan, Outcome
@@ -21,7 +22,6 @@ from engine.errors import RingsideError
 from engine.processes.bootstrap import NICE_PROGRAM, OUT_OF_MEMORY, ChildSetup
 from engine.processes.channel import Disconnected, ProtocolError
 from engine.processes.child import PULSE, ChildProcess, Selector
-from engine.processes.process_tree import resident_memory
 
 logger = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ class ProcessWorker(Worker):
         self.started = False  # whether it has sent that it is ready
         self.ended = ""  # why its process has ended
         self._status = ModelStatus()
-        self._resident = 0  # bytes, when its job began
+        self._held = 0  # bytes of memory, when its job began
         self._pulse, self._pulse_seen = 0, time.monotonic()
 
     def connect(self, task: SharedTask, plan: LearningPlan, fit: str, setup: ChildSetup) -> None:
@@ -153,12 +153,12 @@ class ProcessWorker(Worker):
 
     @property
     def grown(self) -> int | None:
-        resident = resident_memory(self.pid) if self.pid else None
-        return None if resident is None else max(resident - self._resident, 0)
+        held = own_memory(self.pid) if self.pid else None
+        return None if held is None else max(held - self._held, 0)
 
     def begin(self, job: Job) -> None:
         super().begin(job)
-        self._resident = (resident_memory(self.pid) if self.pid else None) or 0
+        self._held = (own_memory(self.pid) if self.pid else None) or 0
         self._send(["train", job.number], codec.dump(job.genome).encode())
 
     def stop(self) -> None:

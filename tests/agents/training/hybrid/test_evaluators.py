@@ -24,6 +24,8 @@ from agents.training.hybrid.evaluators import (
 )
 from agents.training.hybrid.genome import ConvGene, DenseGene, Genome
 from agents.training.hybrid.outcome import LearningPlan, Outcome
+from agents.training.hybrid.process_workers import ProcessWorker, ProcessWorkers
+from agents.training.hybrid.workers import Job
 from engine.errors import BadValue
 from tests.agents.training.hybrid.evaluating import Setting
 from tests.agents.training.hybrid.failing_fits import HERE
@@ -254,6 +256,26 @@ def test_processes_map_the_same_examples() -> None:
         private = [_kilobytes(entry, "Private_Dirty") for entry in entries]
         assert max(private) << 10 < size, "no process has a copy of its own"
     assert _inodes(maps[0], 2 * size) & _inodes(maps[1], 2 * size), "they map the same memory"
+
+
+def test_shared_examples_are_no_memory_of_a_model() -> None:
+    """A model that has read all examples needs no less memory for the rest of its training."""
+    draws = np.random.default_rng(1)
+    part = examples(draws.normal(size=(60_000, 256)), draws.integers(0, 3, 60_000), 3)
+    task, genome = shared_task(Task(part, part)), Genome((), (DenseGene(4),))
+    with ProcessWorkers(task, LearningPlan(epochs=3), ["cpu"], fit=f"{HERE}:fit_for_ever") as workers:
+        workers.resize(1)
+        [worker] = workers.workers
+
+        def after_a_look() -> ProcessWorker:
+            workers.wait(0.1, lambda: False)
+            return worker
+
+        until(lambda: after_a_look().ready)
+        worker.begin(Job(1, genome, 1000, 1000, 1 << 20))
+        until(lambda: after_a_look().epoch == 2)
+        assert worker.grown is not None
+        assert worker.grown < part.inputs.nbytes / 2
 
 
 def _kilobytes(entry: str, name: str) -> int:
