@@ -1,7 +1,8 @@
 """Distributes the models of a search over workers, and trains a model that failed a second time.
 
 Those that take longest begin first, so that none of them is left alone at the end. A model that fails is trained once
-more, alone if others could have been the cause, and then has an outcome with an error.
+more, alone if others could have been the cause. If others could have been the cause of its second failure for the first
+time, it is trained a third time, alone. Then it has an outcome with an error.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ class Evaluator(Closing):
             return None
         failures = (*job.failures, result)
         again = replace(job, failures=failures)
-        if attempts < ATTEMPTS:
+        if attempts < ATTEMPTS or again.alone != job.alone:
             self._waiting.append(again)  # at the end: if it is trained alone, others need not wait for it
             text = f"a model of {job.parameters:,} parameters failed: {result.text}. It is trained once more"
             self._note(text + ", alone" * again.alone, True)

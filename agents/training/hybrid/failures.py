@@ -17,7 +17,12 @@ class Failure:
 
     text: str
     memory: bool = False  # it ran out of memory
-    died: bool = False  # its process ended: what else ran on the machine may have been the cause
+    died: bool = False  # its process ended
+
+    @property
+    def by_others(self) -> bool:
+        """Whether models that were trained at the same time may have been the cause."""
+        return self.memory or self.died
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -35,8 +40,7 @@ def failure_of(error: BaseException) -> Failure:
 
 def describe(failures: Sequence[Failure]) -> str:
     """Why a model has no fitness, after all its attempts."""
-    last = failures[-1]
-    if last.memory:
-        return f"{last.text}, also when it was trained alone. Smaller minibatches or smaller models need less"
-    alone = ", also when it was trained alone" if last.died and len(failures) > 1 else ""
-    return f"{last.text}{alone}"
+    *earlier, last = failures
+    alone = ", also when it was trained alone" if last.by_others and any(one.by_others for one in earlier) else ""
+    advice = ". Smaller minibatches or smaller models need less" if last.memory else ""
+    return f"{last.text}{alone}{advice}"

@@ -42,7 +42,7 @@ class Job:
     @property
     def alone(self) -> bool:
         """Whether no other model may be trained meanwhile, because that may have been the cause of a failure."""
-        return any(failure.memory or failure.died for failure in self.failures)
+        return any(failure.by_others for failure in self.failures)
 
 
 class Finished(NamedTuple):

@@ -18,6 +18,7 @@ from engine.errors import BadValue
 HERE = "tests.agents.training.hybrid.failing_fits"
 FOLDER = "RINGSIDE_TEST_FOLDER"  # variable: where functions note what they have done
 RAISES, DIES, STALLS, HUNGRY, REFUSES, ONCE = 31, 32, 33, 34, 35, 36  # widths
+FICKLE, OTHER = 40, 41
 
 
 def failing(width: int) -> Genome:
@@ -79,6 +80,25 @@ def fit_at_the_same_time(genome: Genome, task: TaskTensors, plan: LearningPlan, 
         return fit(genome, task, plan, watch)
     finally:
         running.unlink()
+
+
+def fit_beside_others(genome: Genome, task: TaskTensors, plan: LearningPlan, watch: Watch) -> Outcome:
+    """A model raises ValueError at first, and then its process dies each time. The other one trains until that has
+    happened."""
+    if genome.dense[0].width == OTHER:
+        while not (_made("died") or watch(1)):
+            time.sleep(0.005)
+        return fit(genome, task, plan, watch)
+    watch(1)
+    if not _noted("raised"):
+        raise ValueError("the first time")
+    _noted("died")
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def _made(name: str) -> bool:
+    return (Path(os.environ[FOLDER]) / name).exists()
 
 
 def fit_for_ever(genome: Genome, task: TaskTensors, plan: LearningPlan, watch: Watch) -> Outcome:

@@ -20,10 +20,12 @@ from engine.errors import BadValue
 from tests.agents.training.hybrid.evaluating import Setting
 from tests.agents.training.hybrid.failing_fits import (
     DIES,
+    FICKLE,
     FOLDER,
     HERE,
     HUNGRY,
     ONCE,
+    OTHER,
     RAISES,
     REFUSES,
     STALLS,
@@ -162,6 +164,18 @@ def test_a_model_whose_process_was_killed_is_trained_alone(folder: Path) -> None
     assert len(lines) == 7
 
 
+def test_a_model_that_dies_beside_others_at_its_second_attempt_is_trained_alone_after_that() -> None:
+    genomes = [failing(FICKLE), failing(OTHER)]
+    with Setting(PROCESSES, 2, fit=f"{HERE}:fit_beside_others") as setting:
+        failed, other = setting.outcomes(genomes)
+    assert failed.error == "in epoch 1 its process was killed by SIGKILL, also when it was trained alone"
+    assert (failed.attempts, other.attempts) == (3, 1)
+    assert [text.rpartition(": ")[2] for text, _ in setting.notes] == [
+        "the first time. It is trained once more",
+        "in epoch 1 its process was killed by SIGKILL. It is trained once more, alone",
+    ]
+
+
 def test_processes_end_when_the_search_is_killed() -> None:
     program = (
         "from tests.agents.training.hybrid.evaluating import Setting\n"
@@ -199,4 +213,14 @@ def test_failures_are_described_in_one_line() -> None:
     assert failure_of(KeyError()).text == "KeyError"
     assert failure_of(BadValue("a", 1, "2")).text == "a = 1: must be 2"
     assert len(failure_of(ValueError("long " * 1000)).text) < 600
-    assert describe([Failure("it broke"), Failure("it broke")]) == "it broke"
+
+
+def test_an_error_says_that_a_model_was_trained_alone_only_if_it_was() -> None:
+    broke, died, full = Failure("it broke"), Failure("it died", died=True), Failure("it was full", memory=True)
+    assert describe([broke, broke]) == "it broke"
+    assert describe([broke, died]) == "it died"
+    assert describe([died, broke]) == "it broke"
+    assert describe([died, died]) == "it died, also when it was trained alone"
+    advice = "Smaller minibatches or smaller models need less"
+    assert describe([full]) == f"it was full. {advice}"
+    assert describe([broke, died, full]) == f"it was full, also when it was trained alone. {advice}"
