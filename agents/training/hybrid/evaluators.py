@@ -17,6 +17,7 @@ from agents.training.hybrid.capacity import Capacity, Note
 from agents.training.hybrid.data import Task
 from agents.training.hybrid.devices import CPU, check_available, device_names
 from agents.training.hybrid.evaluation import Evaluator
+from agents.training.hybrid.memory import LINUX
 from agents.training.hybrid.model_process import FIT
 from agents.training.hybrid.outcome import LearningPlan
 from agents.training.hybrid.process_workers import ProcessLimits, ProcessWorkers
@@ -24,6 +25,7 @@ from agents.training.hybrid.workers import Job, SequentialWorkers, ThreadWorkers
 from engine.options import option, validate
 
 MODES = SEQUENTIAL, THREADS, PROCESSES, AUTO = ("sequential", "threads", "processes", "auto")
+LIMITED = (PROCESSES, AUTO)  # modes in which `model_memory` has an effect
 START = 2.0  # seconds until processes train: their server imports torch
 SPEED = 20e9  # multiplications a second of one core
 PASSES = 3  # as many multiplications as for an answer, for an answer and both gradients
@@ -44,7 +46,7 @@ class ConcurrencySettings:
     devices: str = option(CPU, help="assigned to models in turn: cpu, cuda:0, cuda:1 and so on, separated by commas")
     dynamic: bool = option(False, help="train fewer models at a time while other programs use the cores")
     model_memory: int = option(
-        0, low=0, high=1 << 20, help="megabytes that a process may use for its model; 0: no limit"
+        0, low=0, high=1 << 20, help="megabytes that a model may use in a process of its own; 0: no limit"
     )
 
     def __post_init__(self) -> None:
@@ -80,10 +82,11 @@ class _Chooser:
     time than it takes to start them."""
 
     def __init__(
-        self, mode: str, devices: Sequence[str], capacity: Capacity, examples: int, epochs: int, note: Note
+        self, mode: str, devices: Sequence[str], limited: bool, capacity: Capacity, updates: int, note: Note
     ) -> None:
-        self._given, self._devices, self._capacity, self._note = mode, devices, capacity, note
-        self._updates = PASSES * examples * epochs
+        """`limited`: whether the memory of a model is. `updates`: times that a model computes with each weight."""
+        self._given, self._devices, self._limited, self._capacity, self._note = mode, devices, limited, capacity, note
+        self._updates = updates
         self._mode = ""
 
     def choose(self, jobs: Sequence[Job], seconds: float) -> str:
@@ -98,6 +101,8 @@ class _Chooser:
 
     def _suited(self, jobs: Sequence[Job], seconds: float) -> tuple[str, str]:
         limit = self._capacity.limit
+        if self._limited:
+            return PROCESSES, "only the memory of a process can be limited"
         if limit == 1:
             return SEQUENTIAL, "only one at a time"
         if all(device != CPU for device in self._devices):
@@ -136,6 +141,10 @@ def new_evaluator(
         dynamic=settings.dynamic,
     )
     limits = limits or ProcessLimits(memory=settings.model_memory << 20 or None)
+    if limits.memory and (settings.mode not in LIMITED or not LINUX):
+        where = f"in mode {settings.mode}: only processes have one" if LINUX else "on this system: only Linux has one"
+        note(f"the limit of memory for a model (model_memory) has no effect {where}", True)
     maker = _Maker(task, plan, devices, fit, limits)
-    chooser = _Chooser(settings.mode, devices, capacity, len(task.train), plan.epochs, note)
+    updates = PASSES * len(task.train) * plan.epochs
+    chooser = _Chooser(settings.mode, devices, limits.memory is not None, capacity, updates, note)
     return Evaluator(plan, task.shape, task.outputs, capacity, chooser.choose, maker.make, note, span)

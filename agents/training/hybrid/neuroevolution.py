@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from agents.nets.network import Network, dump
 from agents.training.hybrid.evaluation import Evaluator
-from agents.training.hybrid.evaluators import SEQUENTIAL, new_evaluator
+from agents.training.hybrid.evaluators import LIMITED, SEQUENTIAL, new_evaluator
 from agents.training.hybrid.genome import Genome
 from agents.training.hybrid.individuals import layers_text
 from agents.training.hybrid.loaders import digest, task_of
@@ -117,12 +117,12 @@ class HybridNeuroevolution(Closing):
         return self.population
 
     def _evaluate_population_sequential(self) -> None:
-        """In this process, one after the other."""
-        self._evaluate(SEQUENTIAL)
+        """One after the other: in this process, or in one of their own if their memory is limited."""
+        self._evaluate(self._mode)
 
     def _evaluate_population_concurrent(self) -> None:
         """In the mode of the configuration; the outcomes are the same to the bit."""
-        self._evaluate(self.config.concurrency.mode)
+        self._evaluate(self._mode)
 
     def _evaluate(self, mode: str) -> None:
         pending = self._pending()
@@ -160,7 +160,8 @@ class HybridNeuroevolution(Closing):
     @property
     def _mode(self) -> str:
         config = self.config.concurrency
-        return SEQUENTIAL if config.concurrent_models == 1 else config.mode
+        limited = config.model_memory and config.mode in LIMITED
+        return SEQUENTIAL if config.concurrent_models == 1 and not limited else config.mode
 
     def _evaluator_of(self, mode: str) -> Evaluator:
         if self._evaluator is None or self._evaluator[0] != mode:

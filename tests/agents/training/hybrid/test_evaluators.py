@@ -195,6 +195,21 @@ def test_a_mode_is_chosen_by_the_time_that_models_take() -> None:
         assert setting.notes == [("models are trained in mode sequential: only one at a time", False)]
 
 
+@pytest.mark.parametrize(("mode", "models"), [(AUTO, 1), (AUTO, 2), (PROCESSES, 1)])
+def test_models_with_a_limit_of_memory_are_trained_in_processes(mode: str, models: int) -> None:
+    with Setting(mode, models, settings={"model_memory": 500}) as setting:
+        setting.outcomes(GENOMES[:2])
+        assert all(state.pid for state in setting.evaluator.states())
+        assert not [text for text, warning in setting.notes if warning]
+
+
+@pytest.mark.parametrize("mode", [SEQUENTIAL, THREADS])
+def test_a_limit_of_memory_that_has_no_effect_is_a_warning(mode: str) -> None:
+    with Setting(mode, settings={"model_memory": 500}) as setting:
+        text = "the limit of memory for a model (model_memory) has no effect"
+        assert setting.notes == [(f"{text} in mode {mode}: only processes have one", True)]
+
+
 # What is known meanwhile
 
 

@@ -72,11 +72,22 @@ def test_images_have_the_same_results_too() -> None:
     assert any(member.genome.convs for member in one.individuals)
 
 
-@pytest.mark.parametrize(("count", "expected"), [(1, "sequential"), (2, "threads"), (0, "sequential"), (99, "threads")])
+@pytest.mark.parametrize(
+    ("count", "mode", "limit", "expected"),
+    [
+        (1, "threads", 0, "sequential"),
+        (2, "threads", 0, "threads"),
+        (0, "auto", 0, "sequential"),
+        (99, "threads", 0, "threads"),
+        (1, "auto", 500, "auto"),
+        (1, "processes", 500, "processes"),
+        (1, "threads", 500, "sequential"),
+    ],
+)
 def test_the_number_of_concurrent_models_chooses_the_way(
-    count: int, expected: str, monkeypatch: pytest.MonkeyPatch
+    count: int, mode: str, limit: int, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    neuroevolution = new(concurrent_models=count, mode="threads")
+    neuroevolution = new(concurrent_models=count, mode=mode, model_memory=limit)
     modes: list[str] = []
     monkeypatch.setattr(neuroevolution, "_evaluate", modes.append)
     neuroevolution.evaluate_population()
