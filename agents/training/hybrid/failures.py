@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.errors import RingsideError
 
 LONGEST = 500  # characters
-MEMORY_TEXTS = ("not enough memory", "can't allocate memory", "out of memory")  # of torch's RuntimeErrors
+# In torch's RuntimeErrors, when memory is short. oneDNN, which computes convolutions, says no more than the last one;
+# "could not create a primitive descriptor" has other causes.
+NO_MEMORY = re.compile(
+    r"not enough memory|can't allocate memory|out of memory|std::bad_alloc"
+    r"|could not create a (primitive|memory object)$"
+)
 
 
 @dataclass(frozen=True)
@@ -28,10 +34,7 @@ class Failure:
 def failure_of(error: BaseException) -> Failure:
     """What an exception says."""
     text = " ".join(str(error).split())[:LONGEST]
-    memory = isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and any(part in text for part in MEMORY_TEXTS)
-    )
-    if memory:
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and NO_MEMORY.search(text)):
         return Failure("it ran out of memory", memory=True)
     if isinstance(error, RingsideError):
         return Failure(text)

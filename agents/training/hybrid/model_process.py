@@ -29,6 +29,10 @@ def serve(end: socket.socket, task: SharedTask, plan: LearningPlan, device: str,
         return ModelProcess(Channel(end), task, plan, device, ModelStatus(status), fit).run()
     except ProtocolError:  # the search has closed the connection
         return 0
+    except (MemoryError, RuntimeError) as error:  # outside of the training of a model, such as when it starts
+        if failure_of(error).memory:
+            return OUT_OF_MEMORY
+        raise
 
 
 class ModelProcess:

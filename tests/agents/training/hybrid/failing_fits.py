@@ -17,8 +17,16 @@ from engine.errors import BadValue
 
 HERE = "tests.agents.training.hybrid.failing_fits"
 FOLDER = "RINGSIDE_TEST_FOLDER"  # variable: where functions note what they have done
+TOO_LARGE = "fit_with_all_memory"
 RAISES, DIES, STALLS, HUNGRY, REFUSES, ONCE = 31, 32, 33, 34, 35, 36  # widths
 FICKLE, OTHER = 40, 41
+
+
+def __getattr__(name: str) -> object:
+    """There is not enough memory for a function of this name."""
+    if name == TOO_LARGE:
+        raise MemoryError
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def failing(width: int) -> Genome:
