@@ -124,12 +124,19 @@ class Workers(Closing):
         """The jobs that have ended since the last call."""
 
 
+class SequentialWorker(Worker):
+    """This process."""
+
+    def stop(self) -> None:
+        self.job = None  # a KeyboardInterrupt has ended its training
+
+
 class SequentialWorkers(Workers):
     """This process: a job is done while `wait` waits."""
 
     def __init__(self, task: TaskTensors, plan: LearningPlan, fit: Fit) -> None:
         self._task, self._plan, self._fit = task, plan, fit
-        self._worker = Worker(0, str(task.device))
+        self._worker = SequentialWorker(0, str(task.device))
         self.workers = [self._worker]
         self._finished: list[Finished] = []
 

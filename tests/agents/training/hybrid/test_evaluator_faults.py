@@ -177,6 +177,23 @@ def test_a_model_that_dies_beside_others_at_its_second_attempt_is_trained_alone_
     ]
 
 
+def test_a_model_that_is_interrupted_by_ctrl_c_is_trained_once_more_and_no_other(
+    folder: Path, expected: list[Outcome]
+) -> None:
+    found: list[Outcome] = []
+    with Setting(SEQUENTIAL, fit=f"{HERE}:fit_until_ctrl_c") as setting:
+        with pytest.raises(KeyboardInterrupt):
+            found.extend(setting.evaluator.evaluate(GENOMES, lambda: False))
+        assert [state.state for state in setting.evaluator.states()] == ["idle"]
+        known = {outcome.key: outcome for outcome in found}
+        rest = [genome for genome in GENOMES if genome.key not in known]
+        known |= {outcome.key: outcome for outcome in setting.outcomes(rest)}
+    assert [known[genome.key] for genome in GENOMES] == expected
+    trained = (folder / "log").read_text().split()
+    assert len(trained) == len(GENOMES) + 1
+    assert trained[1] == trained[2]
+
+
 def test_processes_end_when_the_search_is_killed() -> None:
     program = (
         "from tests.agents.training.hybrid.evaluating import Setting\n"
