@@ -37,6 +37,9 @@ def find_records(league: League, query: RecordQuery, game: GameSpec, value: obje
     best = strongest(league, game, query.strongest) if not named and query.strongest else []
     agents = named or best or None
     found = select_matches(league, game, agents, query.matches, MOST_BYTES)
+    if found.matches and query.strongest and not agents:
+        needed = f"names of agents: all agents of {league.path.name} with rated matches of {game.name} are archived"
+        raise BadValue(query.setting, value, f"{needed}. Name some of them, or restore one")
     if not found.matches and query.required:
         raise BadValue(query.setting, value, _needed(league, query, game, found))
     names = league.names()

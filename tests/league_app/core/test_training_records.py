@@ -159,6 +159,19 @@ def test_agents_that_are_unknown_or_have_not_played_are_named(path: Path) -> Non
     refused(path, "source = 'New': .* with these options by New. Play a tournament first", source="New")
 
 
+@pytest.mark.parametrize("required", [True, False])
+def test_the_strongest_agents_are_never_all_agents_because_all_are_archived(path: Path, required: bool) -> None:
+    with League(path) as league:
+        for name in NAMES:
+            league.archive(league.agent(name).id)
+    needed = "source = '': must be names of agents: all agents of one.league with rated matches of pong are archived"
+    refused(path, f"{needed}. Name some of them, or restore one", required=required)
+    assert len(records_of(path, PONG, *NAMES)) == len(records_of(path, PONG)) == 6 * 2 * 6
+    with LeagueState(path, plugins=PLUGINS) as state:
+        state.league.archive(state.league.agent("Lazy").id, undo=True)
+        assert studied(state)[1][0] == "36 of 36 recorded matches of Lazy to learn from"
+
+
 def test_matches_of_other_rules_are_not_used(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pong, "version", 2)
     game = new_game("pong", points=1, step_limit=200)
