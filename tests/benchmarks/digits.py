@@ -27,8 +27,7 @@ from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 from agents.training.hybrid.evaluators import ConcurrencySettings, new_evaluator
 from agents.training.hybrid.individuals import layers_text
 from agents.training.hybrid.members import Member
-from agents.training.hybrid.neuroevolution import HybridNeuroevolution
-from agents.training.hybrid.predictions import logits_of
+from agents.training.hybrid.neuroevolution import HybridNeuroevolution, logits_of
 from agents.training.hybrid.search_state import network_of
 from engine.league.statistics import Z, interval
 from engine.processes.bootstrap import cores

@@ -15,9 +15,8 @@ from dataclasses import replace
 from agents.training.events import Span, WorkerState
 from agents.training.hybrid.capacity import Capacity, Note
 from agents.training.hybrid.estimates import memory_needed, multiplications
-from agents.training.hybrid.failures import describe
 from agents.training.hybrid.genome import Genome
-from agents.training.hybrid.outcome import LearningPlan, Outcome
+from agents.training.hybrid.outcome import LearningPlan, Outcome, describe_failures
 from agents.training.hybrid.workers import Finished, Job, Stop, Workers
 from engine.closing import Closing
 from engine.errors import BadValue
@@ -167,4 +166,5 @@ class Evaluator(Closing):
             text = f"a model of {job.parameters:,} parameters failed: {result.text}. It is trained once more"
             self._note(text + ", alone" * again.alone, True)
             return None
-        return Outcome(job.genome.key, job.parameters, error=describe(failures), seconds=seconds, attempts=attempts)
+        error = describe_failures(failures)
+        return Outcome(job.genome.key, job.parameters, error=error, seconds=seconds, attempts=attempts)

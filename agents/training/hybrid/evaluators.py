@@ -8,6 +8,7 @@ would depend on which models happen to be alike.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,15 +16,18 @@ from agents.training.events import Span
 from agents.training.hybrid.arrays import SharedTask, TaskArrays, local_arrays, shared_task
 from agents.training.hybrid.capacity import Capacity, Note
 from agents.training.hybrid.data import Task
-from agents.training.hybrid.devices import CPU, check_available, device_names
 from agents.training.hybrid.evaluation import Evaluator
 from agents.training.hybrid.memory import LINUX
 from agents.training.hybrid.model_process import FIT
 from agents.training.hybrid.outcome import LearningPlan
 from agents.training.hybrid.process_workers import ProcessLimits, ProcessWorkers
 from agents.training.hybrid.workers import Job, SequentialWorkers, ThreadWorkers, Workers
+from engine.errors import BadValue
 from engine.options import option, validate
 
+CPU = "cpu"
+DEVICE = re.compile(r"cpu|cuda(:\d+)?")
+DEVICES = "cpu, cuda:0, cuda:1 and so on, separated by commas"
 MODES = SEQUENTIAL, THREADS, PROCESSES, AUTO = ("sequential", "threads", "processes", "auto")
 LIMITED = (PROCESSES, AUTO)  # modes in which `model_memory` has an effect
 START = 2.0  # seconds until processes train: their server imports torch
@@ -52,6 +56,30 @@ class ConcurrencySettings:
     def __post_init__(self) -> None:
         validate(self)
         device_names(self.devices)
+
+
+def device_names(text: str) -> tuple[str, ...]:
+    """The devices that a setting names. Raises BadValue for one that torch does not know."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise BadValue("devices", text, DEVICES)
+    for name in names:
+        if not DEVICE.fullmatch(name):
+            raise BadValue("devices", name, DEVICES)
+    return names
+
+
+def check_available(names: Sequence[str]) -> None:
+    """Raise BadValue for a device that this machine lacks."""
+    if all(name == CPU for name in names):
+        return
+    import torch  # takes a second
+
+    count = torch.cuda.device_count()
+    known = ", ".join([CPU, *(f"cuda:{k}" for k in range(count))])
+    for name in names:
+        if name != CPU and int(name.partition(":")[2] or 0) >= count:
+            raise BadValue("devices", name, f"a device of this machine: {known}")
 
 
 class _Maker:

@@ -1,4 +1,7 @@
-"""A process that trains models, one after the other: it gets genomes and sends outcomes, as frames without pickle."""
+"""A process that trains models, one after the other: it gets genomes and sends outcomes, as frames without pickle.
+
+What it is doing is in memory that it shares with the search, which can read that after its death.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,59 @@ import dataclasses
 import importlib
 import select
 import socket
+import time
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Any
 
 from agents.training.hybrid.arrays import SharedTask
-from agents.training.hybrid.failures import failure_of
 from agents.training.hybrid.genome import Genome
-from agents.training.hybrid.model_status import Activity, ModelStatus
-from agents.training.hybrid.outcome import LearningPlan, Outcome
+from agents.training.hybrid.outcome import LearningPlan, Outcome, failure_of
 from engine import codec
+from engine.processes import launcher
 from engine.processes.bootstrap import OUT_OF_MEMORY
 from engine.processes.channel import Channel, ProtocolError
 
 RUN = "agents.training.hybrid.model_process:serve"
 FIT = "agents.training.hybrid.fitting:fit"
 PULSE = 0.25  # seconds between two heartbeats while it waits for a message
+ACTIVITY, EPOCH, HEARTBEAT = range(3)  # places of the status
+WORDS = 8  # of the status, of 8 bytes each
+WORD = 8
+
+
+class Activity(IntEnum):
+    """What a model process is doing."""
+
+    STARTING = 0
+    IDLE = 1
+    TRAINING = 2
+
+
+class ModelStatus:
+    """What one process is doing; it and the search have such an object on the same memory. A processor reads and writes
+    each number whole."""
+
+    def __init__(self, memory: Any = None) -> None:
+        self.memory = launcher.shared_memory(WORDS * WORD) if memory is None else memory
+        self._words = memoryview(self.memory).cast("B").cast("Q")
+
+    def set_activity(self, activity: Activity, epoch: int = 0) -> None:
+        words = self._words
+        words[EPOCH], words[ACTIVITY], words[HEARTBEAT] = epoch, activity, time.monotonic_ns()
+
+    @property
+    def activity(self) -> Activity:
+        return Activity(min(self._words[ACTIVITY], max(Activity)))
+
+    @property
+    def epoch(self) -> int:
+        return self._words[EPOCH]
+
+    @property
+    def pulse(self) -> int:
+        """Changes several times a second while the process runs."""
+        return self._words[HEARTBEAT]
 
 
 def serve(end: socket.socket, task: SharedTask, plan: LearningPlan, device: str, status: Any, fit: str) -> int:

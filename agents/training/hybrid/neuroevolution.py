@@ -32,7 +32,6 @@ from agents.training.hybrid.loaders import digest, task_of
 from agents.training.hybrid.members import Generation, Member
 from agents.training.hybrid.neuroevolution_config import NeuroevolutionConfig
 from agents.training.hybrid.outcome import Outcome
-from agents.training.hybrid.predictions import logits_of
 from agents.training.hybrid.search import Search
 from agents.training.hybrid.search_state import NO_GAME, network_of
 from engine.closing import Closing
@@ -270,3 +269,18 @@ class HybridNeuroevolution(Closing):
 
 def _note(text: str, warning: bool) -> None:
     logger.log(logging.WARNING if warning else logging.INFO, "%s", text)
+
+
+def logits_of(network: Network, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The logits of all outputs, a row for each input, computed as when the network plays."""
+    from agents.nets.inference import CHUNK, evaluating, inference_of  # here, because it imports torch
+
+    if inputs.shape[1:] != network.observation:
+        raise BadValue("inputs", inputs.shape, f"[rows, {', '.join(map(str, network.observation))}]")
+    obs = np.ascontiguousarray(inputs, np.float32)
+    logits, values = np.zeros((len(obs), network.actions), np.float32), np.zeros(len(obs), np.float32)
+    with evaluating():
+        inference = inference_of(network)
+        for at in range(0, len(obs), CHUNK):
+            inference.run(obs, logits, values, slice(at, at + CHUNK))
+    return logits

@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents.training.hybrid.arrays import SharedTask
-from agents.training.hybrid.failures import Failure
 from agents.training.hybrid.memory import own_memory
-from agents.training.hybrid.model_process import FIT, RUN
-from agents.training.hybrid.model_status import Activity, ModelStatus
-from agents.training.hybrid.outcome import LearningPlan, Outcome
+from agents.training.hybrid.model_process import FIT, RUN, Activity, ModelStatus
+from agents.training.hybrid.outcome import Failure, LearningPlan, Outcome
 from agents.training.hybrid.workers import Finished, Job, Stop, Worker, Workers
 from engine import codec
 from engine.errors import RingsideError

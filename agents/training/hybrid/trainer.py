@@ -23,9 +23,8 @@ from agents.training.events import (
     Workers,
 )
 from agents.training.hybrid.config import LEARNING_KINDS, HybridConfig
-from agents.training.hybrid.devices import check_available, device_names
 from agents.training.hybrid.evaluation import Evaluator
-from agents.training.hybrid.evaluators import new_evaluator
+from agents.training.hybrid.evaluators import check_available, device_names, new_evaluator
 from agents.training.hybrid.lessons import Lessons, lessons_from
 from agents.training.hybrid.members import Generation
 from agents.training.hybrid.run import Run

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from agents.training.events import WorkerState
-from agents.training.hybrid.failures import Failure, failure_of
 from agents.training.hybrid.genome import Genome
-from agents.training.hybrid.outcome import LearningPlan, Outcome
+from agents.training.hybrid.outcome import Failure, LearningPlan, Outcome, failure_of
 from engine.closing import Closing
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ import psutil
 import pytest
 
 from agents.training.hybrid.evaluators import PROCESSES, SEQUENTIAL, THREADS
-from agents.training.hybrid.failures import Failure, describe, failure_of
 from agents.training.hybrid.genome import DenseGene, Genome
-from agents.training.hybrid.outcome import LearningPlan, Outcome
+from agents.training.hybrid.outcome import Failure, LearningPlan, Outcome, describe_failures, failure_of
 from agents.training.hybrid.process_workers import ModelsFailed, ProcessLimits
 from engine.errors import BadValue
 from tests.agents.training.hybrid.evaluating import Setting
@@ -258,10 +257,10 @@ def test_failures_are_described_in_one_line() -> None:
 
 def test_an_error_says_that_a_model_was_trained_alone_only_if_it_was() -> None:
     broke, died, full = Failure("it broke"), Failure("it died", died=True), Failure("it was full", memory=True)
-    assert describe([broke, broke]) == "it broke"
-    assert describe([broke, died]) == "it died"
-    assert describe([died, broke]) == "it broke"
-    assert describe([died, died]) == "it died, also when it was trained alone"
+    assert describe_failures([broke, broke]) == "it broke"
+    assert describe_failures([broke, died]) == "it died"
+    assert describe_failures([died, broke]) == "it broke"
+    assert describe_failures([died, died]) == "it died, also when it was trained alone"
     advice = "Smaller minibatches or smaller models need less"
-    assert describe([full]) == f"it was full. {advice}"
-    assert describe([broke, died, full]) == f"it was full, also when it was trained alone. {advice}"
+    assert describe_failures([full]) == f"it was full. {advice}"
+    assert describe_failures([broke, died, full]) == f"it was full, also when it was trained alone. {advice}"

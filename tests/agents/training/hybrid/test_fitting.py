@@ -12,7 +12,7 @@ import torch
 from safetensors.numpy import load
 from torch.nn import functional
 
-from agents.training.hybrid import fitting, predictions
+from agents.training.hybrid import fitting, neuroevolution
 from agents.training.hybrid.arrays import local_arrays, shared_task
 from agents.training.hybrid.data import Task
 from agents.training.hybrid.fitting import Stopped, Watch, fit, tensors_of, torch_threads
@@ -66,7 +66,7 @@ def test_a_trained_network_plays_as_it_was_judged(genome: Genome) -> None:
     task = stripe_task()
     outcome = trained(genome, task)
     network = network_of(genome, outcome.tensors, task.shape, task.outputs)
-    played = predictions.logits_of(network, task.select.inputs)
+    played = neuroevolution.logits_of(network, task.select.inputs)
     judged = logits_of(load(outcome.tensors), genome, task.select.inputs).numpy()
     assert np.abs(played - judged).max() < 1e-4
     first, second = np.sort(judged, 1)[:, -1], np.sort(judged, 1)[:, -2]
