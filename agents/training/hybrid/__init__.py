@@ -1,7 +1,7 @@
 """The trainer `hybrid`: evolution chooses the architectures of networks, and each of them learns by gradient.
 
 - `config.py` has the settings of the trainer, `trainer.py` its loop, `run.py` and `state.py` its checkpoints.
-- `lessons.py` makes examples from a league: recorded matches, and matches that agents play for it.
+- `lessons/` makes examples from a league: recorded matches, and matches that agents play for it.
 - `genome.py` describes a model, `space.py` which models there are, `variation.py` how they are drawn and bred.
 - `search.py` says which models are trained next; it knows neither torch nor processes.
 - `fitting.py` trains one model (`module.py`), `evaluators.py` several at a time, `process_workers.py` in processes.

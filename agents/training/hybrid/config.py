@@ -8,8 +8,8 @@ from typing import ClassVar, Self, TypeVar
 
 from agents.nets.architecture import HIGHEST_TEMPERATURE, check_temperature
 from agents.training.hybrid.evaluators import ConcurrencySettings
-from agents.training.hybrid.lesson_practice import practice_bots
-from agents.training.hybrid.lesson_settings import STRONGEST, LessonSettings
+from agents.training.hybrid.lessons.practice import practice_bots
+from agents.training.hybrid.lessons.settings import STRONGEST, LessonSettings
 from agents.training.hybrid.metrics import METRICS
 from agents.training.hybrid.outcome import LearningPlan
 from agents.training.hybrid.search_settings import ENDS, SearchSettings

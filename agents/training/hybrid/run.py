@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.nets.pilot import agent
 from agents.training.events import Checkpoint, Player
 from agents.training.hybrid.config import HybridConfig
-from agents.training.hybrid.lessons import Lessons
+from agents.training.hybrid.lessons.lessons import Lessons
 from agents.training.hybrid.members import Member
 from agents.training.hybrid.search import Search
 from agents.training.hybrid.search_state import network_of

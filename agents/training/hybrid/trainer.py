@@ -25,7 +25,7 @@ from agents.training.events import (
 from agents.training.hybrid.config import LEARNING_KINDS, HybridConfig
 from agents.training.hybrid.evaluation import Evaluator
 from agents.training.hybrid.evaluators import check_available, device_names, new_evaluator
-from agents.training.hybrid.lessons import Lessons, lessons_from
+from agents.training.hybrid.lessons.lessons import Lessons, lessons_from
 from agents.training.hybrid.members import Generation
 from agents.training.hybrid.run import Run
 from agents.training.hybrid.search import CONVERGED, TARGET

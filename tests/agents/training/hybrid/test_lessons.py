@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.training.hybrid import lesson_examples, lesson_format, lesson_players
-from agents.training.hybrid import lessons as lessons_module
 from agents.training.hybrid.data import Examples
-from agents.training.hybrid.lesson_answers import weights_of
-from agents.training.hybrid.lesson_replay import Moves, Replay
-from agents.training.hybrid.lesson_sampling import Start, quotas, selecting, spread
-from agents.training.hybrid.lesson_settings import LessonSettings
-from agents.training.hybrid.lessons import Lessons, lessons_from
+from agents.training.hybrid.lessons import examples as lesson_examples
+from agents.training.hybrid.lessons import format as lesson_format
+from agents.training.hybrid.lessons import lessons as lessons_module
+from agents.training.hybrid.lessons import players as lesson_players
+from agents.training.hybrid.lessons.answers import weights_of
+from agents.training.hybrid.lessons.lessons import Lessons, lessons_from
+from agents.training.hybrid.lessons.replay import Moves, Replay
+from agents.training.hybrid.lessons.sampling import Start, quotas, selecting, spread
+from agents.training.hybrid.lessons.settings import LessonSettings
 from agents.training.records import MatchRecord
 from engine.errors import BadValue
 from engine.game import Game

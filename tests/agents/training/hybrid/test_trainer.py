@@ -223,7 +223,7 @@ def test_a_missing_device_is_refused_before_lessons_are_made() -> None:
 
 
 def test_a_session_that_is_stopped_among_its_lessons_has_no_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.training.hybrid.lesson_players.CALL", -1.0)
+    monkeypatch.setattr("agents.training.hybrid.lessons.players.CALL", -1.0)
     events = session(hybrid(), stop_after=0)
     assert not of(Checkpoint, events)
     assert events[-1].how is How.STOPPED

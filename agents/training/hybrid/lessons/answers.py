@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.training.hybrid.lesson_players import Players, Questions, Stop, StopWatch
-from agents.training.hybrid.lesson_practice import Practice
-from agents.training.hybrid.lesson_replay import LANES, Moves, Replay, Turns
-from agents.training.hybrid.lesson_sampling import Start
+from agents.training.hybrid.lessons.players import Players, Questions, Stop, StopWatch
+from agents.training.hybrid.lessons.practice import Practice
+from agents.training.hybrid.lessons.replay import LANES, Moves, Replay, Turns
+from agents.training.hybrid.lessons.sampling import Start
 from agents.training.records import MatchRecord
 from engine.closing import Closing
 from engine.errors import BadValue

@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from agents.training.hybrid.lesson_players import Players, Questions, Stop
+from agents.training.hybrid.lessons.players import Players, Questions, Stop
 from agents.training.matchmaking import joined_names, ready_bots, split_names
 from engine.closing import Closing
 from engine.game import RESIGN, Boards, Bools, Game, Indices, Ints

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from agents.training.hybrid.data import Examples
-from agents.training.hybrid.lesson_format import Lesson
-from agents.training.hybrid.lesson_replay import Moves, Replay
+from agents.training.hybrid.lessons.format import Lesson
+from agents.training.hybrid.lessons.replay import Moves, Replay
 from engine.errors import BadValue
 from engine.game import Game
 

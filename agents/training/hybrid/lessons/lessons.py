@@ -14,12 +14,12 @@ from typing import Self
 import numpy as np
 
 from agents.training.hybrid.data import Task
-from agents.training.hybrid.lesson_answers import Answered, answered, learned_seats, played, practised
-from agents.training.hybrid.lesson_examples import examples_of, most_examples
-from agents.training.hybrid.lesson_format import Lesson, pack, unpack
-from agents.training.hybrid.lesson_players import Stop, Stopped
-from agents.training.hybrid.lesson_sampling import Start, available, in_random_order, quotas, selecting, spread
-from agents.training.hybrid.lesson_settings import LessonSettings
+from agents.training.hybrid.lessons.answers import Answered, answered, learned_seats, played, practised
+from agents.training.hybrid.lessons.examples import examples_of, most_examples
+from agents.training.hybrid.lessons.format import Lesson, pack, unpack
+from agents.training.hybrid.lessons.players import Stop, Stopped
+from agents.training.hybrid.lessons.sampling import Start, available, in_random_order, quotas, selecting, spread
+from agents.training.hybrid.lessons.settings import LessonSettings
 from agents.training.matchmaking import joined_names
 from agents.training.records import MatchRecord
 from engine.errors import BadValue, NotConfirmed
