@@ -1,5 +1,7 @@
 """Trains one model. All ways to train several of them call `fit`, so their outcomes are the same to the bit.
 
+`attempt` is the boundary of what a genome can cause: an error becomes a `Failure`, and other models go on.
+
 A model draws all its random numbers from its own streams: initial weights, the order of the examples in each epoch, and
 dropout are functions of the plan's seed and the genome. Of all epochs, the one with the smallest cross-entropy on the
 examples for selection counts. The share of correct answers would be the wrong guide: of a hundred examples it has steps
@@ -11,8 +13,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 
 import torch
 from safetensors.numpy import save
@@ -23,7 +25,7 @@ from agents.training.hybrid.descent import new_step
 from agents.training.hybrid.genome import Genome
 from agents.training.hybrid.memory import PeakMemory
 from agents.training.hybrid.module import Model
-from agents.training.hybrid.outcome import LearningPlan, Outcome
+from agents.training.hybrid.outcome import LearningPlan, Outcome, Result, failure_of
 from engine.errors import BadValue
 from engine.seeding import derive
 
@@ -31,6 +33,7 @@ CHUNK = 256  # rows that are evaluated at once
 INTERVAL = 0.1  # seconds between two calls of `watch`
 
 Watch = Callable[[int], bool]  # gets the current epoch, from 1; returns whether training should stop
+Fit = Callable[[Genome, "TaskTensors", LearningPlan, Watch], Outcome]
 
 
 class Stopped(Exception):  # noqa: N818
@@ -67,12 +70,39 @@ def torch_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+def attempt(fit: Fit, genome: Genome, task: TaskTensors, plan: LearningPlan, watch: Watch) -> tuple[Result, float]:
+    """What `fit` returns, a failure, or None if it was stopped; and the seconds that it took, without those in `watch`,
+    which blocks while a session is paused."""
+    began, waited = time.perf_counter(), 0.0
+
+    def timed_watch(epoch: int) -> bool:
+        nonlocal waited
+        since = time.perf_counter()
+        try:
+            return watch(epoch)
+        finally:
+            waited += time.perf_counter() - since
+
+    result: Result = None
+    try:
+        result = fit(genome, task, plan, timed_watch)
+    except Stopped:
+        pass
+    except Exception as error:
+        result = failure_of(error)
+    if task.device.type == "cuda":  # only now: the error referred to the model's tensors
+        with suppress(RuntimeError):  # the device has failed, as the next model will say
+            torch.cuda.empty_cache()
+    seconds = time.perf_counter() - began - waited
+    return (replace(result, seconds=seconds) if isinstance(result, Outcome) else result), seconds
+
+
 def fit(genome: Genome, task: TaskTensors, plan: LearningPlan, watch: Watch) -> Outcome:
     """Trains a model on as many threads as torch uses at the moment: set `plan.threads` before. `watch` is called
     before every epoch, and every tenth of a second between two minibatches; this raises Stopped once it returns True.
     A model that diverges, or cannot be trained with this plan, has an outcome with an error; anything else that fails
     raises."""
-    began, parameters = time.perf_counter(), genome.parameters(task.arrays.shape, task.arrays.outputs)
+    parameters = genome.parameters(task.arrays.shape, task.arrays.outputs)
     with PeakMemory() as memory:
         try:
             with torch.inference_mode():
@@ -80,11 +110,7 @@ def fit(genome: Genome, task: TaskTensors, plan: LearningPlan, watch: Watch) -> 
             outcome = Outcome(genome.key, parameters, *found)
         except (Diverged, BadValue) as error:
             outcome = Outcome(genome.key, parameters, error=str(error))
-        finally:
-            if task.device.type == "cuda":
-                torch.cuda.empty_cache()
-    timed = {"seconds": time.perf_counter() - began, "peak_bytes": memory.peak}
-    return Outcome(**{**vars(outcome), **timed})
+    return replace(outcome, peak_bytes=memory.peak)
 
 
 class Fitting:

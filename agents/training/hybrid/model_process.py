@@ -16,7 +16,7 @@ from typing import Any
 
 from agents.training.hybrid.arrays import SharedTask
 from agents.training.hybrid.genome import Genome
-from agents.training.hybrid.outcome import LearningPlan, Outcome, failure_of
+from agents.training.hybrid.outcome import Failure, LearningPlan, Outcome, failure_of
 from engine import codec
 from engine.processes import launcher
 from engine.processes.bootstrap import OUT_OF_MEMORY
@@ -60,7 +60,7 @@ class ModelStatus:
 
     @property
     def pulse(self) -> int:
-        """Changes several times a second while the process runs."""
+        """When it was set last, in nanoseconds of the monotonic clock: several times a second while it runs."""
         return self._words[HEARTBEAT]
 
 
@@ -84,16 +84,16 @@ class ModelProcess:
     ) -> None:
         import torch
 
-        from agents.training.hybrid.fitting import Stopped, tensors_of
+        from agents.training.hybrid.fitting import tensors_of
 
         self._channel, self._plan, self._status = channel, plan, status
         status.set_activity(Activity.STARTING)
         module, _, name = fit.partition(":")
         self._fit: Callable[..., Outcome] = getattr(importlib.import_module(module), name)
-        self._stopped_error = Stopped
         torch.set_num_threads(plan.threads)
         self._task = tensors_of(task.arrays(), device)
         self._stopped: int | None = None  # the number of the model that is not wanted any more
+        self._error: ProtocolError | None = None  # of the connection, while a model was trained
         self._next: tuple[int, Genome] | None = None
 
     def run(self) -> int:
@@ -108,25 +108,30 @@ class ModelProcess:
 
     def _train(self, number: int, genome: Genome) -> bool:
         """Returns whether this process can train others: after it ran out of memory, its state is unknown."""
+        from agents.training.hybrid.fitting import attempt
+
         self._status.set_activity(Activity.TRAINING)
-        failure = None
-        try:
-            self._send_outcome(number, self._fit(genome, self._task, self._plan, self._watcher(number)))
-        except self._stopped_error:
-            self._channel.send(["stopped", number])
-        except ProtocolError:
-            raise
-        except Exception as error:
-            failure = failure_of(error)
-        if failure is not None:
-            self._channel.send(["failed", number, failure.text, failure.memory])
-        return failure is None or not failure.memory
+        result, seconds = attempt(self._fit, genome, self._task, self._plan, self._watcher(number))
+        if self._error is not None:
+            raise self._error
+        match result:
+            case Outcome():
+                self._send_outcome(number, result)
+            case Failure():
+                self._channel.send(["failed", number, result.text, result.memory, seconds])
+                return not result.memory
+            case None:
+                self._channel.send(["stopped", number, seconds])
+        return True
 
     def _watcher(self, number: int) -> Callable[[int], bool]:
         def watch(epoch: int) -> bool:
             self._status.set_activity(Activity.TRAINING, epoch)
-            self._exchange(0.0)
-            return self._stopped == number
+            try:
+                self._exchange(0.0)
+            except ProtocolError as error:
+                self._error = error
+            return self._error is not None or self._stopped == number
 
         return watch
 

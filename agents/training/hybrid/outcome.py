@@ -65,6 +65,9 @@ class Failure:
         return self.memory or self.died
 
 
+Result = Outcome | Failure | None  # of an attempt to train a model; None: it was stopped
+
+
 def failure_of(error: BaseException) -> Failure:
     """What an exception says."""
     text = " ".join(str(error).split())[:LONGEST]

@@ -99,7 +99,7 @@ class ProcessWorkers(Workers):
         self._failed_starts = 0 if worker.started else self._failed_starts + 1
         reason = worker.ended
         if worker.job is not None:
-            self._finished.append(worker.finish(worker.failure()))
+            self._finished.append(worker.finish(worker.failure(), worker.trained_seconds))
         worker.disconnect()
         if self._failed_starts >= MOST_STARTS:
             raise ModelsFailed(
@@ -132,6 +132,7 @@ class ProcessWorker(Worker):
         self.started = False  # whether it has sent that it is ready
         self.ended = ""  # why its process has ended
         self._status = ModelStatus()
+        self._begun = 0.0  # when its job began, by the monotonic clock, which all processes share
         self._held = 0  # bytes of memory, when its job began
         self._pulse, self._pulse_seen = 0, time.monotonic()
 
@@ -156,6 +157,7 @@ class ProcessWorker(Worker):
 
     def begin(self, job: Job) -> None:
         super().begin(job)
+        self._begun = time.monotonic()
         self._held = (own_memory(self.pid) if self.pid else None) or 0
         self._send(["train", job.number], codec.dump(job.genome).encode())
 
@@ -197,13 +199,14 @@ class ProcessWorker(Worker):
                 self.started = True
                 return []
             case ["outcome", int(k), dict(values)] if k == number:
-                return [self.finish(self._outcome(values, body))]
-            case ["failed", int(k), str(text), bool(memory)] if k == number:
+                outcome = self._outcome(values, body)
+                return [self.finish(outcome, outcome.seconds)]
+            case ["failed", int(k), str(text), bool(memory), float(seconds)] if k == number:
                 if memory:  # it exits
                     self._end("ran out of memory")
-                return [self.finish(Failure(text, memory))]
-            case ["stopped", int(k)] if k == number:
-                return [self.finish(None)]
+                return [self.finish(Failure(text, memory), seconds)]
+            case ["stopped", int(k), float(seconds)] if k == number:
+                return [self.finish(None, seconds)]
         raise ProtocolError("sent an invalid message")
 
     def _outcome(self, values: dict[str, Any], body: bytes) -> Outcome:
@@ -230,6 +233,11 @@ class ProcessWorker(Worker):
     def _end(self, reason: str) -> None:
         self.kill()
         self.ended = reason
+
+    @property
+    def trained_seconds(self) -> float:
+        """From the begin of its job to its last heartbeat."""
+        return max(self._status.pulse * 1e-9 - self._begun, 0.0)
 
     def failure(self) -> Failure:
         """Why its model has failed: its process has ended."""

@@ -6,8 +6,9 @@ has the state, `config` the settings.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Sequence
 
 from agents.training.events import (
     Champion,
@@ -64,7 +65,7 @@ def train(settings: HybridConfig, context: Context) -> Iterator[Event]:
         settings.concurrency(),
         cores=context.workers,
         note=console.note,
-        span=console.spans.append,
+        span=console.add_trained,
     ) as evaluator:
         console.evaluator = evaluator
         reason = yield from _generations(run, context, evaluator, console)
@@ -120,11 +121,11 @@ def _generations(
         elif search.end_reason() is not None:  # the limit was lowered at a resume
             return _end_reason(run, pace)
         resumed = False
-        began, waiting = time.monotonic(), {genome.key for genome in search.pending()}
+        waiting = {genome.key for genome in search.pending()}
         if not (yield from _train_models(run, evaluator, console, pace)):
             return None
-        seconds, generation = time.monotonic() - began, search.advance()
-        values = _metrics(run, generation) | _speed(run, waiting, seconds)
+        generation = search.advance()
+        values = _metrics(run, generation) | _speed(run, waiting, console.take_trained())
         yield Metrics(generation.number, tuple(values.items()))
         yield pace.progress(generation.number, _progress_text(run), generation.best)
 
@@ -191,16 +192,26 @@ def _metrics(run: Run, generation: Generation) -> dict[str, float]:
     return {name: float(value) for name, value in values.items()}
 
 
-def _speed(run: Run, keys: Collection[str], seconds: float) -> dict[str, float]:
-    """Of the models with these keys: a session that is resumed has trained others of the generation earlier."""
+def _speed(run: Run, keys: Collection[str], spans: Sequence[Span]) -> dict[str, float]:
+    """Of the models with these keys: a session that is resumed has trained others of the generation earlier. `spans`:
+    when they were trained."""
     outcomes = {one.genome.key: one.outcome for one in run.search.members if one.genome.key in keys}
-    if not outcomes:
+    if not outcomes or not spans:
         return {}
-    busy = sum(outcome.seconds for outcome in outcomes.values() if outcome is not None)
+    seconds = max(covered(spans), 1e-9)
     return {
-        "speed/models": 60 * len(outcomes) / max(seconds, 1e-9),
-        "speed/concurrent": busy / max(seconds, 1e-9),
+        "speed/models": 60 * len(outcomes) / seconds,
+        "speed/concurrent": sum(span.seconds for span in spans) / seconds,
     }
+
+
+def covered(spans: Sequence[Span]) -> float:
+    """The seconds in which at least one of them lasts."""
+    found, end = 0.0, -math.inf
+    for span in sorted(spans, key=lambda span: span.start):
+        found += max(span.start + span.seconds - max(span.start, end), 0.0)
+        end = max(end, span.start + span.seconds)
+    return found
 
 
 def _progress_text(run: Run) -> str:
@@ -215,17 +226,27 @@ class Console:
     def __init__(self, context: Context) -> None:
         self._context, self._reported, self._began = context, time.monotonic(), 0.0
         self.evaluator: Evaluator | None = None  # as soon as there is one
-        self.spans: list[Span] = []
+        self._spans: list[Span] = []
+        self._trained: list[Span] = []  # of models, since the last call of `take_trained`
 
     def begin_span(self) -> None:
         """What the trainer does itself begins now."""
         self._began = time.time()
 
     def end_span(self, name: str) -> None:
-        self.spans.append(Span(TRAINER, name, self._began, max(time.time() - self._began, 0.0)))
+        self._spans.append(Span(TRAINER, name, self._began, max(time.time() - self._began, 0.0)))
+
+    def add_trained(self, span: Span) -> None:
+        """A model was trained."""
+        self._spans.append(span)
+        self._trained.append(span)
+
+    def take_trained(self) -> list[Span]:
+        found, self._trained = self._trained, []
+        return found
 
     def attend(self) -> bool:
-        """Whether training should stop."""
+        """Whether training should stop; blocks while it is paused."""
         self.report()
         return self._context.attend()
 
@@ -240,9 +261,9 @@ class Console:
         self._reported = now
         self.evaluator.set_cores(self._context.workers)
         self._context.send(Workers(self.evaluator.states()))
-        if self.spans:
-            self._context.send(Spans(tuple(self.spans)))
-            self.spans.clear()
+        if self._spans:
+            self._context.send(Spans(tuple(self._spans)))
+            self._spans.clear()
 
 
 # The end

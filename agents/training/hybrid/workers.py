@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agents.training.events import WorkerState
 from agents.training.hybrid.genome import Genome
-from agents.training.hybrid.outcome import Failure, LearningPlan, Outcome, failure_of
+from agents.training.hybrid.outcome import Failure, LearningPlan, Outcome, Result
 from engine.closing import Closing
 
 if TYPE_CHECKING:
-    from agents.training.hybrid.fitting import TaskTensors
+    from agents.training.hybrid.fitting import Fit, TaskTensors
 
 Stop = Callable[[], bool]
-Fit = Callable[..., Outcome]
 
 GRACE = 5.0  # seconds that threads may take to stop when they are closed
 
@@ -49,9 +48,9 @@ class Finished(NamedTuple):
 
     worker: Worker
     job: Job
-    result: Outcome | Failure | None  # None: it was stopped
+    result: Result
     began: float  # seconds since 1970
-    seconds: float
+    seconds: float  # of training, without pauses
 
 
 class Worker:
@@ -62,7 +61,7 @@ class Worker:
         self.job: Job | None = None
         self.done = self.restarts = 0
         self.epoch = 0
-        self._began, self._since = 0.0, 0.0
+        self._began = 0.0
 
     @property
     def name(self) -> str:
@@ -83,16 +82,16 @@ class Worker:
         return None
 
     def begin(self, job: Job) -> None:
-        self.job, self.epoch, self._began, self._since = job, 0, time.time(), time.perf_counter()
+        self.job, self.epoch, self._began = job, 0, time.time()
 
     def stop(self) -> None:
         """Its job is not wanted any more. It is not ready before it has noticed that."""
 
-    def finish(self, result: Outcome | Failure | None) -> Finished:
+    def finish(self, result: Result, seconds: float) -> Finished:
         assert self.job is not None
         job, self.job = self.job, None
         self.done += isinstance(result, Outcome)
-        return Finished(self, job, result, self._began, time.perf_counter() - self._since)
+        return Finished(self, job, result, self._began, seconds)
 
     def state(self, epochs: int) -> WorkerState:
         """For the panels."""
@@ -143,7 +142,7 @@ class SequentialWorkers(Workers):
         pass
 
     def wait(self, seconds: float, stop: Stop) -> None:
-        from agents.training.hybrid.fitting import torch_threads
+        from agents.training.hybrid.fitting import attempt, torch_threads
 
         def watch(epoch: int) -> bool:
             self._worker.epoch = epoch
@@ -151,8 +150,8 @@ class SequentialWorkers(Workers):
 
         if (job := self._worker.job) is not None:
             with torch_threads(self._plan.threads):
-                result = attempt(self._fit, job.genome, self._task, self._plan, watch)
-            self._finished.append(self._worker.finish(result))
+                result, seconds = attempt(self._fit, job.genome, self._task, self._plan, watch)
+            self._finished.append(self._worker.finish(result, seconds))
 
     def take(self) -> list[Finished]:
         finished, self._finished = self._finished, []
@@ -171,7 +170,7 @@ class ThreadWorkers(Workers):
 
         self._tasks, self._plan, self._fit = tasks, plan, fit
         self.workers: list[ThreadWorker] = []
-        self._ended: queue.Queue[tuple[ThreadWorker, Outcome | Failure | None]] = queue.Queue()
+        self._ended: queue.Queue[tuple[ThreadWorker, Result, float]] = queue.Queue()
         self._finished: list[Finished] = []
         self._closed = False
         self._threads_before = torch.get_num_threads()
@@ -188,8 +187,8 @@ class ThreadWorkers(Workers):
         try:
             ended = self._ended.get(timeout=seconds)
             while True:
-                worker, result = ended
-                self._finished.append(worker.finish(result))
+                worker, result, seconds_taken = ended
+                self._finished.append(worker.finish(result, seconds_taken))
                 ended = self._ended.get_nowait()
         except queue.Empty:
             pass
@@ -219,7 +218,7 @@ class ThreadWorker(Worker):
 
     def __init__(
         self, index: int, task: TaskTensors, plan: LearningPlan, fit: Fit,
-        ended: queue.Queue[tuple[ThreadWorker, Outcome | Failure | None]],
+        ended: queue.Queue[tuple[ThreadWorker, Result, float]],
     ) -> None:  # fmt: skip
         super().__init__(index, str(task.device))
         self._task, self._plan, self._fit, self._ended = task, plan, fit, ended
@@ -243,27 +242,15 @@ class ThreadWorker(Worker):
     def _run(self) -> None:
         import torch
 
+        from agents.training.hybrid.fitting import attempt
+
         torch.set_num_threads(self._plan.threads)  # another part belongs to each thread
         while (job := self._jobs.get()) is not None:
-            result = attempt(self._fit, job.genome, self._task, self._plan, self._watch)
+            result, seconds = attempt(self._fit, job.genome, self._task, self._plan, self._watch)
             if isinstance(result, Outcome):  # the memory of this process grows by other models too
                 result = replace(result, peak_bytes=0)
-            self._ended.put((self, result))
+            self._ended.put((self, result, seconds))
 
     def _watch(self, epoch: int) -> bool:
         self.epoch = epoch
         return self._unwanted.is_set()
-
-
-def attempt(
-    fit: Fit, genome: Genome, task: TaskTensors, plan: LearningPlan, watch: Callable[[int], bool]
-) -> Outcome | Failure | None:
-    """What `fit` returns; None if it was stopped."""
-    from agents.training.hybrid.fitting import Stopped
-
-    try:
-        return fit(genome, task, plan, watch)
-    except Stopped:
-        return None
-    except Exception as error:  # the boundary of what a genome can cause: other models continue
-        return failure_of(error)

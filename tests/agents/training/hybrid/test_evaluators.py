@@ -24,11 +24,12 @@ from agents.training.hybrid.evaluators import (
 )
 from agents.training.hybrid.genome import ConvGene, DenseGene, Genome
 from agents.training.hybrid.outcome import LearningPlan, Outcome
-from agents.training.hybrid.process_workers import ProcessWorker, ProcessWorkers
+from agents.training.hybrid.process_workers import ProcessLimits, ProcessWorker, ProcessWorkers
 from agents.training.hybrid.workers import Job
 from engine.errors import BadValue
+from tests.agents.training.hybrid.clocks import HOUR, Clock
 from tests.agents.training.hybrid.evaluating import Setting
-from tests.agents.training.hybrid.failing_fits import HERE
+from tests.agents.training.hybrid.failing_fits import DIES, HERE, RAISES, failing
 from tests.agents.training.hybrid.model_tasks import examples, image_genomes, stripe_task
 from tests.waiting import until
 
@@ -178,18 +179,29 @@ def test_a_device_that_the_machine_lacks_is_refused_by_name() -> None:
         Setting(settings={"devices": "cpu,cuda:77"})
 
 
-def test_a_mode_is_chosen_by_the_time_that_models_take() -> None:
+def test_a_mode_is_chosen_by_the_time_that_models_take(monkeypatch: pytest.MonkeyPatch) -> None:
     long = [Genome((ConvGene(64, 7), ConvGene(64, 7)), (DenseGene(16),))]
     with Setting(AUTO, 2, plan=LearningPlan(epochs=5000, patience=0)) as setting:
         outcomes = setting.evaluator.evaluate(long, lambda: len(setting.evaluator.states()) > 0)
         assert list(outcomes) == []
         assert setting.notes == [("models are trained in mode processes: 2 at a time, each on cores of its own", False)]
         setting.outcomes([])
-    with Setting(AUTO, 2) as setting:
+    with Setting(AUTO, 2, fit=f"{HERE}:fit_at_once") as setting, monkeypatch.context() as patch:
+        Clock(patch, "fitting", step=0.0)
         setting.outcomes(GENOMES[:2])
         reason = "they take less time so far than starting processes would, about 2 s"
         assert setting.notes == [(f"models are trained in mode sequential: {reason}", False)]
         assert [state.pid for state in setting.evaluator.states()] == [None]
+    with Setting(AUTO, 2, fit=f"{HERE}:fit_at_once") as setting, monkeypatch.context() as patch:
+        Clock(patch, "fitting", step=60.0)
+        setting.outcomes(GENOMES[:1])
+        assert [state.pid for state in setting.evaluator.states()] == [None]
+        setting.outcomes(GENOMES[1:3])
+        assert all(state.pid for state in setting.evaluator.states())
+        assert [text.split(":")[0] for text, _ in setting.notes] == [
+            "models are trained in mode sequential",
+            "models are trained in mode processes",
+        ]
     with Setting(AUTO, 1) as setting:
         setting.outcomes(GENOMES[:1])
         assert setting.notes == [("models are trained in mode sequential: only one at a time", False)]
@@ -238,6 +250,39 @@ def test_states_and_spans_say_what_each_worker_does(mode: str) -> None:
     assert {span.track for span in setting.spans} == {state.name for state in states}
     assert len(setting.spans) == len(GENOMES)
     assert all(span.name == "train" and span.seconds > 0 for span in setting.spans)
+
+
+@pytest.mark.parametrize("mode", [SEQUENTIAL, THREADS, PROCESSES])
+def test_pauses_are_no_time_of_training(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ("fitting",) if mode == SEQUENTIAL else ()  # threads and processes train on in a pause
+    clock = Clock(monkeypatch, "workers", "process_workers", *own)
+    genomes = [*GENOMES[:3], failing(RAISES)]
+    limits = ProcessLimits(timeout=1e9, first=1e9)
+    with Setting(mode, 2, fit=f"{HERE}:fit_or_fail", limits=limits) as setting:
+        outcomes = list(setting.evaluator.evaluate(genomes, clock.pause))
+    assert len(outcomes) == 4
+    seconds = {outcome.key: outcome.seconds for outcome in outcomes}
+    assert all(0 < taken < HOUR for taken in seconds.values())
+    assert set(seconds.values()) <= {span.seconds for span in setting.spans}
+    assert len(setting.spans) == 5, "one model was trained twice"
+    assert all(span.seconds < HOUR for span in setting.spans)
+
+
+def test_a_process_that_dies_has_trained_until_its_last_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, "workers", "process_workers")
+    with Setting(PROCESSES, 1, fit=f"{HERE}:fit_or_fail", limits=ProcessLimits(timeout=1e9, first=1e9)) as setting:
+        [failed] = setting.evaluator.evaluate([failing(DIES)], clock.pause)
+    assert failed.attempts == 2
+    assert len(setting.spans) == 2
+    assert all(span.seconds < HOUR for span in setting.spans)
+
+
+def test_pauses_do_not_change_the_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, "fitting", "workers")
+    with Setting(AUTO, 2, fit=f"{HERE}:fit_at_once") as setting:
+        for genome in GENOMES[:3]:
+            assert list(setting.evaluator.evaluate([genome], clock.pause))
+        assert [state.pid for state in setting.evaluator.states()] == [None]
 
 
 def test_processes_are_started_once_and_gone_afterwards() -> None:

@@ -22,6 +22,7 @@ from agents.training.events import (
     Log,
     Metrics,
     Progress,
+    Span,
     Spans,
     Workers,
 )
@@ -29,6 +30,7 @@ from agents.training.hybrid.config import HybridConfig
 from agents.training.hybrid.run import MODEL
 from agents.training.hybrid.search import Search
 from agents.training.hybrid.state import read
+from agents.training.hybrid.trainer import covered
 from agents.training.matchmaking import ready_bots
 from agents.training.trainer import metric_of
 from agents.training.validation import share_of, validate
@@ -36,6 +38,7 @@ from engine.errors import BadValue, UnknownName
 from engine.play.match import AgentSpec
 from engine.registry import TRAINERS, new_game
 from tests.agents.training.fake_context import GAME, FakeContext, InProcessEvaluator, of, trained
+from tests.agents.training.hybrid.clocks import HOUR, Clock
 
 TEACHER = AgentSpec("Tracker", "pong-bot", b'{"style": "tracker"}')
 QUICK: dict[str, Any] = {
@@ -192,6 +195,19 @@ def test_rates_count_the_models_that_were_trained_since_the_session_was_resumed(
     members = Search.load(read(of(Checkpoint, rest)[-1].state).search).members
     [seconds] = [one.outcome.seconds for one in members if one.genome == genome and one.outcome]
     assert 60 * rates["speed/concurrent"] / rates["speed/models"] == pytest.approx(seconds), "of one model"
+
+
+def test_pauses_do_not_count_in_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, "fitting", "trainer")
+    monkeypatch.setattr(FakeContext, "attend", lambda self: clock.pause())
+    rates = dict(of(Metrics, session(hybrid(max_generations=1)))[0].values)
+    assert rates["speed/concurrent"] == pytest.approx(1.0, abs=0.05)
+    assert rates["speed/models"] > 60 * 60 / HOUR, "4 models in several hours, but hardly any of that in training"
+
+
+def test_rates_are_of_the_time_in_which_models_were_trained() -> None:
+    assert covered([]) == 0
+    assert covered([Span("a", "train", 5.0, 1.0), Span("b", "train", 0.0, 2.0), Span("a", "train", 1.0, 3.0)]) == 5.0
 
 
 @pytest.mark.parametrize(("killed", "done"), [("new_evaluator", 0), ("validate", 1)])
