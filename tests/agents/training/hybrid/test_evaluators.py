@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from agents.training.events import WorkerState
-from agents.training.hybrid.arrays import shared_task
+from agents.training.hybrid.arrays import TaskArrays, shared_task
 from agents.training.hybrid.data import Task
 from agents.training.hybrid.estimates import memory_needed, multiplications
 from agents.training.hybrid.evaluators import (
@@ -22,6 +22,7 @@ from agents.training.hybrid.evaluators import (
     THREADS,
     ConcurrencySettings,
 )
+from agents.training.hybrid.fitting import TaskTensors, tensors_of
 from agents.training.hybrid.genome import ConvGene, DenseGene, Genome
 from agents.training.hybrid.outcome import LearningPlan, Outcome
 from agents.training.hybrid.process_workers import ProcessLimits, ProcessWorker, ProcessWorkers
@@ -205,6 +206,29 @@ def test_a_mode_is_chosen_by_the_time_that_models_take(monkeypatch: pytest.Monke
     with Setting(AUTO, 1) as setting:
         setting.outcomes(GENOMES[:1])
         assert setting.notes == [("models are trained in mode sequential: only one at a time", False)]
+
+
+def test_models_on_gpus_alone_are_trained_in_threads(monkeypatch: pytest.MonkeyPatch, expected: list[Outcome]) -> None:
+    """Without a GPU: its examples and models are on the CPU."""
+    asked: list[str] = []
+
+    def tensors_on_cpu(arrays: TaskArrays, device: str) -> TaskTensors:
+        asked.append(device)
+        return tensors_of(arrays, "cpu")
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr("agents.training.hybrid.fitting.tensors_of", tensors_on_cpu)
+    plan = LearningPlan(epochs=5000, patience=0)
+    with Setting(AUTO, 2, settings={"devices": "cuda:0,cuda:1"}) as setting:
+        assert setting.outcomes(GENOMES) == expected
+        reason = "processes would each load torch's libraries to the GPU"
+        assert setting.notes == [(f"models are trained in mode threads: {reason}", False)]
+        assert [state.pid for state in setting.evaluator.states()] == [None, None]
+    assert asked == ["cuda:0", "cuda:1"]
+    with Setting(AUTO, 2, plan=plan, settings={"devices": "cuda:0,cpu"}) as setting:
+        long = [Genome((ConvGene(64, 7), ConvGene(64, 7)), (DenseGene(16),))]
+        assert list(setting.evaluator.evaluate(long, lambda: bool(setting.notes))) == []
+        assert "mode processes" in setting.notes[0][0], "the CPU is used too"
 
 
 @pytest.mark.parametrize(("mode", "models"), [(AUTO, 1), (AUTO, 2), (PROCESSES, 1)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import weakref
 from dataclasses import replace
 from itertools import count
 
@@ -15,7 +16,7 @@ from torch.nn import functional
 from agents.training.hybrid import fitting, neuroevolution
 from agents.training.hybrid.arrays import local_arrays, shared_task
 from agents.training.hybrid.data import Task
-from agents.training.hybrid.fitting import Stopped, Watch, fit, tensors_of, torch_threads
+from agents.training.hybrid.fitting import Stopped, TaskTensors, Watch, attempt, fit, tensors_of, torch_threads
 from agents.training.hybrid.genome import SGD, ConvGene, DenseGene, Genome
 from agents.training.hybrid.outcome import LearningPlan, Outcome
 from agents.training.hybrid.search_state import network_of
@@ -196,6 +197,37 @@ def test_training_stops_in_the_middle_of_an_epoch(monkeypatch: pytest.MonkeyPatc
         trained(SMALL, stripe_task(), replace(PLAN, batch_size=20), watch)
     assert epochs[-1] == 1, "there are ten minibatches, and a look before each epoch"
     assert len(epochs) == 12
+
+
+class Kept:
+    """What a model keeps in memory."""
+
+
+@pytest.mark.parametrize("error", [None, ValueError, RuntimeError, Stopped])
+def test_the_memory_of_a_gpu_is_given_back_after_each_model(
+    error: type[Exception] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a GPU: a model that has nothing there, and what is called after it."""
+    alive: list[weakref.ref[Kept]] = []
+    seen: list[bool] = []
+
+    def fit_on_gpu(genome: Genome, task: TaskTensors, plan: LearningPlan, watch: Watch) -> Outcome:
+        kept = Kept()
+        alive.append(weakref.ref(kept))
+        if error is not None:
+            raise error("it broke")
+        return Outcome(genome.key, 1, 0.5)
+
+    def empty_cache() -> None:
+        seen.append(alive[-1]() is not None)
+        raise RuntimeError("CUDA error: device-side assert triggered")
+
+    monkeypatch.setattr(torch.cuda, "empty_cache", empty_cache)
+    local = tensors_of(local_arrays(spiral_task()), "cpu")
+    attempt(fit_on_gpu, SMALL, replace(local, device=torch.device("cuda:1")), PLAN, never)
+    assert seen == [False], "after the model's tensors are gone, also those that an error refers to"
+    attempt(fit_on_gpu, SMALL, local, PLAN, never)
+    assert len(seen) == 1, "there is nothing to give back"
 
 
 def test_more_memory_is_needed_for_larger_models() -> None:
