@@ -11,13 +11,13 @@ ILLEGAL = -1e9  # the logit of outputs that cannot be chosen; with infinity, 0 t
 
 
 class ExampleTensors:
-    """Examples on a device. On the CPU they are the arrays themselves."""
+    """Examples on a device. On the CPU, inputs and targets are the arrays themselves."""
 
     def __init__(self, arrays: ExampleArrays, device: torch.device) -> None:
         self.rows = len(arrays)
-        self.inputs, self.targets, self.weights = (
-            torch.from_numpy(array).to(device) for array in (arrays.inputs, arrays.targets, arrays.weights)
-        )
+        self.inputs, self.targets = (torch.from_numpy(array).to(device) for array in (arrays.inputs, arrays.targets))
+        # A copy, because it begins at a cache line: elsewhere, sums of products have other bits.
+        self.weights = torch.from_numpy(arrays.weights).clone().to(device)
         self.legal = None if arrays.legal is None else torch.from_numpy(arrays.legal).to(device)
         self.labels = self.targets.ndim == 1
 

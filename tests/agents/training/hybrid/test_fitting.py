@@ -6,15 +6,17 @@ import random
 import weakref
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from safetensors.numpy import load
 from torch.nn import functional
 
 from agents.training.hybrid import fitting, neuroevolution
-from agents.training.hybrid.arrays import local_arrays, shared_task
+from agents.training.hybrid.arrays import NAMES, ExampleArrays, local_arrays, shared_task
 from agents.training.hybrid.data import Task
 from agents.training.hybrid.fitting import Stopped, TaskTensors, Watch, attempt, fit, tensors_of, torch_threads
 from agents.training.hybrid.genome import SGD, ConvGene, DenseGene, Genome
@@ -98,6 +100,38 @@ def test_shared_memory_gives_the_same_outcome() -> None:
         with torch_threads(1):
             shared = fit(SMALL, tensors_of(shared_task(task).arrays(), "cpu"), PLAN, never)
         assert shared == trained(SMALL, task)
+
+
+def at_offset(array: NDArray[Any] | None, size: int) -> NDArray[Any] | None:
+    """A copy that begins so many bytes after a cache line, or the next place that its type allows."""
+    if array is None:
+        return None
+    memory = np.zeros(array.nbytes + 256, np.uint8)
+    first = -memory.ctypes.data % 64 + -(-size // array.itemsize) * array.itemsize
+    copy = memory[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def test_the_place_of_examples_in_memory_makes_no_difference() -> None:
+    draws = np.random.default_rng(1)
+    shares = draws.dirichlet(np.ones(5), 301).astype(np.float32)
+    weights = draws.uniform(0.1, 3.0, 301).astype(np.float32)
+    legal = np.ones((301, 5), np.uint8)
+    for targets in (shares, shares.argmax(1)):
+        part = examples(draws.normal(size=(301, 7)), targets, 5, weights=weights, legal=legal)
+        local = local_arrays(Task(part, part))
+        found = []
+        for size in range(0, 64, 4):
+            parts = [
+                ExampleArrays(*(at_offset(getattr(side, name), size) for name in NAMES))  # type: ignore[arg-type]
+                for side in (local.train, local.select)
+            ]
+            with torch_threads(1):
+                found.append(
+                    fit(SMALL, tensors_of(replace(local, train=parts[0], select=parts[1]), "cpu"), PLAN, never)
+                )
+        assert all(outcome == found[0] for outcome in found)
 
 
 def test_training_ends_after_epochs_without_a_smaller_loss_and_keeps_the_best_one() -> None:
