@@ -39,7 +39,7 @@ class Capacity:
             )
         self._control = LoadControl(self._wanted, threads, load or OtherPrograms(), clock) if dynamic else None
         self._cramped = False  # memory for another model was missing
-        self._peak = 0  # bytes that a model has needed at most
+        self._factor = 1.0  # how many times its estimate a model has needed at most
         self.limit = 0
         self.set_cores(cores)
 
@@ -67,19 +67,17 @@ class Capacity:
             self._note(text, False)
         return now
 
-    def add_peak(self, size: int) -> None:
-        """A model has needed so many bytes."""
-        self._peak = max(self._peak, size)
+    def add_peak(self, job: Job, size: int) -> None:
+        """A model has needed so many bytes: if these are more than was estimated, others may need more too."""
+        self._factor = max(self._factor, size / job.need)
 
     def has_memory(self, job: Job, training: Sequence[Worker]) -> bool:
         """Whether there is enough memory for another model beside those that train: they may still grow to what they
         need."""
         if not training:
             return True
-        need = max(job.need, self._peak)
-        growing = sum(
-            max(max(worker.job.need, self._peak) - (worker.grown or 0), 0) for worker in training if worker.job
-        )
+        need = self._expected(job)
+        growing = sum(max(self._expected(worker.job) - (worker.grown or 0), 0) for worker in training if worker.job)
         available = self._available()
         enough = available - RESERVE - growing >= need * (AGAIN if self._cramped else 1)
         if enough == self._cramped:
@@ -91,6 +89,9 @@ class Capacity:
                 grow = f", those that train {_size(growing)} more" if growing else ""
                 self._note(f"{text}{grow}, and {_size(available)} are available", True)
         return enough
+
+    def _expected(self, job: Job) -> int:
+        return round(job.need * self._factor)
 
 
 def models(count: int) -> str:

@@ -155,7 +155,7 @@ class Evaluator(Closing):
             self._span(Span(worker.name, "train", began, seconds))
         attempts = len(job.failures) + 1
         if isinstance(result, Outcome):
-            self._capacity.add_peak(result.peak_bytes)
+            self._capacity.add_peak(job, result.peak_bytes)
             return replace(result, attempts=attempts)
         if result is None:
             return None

@@ -72,13 +72,25 @@ def test_another_model_waits_for_memory_and_says_so_once() -> None:
     assert machine.texts() == ["there is enough memory for more models at a time again"]
 
 
-def test_a_model_is_expected_to_need_as_much_as_the_largest_before() -> None:
+def test_a_model_is_expected_to_exceed_its_estimate_as_much_as_others_before() -> None:
     machine = Machine()
     capacity, job = machine.capacity(), Job(2, GENOME, 100, 100, 10 * MB)
-    capacity.add_peak(2000 * MB)
-    machine.available = RESERVE + 3999 * MB
+    machine.available = RESERVE + 39 * MB
+    assert capacity.has_memory(job, [training(10 * MB)])
+    capacity.add_peak(Job(1, GENOME, 100, 100, 1000 * MB), 2000 * MB)
     assert not capacity.has_memory(job, [training(10 * MB)])
-    assert "another one may need 2.0 GB" in machine.texts()[0]
+    assert "another one may need 20 MB, those that train 20 MB more" in machine.texts()[0]
+    machine.available = RESERVE + 45 * MB
+    assert capacity.has_memory(job, [training(10 * MB)])
+
+
+def test_a_large_model_does_not_limit_the_number_of_small_ones() -> None:
+    machine = Machine()
+    capacity = machine.capacity()
+    capacity.add_peak(Job(1, GENOME, 100, 100, 3000 * MB), 2900 * MB)
+    machine.available = RESERVE + 100 * MB
+    assert capacity.has_memory(Job(2, GENOME, 100, 100, 50 * MB), [training(50 * MB)])
+    assert machine.notes == []
 
 
 def test_models_are_trained_one_at_a_time_while_memory_is_short(
