@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from agents.training.events import Span, WorkerState
-from agents.training.hybrid.capacity import Capacity, Note
+from agents.training.hybrid.capacity import Capacity, Note, models
 from agents.training.hybrid.estimates import memory_needed, multiplications
 from agents.training.hybrid.genome import Genome
 from agents.training.hybrid.outcome import LearningPlan, Outcome, describe_failures
@@ -34,15 +34,15 @@ class Evaluator(Closing):
         shape: tuple[int, ...],
         outputs: int,
         capacity: Capacity,
-        choose: Callable[[Sequence[Job], float], str],
+        choose: Callable[[Sequence[Job], float], tuple[str, str]],
         make: Callable[[str], Workers],
         note: Note,
         span: Callable[[Span], None] | None = None,
     ) -> None:
-        """`choose`: the mode for these jobs, given the seconds that all models together have taken so far."""
+        """`choose`: the mode for these jobs and the reason, given the seconds that all models have taken so far."""
         self._plan, self._shape, self._outputs = plan, shape, outputs
         self._capacity, self._choose, self._make, self._note, self._span = capacity, choose, make, note, span
-        self._mode = ""
+        self.mode = ""  # in which models are trained, since the first one
         self._workers: Workers | None = None
         self._waiting: deque[Job] = deque()
         self._jobs, self._seconds = 0, 0.0
@@ -127,10 +127,14 @@ class Evaluator(Closing):
     def _chosen(self) -> Workers:
         """The workers of the mode that suits best; those of the mode before must be idle to be replaced."""
         idle = self._workers is None or all(worker.job is None for worker in self._workers.workers)
-        if idle and self._waiting and (mode := self._choose(self._waiting, self._seconds)) != self._mode:
-            if self._workers is not None:
-                self._workers.close()
-            self._mode, self._workers = mode, self._make(mode)
+        if idle and self._waiting:
+            mode, reason = self._choose(self._waiting, self._seconds)
+            if mode != self.mode:
+                if self._workers is not None:
+                    self._workers.close()
+                self.mode, self._workers = mode, self._make(mode)
+                at_once = models(min(self._workers.max_count, self._capacity.limit))
+                self._note(f"evaluation mode {mode}: {at_once} at a time{f', {reason}' if reason else ''}", False)
         assert self._workers is not None
         return self._workers
 

@@ -109,35 +109,30 @@ class _Chooser:
     """Chooses the mode. `auto` begins in this process, and changes to processes once it is clear that they save more
     time than it takes to start them."""
 
-    def __init__(
-        self, mode: str, devices: Sequence[str], limited: bool, capacity: Capacity, updates: int, note: Note
-    ) -> None:
+    def __init__(self, mode: str, devices: Sequence[str], limited: bool, capacity: Capacity, updates: int) -> None:
         """`limited`: whether the memory of a model is. `updates`: times that a model computes with each weight."""
-        self._given, self._devices, self._limited, self._capacity, self._note = mode, devices, limited, capacity, note
+        self._given, self._devices, self._limited, self._capacity = mode, devices, limited, capacity
         self._updates = updates
-        self._mode = ""
+        self._mode = mode if mode != AUTO else ""
 
-    def choose(self, jobs: Sequence[Job], seconds: float) -> str:
-        """The mode for these jobs; all models so far have taken so many seconds."""
-        if self._given != AUTO or self._mode == PROCESSES:
-            return self._mode or self._given
-        mode, reason = self._suited(jobs, seconds)
-        if mode != self._mode:
-            self._mode = mode
-            self._note(f"models are trained in mode {mode}: {reason}", False)
-        return mode
+    def choose(self, jobs: Sequence[Job], seconds: float) -> tuple[str, str]:
+        """The mode for these jobs, and why it was chosen; all models so far have taken so many seconds."""
+        if self._mode == PROCESSES or self._given != AUTO:
+            return self._mode, ""
+        self._mode, reason = self._suited(jobs, seconds)
+        return self._mode, reason
 
     def _suited(self, jobs: Sequence[Job], seconds: float) -> tuple[str, str]:
         limit = self._capacity.limit
         if self._limited:
             return PROCESSES, "only the memory of a process can be limited"
         if limit == 1:
-            return SEQUENTIAL, "only one at a time"
+            return SEQUENTIAL, ""
         if all(device != CPU for device in self._devices):
             return THREADS, "processes would each load torch's libraries to the GPU"
         left = sum(job.work for job in jobs) * self._updates / SPEED
         if (seconds + left) * (1 - 1 / limit) >= START:
-            return PROCESSES, f"{limit} at a time, each on cores of its own"
+            return PROCESSES, "each on cores of its own"
         return SEQUENTIAL, f"they take less time so far than starting processes would, about {START:g} s"
 
 
@@ -174,5 +169,5 @@ def new_evaluator(
         note(f"the limit of memory for a model (model_memory) has no effect {where}", True)
     maker = _Maker(task, plan, devices, fit, limits)
     updates = PASSES * len(task.train) * plan.epochs
-    chooser = _Chooser(settings.mode, devices, limits.memory is not None, capacity, updates, note)
+    chooser = _Chooser(settings.mode, devices, limits.memory is not None, capacity, updates)
     return Evaluator(plan, task.shape, task.outputs, capacity, chooser.choose, maker.make, note, span)

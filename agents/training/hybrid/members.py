@@ -64,6 +64,10 @@ class Generation:
     species: int  # from which the next generation is bred; 1 unless parents are chosen within species
     seconds: float  # training time of all its models together
 
+    def __str__(self) -> str:
+        text = f"generation {self.number}: best {self.best:.4f}, mean {self.mean:.4f}, {self.evaluated} models trained"
+        return f"{text}, mutation rate of the next {self.mutation_rate:.2f}"
+
 
 def ranked(members: Sequence[Member]) -> list[Member]:
     """The members that did not fail, the best first."""

@@ -51,9 +51,27 @@ class Evaluated:
     member: Member
     done: int  # models of this generation that need no more training
     total: int
+    mode: str  # in which it was trained: sequential, threads or processes
+
+    def __str__(self) -> str:
+        outcome, member = self.member.outcome, self.member
+        found = "not trained yet" if outcome is None else outcome.error or f"fitness {outcome.fitness:.4f}"
+        place = f"generation {self.generation}, {self.done} of {self.total} models"
+        return f"{place} ({self.mode}): model {member.number}, {layers_text(member.genome)}: {found}"
 
 
-Progress = Callable[[Evaluated | Generation], None]
+@dataclass(frozen=True)
+class Note:
+    """What else a user should know, such as the mode of evaluation, or that memory is short."""
+
+    text: str
+    warning: bool = False
+
+    def __str__(self) -> str:
+        return f"warning: {self.text}" if self.warning else self.text
+
+
+Progress = Callable[[Evaluated | Generation | Note], object]
 
 
 class HybridNeuroevolution(Closing):
@@ -71,7 +89,8 @@ class HybridNeuroevolution(Closing):
     ) -> None:
         """The loaders are read once: iterables of batches (inputs, targets) or (inputs, targets, weights), such as
         torch's DataLoader, or such a pair of arrays. `saved`: what `save` returned, to continue that search.
-        `progress` is called after every model and every generation, in the thread that evolves."""
+        `progress` is called after every model and every generation, and for notes such as the mode of evaluation, in
+        the thread that evolves: `progress=print` shows them as text."""
         self.config = NeuroevolutionConfig.read(config)
         data, search = self.config.data, self.config.search
         self.task = task_of(train_loader, test_loader, data.num_classes, data.max_examples)
@@ -83,7 +102,8 @@ class HybridNeuroevolution(Closing):
             if self._search.data != name:
                 raise BadValue("saved", f"examples {self._search.data}", f"of the examples of these loaders ({name})")
         self._progress = progress
-        self._evaluator: tuple[str, Evaluator] | None = None  # with its mode
+        self._evaluator: tuple[str, Evaluator] | None = None  # with the mode of its settings
+        self.evaluation_mode = ""  # in which the latest model was trained: sequential, threads or processes
         self._stop = threading.Event()
         self._lock = threading.RLock()  # `save`, `stop` and the properties may be called by other threads
 
@@ -93,9 +113,6 @@ class HybridNeuroevolution(Closing):
         """Runs until the search has converged, reached its target or its last generation, or `stop` is called; returns
         the best genome. A KeyboardInterrupt ends it too: what was trained so far is kept, for `save` and for another
         call of `evolve`."""
-        config = self.config.concurrency
-        at_once = "one model" if config.concurrent_models == 1 else f"up to {config.concurrent_models} models"
-        logger.info("evaluating %s at a time, mode %s", at_once, self._mode)
         try:
             while self.end_reason is None and not self._stop.is_set():
                 self.evaluate_population()
@@ -127,7 +144,8 @@ class HybridNeuroevolution(Closing):
         pending = self._pending()
         if not pending:
             return
-        outcomes = self._evaluator_of(mode).evaluate(pending, self._stop.is_set)
+        evaluator = self._evaluator_of(mode)
+        outcomes = evaluator.evaluate(pending, self._stop.is_set)
         with closing(cast(Generator[Outcome], outcomes)):  # ends training if this method ends before it
             for outcome in outcomes:
                 with self._lock:
@@ -137,18 +155,20 @@ class HybridNeuroevolution(Closing):
                 if outcome.error:
                     logger.warning("model %d failed: %s", member.number, outcome.error)
                 done = sum(one.outcome is not None for one in members)
-                self._report(Evaluated(self.generation + 1, member, done, len(members)))
+                self.evaluation_mode = evaluator.mode
+                self._report(Evaluated(self.generation + 1, member, done, len(members), evaluator.mode))
 
     def _complete_generation(self) -> None:
         with self._lock:
             generation = self._search.advance()
-        logger.info(
-            "generation %d: best %.4f, mean %.4f, mutation rate %.2f",
-            generation.number, generation.best, generation.mean, generation.mutation_rate,
-        )  # fmt: skip
+        logger.info("%s", generation)
         self._report(generation)
 
-    def _report(self, event: Evaluated | Generation) -> None:
+    def _note(self, text: str, warning: bool) -> None:
+        logger.log(logging.WARNING if warning else logging.INFO, "%s", text)
+        self._report(Note(text, warning))
+
+    def _report(self, event: Evaluated | Generation | Note) -> None:
         if self._progress is not None:
             self._progress(event)
 
@@ -166,7 +186,9 @@ class HybridNeuroevolution(Closing):
         if self._evaluator is None or self._evaluator[0] != mode:
             self.close()
             concurrency = replace(self.config.concurrency, mode=mode)
-            evaluator = new_evaluator(self.task, self.config.plan, concurrency, cores=self.config.cores, note=_note)
+            evaluator = new_evaluator(
+                self.task, self.config.plan, concurrency, cores=self.config.cores, note=self._note
+            )
             self._evaluator = mode, evaluator
         return self._evaluator[1]
 
@@ -265,10 +287,6 @@ class HybridNeuroevolution(Closing):
                 "no model has been trained: `evolve` was not called, or was stopped before the first one"
             )
         return best
-
-
-def _note(text: str, warning: bool) -> None:
-    logger.log(logging.WARNING if warning else logging.INFO, "%s", text)
 
 
 def logits_of(network: Network, inputs: NDArray[np.float32]) -> NDArray[np.float32]:

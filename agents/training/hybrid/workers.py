@@ -108,6 +108,7 @@ class Workers(Closing):
     """Some workers of one sort."""
 
     workers: Sequence[Worker]
+    max_count = 1 << 16  # of workers
 
     @abstractmethod
     def resize(self, count: int) -> None:
@@ -131,6 +132,8 @@ class SequentialWorker(Worker):
 
 class SequentialWorkers(Workers):
     """This process: a job is done while `wait` waits."""
+
+    max_count = 1
 
     def __init__(self, task: TaskTensors, plan: LearningPlan, fit: Fit) -> None:
         self._task, self._plan, self._fit = task, plan, fit

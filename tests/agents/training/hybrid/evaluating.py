@@ -12,6 +12,7 @@ from agents.training.hybrid.outcome import LearningPlan, Outcome
 from tests.agents.training.hybrid.model_tasks import stripe_task
 
 PLAN = LearningPlan(epochs=3, batch_size=32)
+MODE = "evaluation mode "
 
 
 class Setting:
@@ -21,7 +22,8 @@ class Setting:
         self, mode: str = PROCESSES, models: int = 2, *, cores: int = 4, plan: LearningPlan = PLAN, task: Any = None,
         settings: dict[str, Any] | None = None, **more: Any,
     ) -> None:  # fmt: skip
-        self.notes: list[tuple[str, bool]] = []
+        self.notes: list[tuple[str, bool]] = []  # but those of the mode
+        self.modes: list[str] = []  # the notes of the mode
         self.spans: list[Span] = []
         chosen = ConcurrencySettings(mode=mode, concurrent_models=models, **(settings or {}))
         self.evaluator: Evaluator = new_evaluator(
@@ -29,10 +31,16 @@ class Setting:
             plan,
             chosen,
             cores=cores,
-            note=lambda text, warning: self.notes.append((text, warning)),
+            note=self._note,
             span=self.spans.append,
             **more,
         )
+
+    def _note(self, text: str, warning: bool) -> None:
+        if text.startswith(MODE) and not warning:
+            self.modes.append(text.removeprefix(MODE))
+        else:
+            self.notes.append((text, warning))
 
     def __enter__(self) -> Setting:
         return self

@@ -185,13 +185,13 @@ def test_a_mode_is_chosen_by_the_time_that_models_take(monkeypatch: pytest.Monke
     with Setting(AUTO, 2, plan=LearningPlan(epochs=5000, patience=0)) as setting:
         outcomes = setting.evaluator.evaluate(long, lambda: len(setting.evaluator.states()) > 0)
         assert list(outcomes) == []
-        assert setting.notes == [("models are trained in mode processes: 2 at a time, each on cores of its own", False)]
+        assert setting.modes == ["processes: 2 models at a time, each on cores of its own"]
         setting.outcomes([])
     with Setting(AUTO, 2, fit=f"{HERE}:fit_at_once") as setting, monkeypatch.context() as patch:
         Clock(patch, "fitting", step=0.0)
         setting.outcomes(GENOMES[:2])
         reason = "they take less time so far than starting processes would, about 2 s"
-        assert setting.notes == [(f"models are trained in mode sequential: {reason}", False)]
+        assert setting.modes == [f"sequential: one model at a time, {reason}"]
         assert [state.pid for state in setting.evaluator.states()] == [None]
     with Setting(AUTO, 2, fit=f"{HERE}:fit_at_once") as setting, monkeypatch.context() as patch:
         Clock(patch, "fitting", step=60.0)
@@ -199,13 +199,10 @@ def test_a_mode_is_chosen_by_the_time_that_models_take(monkeypatch: pytest.Monke
         assert [state.pid for state in setting.evaluator.states()] == [None]
         setting.outcomes(GENOMES[1:3])
         assert all(state.pid for state in setting.evaluator.states())
-        assert [text.split(":")[0] for text, _ in setting.notes] == [
-            "models are trained in mode sequential",
-            "models are trained in mode processes",
-        ]
+        assert [text.split(":")[0] for text in setting.modes] == ["sequential", "processes"]
     with Setting(AUTO, 1) as setting:
         setting.outcomes(GENOMES[:1])
-        assert setting.notes == [("models are trained in mode sequential: only one at a time", False)]
+        assert setting.modes == ["sequential: one model at a time"]
 
 
 def test_models_on_gpus_alone_are_trained_in_threads(monkeypatch: pytest.MonkeyPatch, expected: list[Outcome]) -> None:
@@ -222,13 +219,13 @@ def test_models_on_gpus_alone_are_trained_in_threads(monkeypatch: pytest.MonkeyP
     with Setting(AUTO, 2, settings={"devices": "cuda:0,cuda:1"}) as setting:
         assert setting.outcomes(GENOMES) == expected
         reason = "processes would each load torch's libraries to the GPU"
-        assert setting.notes == [(f"models are trained in mode threads: {reason}", False)]
+        assert setting.modes == [f"threads: 2 models at a time, {reason}"]
         assert [state.pid for state in setting.evaluator.states()] == [None, None]
     assert asked == ["cuda:0", "cuda:1"]
     with Setting(AUTO, 2, plan=plan, settings={"devices": "cuda:0,cpu"}) as setting:
         long = [Genome((ConvGene(64, 7), ConvGene(64, 7)), (DenseGene(16),))]
-        assert list(setting.evaluator.evaluate(long, lambda: bool(setting.notes))) == []
-        assert "mode processes" in setting.notes[0][0], "the CPU is used too"
+        assert list(setting.evaluator.evaluate(long, lambda: bool(setting.modes))) == []
+        assert setting.modes[0].startswith("processes"), "the CPU is used too"
 
 
 @pytest.mark.parametrize(("mode", "models"), [(AUTO, 1), (AUTO, 2), (PROCESSES, 1)])
@@ -244,6 +241,19 @@ def test_a_limit_of_memory_that_has_no_effect_is_a_warning(mode: str) -> None:
     with Setting(mode, settings={"model_memory": 500}) as setting:
         text = "the limit of memory for a model (model_memory) has no effect"
         assert setting.notes == [(f"{text} in mode {mode}: only processes have one", True)]
+
+
+@pytest.mark.parametrize(
+    ("mode", "models", "text"),
+    [(SEQUENTIAL, 3, "one model"), (THREADS, 3, "2 models"), (PROCESSES, 1, "one model"), (PROCESSES, 2, "2 models")],
+)
+def test_the_mode_of_evaluation_is_noted_once(mode: str, models: int, text: str) -> None:
+    with Setting(mode, models, cores=2) as setting:
+        assert setting.evaluator.mode == ""
+        setting.outcomes(GENOMES[:2])
+        setting.outcomes(GENOMES[:2])
+        assert setting.modes == [f"{mode}: {text} at a time"]
+        assert setting.evaluator.mode == mode
 
 
 # What is known meanwhile

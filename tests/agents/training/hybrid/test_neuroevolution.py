@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from agents.training.hybrid.evaluation import Evaluator
 from agents.training.hybrid.genome import Genome
 from agents.training.hybrid.individuals import population_of
 from agents.training.hybrid.members import Generation
-from agents.training.hybrid.neuroevolution import Evaluated, HybridNeuroevolution
+from agents.training.hybrid.neuroevolution import Evaluated, HybridNeuroevolution, Note
 from agents.training.hybrid.outcome import Outcome
 from agents.training.hybrid.search_state import NO_GAME
 from engine.errors import BadValue, RingsideError
@@ -123,14 +124,49 @@ def test_the_best_model_is_the_best_of_all(whole: HybridNeuroevolution) -> None:
 
 
 def test_progress_is_reported_after_every_model_and_generation() -> None:
-    events: list[Evaluated | Generation] = []
+    events: list[Evaluated | Generation | Note] = []
     neuroevolution = HybridNeuroevolution(SMALL, TRAIN, TEST, progress=events.append)
     neuroevolution.evolve()
+    assert [one for one in events if isinstance(one, Note)] == [Note("evaluation mode sequential: one model at a time")]
     models = [one for one in events if isinstance(one, Evaluated)]
     assert [one for one in events if isinstance(one, Generation)] == list(neuroevolution.history)
     assert [one.done for one in models if one.generation == 1] == [1, 2, 3, 4]
     assert [one.done for one in models if one.generation == 2] == [2, 3, 4], "one is of the elite"
     assert all(one.member.outcome is not None and one.total == 4 for one in models)
+
+
+@pytest.mark.parametrize(
+    ("mode", "models", "shown"),
+    [
+        ("processes", 1, "sequential: one model"),
+        ("sequential", 2, "sequential: one model"),
+        ("threads", 2, "threads: 2 models"),
+        ("processes", 2, "processes: 2 models"),
+    ],
+)
+def test_printed_progress_begins_with_the_mode_of_evaluation(
+    mode: str, models: int, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = SMALL | {"mode": mode, "concurrent_models": models, "max_generations": 1, "cores": 2}
+    neuroevolution = HybridNeuroevolution(config, TRAIN, TEST, progress=print)
+    assert neuroevolution.evaluation_mode == ""
+    neuroevolution.evolve()
+    first, *trained, last = capsys.readouterr().out.splitlines()
+    assert first == f"evaluation mode {shown} at a time"
+    name = shown.split(":")[0]
+    starts = [f"generation 1, {done} of 4 models ({name}): model " for done in (1, 2, 3, 4)]
+    assert all(line.startswith(start) for line, start in zip(trained, starts, strict=True))
+    assert all(re.search(r": fitness 0\.\d{4}$", line) for line in trained)
+    assert last.startswith(f"generation 1: best {neuroevolution.fitness:.4f}, mean ")
+    assert neuroevolution.evaluation_mode == name
+
+
+def test_printed_progress_names_warnings_and_failures(capsys: pytest.CaptureFixture[str]) -> None:
+    config = {"batch_size": 1, "num_epochs": 1, "max_generations": 1, "seed": seed_of(2), "model_memory": 500}
+    HybridNeuroevolution(SMALL | config, TRAIN, TEST, progress=print).evolve()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("warning: the limit of memory for a model (model_memory) has no effect")
+    assert sum("batch normalisation" in line for line in lines) == 2
 
 
 def test_a_best_network_of_no_game_can_be_written_and_read(whole: HybridNeuroevolution, tmp_path: Path) -> None:
@@ -179,6 +215,8 @@ class Interrupt:
         self.left = at
 
     def __call__(self, event: object) -> None:
+        if isinstance(event, Note):
+            return
         self.left -= 1
         if self.left == 0:
             raise KeyboardInterrupt
